@@ -24,8 +24,8 @@ LAYERS = ROOT / "build" / "layer"
 
 LEFT_OUT = (
     "/penstock/cli",
-    "/penstock/drivers/kit",
     "/penstock/local",
+    "/penstock/testing",
     "/penstock/api/openapi.py",
     "/requirements*.txt",
     "*.asl.json",

@@ -41,7 +41,8 @@ Programs read the same as `failure`, from `penstock job show JOB --json` or `GET
 | `what`, `advice` | The meaning of the kind, and what to do, as in the table of kinds. |
 | `evidence` | Those of the kind's [keys](#evidence) that are known. A text has at most {TEXT_CHARS} characters. |
 | `task` | The task that ended the job, or null. |
-| `lines` | The last lines of the job's output: at most {MAX_LINES}, of {LINE_CHARS} characters each, with secrets masked. |
+| `lines` | The last lines of the job's output: at most {MAX_LINES}, of {LINE_CHARS} characters each, with \
+secrets masked. |
 | `lines_of` | `job`; or `console` if the lines are the last ones on the console of a machine that stopped answering. |
 
 If a job had several attempts, `attempts` has the kind of each earlier one.

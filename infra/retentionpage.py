@@ -80,7 +80,8 @@ def _spans() -> Iterator[str]:
     for each in fields(Spans):
         rule = each.metadata["rule"]
         bounds = f"{format_span(rule.least)} to {format_span(rule.most)}"
-        yield f"| `{each.name}` | {rule.keeps} | {rule.begins} | {format_span(getattr(Spans(), each.name))} | {bounds} |\n"
+        default = format_span(getattr(Spans(), each.name))
+        yield f"| `{each.name}` | {rule.keeps} | {rule.begins} | {default} | {bounds} |\n"
 
 
 def _owners() -> Iterator[str]:

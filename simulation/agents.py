@@ -14,8 +14,8 @@ from zlib import crc32
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.logs import Line
-from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.errors import Refused
+from penstock.testing.fake import Machine as Thing
 from penstock.usecases.workers import agents
 from simulation import stale_tokens
 from simulation.interfaces import Run

@@ -9,9 +9,9 @@ from zlib import crc32
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.fake import Cloud, FakeDriver, Faults, Machine
 from penstock.kernel.errors import DriverError, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.fake import Cloud, FakeDriver, Faults, Machine
 from simulation.faults import Weather
 from simulation.ports import Host
 

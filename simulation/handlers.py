@@ -8,11 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from penstock.drivers.fake import Cloud
-from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.kernel.rows import Change, Key, Row
 from penstock.system import System
+from penstock.testing.fake import Cloud
+from penstock.testing.fake import Machine as Thing
+from penstock.testing.metrics import RecordedMetrics
+from penstock.testing.twin import START, MemoryObjects, MemoryVault, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle
 from simulation import faults, scenario
@@ -26,8 +28,6 @@ from simulation.scenario import Plan
 from simulation.tasks import Baton, Died, Task
 from simulation.trace import Story
 from simulation.users import People
-from tests.twin.metrics import RecordedMetrics
-from tests.twin.world import START, MemoryObjects, MemoryVault, Twin
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ from typing import Any
 from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.domain.users.users import User
+from penstock.testing.twin import START
 from penstock.usecases.units import maintenance
 from simulation.commits import Moment
 from simulation.interfaces import Run
-from tests.twin.world import START
 
 ROOT = User(name="root", privileges=("admin",), created=START, version=1)
 LENGTHS = (20, 120, 1200)

@@ -14,10 +14,10 @@ from sortedcontainers import SortedDict
 
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
+from penstock.testing.store import LAST, MemoryStore, with_version
+from penstock.testing.twin import MemoryFlows, MemoryQueues, TestWorld
 from simulation.faults import Weather
 from simulation.tasks import Task
-from tests.twin.store import LAST, MemoryStore, with_version
-from tests.twin.world import MemoryFlows, MemoryQueues, TestWorld
 
 R = TypeVar("R", bound=Row)
 T = TypeVar("T")

@@ -11,6 +11,7 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import demand
 from penstock.domain.pools.pools import Pool
 from penstock.domain.users.users import User
+from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, submit
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
@@ -18,7 +19,6 @@ from simulation import operators
 from simulation.interfaces import Run
 from simulation.scenario import HEADER
 from simulation.tasks import Died, Task
-from tests.twin.world import START
 
 ADA = User(name="ada", created=START, version=1)
 EVE = User(name="eve", created=START, version=1)

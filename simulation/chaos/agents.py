@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from penstock.domain.jobs.jobs import Result
-from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.errors import Unreached
+from penstock.testing.fake import Machine as Thing
 from penstock.usecases.workers import agents
 from simulation.agents import NEVER, Machine
 from simulation.chaos.interfaces import ChaosRun

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.pools.leases import WORKER, Lease, lease_key
 from penstock.domain.units.units import Unit, UnitState, unit_key
-from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.rows import Change, Check, Delete, Key, Row, key_of
+from penstock.testing.fake import Machine as Thing
 from simulation.chaos.interfaces import BadAgent, ChaosRun
 from simulation.chaos.scenario import WELLS
 from simulation.tasks import Task

@@ -8,9 +8,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from penstock.drivers.fake import Cloud, Faults
-from penstock.drivers.fake import Machine as Thing
 from penstock.kernel.rows import Change, Key, Row
+from penstock.testing.fake import Cloud, Faults
+from penstock.testing.fake import Machine as Thing
+from penstock.testing.twin import START
 from simulation.agents import Machine
 from simulation.chaos import machine_faults, scenario
 from simulation.chaos.agents import BadMachine
@@ -25,7 +26,6 @@ from simulation.ports import SimulatedQueues
 from simulation.scenario import Plan
 from simulation.tasks import Task
 from simulation.users import People
-from tests.twin.world import START
 
 T = TypeVar("T")
 

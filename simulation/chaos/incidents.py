@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
-from penstock.drivers.fake import Machine as Thing
+from penstock.testing.fake import Machine as Thing
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import maintenance
 from simulation import operators

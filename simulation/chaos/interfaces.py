@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from penstock.domain.jobs.jobs import Job
-from penstock.drivers.fake import Cloud, Faults
-from penstock.drivers.fake import Machine as Thing
+from penstock.testing.fake import Cloud, Faults
+from penstock.testing.fake import Machine as Thing
 from simulation.chaos.scenario import How
 from simulation.interfaces import Agent, Run
 from simulation.tasks import Task

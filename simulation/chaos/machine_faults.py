@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 
-from penstock.drivers.fake import Ailment, Birth, Faults
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
+from penstock.testing.fake import Ailment, Birth, Faults
 from simulation.chaos.scenario import MACHINES, MACHINES_HARD
 
 SICK_FOR = timedelta(seconds=600)

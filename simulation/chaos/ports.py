@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.commands import SubmitJob
-from penstock.drivers.fake import Faults
+from penstock.testing.fake import Faults
 from penstock.usecases.jobs import submit
 from simulation.chaos.interfaces import ChaosRun
 from simulation.cloud import Outside

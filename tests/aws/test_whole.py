@@ -18,11 +18,11 @@ from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.aws.lent import SITE
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
+from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import agents
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import HERE, ROLE
-from tests.twin.world import START, Twin
 from tests.usecases.exact import unit_of
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told

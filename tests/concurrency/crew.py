@@ -19,6 +19,7 @@ from penstock.kernel.errors import Moved
 from penstock.kernel.rows import Create
 from penstock.local.cloud import REGION
 from penstock.system import System
+from penstock.testing.twin import MemoryObjects, MemoryVault
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.site import apply
@@ -27,7 +28,6 @@ from tests.concurrency import faults, site
 from tests.concurrency.cloud import TABLE
 from tests.concurrency.ports import Messages, Steps
 from tests.concurrency.record import RecordedTable
-from tests.twin.world import MemoryObjects, MemoryVault
 
 DELIVERIES = 20
 """How often a message is delivered before it is given up, which the audit then tells."""

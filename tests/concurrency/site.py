@@ -7,31 +7,20 @@ from datetime import UTC, datetime
 
 from penstock.domain.commands import SubmitJob
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
 
-SITE = """
-[factories.here]
-driver = "process"
-[targets.default]
-factory = "here"
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-names = ["bench-1", "bench-2"]
-[resources.licence]
-well = "locks"
-limit = 3
-[resources.rig]
-well = "locks"
-limit = 4
-uses = { vcpus = 3 }
-[resources.farm]
-well = "locks"
-limit = 2
-uses = { vcpus = 8 }
-[quotas.vcpus]
-amount = 10
-"""
+SITE = site_toml(
+    factories={"here": "process"},
+    targets={"default": {"factory": "here"}},
+    wells={"locks": "lock"},
+    resources={
+        "bench": {"well": "locks", "names": ["bench-1", "bench-2"]},
+        "licence": {"well": "locks", "limit": 3},
+        "rig": {"well": "locks", "limit": 4, "uses": {"vcpus": 3}},
+        "farm": {"well": "locks", "limit": 2, "uses": {"vcpus": 8}},
+    },
+    quotas={"vcpus": 10},
+)
 
 ASKED = (
     (3, ["bench"]),

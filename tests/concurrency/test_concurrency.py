@@ -10,25 +10,26 @@ import pytest
 from tests.concurrency import audit
 from tests.concurrency.run import Size, run
 
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("concurrency")]
 TRIES = 20
+"""Who comes when is the machine's affair: processes may not meet in the first run, nor take from each other."""
 SMALL = Size(claims=20, processes=4)
 
 
-@pytest.mark.xdist_group("concurrency")
 def test_contended_claims_are_granted_once_each_and_in_order() -> None:
-    left = run(SMALL, seed=1)
-    assert audit.broken(left) == []
-    assert audit.claims(left.lines) >= SMALL.claims
-    assert left.lost > 0, "nobody raced with anybody, so nothing was tried"
-    assert audit.overtaken(left) > 0, "no claim was taken from, so the bound was not tried"
+    lost = overtaken = 0
+    for seed in range(1, TRIES + 1):
+        left = run(SMALL, seed=seed)
+        assert audit.broken(left) == []
+        assert audit.claims(left.lines) >= SMALL.claims
+        lost, overtaken = lost + left.lost, overtaken + audit.overtaken(left)
+        if lost and overtaken:
+            return
+    pytest.fail(f"in {TRIES} runs {lost} commits lost a race, and {overtaken} claims were overtaken")
 
 
-@pytest.mark.xdist_group("concurrency")
 def test_a_store_that_forgets_its_conditions_is_found_out() -> None:
-    """The control: with the conditions of the same store dropped, the same harness finds what they prevent.
-
-    Who comes when is the machine's affair: on one that does much else, processes may not meet at the first try.
-    """
+    """The control: with the conditions of the same store dropped, the same harness finds what they prevent."""
     found: list[str] = []
     for seed in range(1, TRIES + 1):
         found += audit.broken(run(Size(claims=10, processes=4), seed=seed, dropped="all"))

@@ -17,12 +17,14 @@ import pytest
 from penstock import processes
 from penstock.domain.units.units import CleanProof
 from penstock.domain.users.users import User
-from penstock.drivers import FACTORIES, MAKER, WELLS, Registry, kit
+from penstock.drivers import FACTORIES, MAKER, WELLS, Registry
 from penstock.drivers.factories.process import TAG
-from penstock.drivers.fake import Cloud, FakeDriver, driver
-from penstock.drivers.kit import CHECKS
 from penstock.kernel.errors import DriverError, Misconfigured
 from penstock.ports import Driver, NotYet, Order, Ready
+from penstock.testing import contract
+from penstock.testing.contract import CHECKS
+from penstock.testing.fake import Cloud, FakeDriver, driver
+from penstock.testing.twin import Hand
 from penstock.usecases.jobs import cancel
 from tests.aws import helpers as wells
 from tests.aws.account import Account
@@ -32,7 +34,6 @@ from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
 from tests.postgres import helpers as postgres
 from tests.postgres.cluster import Cluster
-from tests.twin.world import Hand
 from tests.usecases.benches import Bench, lab
 from tests.usecases.test_one_job import submit, worker_of
 from tests.wells.service import Service
@@ -74,9 +75,9 @@ class Rig:
     own: str = ""
     end: Callable[[], object] = bool
 
-    def kit(self, kind: str) -> kit.Rig:
-        """The same, as the conformance kit wants it: with ids of this run's own, and no time to lose."""
-        return kit.Rig(
+    def contract(self, kind: str) -> contract.Rig:
+        """The same, as the contract suite wants it: with ids of this run's own, and no time to lose."""
+        return contract.Rig(
             self.another, kind, self.type, is_listed=self.lasting, is_threadsafe=not self.is_whole,
             points=0 if self.is_whole else 8, own=self.own, pause=lambda seconds: time.sleep(0.01), now=lambda: NOW,
             name=f"w-{os.getpid()}-{next(RUNS)}-{{}}".format,
@@ -273,7 +274,7 @@ def test_every_driver_is_held_to_this() -> None:
 
 @pytest.mark.parametrize("says", CHECKS)
 def test_every_driver_keeps_every_promise(rig: Rig, says: str, request: pytest.FixtureRequest) -> None:
-    asked = rig.kit(request.node.callspec.params["rig"].partition(" ")[0])
+    asked = rig.contract(request.node.callspec.params["rig"].partition(" ")[0])
     try:
         CHECKS[says](asked)
     finally:

@@ -13,7 +13,6 @@ import pytest
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
@@ -24,6 +23,7 @@ from penstock.kernel.errors import (
     Unsatisfiable,
 )
 from penstock.ports import CleaningDriver, Driver, EvidenceDriver, NotYet, Order, Ready
+from penstock.testing.fake import Ailment, Birth, Cloud, FakeDriver, Faults, Machine
 
 KNOWN = (RateLimited, QuotaReached, NoCapacity, Unknown, Unsatisfiable, Misconfigured)
 START = datetime(2026, 1, 1, tzinfo=UTC)

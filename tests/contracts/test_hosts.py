@@ -7,8 +7,8 @@ from typing import Any
 
 from penstock.aws.dynamodb import Table
 from penstock.domain.users.users import User
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
-from tests.twin.world import START, Twin
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, states
 from tests.usecases.test_one_job import submit
 

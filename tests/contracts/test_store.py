@@ -24,8 +24,8 @@ from penstock.domain.units.comparison import Comparison, LastSweep, Missing
 from penstock.domain.users.users import Token, User, user_key
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.ports import Store
+from penstock.testing.store import MemoryStore
 from tests.concurrency import faults
-from tests.twin.store import MemoryStore
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 USER = User(name="ada", privileges=("target.lab",), created=NOW)

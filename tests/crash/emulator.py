@@ -23,7 +23,7 @@ from ministack import app as front
 from ministack.services import eventbridge, sqs, stepfunctions
 
 from penstock.local import fixes
-from tests.twin.world import TestWorld
+from penstock.testing.twin import TestWorld
 
 Send = Callable[[AWSPreparedRequest], AWSResponse]
 

@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from penstock.aws.github import GitHub
 from penstock.aws.kms import KmsAppKey
+from penstock.testing.twin import TestWorld
 from penstock.usecases.github.client import OUR_PERMISSIONS
 from tests.crash.faults import Seam, Way
 from tests.github.fake import Answer, FakeGitHub, Repo, signature
 from tests.github.rig import CONFIG
-from tests.twin.world import TestWorld
 
 SECRET = "it is a secret to everybody"
 NAME, ID = "oxide/hubris", 55

@@ -20,9 +20,9 @@ from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.drivers import Registry
 from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
+from penstock.testing.twin import TestWorld
 from tests.crash import emulator
 from tests.crash.hub import SECRET, Hub
-from tests.twin.world import TestWorld
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"

@@ -21,6 +21,7 @@ from multiprocessing import get_context
 import pytest
 
 from penstock.domain.users.users import ADMIN
+from penstock.testing.twin import START
 from penstock.usecases.users import users
 from tests.crash import between, front, own, warm
 from tests.crash.branches import Branches, End, Trail
@@ -30,7 +31,6 @@ from tests.crash.runtime import Runtime
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.site import Site
 from tests.crash.sitefile import SITE
-from tests.twin.world import START
 
 OPERATOR = "root"
 MORE = (warm, between, own, front)

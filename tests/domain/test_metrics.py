@@ -23,24 +23,16 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
+from penstock.testing.site import site_toml
 from tests.domain.helpers import NOW, job, unit
 
-SITE = """
-[factories.aws]
-driver = "ec2"
-[targets.linux]
-factory = "aws"
-limit = 2
-[targets.default]
-redirect = "linux"
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-names = ["bench-1"]
-[quotas.vcpus]
-amount = 8
-"""
+SITE = site_toml(
+    factories={"aws": "ec2"},
+    targets={"linux": {"factory": "aws", "limit": 2}, "default": "linux"},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "names": ["bench-1"]}},
+    quotas={"vcpus": 8},
+)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from penstock.domain.pools.leases import Need
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Create, Replace, Row
+from penstock.testing.store import MemoryStore
 from tests.domain.helpers import NOW, claim, pool, slot, unit
-from tests.twin.store import MemoryStore
 
 R = TypeVar("R", bound=Row)
 BENCH, BLOCKS = "resource/bench", "quota/blocks"

@@ -12,8 +12,8 @@ from penstock.domain.pools import capacity, pools
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState
 from penstock.kernel.limits import PRIORITY
 from penstock.kernel.rows import Check, Create, Delete, Replace
+from penstock.testing.store import MemoryStore
 from tests.domain.helpers import MINUTE, NOW, claim, pool, slot
-from tests.twin.store import MemoryStore
 
 FREE, HELD, AWAY, OFF = SlotState.FREE, SlotState.HELD, SlotState.AWAY, SlotState.OFF
 priorities = st.integers(-PRIORITY, PRIORITY)

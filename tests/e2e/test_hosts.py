@@ -14,17 +14,15 @@ from typing import Any
 import pytest
 
 from penstock import processes
+from penstock.testing.site import site_toml
 from tests.e2e.conftest import SITE, Local
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
-LAB = """
-[factories.lab]
-driver = "hosts"
-[targets.benches]
-factory = "lab"
-names = ["bench-7", "bench-8"]
-"""
+LAB = site_toml(
+    factories={"lab": "hosts"},
+    targets={"benches": {"factory": "lab", "names": ["bench-7", "bench-8"]}},
+)
 
 
 class Bench:

@@ -20,6 +20,7 @@ from penstock.drivers.factories.ec2.factory import LOOK_AGAIN
 from penstock.drivers.factories.ec2.machines import PAGE
 from penstock.kernel import ids
 from penstock.kernel.rows import Create
+from penstock.testing.site import site_toml
 from tests.crash.site import REGION
 from tests.ec2.account import Account, account
 from tests.ec2.test_events import ends
@@ -31,17 +32,11 @@ WEEK = timedelta(days=7)
 IMAGE = "ami-12c6146b"
 """One that moto brings."""
 
-CONFIG = """
-[factories.aws]
-driver = "ec2"
-region = "us-east-1"
-image = "ami-12c6146b"
-types = ["m7g.large"]
-[targets.default]
-factory = "aws"
-[limits]
-lease = "1h"
-"""
+CONFIG = site_toml(
+    factories={"aws": {"driver": "ec2", "region": "us-east-1", "image": "ami-12c6146b", "types": ["m7g.large"]}},
+    targets={"default": {"factory": "aws"}},
+    limits={"lease": "1h"},
+)
 
 
 @pytest.fixture
@@ -89,6 +84,7 @@ def submit(aws: Account) -> tuple[str, str]:
     return str(job), worker
 
 
+@pytest.mark.e2e
 def test_a_job_runs_and_the_sweep_tells_a_thousand_machines_apart(
     aws: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

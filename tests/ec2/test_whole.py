@@ -25,6 +25,8 @@ from penstock.domain.users.users import User
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
 from penstock.kernel.errors import Refused
+from penstock.testing.site import site_toml
+from penstock.testing.twin import TestDrivers, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.logs import logs
@@ -35,21 +37,22 @@ from tests.ec2.authority import authority
 from tests.ec2.fake import Crash, Ec2, Instance
 from tests.ec2.helpers import HERE
 from tests.ec2.test_events import ends, event
-from tests.twin.world import TestDrivers, Twin
 from tests.usecases.test_one_job import job_of, slots, submit
 
 ADA = User(name="ada", created=datetime(2026, 1, 1, tzinfo=UTC), version=1)
-CONFIG = """
-[factories.aws]
-driver = "ec2"
-region = "eu-west-1"
-image = "ami-0a"
-types = ["m7g.large", "m7a.large"]
-subnets = ["subnet-a", "subnet-b"]
-market = "spot-first"
-[targets.default]
-factory = "aws"
-"""
+CONFIG = site_toml(
+    factories={
+        "aws": {
+            "driver": "ec2",
+            "region": "eu-west-1",
+            "image": "ami-0a",
+            "types": ["m7g.large", "m7a.large"],
+            "subnets": ["subnet-a", "subnet-b"],
+            "market": "spot-first",
+        }
+    },
+    targets={"default": {"factory": "aws"}},
+)
 CALLS = ("DescribeInstances", "RunInstances", "TerminateInstances", "DescribeVolumes")
 
 

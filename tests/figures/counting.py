@@ -14,38 +14,28 @@ from penstock.domain.pools.pools import Slot, SlotName, SlotState
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Create, Key, Row
+from penstock.testing.site import site_toml
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
-from tests.twin.store import MemoryStore
-from tests.twin.world import START, Twin
 
 R = TypeVar("R", bound=Row)
 
 USER = User(name="ada", created=START, version=1)
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-[wells.locks]
-driver = "lock"
-[resources.licence]
-well = "locks"
-limit = 1
-[resources.rig]
-well = "locks"
-limit = 4
-uses = { vcpus = 3 }
-[resources.farm]
-well = "locks"
-limit = 1
-uses = { vcpus = 8 }
-[quotas.vcpus]
-amount = 8
-"""
+SITE = site_toml(
+    targets={"default": {}},
+    wells={"locks": "lock"},
+    resources={
+        "licence": {"well": "locks", "limit": 1},
+        "rig": {"well": "locks", "limit": 4, "uses": {"vcpus": 3}},
+        "farm": {"well": "locks", "limit": 1, "uses": {"vcpus": 8}},
+    },
+    quotas={"vcpus": 8},
+)
 
 
 @dataclass(frozen=True)

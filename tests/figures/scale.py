@@ -26,30 +26,22 @@ from penstock.domain.units.units import Unit, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Create, Delete, Key
 from penstock.ports import Order
+from penstock.testing.site import site_toml
+from penstock.testing.store import MemoryStore, with_version
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
-from tests.twin.store import MemoryStore, with_version
-from tests.twin.world import START, Twin
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 40
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-limit = 20
-[resources.licence]
-well = "locks"
-limit = 20
-uses = { seats = 2 }
-[quotas.seats]
-amount = 30
-"""
+SITE = site_toml(
+    targets={"default": {"limit": 40}},
+    wells={"locks": "lock"},
+    resources={
+        "bench": {"well": "locks", "limit": 20},
+        "licence": {"well": "locks", "limit": 20, "uses": {"seats": 2}},
+    },
+    quotas={"seats": 30},
+)
 
 OPEN = 60
 """How many jobs are under way at once: more than there are slots for."""

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from penstock import bootstrap
+from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply
 from tests.functions.service import SITE, Service, StrictStore
-from tests.twin.world import START, Twin
 
 
 @pytest.fixture

@@ -18,39 +18,26 @@ from penstock.api.document import document
 from penstock.aws import dynamodb
 from penstock.domain.users.users import Token, User, digest
 from penstock.kernel.rows import Change, Create, Key, Replace, key_of
-from tests.twin.store import MemoryStore
-from tests.twin.world import START, Twin
+from penstock.testing.site import site_toml
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import START, Twin
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 2
-[targets.default]
-redirect = "linux"
-[targets.lab]
-factory = "hand"
-privilege = "target.lab"
-[targets.alias]
-redirect = "lab"
-[targets.closed]
-factory = "hand"
-limit = 0
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-names = ["bench-1"]
-[resources.licence]
-well = "locks"
-limit = 2
-[resources.secret]
-well = "locks"
-privilege = "resource.secret"
-[identity]
-audiences = ["sts.amazonaws.com"]
-"""
+SITE = site_toml(
+    targets={
+        "linux": {"limit": 2},
+        "default": "linux",
+        "lab": {"privilege": "target.lab"},
+        "alias": "lab",
+        "closed": {"limit": 0},
+    },
+    wells={"locks": "lock"},
+    resources={
+        "bench": {"well": "locks", "names": ["bench-1"]},
+        "licence": {"well": "locks", "limit": 2},
+        "secret": {"well": "locks", "privilege": "resource.secret"},
+    },
+    identity={"audiences": ["sts.amazonaws.com"]},
+)
 SCRIPT = "#!/bin/bash\necho hello\n"
 WORKER_TOKEN = "w" * 43
 SCHEMAS = json.loads(document())["components"]["schemas"]

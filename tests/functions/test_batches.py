@@ -12,8 +12,8 @@ from penstock.domain.jobs.jobs import Job, Outcome, job_key
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.kernel.rows import Create
 from penstock.ports import MachineFate, MachineNotice
+from penstock.testing.twin import START
 from tests.functions.service import Context, Service
-from tests.twin.world import START
 
 
 def batch(*bodies: Any) -> dict[str, Any]:

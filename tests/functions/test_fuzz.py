@@ -22,7 +22,7 @@ VALUES = st.recursive(
 )
 KEYS = sorted({key for schema in SCHEMAS.values() for key in schema["properties"]})
 SETTINGS = settings(
-    max_examples=10,  # tests/fuzz makes more, from the document
+    max_examples=3,  # tests/fuzz makes more, from the document
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -8,9 +8,9 @@ from datetime import timedelta
 from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery
 from penstock.kernel.rows import Create
+from penstock.testing.twin import START
 from tests.functions.service import Service, refused
 from tests.functions.test_operations import DELIVERY, EVENT
-from tests.twin.world import START
 
 
 def test_only_operators_see_it(service: Service) -> None:

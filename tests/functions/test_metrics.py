@@ -20,10 +20,10 @@ from penstock.aws.cloudwatch import EmfMetrics
 from penstock.domain import metrics
 from penstock.domain.metrics import Level
 from penstock.local.stack import SOURCES
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.site import apply
 from tests.functions.service import Context, Service
-from tests.twin.world import Twin
 
 MANY = 150
 SITE = """

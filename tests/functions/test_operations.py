@@ -18,9 +18,10 @@ from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Create
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START
 from penstock.usecases.units import secrets
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
-from tests.twin.world import START
 
 BYTES = b"what the job made"
 DIGEST = hashlib.sha256(BYTES).hexdigest()
@@ -65,7 +66,10 @@ NAMES = {
     "factories": "hand",
     "wells": "locks",
 }
-LAB = '[factories.lab]\ndriver = "hosts"\n[targets.benches]\nfactory = "lab"\nnames = ["bench-7"]\n'
+LAB = site_toml(
+    factories={"lab": "hosts"},
+    targets={"benches": {"factory": "lab", "names": ["bench-7"]}},
+)
 EVENT = Event("push", "", 0, 9, "oxide/hubris", 55, "ada", "a" * 40, "heads/main", "main", people=("ada",))
 DELIVERY = Delivery(id="d-1", name="push", action="", event=EVENT, received=START, outcome="jobs")
 OPERATIONS, AGENT_OPERATIONS = openapi.users(), openapi.agents()

@@ -8,12 +8,12 @@ import pytest
 
 from penstock.domain.units.units import Unit
 from penstock.kernel.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units.secrets import bootstrap_key
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused
 from tests.functions.test_operations import Stage
 from tests.functions.test_requests import ODD, ULID
-from tests.twin.world import Twin
 
 LINE = {"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "x"}
 FILE = {"path": "/work/x", "size": 1, "sha256": "a" * 64}

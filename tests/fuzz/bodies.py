@@ -27,11 +27,11 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Row
 from penstock.system import NoForge
+from penstock.testing.twin import Twin
 from penstock.usecases.github import webhook as github_webhook
 from penstock.usecases.github.webhook import WebhookRequest
 from penstock.usecases.workers.agents import parse_lines
 from tests.functions.service import StrictStore
-from tests.twin.world import Twin
 
 MOST = LogLimits(events=100, bytes=4096)
 """How much of a job's log is kept here: little, so that a batch fills it."""

@@ -15,12 +15,12 @@ from ministack.services import dynamodb
 
 from penstock.domain.github import commits
 from penstock.kernel.rows import Create
+from penstock.testing.twin import START
 from tests.crash.runtime import Reply, Runtime
 from tests.crash.sitefile import PRIVATE
 from tests.crash.sweep import Sweep
 from tests.functions.test_operations import BODIES, BYTES, DELIVERY, DIGEST, EVENT, LAB
 from tests.fuzz.door import Door
-from tests.twin.world import START
 
 CANARY = '[resources.licence.canary]\nevery = "1d"\nscript = "true"\ntarget = "linux"\n'
 IDENTITY = '[identity]\naudiences = ["sts.amazonaws.com"]\n'

@@ -14,8 +14,8 @@ from penstock.domain.site.site import Site, Target
 from penstock.drivers import Registry
 from penstock.kernel.errors import Fault, Refused
 from penstock.system import System
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 
 SAID = 4000
 """How many characters a message or a hint has at most, however long what it is about is."""

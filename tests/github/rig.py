@@ -17,13 +17,13 @@ from penstock.domain.github.commits import CheckSet, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
 from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.users.users import User
+from penstock.testing.twin import MemoryVault, TestWorld, Twin
 from penstock.usecases import sweep
 from penstock.usecases.github import steps, webhook
 from penstock.usecases.github.webhook import WebhookRequest
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
 from tests.github.fake import APP, FakeGitHub, Repo, signature
-from tests.twin.world import MemoryVault, TestWorld, Twin
 from tests.usecases.test_one_job import finish, hello, job_of
 
 SECRET = "it is a secret to everybody"

@@ -52,6 +52,7 @@ def test_our_zip_has_the_agent_and_not_the_tools(assets: dict[str, Path]) -> Non
     assert (package / "agent").is_dir()
     assert not (package / "cli").exists()
     assert not (package / "local").exists()
+    assert not (package / "testing").exists()
     assert not list(assets["code"].rglob("__pycache__"))
 
 

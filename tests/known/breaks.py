@@ -18,10 +18,10 @@ from penstock.domain.pools.leases import LeaseState, Need
 from penstock.domain.pools.pools import Claim, Pool, Slot, collection
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import MemoryFlows
 from penstock.usecases.jobs import submit
 from penstock.usecases.pools import scheduler
-from tests.twin.store import MemoryStore
-from tests.twin.world import MemoryFlows
 
 
 def _put(store: MemoryStore, change: Change) -> None:

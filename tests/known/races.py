@@ -11,7 +11,7 @@ from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Slot, SlotState
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Create, Replace
-from tests.twin.world import Twin
+from penstock.testing.twin import Twin
 
 Which = Callable[[Change], bool]
 

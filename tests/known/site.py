@@ -12,65 +12,32 @@ from penstock.domain.site.site import Shape
 from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, TestDrivers, Twin
+from penstock.testing.twin import Hand as PlainHand
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from tests.twin.world import START, TestDrivers, Twin
-from tests.twin.world import Hand as PlainHand
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 2
-[targets.wide]
-factory = "hand"
-limit = 40
-[targets.small]
-factory = "hand"
-limit = 9
-uses = { vcpus = 4 }
-[targets.tiny]
-factory = "hand"
-limit = 9
-uses = { vcpus = 1 }
-[targets.kept]
-factory = "hand"
-limit = 4
-uses = { vcpus = 4 }
-warm = { max = 2, idle = "10m" }
-[targets.default]
-redirect = "wide"
-[quotas.vcpus]
-amount = 8
-[quotas.tokens]
-amount = 8
-[wells.locks]
-driver = "lock"
-[wells.hand]
-driver = "hand"
-[resources.bench]
-well = "hand"
-names = ["bench-1"]
-[resources.board]
-well = "hand"
-names = ["board-1"]
-[resources.licence]
-well = "locks"
-limit = 2
-[resources.server]
-well = "locks"
-names = ["one"]
-leases = 2
-[resources.database]
-well = "locks"
-limit = 3
-uses = { tokens = 5 }
-[resources.cache]
-well = "locks"
-limit = 3
-uses = { tokens = 1 }
-"""
+SITE = site_toml(
+    targets={
+        "linux": {"limit": 2},
+        "wide": {"limit": 40},
+        "small": {"limit": 9, "uses": {"vcpus": 4}},
+        "tiny": {"limit": 9, "uses": {"vcpus": 1}},
+        "kept": {"limit": 4, "uses": {"vcpus": 4}, "warm": {"max": 2, "idle": "10m"}},
+        "default": "wide",
+    },
+    quotas={"vcpus": 8, "tokens": 8},
+    wells={"locks": "lock", "hand": "hand"},
+    resources={
+        "bench": {"well": "hand", "names": ["bench-1"]},
+        "board": {"well": "hand", "names": ["board-1"]},
+        "licence": {"well": "locks", "limit": 2},
+        "server": {"well": "locks", "names": ["one"], "leases": 2},
+        "database": {"well": "locks", "limit": 3, "uses": {"tokens": 5}},
+        "cache": {"well": "locks", "limit": 3, "uses": {"tokens": 1}},
+    },
+)
 
 ADA = User(name="ada", created=START, version=1)
 TWO = {"x": {"type": "licence"}, "y": {"type": "licence"}}

@@ -12,8 +12,8 @@ from penstock.domain.pools.leases import Lease, prefix
 from penstock.domain.pools.pools import Claim, Pool, Slot
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row
+from penstock.testing.store import MemoryStore
 from tests.model import pools
-from tests.twin.store import MemoryStore
 
 ACTIONS = tomllib.loads((Path(__file__).parents[2] / "model" / "actions.toml").read_text(encoding="utf-8"))
 PROTOCOL = (Job, Lease, Slot, Claim, Unit)

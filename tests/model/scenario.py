@@ -13,39 +13,26 @@ from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.model.observer import ObservedStore
-from tests.twin.world import START, Twin
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 1
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-limit = 1
-[resources.licence]
-well = "locks"
-limit = 2
-[resources.database]
-well = "locks"
-limit = 2
-uses = { licence = 1, tokens = 2 }
-[resources.sandbox]
-well = "locks"
-limit = 2
-uses = { tokens = 1 }
-[quotas.tokens]
-amount = 3
-"""
+SITE = site_toml(
+    targets={"default": {"limit": 1}},
+    wells={"locks": "lock"},
+    resources={
+        "bench": {"well": "locks", "limit": 1},
+        "licence": {"well": "locks", "limit": 2},
+        "database": {"well": "locks", "limit": 2, "uses": {"licence": 1, "tokens": 2}},
+        "sandbox": {"well": "locks", "limit": 2, "uses": {"tokens": 1}},
+    },
+    quotas={"tokens": 3},
+)
 ASKS: Sequence[Sequence[str]] = (["licence", "bench"], [], ["licence"], ["database"], ["database"], ["sandbox"])
 LIMITS = {"target/default": 1, "resource/licence": 2, "quota/tokens": 3}
 TOKEN = "t" * 43

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from penstock.domain.jobs.jobs import Job, Outcome, job_key
@@ -12,12 +14,21 @@ from tests.model.observer import ACTIONS, Stray, actions_of
 from tests.model.scenario import Scenario
 
 SEEDS = 60
+pytestmark = pytest.mark.xdist_group("traces")  # which share the walks
 
 
 @pytest.fixture(autouse=True)
 def _overtaken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small bound is one that is reached."""
     monkeypatch.setattr(grants, "MAX_OVERTAKEN", 1)
+
+
+@cache
+def walked(seed: int) -> Scenario:
+    """The scenario of a seed at its end."""
+    scenario = Scenario(seed, faults=seed % 7)
+    scenario.walk()
+    return scenario
 
 
 def test_without_faults_all_succeed() -> None:
@@ -29,8 +40,7 @@ def test_without_faults_all_succeed() -> None:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_every_commit_is_a_step_of_the_model(seed: int) -> None:
-    scenario = Scenario(seed, faults=seed % 7)
-    scenario.walk()
+    scenario = walked(seed)
     assert all(scenario.job(job).is_settled for job in scenario.jobs)
     assert not scenario.twin.drivers.hand.made
     if seed % 7 == 0:
@@ -41,8 +51,7 @@ def test_the_scenarios_take_every_action() -> None:
     taken: set[str] = set()
     seen: set[str] = set()
     for seed in range(SEEDS):
-        scenario = Scenario(seed, faults=seed % 7)
-        scenario.walk()
+        scenario = walked(seed)
         taken |= set(scenario.store.trace)
         seen |= scenario.store.seen
     written = {name: action for name, action in ACTIONS.items() if not action.get("message")}

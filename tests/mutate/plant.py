@@ -12,9 +12,9 @@ from typing import Any
 
 from penstock.aws.dynamodb import Table
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, key_of
+from penstock.testing.store import MemoryStore
 from tests.mutate.scope import UNSAFE, modules, source
 from tests.mutate.sites import Mutant, mutated
-from tests.twin.store import MemoryStore
 
 
 def plant(mutant: Mutant) -> None:

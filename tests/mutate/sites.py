@@ -96,8 +96,7 @@ def bare(text: str, function: ast.FunctionDef, tree: ast.Module) -> str:
 
     Words decide nothing, and modules may be renamed.
     """
-    data = text.encode()
-    starts = [0, *accumulate(len(line) for line in data.splitlines(keepends=True))]
+    data, starts = _lines(text)
     first, at = _span(starts, function)
     kept = []
     docstrings = {_span(starts, node) for node in ast.walk(function) if isinstance(node, ast.Expr)}
@@ -116,6 +115,13 @@ def imported(tree: ast.Module) -> frozenset[str]:
     """The names that a module imports."""
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     return frozenset(each.asname or each.name for node in nodes for each in node.names)
+
+
+@cache
+def _lines(text: str) -> tuple[bytes, Sequence[int]]:
+    """A text in bytes, as nodes count their columns, and where each line begins."""
+    data = text.encode()
+    return data, [0, *accumulate(len(line) for line in data.splitlines(keepends=True))]
 
 
 def _span(starts: Sequence[int], node: ast.AST) -> tuple[int, int]:
@@ -137,7 +143,9 @@ def _wording(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 def _text(module: str, node: ast.AST) -> str:
     """A node as it is written, its layout aside."""
-    text = " ".join((ast.get_source_segment(source(module), node) or "").split())
+    data, starts = _lines(source(module))
+    first, last = _span(starts, node)
+    text = " ".join(data[first:last].decode().split())
     return text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
 
 

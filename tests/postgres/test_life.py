@@ -20,13 +20,13 @@ from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.postgres.cluster import Cluster
 from tests.postgres.helpers import gone, insisted, surroundings, used, well
-from tests.twin.world import START, Twin
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

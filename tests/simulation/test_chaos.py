@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from penstock.domain.units.units import CleanProof
-from penstock.drivers.fake import FakeDriver
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.fake import FakeDriver
 from simulation.chaos import runner
 from simulation.chaos.__main__ import main
 from simulation.chaos.checks import ALWAYS, DEADLINE, HARDER

@@ -9,14 +9,18 @@ from penstock.domain.commands import SubmitJob
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
-from tests.twin.world import START, Twin
 
 ADA = User(name="ada", created=START, version=1)
-SITE = '[factories.hand]\ndriver = "hand"\n[targets.linux]\nfactory = "hand"\n[wells.locks]\ndriver = "lock"\n'
+SITE = site_toml(
+    targets={"linux": {}},
+    wells={"locks": "lock"},
+)
 
 
 def site(bench: str) -> str:

@@ -9,22 +9,17 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.workers import agents, hosts
-from tests.twin.world import START, Twin
 
-LAB = """
-[factories.lab]
-driver = "hosts"
-[targets.lab]
-factory = "lab"
-names = ["bench-7", "bench-8"]
-[wells.locks]
-driver = "lock"
-[resources.licence]
-well = "locks"
-limit = 1
-"""
+LAB = site_toml(
+    factories={"lab": "hosts"},
+    targets={"lab": {"factory": "lab", "names": ["bench-7", "bench-8"]}},
+    wells={"locks": "lock"},
+    resources={"licence": {"well": "locks", "limit": 1}},
+)
 LEASE = 120
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from penstock.kernel.rows import Change
-from tests.twin.world import Twin
+from penstock.testing.twin import Twin
 
 
 def before_the_next_commit(twin: Twin, act: Callable[[], object]) -> None:

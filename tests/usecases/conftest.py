@@ -5,29 +5,15 @@ from collections.abc import Callable
 import pytest
 
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply
-from tests.twin.world import START, Twin
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 2
-[targets.default]
-redirect = "linux"
-[targets.lab]
-factory = "hand"
-privilege = "target.lab"
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-names = ["bench-1"]
-[resources.licence]
-well = "locks"
-limit = 2
-"""
+SITE = site_toml(
+    targets={"linux": {"limit": 2}, "default": "linux", "lab": {"privilege": "target.lab"}},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "names": ["bench-1"]}, "licence": {"well": "locks", "limit": 2}},
+)
 
 
 def new_twin() -> Twin:

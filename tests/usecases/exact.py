@@ -11,8 +11,8 @@ from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace, Row
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.steps import live
 from tests.usecases.test_one_job import hello, submit
 

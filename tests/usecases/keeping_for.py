@@ -12,9 +12,9 @@ from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.archives import Archive, archive_key
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.exact import drop
 from tests.usecases.test_one_job import TOKEN, finish, hello, submit
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.domain.jobs.jobs import State
 from penstock.domain.units.units import Unit, UnitState
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import (
     finish,
     hello,

@@ -19,39 +19,28 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, prewarm, retire, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_quotas import used
 from tests.usecases.test_warm import Agent, slots, unit_of
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 3
-uses = { vcpus = 4 }
-warm = { min = 1, max = 2, idle = "10m", life = "1h" }
-[targets.other]
-factory = "hand"
-limit = 2
-uses = { vcpus = 4 }
-[quotas.vcpus]
-amount = 8
-[wells.spring]
-driver = "hand"
-[resources.db]
-well = "spring"
-limit = 2
-settings = { zone = "a" }
-"""
+SITE = site_toml(
+    targets={
+        "linux": {"limit": 3, "uses": {"vcpus": 4}, "warm": {"min": 1, "max": 2, "idle": "10m", "life": "1h"}},
+        "other": {"limit": 2, "uses": {"vcpus": 4}},
+    },
+    quotas={"vcpus": 8},
+    wells={"spring": "hand"},
+    resources={"db": {"well": "spring", "limit": 2, "settings": {"zone": "a"}}},
+)
 DB = SITE.replace("uses = { vcpus = 4 }\nwarm", "#").replace("[resources.db]", "[resources.db]\nwarm = { min = 1 }")
 NONE = SITE.replace("min = 1", "min = 0")
 LINUX = "target/linux"

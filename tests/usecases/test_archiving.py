@@ -19,12 +19,12 @@ from penstock.domain.logs.logs import Batch, Event, Line
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire
 from penstock.usecases.logs import archives as logs_archives
 from penstock.usecases.logs import logs
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import drop, put, running

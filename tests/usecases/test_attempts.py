@@ -10,11 +10,11 @@ from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import (
     TOKEN,

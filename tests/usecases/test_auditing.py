@@ -13,11 +13,11 @@ from penstock.domain.users.audit import KEPT_FOR, Entry
 from penstock.domain.users.users import Token, User
 from penstock.kernel.errors import Refused, Unsatisfiable
 from penstock.kernel.rows import Change, Create
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, quarantine
 from penstock.usecases.users import audit, privileges, users
-from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, worker_of

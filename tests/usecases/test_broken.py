@@ -15,13 +15,13 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User, digest
 from penstock.kernel.errors import NoCapacity, Refused
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
 from tests.usecases.test_warm import SITE, Agent, unit_of

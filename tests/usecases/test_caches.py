@@ -31,13 +31,13 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
+from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
 from penstock.usecases.artifacts import expire, explain, pins
 from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import assignment
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put

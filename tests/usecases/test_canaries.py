@@ -18,6 +18,7 @@ from penstock.domain.probes.canaries import Canary, canary_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Delete, Replace, key_of
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import submit
 from penstock.usecases.probes import canaries
@@ -25,7 +26,6 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import broken
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, worker_of

@@ -13,27 +13,17 @@ from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Replace
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply as site_apply
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 2
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-names = ["bench-1"]
-[resources.licence]
-well = "locks"
-limit = 2
-[quotas.cores]
-amount = 8
-"""
+SITE = site_toml(
+    targets={"linux": {"limit": 2}},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "names": ["bench-1"]}, "licence": {"well": "locks", "limit": 2}},
+    quotas={"cores": 8},
+)
 
 
 @pytest.fixture

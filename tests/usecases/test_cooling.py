@@ -18,11 +18,11 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Shortage, Unknown
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.twin import Hand, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.units import quarantine
-from tests.twin.world import Hand, Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import run_to_end, sweep
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit, told, worker_of

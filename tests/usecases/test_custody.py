@@ -12,10 +12,10 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Change, Key, key_of
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, commits, drop, put, sent
 from tests.usecases.test_holds import HOUR, ROOT, running

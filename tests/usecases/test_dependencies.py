@@ -12,10 +12,10 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, Unreached
 from penstock.kernel.rows import Create
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
 

@@ -12,9 +12,9 @@ from penstock.domain.jobs.dependencies import On
 from penstock.domain.jobs.jobs import Job, Outcome, State
 from penstock.domain.jobs.prerequisites import ENDS
 from penstock.domain.users.users import User
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle
-from tests.twin.world import START, Twin
 from tests.usecases.conftest import new_twin
 from tests.usecases.test_one_job import job_of, submit, told
 

@@ -14,8 +14,8 @@ from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, owners, retain
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, kept, nothing_is_left, of, tidy

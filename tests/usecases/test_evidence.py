@@ -6,9 +6,9 @@ import pytest
 
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
+from penstock.testing.twin import Hand, Twin
 from penstock.usecases.logs import logs
 from penstock.usecases.units import secrets
-from tests.twin.world import Hand, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import submit, worker_of
 

@@ -13,11 +13,11 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
-from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     Flows,
     all_units,

@@ -18,10 +18,10 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Key, Row
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (
     Flows,

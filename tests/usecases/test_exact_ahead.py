@@ -15,9 +15,9 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, prewarm, retire
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit, before_the_next_look
 from tests.usecases.test_ahead import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.test_one_job import submit

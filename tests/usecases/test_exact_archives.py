@@ -14,8 +14,8 @@ from penstock.domain.logs.archives import Archive, ArchiveState
 from penstock.domain.logs.logs import Batch
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.logs import archives as logs_archives
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
 from tests.usecases.keeping_for import of

@@ -16,10 +16,10 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.rows import Key, Row
+from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory, outputs, owners, pins, retain
 from penstock.usecases.jobs import settle
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, kept, of, tidy

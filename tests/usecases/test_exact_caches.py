@@ -6,8 +6,8 @@ from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
 from penstock.domain.caches import CacheEntry
 from penstock.domain.users.users import User
+from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put
 from tests.usecases.keeping_for import of

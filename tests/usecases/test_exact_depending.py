@@ -11,10 +11,10 @@ from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.commands import NewInput
 from penstock.domain.jobs.jobs import State
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.site import configuration
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop
 from tests.usecases.test_dependencies import depends

@@ -13,11 +13,11 @@ from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import configuration
 from penstock.usecases.units import advance, secrets
 from penstock.usecases.units import secrets as units_secrets
-from tests.twin.world import Twin
 from tests.usecases.exact import (
     Flows,
     commits,

@@ -11,10 +11,11 @@ import pytest
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.exact import (
     all_units,
     drop,
@@ -30,38 +31,20 @@ from tests.usecases.test_one_job import finish, hello, job_of, submit, told
 from tests.usecases.test_warm import SITE as WARM
 from tests.usecases.test_warm import unit_of, worker_at_rest
 
-QUOTAS = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 4
-uses = { cores = 2 }
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-limit = 1
-[quotas.cores]
-amount = 6
-"""
-DESKS = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 9
-[wells.spring]
-driver = "hand"
-[resources.desk]
-well = "spring"
-limit = 2
-warm = { max = 2 }
-[resources.pair]
-well = "spring"
-limit = 1
-uses = { desk = 2 }
-"""
+QUOTAS = site_toml(
+    targets={"default": {"limit": 4, "uses": {"cores": 2}}},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "limit": 1}},
+    quotas={"cores": 6},
+)
+DESKS = site_toml(
+    targets={"default": {"limit": 9}},
+    wells={"spring": "hand"},
+    resources={
+        "desk": {"well": "spring", "limit": 2, "warm": {"max": 2}},
+        "pair": {"well": "spring", "limit": 1, "uses": {"desk": 2}},
+    },
+)
 
 
 def served(twin: Twin, ask: Callable[[], object]) -> list[str]:

@@ -20,12 +20,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, RateLimited
 from penstock.kernel.rows import Row
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
-from tests.twin.world import START, Twin
 from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
 from tests.usecases.test_one_job import job_of, submit, worker_of
 from tests.usecases.test_warm import SITE, slots, worker_at_rest

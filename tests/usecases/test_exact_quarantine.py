@@ -12,9 +12,9 @@ from penstock.domain.pools.pools import Pool, Slot, SlotState
 from penstock.domain.units.retries import BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Row
+from penstock.testing.twin import START, Twin
 from penstock.usecases.units import quarantine, retire, reuse
 from tests.domain.helpers import lease, pool, slot, unit
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 
 TARGET = "target/ubuntu"

@@ -15,8 +15,8 @@ from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Create
+from penstock.testing.twin import Twin
 from penstock.usecases.units import reconcile
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop, put, running
 from tests.usecases.test_one_job import job_of, worker_of

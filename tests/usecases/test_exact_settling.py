@@ -10,9 +10,9 @@ from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Claim
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import settle
 from penstock.usecases.units import advance
-from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     commits,
     drop,

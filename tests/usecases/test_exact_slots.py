@@ -8,35 +8,23 @@ from penstock.domain.pools.pools import Slot, collection
 from penstock.domain.site.site import Shape
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.exact import drop, pool_row, running, site
 from tests.usecases.test_one_job import finish, worker_of
 from tests.usecases.test_warm import SITE as WARM
 from tests.usecases.test_warm import unit_of, worker_at_rest
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 3
-[targets.default]
-factory = "hand"
-limit = 9
-[wells.locks]
-driver = "lock"
-[resources.rack]
-well = "locks"
-names = ["rack-1", "rack-2", "rack-3"]
-[resources.pair]
-well = "locks"
-limit = 3
-uses = { desk = 2 }
-[resources.desk]
-well = "locks"
-limit = 4
-"""
+SITE = site_toml(
+    targets={"linux": {"limit": 3}, "default": {"limit": 9}},
+    wells={"locks": "lock"},
+    resources={
+        "rack": {"well": "locks", "names": ["rack-1", "rack-2", "rack-3"]},
+        "pair": {"well": "locks", "limit": 3, "uses": {"desk": 2}},
+        "desk": {"well": "locks", "limit": 4},
+    },
+)
 
 
 @pytest.fixture

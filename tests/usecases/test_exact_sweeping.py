@@ -11,10 +11,10 @@ from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_k
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.users.users import User
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle
 from penstock.usecases.pools import scheduler
-from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     Flows,
     commits,

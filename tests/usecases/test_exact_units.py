@@ -12,8 +12,8 @@ from penstock.domain.pools.leases import LeaseState
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases.units import advance
-from tests.twin.world import START, Twin
 from tests.usecases.exact import (
     Flows,
     drop,

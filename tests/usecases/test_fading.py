@@ -15,8 +15,8 @@ from penstock.domain.jobs.jobs import Report, Result, State
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Row
+from penstock.testing.twin import START, Twin
 from penstock.usecases.units import reconcile
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, lease_of, put, running, sent, unit_of
 from tests.usecases.steps import live

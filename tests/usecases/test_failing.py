@@ -11,12 +11,12 @@ from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.ports import MachineFate, MachineNotice
+from penstock.testing.twin import Hand, Twin
 from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.units import cloud_events, maintenance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import parse_lines
-from tests.twin.world import Hand, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_evidence import Talkative
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of

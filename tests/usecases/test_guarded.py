@@ -18,13 +18,13 @@ from penstock.domain.commands import NewInput
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, key_of
+from penstock.testing.store import with_version
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, inventory, outputs, pins
 from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.workers import agents
-from tests.twin.store import with_version
-from tests.twin.world import Twin
 from tests.usecases.exact import put
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.test_dependencies import depends

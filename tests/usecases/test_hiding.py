@@ -13,9 +13,9 @@ from penstock.domain.units.units import CleanProof
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, Shortage, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
 from penstock.usecases.units import driver_calls
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import job_of, submit
 
 KEY = "k" * 40

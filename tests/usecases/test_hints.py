@@ -14,12 +14,12 @@ from penstock.domain.pools.pools import pool_key
 from penstock.domain.units.units import unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Key
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.units import advance
-from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit
 

@@ -16,12 +16,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Change, Key, Replace
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, retire, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_warm import SITE, Agent, databases, slots, unit_of, worker_at_rest

@@ -19,13 +19,13 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet
 from penstock.system import System
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents, hosts, presence
-from tests.twin.world import Twin
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, lab, states
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import hello, job_of, submit, told, worker_of

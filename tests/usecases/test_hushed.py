@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.domain.logs.logs import SERVICE_EVENTS, SERVICE_LIMIT_NOTICE
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, submit
 
 

@@ -12,29 +12,24 @@ from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Hand, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Hand, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put
 from tests.usecases.test_one_job import TOKEN, finish, job_of, submit, worker_of
 
-SITE = """
-[factories.strict]
-driver = "hand"
-identity = "papers"
-[factories.loose]
-driver = "hand"
-[targets.default]
-factory = "strict"
-[targets.other]
-factory = "loose"
-[targets.warm]
-factory = "strict"
-warm = { max = 1 }
-"""
+SITE = site_toml(
+    factories={"strict": {"driver": "hand", "identity": "papers"}, "loose": "hand"},
+    targets={
+        "default": {"factory": "strict"},
+        "other": {"factory": "loose"},
+        "warm": {"factory": "strict", "warm": {"max": 1}},
+    },
+)
 
 
 class Knowing(Hand):

@@ -23,11 +23,11 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import NoSigner
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.site.configuration import current
 from penstock.usecases.users import audit, oidc, users
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, put, running

@@ -19,9 +19,9 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity
 from penstock.ports import NotYet
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs, settle
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import lease_of, put, sent, site
 from tests.usecases.steps import live, sweep

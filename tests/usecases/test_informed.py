@@ -12,24 +12,19 @@ from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
 from penstock.ports import ContextDriver, NotYet, Order, Ready, UnitContext
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Hand, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release
-from tests.twin.world import START, Hand, Twin
 from tests.usecases.test_one_job import finish, hello, submit
 from tests.wells.books import resource_of
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-[wells.spring]
-driver = "hand"
-[resources.account]
-well = "spring"
-names = ["red"]
-"""
+SITE = site_toml(
+    targets={"default": {}},
+    wells={"spring": "hand"},
+    resources={"account": {"well": "spring", "names": ["red"]}},
+)
 ADA = User(name="ada", created=START, version=1)
 
 

@@ -17,12 +17,12 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.jobs import cancel, jobs, prerequisites
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_dependencies import depends
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told

@@ -12,8 +12,8 @@ from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, 
 from penstock.domain.users.users import User
 from penstock.kernel import ids
 from penstock.ports import Stored
+from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits
 from tests.usecases.keeping_for import ended, of, tidy

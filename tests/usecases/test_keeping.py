@@ -15,13 +15,13 @@ from penstock.domain.units.retries import EARLY
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Delete, Replace, Row
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import events, retire, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import lease, slot, unit
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 
 HELD, IDLE, FREE = SlotState.HELD, SlotState.IDLE, SlotState.FREE

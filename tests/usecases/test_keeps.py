@@ -12,12 +12,12 @@ from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, holds, jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
 from tests.usecases.steps import sweep

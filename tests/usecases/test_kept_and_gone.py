@@ -40,12 +40,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
 from penstock.kernel.rows import Change, Create, Delete, Replace, key_of
 from penstock.ports import Stored
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import START, MemoryObjects, Twin
 from penstock.usecases import published
 from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
 from penstock.usecases.jobs import settle
-from tests.twin.store import MemoryStore
-from tests.twin.world import START, MemoryObjects, Twin
 
 ADA = User(name="ada", created=START, version=1)
 HOURS = (0.02, 1, 13, 24 * 8, 24 * 16, 24 * 50, 24 * 100)

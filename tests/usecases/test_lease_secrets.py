@@ -13,10 +13,10 @@ from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, submit, worker_of
 

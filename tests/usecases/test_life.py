@@ -11,11 +11,11 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Unsatisfiable
 from penstock.kernel.rows import Change, key_of
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, quarantine
-from tests.twin.store import MemoryStore
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, submit, worker_of
 from tests.usecases.test_warm import SITE, unit_of, worker_at_rest

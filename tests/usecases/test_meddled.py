@@ -21,35 +21,25 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Change, Create, Replace, Row, key_of
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import submit, worker_of
 from tests.usecases.test_warm import unit_of, worker_at_rest
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 2
-uses = { cores = 2 }
-warm = { max = 1, idle = "10m", reuse = 3, life = "1h" }
-[wells.spring]
-driver = "hand"
-[resources.bench]
-well = "spring"
-limit = 1
-[resources.licence]
-well = "spring"
-limit = 2
-[quotas.cores]
-amount = 6
-"""
+SITE = site_toml(
+    targets={
+        "default": {"limit": 2, "uses": {"cores": 2}, "warm": {"max": 1, "idle": "10m", "reuse": 3, "life": "1h"}}
+    },
+    wells={"spring": "hand"},
+    resources={"bench": {"well": "spring", "limit": 1}, "licence": {"well": "spring", "limit": 2}},
+    quotas={"cores": 6},
+)
 TWO = {"a": {"type": "licence"}, "b": {"type": "licence"}, "bench": {"type": "bench"}}
 
 

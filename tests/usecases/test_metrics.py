@@ -22,13 +22,13 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import run_to_end, sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
 from tests.usecases.test_reconciling import STRAY, WELL, regular

@@ -10,11 +10,11 @@ from penstock.domain import metrics
 from penstock.domain.units.units import JOURNAL_CHARS, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
+from penstock.testing.metrics import RecordedMetrics
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.site import apply
 from penstock.usecases.units import driver_calls, prewarm, reconcile, secrets
-from tests.twin.metrics import RecordedMetrics
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_ahead import NONE, SITE, a_twin, at_rest, existing, only, pool_of
 from tests.usecases.test_evidence import Talkative

@@ -8,6 +8,7 @@ from penstock.domain.logs.logs import CONTROL, Event
 from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.jobs import submit as jobs_submit
@@ -15,7 +16,6 @@ from penstock.usecases.logs import logs
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import Twin
 
 SCRIPT = "#!/bin/bash\necho hello\n"
 TOKEN = "t" * 43

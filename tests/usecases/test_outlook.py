@@ -14,11 +14,11 @@ from penstock.domain.pools.graph import Edge, EdgeKind
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_look
 from tests.usecases.steps import run_to_end
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told

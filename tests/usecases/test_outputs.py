@@ -16,10 +16,10 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Create, Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs, owners
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits

@@ -15,11 +15,11 @@ from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import sweep
 from tests.usecases.test_inputs import digest

@@ -9,32 +9,23 @@ import pytest
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Create
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.test_one_job import submit
 from tests.usecases.test_quotas import is_granted, run_to_end, used
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.full]
-factory = "hand"
-limit = 1
-uses = { vcpus = 1 }
-[targets.wide]
-factory = "hand"
-limit = 50
-uses = { vcpus = 1 }
-[targets.large]
-factory = "hand"
-limit = 4
-uses = { vcpus = 60 }
-[quotas.vcpus]
-amount = 64
-"""
+SITE = site_toml(
+    targets={
+        "full": {"limit": 1, "uses": {"vcpus": 1}},
+        "wide": {"limit": 50, "uses": {"vcpus": 1}},
+        "large": {"limit": 4, "uses": {"vcpus": 60}},
+    },
+    quotas={"vcpus": 64},
+)
 VCPUS = "quota/vcpus"
 
 

@@ -14,9 +14,9 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import explain, outputs, pins, retain
 from penstock.usecases.users import audit
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put, running
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy

@@ -6,10 +6,10 @@ from penstock.aws import dynamodb
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Spec, spec_key
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
 
 FILE = """#!/bin/bash

@@ -12,12 +12,12 @@ from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import ADMIN, User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import privileges, users
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import all_units, commits, unit_of

@@ -16,6 +16,8 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, RateLimited, Refused
 from penstock.kernel.limits import PRIORITY
 from penstock.ports import NotYet
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import cancel
 from penstock.usecases.probes import factory_test
@@ -23,34 +25,20 @@ from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
 from tests.usecases.test_warm import Agent, worker_at_rest
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[factories.other]
-driver = "hand"
-[factories.unused]
-driver = "hand"
-[targets.closed]
-factory = "hand"
-limit = 0
-[targets.linux]
-factory = "hand"
-limit = 2
-warm = { max = 2, idle = "10m" }
-[targets.default]
-redirect = "linux"
-[targets.mac]
-factory = "other"
-limit = 1
-[targets.shut]
-factory = "hand"
-limit = 1
-"""
+SITE = site_toml(
+    factories={"hand": "hand", "other": "hand", "unused": "hand"},
+    targets={
+        "closed": {"limit": 0},
+        "linux": {"limit": 2, "warm": {"max": 2, "idle": "10m"}},
+        "default": "linux",
+        "mac": {"factory": "other", "limit": 1},
+        "shut": {"limit": 1},
+    },
+)
 
 
 @pytest.fixture

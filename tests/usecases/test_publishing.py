@@ -17,13 +17,13 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create
+from penstock.testing.twin import START, Twin
 from penstock.usecases import published
 from penstock.usecases.artifacts import explain, outputs
 from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.users import audit
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy

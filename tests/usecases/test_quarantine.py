@@ -23,12 +23,12 @@ from penstock.kernel.errors import (
     Unsatisfiable,
 )
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units import quarantine as units_quarantine
-from tests.twin.world import START, Twin
 from tests.usecases.exact import drop, put
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of

@@ -11,8 +11,8 @@ from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Claim, Slot, collection
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
+from penstock.testing.twin import Twin
 from penstock.usecases.pools import scheduler
-from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import (
     assert_all_is_put_back,

@@ -13,43 +13,28 @@ from penstock.domain.pools.pools import Claim, Pool, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.small]
-factory = "hand"
-limit = 9
-uses = { vcpus = 2 }
-[targets.large]
-factory = "hand"
-limit = 9
-uses = { vcpus = 8 }
-[targets.plain]
-factory = "hand"
-limit = 9
-[wells.locks]
-driver = "lock"
-[resources.database]
-well = "locks"
-limit = 3
-uses = { server = 1, tokens = 5 }
-[resources.server]
-well = "locks"
-names = ["one", "two"]
-leases = 2
-[quotas.vcpus]
-amount = 8
-[quotas.tokens]
-amount = 12
-"""
+SITE = site_toml(
+    targets={
+        "small": {"limit": 9, "uses": {"vcpus": 2}},
+        "large": {"limit": 9, "uses": {"vcpus": 8}},
+        "plain": {"limit": 9},
+    },
+    wells={"locks": "lock"},
+    resources={
+        "database": {"well": "locks", "limit": 3, "uses": {"server": 1, "tokens": 5}},
+        "server": {"well": "locks", "names": ["one", "two"], "leases": 2},
+    },
+    quotas={"vcpus": 8, "tokens": 12},
+)
 
 
 @pytest.fixture

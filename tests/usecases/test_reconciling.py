@@ -17,32 +17,23 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import Order
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.site import apply
 from penstock.usecases.units import reconcile
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit, told, worker_of
 
 STRAY = Order("w-stray", "linux", "1")
-WELL = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 2
-warm = { max = 1, idle = "2h" }
-[wells.hand]
-driver = "hand"
-[resources.bench]
-well = "hand"
-names = ["bench-1"]
-[limits]
-lease = "1h"
-boot = "2h"
-"""
+WELL = site_toml(
+    targets={"default": {"limit": 2, "warm": {"max": 1, "idle": "2h"}}},
+    wells={"hand": "hand"},
+    resources={"bench": {"well": "hand", "names": ["bench-1"]}},
+    limits={"lease": "1h", "boot": "2h"},
+)
 
 
 @pytest.fixture

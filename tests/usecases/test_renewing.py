@@ -12,26 +12,20 @@ from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitStat
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.exact import put, site, unit_of
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 1
-[wells.spring]
-driver = "hand"
-[resources.key]
-well = "spring"
-limit = 1
-"""
+SITE = site_toml(
+    targets={"default": {"limit": 1}},
+    wells={"spring": "hand"},
+    resources={"key": {"well": "spring", "limit": 1}},
+)
 HOUR = timedelta(hours=1)
 
 

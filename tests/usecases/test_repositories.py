@@ -9,12 +9,12 @@ from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.users.users import ACT_AS, User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import explain, pins
 from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.users import privileges, users
-from tests.twin.world import Twin
 from tests.usecases.keeping_for import of, send
 from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
 from tests.usecases.test_privileges import LOCKED

@@ -11,10 +11,10 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check
+from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import retain
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put, running

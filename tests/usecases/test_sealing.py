@@ -11,10 +11,10 @@ from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
+from penstock.testing.twin import Twin
 from penstock.usecases.site import configuration
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import assignment
-from tests.twin.world import Twin
 from tests.usecases.test_one_job import job_of, submit
 
 KEY = "k" * 64

@@ -16,12 +16,12 @@ from penstock.domain.site.site import Shape
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
+from penstock.testing.twin import Twin
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import live, run_to_end, sweep
 from tests.usecases.test_one_job import (
     TOKEN,

@@ -13,32 +13,26 @@ import pytest
 from penstock.domain import metrics
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
-from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.kernel.errors import DriverError, NoCapacity, Shortage, Unknown
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import Order
+from penstock.testing.fake import Cloud, FakeDriver, Faults
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.units import maintenance
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import sent, site, unit_of
 from tests.usecases.test_one_job import job_of, submit, told, worker_of
 
 NONE = Faults(short=("fake/all",))
 HOUR = timedelta(hours=1)
-WELL = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-limit = 1
-[wells.spring]
-driver = "hand"
-[resources.db]
-well = "spring"
-limit = 1
-"""
+WELL = site_toml(
+    targets={"default": {"limit": 1}},
+    wells={"spring": "hand"},
+    resources={"db": {"well": "spring", "limit": 1}},
+)
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.site import apply
-from tests.twin.world import Twin
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import run_to_end
 from tests.usecases.test_one_job import slots, submit

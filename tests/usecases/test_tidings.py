@@ -13,10 +13,10 @@ from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import MachineFate, MachineNotice
+from penstock.testing.twin import Hand, Twin
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, cloud_events, maintenance, secrets
-from tests.twin.world import Hand, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, sent
 from tests.usecases.steps import run_to_end

@@ -13,36 +13,22 @@ from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.site.site import Shape
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
-from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, submit
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.small]
-factory = "hand"
-limit = 3
-uses = { vcpus = 2 }
-[targets.big]
-factory = "hand"
-limit = 2
-uses = { vcpus = 6 }
-[targets.wide]
-factory = "hand"
-limit = 40
-[quotas.vcpus]
-amount = 8
-[wells.locks]
-driver = "lock"
-[resources.bench]
-well = "locks"
-names = ["bench-1", "bench-2"]
-[resources.licence]
-well = "locks"
-limit = 3
-"""
+SITE = site_toml(
+    targets={
+        "small": {"limit": 3, "uses": {"vcpus": 2}},
+        "big": {"limit": 2, "uses": {"vcpus": 6}},
+        "wide": {"limit": 40},
+    },
+    quotas={"vcpus": 8},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "names": ["bench-1", "bench-2"]}, "licence": {"well": "locks", "limit": 3}},
+)
 ROOT = User(name="root", privileges=("admin",), created=START, version=1)
 TWO = {"x": {"type": "licence"}, "y": {"type": "licence"}}
 WANTS: dict[str, list[dict[str, Any]]] = {

@@ -16,15 +16,15 @@ from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.domain.users.users import User
-from penstock.drivers.fake import Cloud, FakeDriver, Faults
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order
+from penstock.testing.fake import Cloud, FakeDriver, Faults
+from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.steps import live, sweep
 from tests.usecases.test_one_job import (
     TOKEN,

@@ -12,10 +12,10 @@ from penstock.domain.users.users import Token, User, digest
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
 from penstock.ports import NotYet
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
-from tests.twin.world import START, Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told

@@ -10,10 +10,10 @@ from penstock.domain.jobs.store import Value
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import settle, store
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.jobs.store import NewValue
-from tests.twin.world import Twin
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, running
 from tests.usecases.test_exact_artifacts import gets

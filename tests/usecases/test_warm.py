@@ -15,36 +15,25 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Create
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
 from tests.usecases.test_quotas import used
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.linux]
-factory = "hand"
-limit = 2
-uses = { vcpus = 4 }
-warm = { max = 1, idle = "10m", reuse = 3, life = "1h" }
-[targets.other]
-factory = "hand"
-limit = 2
-uses = { vcpus = 4 }
-[wells.spring]
-driver = "hand"
-[resources.db]
-well = "spring"
-limit = 2
-warm = { max = 2 }
-[quotas.vcpus]
-amount = 8
-"""
+SITE = site_toml(
+    targets={
+        "linux": {"limit": 2, "uses": {"vcpus": 4}, "warm": {"max": 1, "idle": "10m", "reuse": 3, "life": "1h"}},
+        "other": {"limit": 2, "uses": {"vcpus": 4}},
+    },
+    wells={"spring": "hand"},
+    resources={"db": {"well": "spring", "limit": 2, "warm": {"max": 2}}},
+    quotas={"vcpus": 8},
+)
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.twin.world import START, Twin
 from tests.usecases.conftest import SITE
 
 ADA = User(name="ada", created=START, version=1)

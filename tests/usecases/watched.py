@@ -17,7 +17,7 @@ from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState
 from penstock.domain.units.comparison import Missing
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.rows import Change, Key, Row, key_of
-from tests.twin.store import MemoryStore
+from penstock.testing.store import MemoryStore
 
 Kinds = dict[type[Row], list[Any]]
 HOLDING = (LeaseState.GRANTED, LeaseState.READY, LeaseState.RELEASING)

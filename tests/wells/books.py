@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.units.units import Unit, UnitKind
-from tests.twin.world import Twin
+from penstock.testing.twin import Twin
 
 
 def resource_of(twin: Twin) -> Unit:

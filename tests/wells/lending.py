@@ -24,10 +24,10 @@ from penstock.drivers.wells.sts import StsWell
 from penstock.kernel.errors import Unknown, Unsatisfiable
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply, configuration
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import ROLE
-from tests.twin.world import START, Twin
 from tests.usecases.steps import sweep
 from tests.usecases.test_one_job import finish, hello, job_of, submit
 from tests.wells.rack import Rack

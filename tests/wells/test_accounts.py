@@ -21,9 +21,10 @@ from penstock.drivers.wells.accounts.drift import Look, differs
 from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown
 from penstock.ports import NotYet, Order, Ready, UnitContext
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
-from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
 from tests.wells.books import resource_of
 
@@ -59,18 +60,11 @@ def well(site: Site, **more: Any) -> AccountsWell:
     return AccountsWell({"lambda": "clean", **more}, {MAKER: "sandboxes"}, site)
 
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-[wells.sandboxes]
-driver = "hand"
-[resources.sandbox]
-well = "sandboxes"
-names = ["red", "blue"]
-settings = { region = "eu-west-1" }
-"""
+SITE = site_toml(
+    targets={"default": {}},
+    wells={"sandboxes": "hand"},
+    resources={"sandbox": {"well": "sandboxes", "names": ["red", "blue"], "settings": {"region": "eu-west-1"}}},
+)
 POOL = "resource/sandbox"
 
 

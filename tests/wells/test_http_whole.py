@@ -10,26 +10,21 @@ from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import SlotState
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
-from tests.twin.world import START, Twin
 from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
 from tests.wells.books import resource_of
 from tests.wells.rack import Asked, Rack
 from tests.wells.service import well
 
-SITE = """
-[factories.hand]
-driver = "hand"
-[targets.default]
-factory = "hand"
-[wells.rack]
-driver = "hand"
-[resources.project]
-well = "rack"
-limit = 1
-"""
+SITE = site_toml(
+    targets={"default": {}},
+    wells={"rack": "hand"},
+    resources={"project": {"well": "rack", "limit": 1}},
+)
 WARM = SITE + "warm = { max = 1 }\n"
 POOL = "resource/project"
 ADA = User(name="ada", created=START, version=1)

@@ -5,10 +5,11 @@ Every stage, from having none of five resources of five real wells to running wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.usecases.jobs import cancel, settle
@@ -21,8 +22,17 @@ from tests.wells.rack import Rack
 WANTED = (*TYPES, WORKER)
 
 
-STAGES = [(has, how) for has in range(len(WANTED)) for how in ("queue", "half")]
-STAGES += [(len(TYPES), how) for how in ("booting", "running")]
+WAITS = [(has, how) for has in range(len(WANTED)) for how in ("queue", "half")]
+WORKS = [(len(TYPES), how) for how in ("booting", "running")]
+SHORT = {(0, "half"), (3, "queue"), (len(TYPES), "half"), *WORKS}
+
+
+def tried(stages: Sequence[tuple[int, str]]) -> list[ParameterSet]:
+    """Parameters of a test. The stages that are not in SHORT are tried by the long tests."""
+    return [pytest.param(*each, marks=() if each in SHORT else pytest.mark.long) for each in stages]
+
+
+STAGES = tried([*WAITS, *WORKS])
 """How many resources a job has, and where it gets no further: in the queue of the next, or where that was made and the
 answer lost; or its worker boots; or its script runs."""
 
@@ -92,7 +102,7 @@ def test_a_flow_is_gone_and_nobody_says_so(lending: Lending, has: int, how: str)
     is_over(lending, job, Outcome.SUCCEEDED, attempt=1 if has == len(TYPES) else 2)
 
 
-@pytest.mark.parametrize(("has", "how"), STAGES[:-1])
+@pytest.mark.parametrize(("has", "how"), tried([*WAITS, WORKS[0]]))
 def test_a_job_waits_for_too_long(lending: Lending, has: int, how: str) -> None:
     job = reach(lending, has, how)
     sweep(lending.twin, QUEUE + 1)
@@ -107,7 +117,7 @@ def test_the_next_cannot_be_had_at_all(lending: Lending, has: int) -> None:
     is_over(lending, job, Outcome.FAILED)
 
 
-@pytest.mark.parametrize("has", range(1, len(WANTED)))
+@pytest.mark.parametrize("has", [1, *(pytest.param(has, marks=pytest.mark.long) for has in range(2, len(WANTED)))])
 def test_a_job_gives_back_what_it_cannot_use(account: Account, rack: Rack, tmp_path: Path, has: int) -> None:
     lending = Lending(account, rack, tmp_path, 'idle_hold = "15m"')
     job = reach(lending, has, "queue")

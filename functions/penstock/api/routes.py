@@ -142,7 +142,7 @@ class Input:
         """Whether requests must have it."""
         return self.default is inspect.Parameter.empty
 
-    def note(self, kind: type[F] | type[Any]) -> Any:
+    def note(self, kind: type) -> Any:
         """Its note of a class, or None."""
         return next((note for note in self.notes if isinstance(note, kind)), None)
 

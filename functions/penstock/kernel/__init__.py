@@ -1,0 +1,1 @@
+"""The ground that everything may import: rows and their keys, ids, errors, limits."""

@@ -70,8 +70,8 @@ def test(
     The suite makes and destroys some dozens of real units with the given settings, so use an account or a service for
     tests. Prints one line for each check. Exits with 0 if all checks pass, else with 1.
     """
-    from penstock.drivers.kit import Rig, report
-    from penstock.drivers.kit.checks import settings_are_checked
+    from penstock.testing.contract import Rig, report
+    from penstock.testing.contract.checks import settings_are_checked
 
     of, given = _class(driver, kind), _settings(settings)
     with tempfile.TemporaryDirectory(prefix="penstock-") as home:

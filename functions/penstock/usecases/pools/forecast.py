@@ -60,7 +60,7 @@ def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
 
 def _with_claim(queue: Queue, claim: Claim) -> Queue:
     """A queue with a claim in its place, if it does not wait there yet."""
-    if ClaimId.of(claim) in map(ClaimId.of, queue.claims):
+    if ClaimId.from_claim(claim) in map(ClaimId.from_claim, queue.claims):
         return queue
     return replace(queue, claims=sorted([*queue.claims, claim], key=lambda one: one.key))
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.drivers import secrets
-from penstock.drivers.secrets import Resolve
+from penstock.drivers.factories.libcloud import credentials
+from penstock.drivers.factories.libcloud.credentials import Resolve
 from penstock.kernel.errors import Misconfigured
 
 FILE = "file:"
-REFERENCE = rf"{FILE}/[^\x00]+|{secrets.REFERENCE}"
+REFERENCE = rf"{FILE}/[^\x00]+|{credentials.REFERENCE}"
 
 
 def resolver(surroundings: Mapping[str, str]) -> Resolve:
     """What finds the value behind a reference. It raises Misconfigured, or Unknown when a store does not answer."""
-    others = secrets.resolver(surroundings)
+    others = credentials.resolver(surroundings)
     return lambda reference: _read(reference) if reference.startswith(FILE) else others(reference)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from penstock.drivers.fake.faults import Ailment
-from penstock.drivers.fake.offers import Offer
 from penstock.ports import Order
+from penstock.testing.fake.faults import Ailment
+from penstock.testing.fake.offers import Offer
 
 
 @dataclass(eq=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from penstock.drivers.kit.checks import CHECKS
-from penstock.drivers.kit.rig import Broken, Rig
 from penstock.kernel.errors import DriverError
+from penstock.testing.contract.checks import CHECKS
+from penstock.testing.contract.rig import Broken, Rig
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,12 @@ from penstock.drivers import Registry
 from penstock.kernel import ids
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
+from penstock.testing.metrics import RecordedMetrics
+from penstock.testing.store import MemoryStore
 from penstock.usecases.github import steps
 from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.units import advance
-from tests.twin.metrics import RecordedMetrics
-from tests.twin.store import MemoryStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

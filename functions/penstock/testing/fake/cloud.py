@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from penstock.drivers.fake.faults import Birth, Faults
-from penstock.drivers.fake.machines import Machine
-from penstock.drivers.fake.offers import Offer
 from penstock.kernel.errors import DriverError, NoCapacity, QuotaReached, RateLimited, Shortage, Unknown, Unsatisfiable
 from penstock.ports import Order
+from penstock.testing.fake.faults import Birth, Faults
+from penstock.testing.fake.machines import Machine
+from penstock.testing.fake.offers import Offer
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 QUOTA = "fake/quota"

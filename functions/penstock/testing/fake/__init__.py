@@ -1,4 +1,4 @@
-"""A made-up cloud, for whoever writes a driver or tests what uses one: it does all that real clouds do wrong, by seed.
+"""A made-up cloud, for authors of drivers: it fails in every way that real clouds fail, by seed.
 
     offers     the ways to get a machine, and the names of their shortages
     faults     the knobs: how calls fail, and what machines suffer from; all are off until they are turned
@@ -11,10 +11,10 @@ It is in no list of drivers that a site may choose from. `tests/contracts` holds
 `simulation` runs on it: docs/internals/chaos.md.
 """
 
-from penstock.drivers.fake.cloud import Cloud
-from penstock.drivers.fake.driver import FakeDriver
-from penstock.drivers.fake.faults import ERRORS, Ailment, Birth, Faults
-from penstock.drivers.fake.machines import Machine
-from penstock.drivers.fake.offers import Offer
+from penstock.testing.fake.cloud import Cloud
+from penstock.testing.fake.driver import FakeDriver
+from penstock.testing.fake.faults import ERRORS, Ailment, Birth, Faults
+from penstock.testing.fake.machines import Machine
+from penstock.testing.fake.offers import Offer
 
 __all__ = ["ERRORS", "Ailment", "Birth", "Cloud", "FakeDriver", "Faults", "Machine", "Offer"]

@@ -8,7 +8,7 @@
 `penstock driver test` runs it, and tests/contracts do with every driver of ours.
 """
 
-from penstock.drivers.kit.checks import CHECKS
-from penstock.drivers.kit.rig import Broken, Rig
+from penstock.testing.contract.checks import CHECKS
+from penstock.testing.contract.rig import Broken, Rig
 
 __all__ = ["CHECKS", "Broken", "Rig"]

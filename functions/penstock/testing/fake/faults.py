@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
-from penstock.drivers.fake.offers import Offer
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited
 from penstock.ports import Order
+from penstock.testing.fake.offers import Offer
 
 ERRORS: Sequence[Callable[[], DriverError]] = (
     lambda: RateLimited("too many requests", 30),

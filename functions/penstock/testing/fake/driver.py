@@ -9,10 +9,10 @@ from typing import Any
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.fake import keys
-from penstock.drivers.fake.cloud import QUOTA, Cloud
 from penstock.kernel.errors import NoCapacity, QuotaReached, Shortage
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.fake import keys
+from penstock.testing.fake.cloud import QUOTA, Cloud
 
 LATER = (1, 5, 60)
 """In how many seconds to look again, of a call that is not done."""

@@ -7,9 +7,9 @@ from contextlib import suppress
 from threading import Barrier, Thread
 from typing import Any
 
-from penstock.drivers.kit import halfway
-from penstock.drivers.kit.rig import KNOWN, Broken, Rig
 from penstock.kernel.errors import DriverError
+from penstock.testing.contract import halfway
+from penstock.testing.contract.rig import KNOWN, Broken, Rig
 
 Check = Callable[[Rig], None]
 CHECKS: dict[str, Check] = {}

@@ -1,6 +1,7 @@
-"""Workers: creates, probes and cleans them through the drivers of the site's factories. Woken by SQS.
+"""The factory function: workers are created, checked and destroyed by the drivers of the site's factories. Triggered by
+SQS.
 
-Its queue also brings what EventBridge says of machines, where the stack has rules for that (infra/tidings.py).
+Its queue also carries EventBridge's events about machines, if the stack has rules for them.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ log = Logger()
 
 
 def step(message: dict[str, Any]) -> None:
-    """Take the next step of the unit that a message names, or hear what a cloud says of its machines."""
+    """Take the next step of the unit that a message names, or handle a cloud's event."""
     match message:
         case {"unit": str(unit)}:
             advance.advance(bootstrap.aws(), unit)
         case {"source": str(), "detail": dict()}:
             cloud_events.handle(bootstrap.aws(), message)
         case _:
-            log.error("a message that nobody understands")
+            log.error("unknown message")
 
 
 @log.inject_lambda_context

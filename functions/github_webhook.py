@@ -1,4 +1,6 @@
-"""GitHub's webhook: woken by API Gateway. It checks who signed, stores, and hints; it asks GitHub nothing."""
+"""GitHub's webhook, behind API Gateway: checks the signature, stores the delivery, and sends a message. It never calls
+GitHub.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from GitHub's deliveries: woken by SQS, and every few minutes to ask for those that were missed."""
+"""The front end for GitHub: triggered by SQS, and every few minutes to fetch missed deliveries."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ log = Logger()
 
 
 def step(message: dict[str, Any]) -> None:
-    """Take the step that a message hints at."""
+    """Take the step that a message names."""
     if not steps.step(bootstrap.aws(), message):
-        log.error("a message that nobody understands")
+        log.error("unknown message")
 
 
 @log.inject_lambda_context
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Take the steps of a batch, or look for what was missed."""
+    """Take the steps of a batch, or fetch missed deliveries."""
     if "Records" in event:
         return sqs.each(event, context, step)
     found = webhook.fetch_missed(bootstrap.aws())
-    log.info("looked for missed deliveries", extra={"found": found})
+    log.info("fetched missed deliveries", extra={"found": found})
     return {"found": found}

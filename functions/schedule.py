@@ -1,4 +1,4 @@
-"""Claims, grants and resizes, and jobs that wait for others: woken by SQS."""
+"""The schedule function: claims, grants, resizes, and jobs that wait for others. Triggered by SQS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = Logger()
 
 
 def step(message: dict[str, Any]) -> None:
-    """Take the step that a message hints at."""
+    """Take the step that a message names."""
     on = bootstrap.aws()
     match message:
         case {"do": "acquire", "job": job, "attempt": attempt, "step": number, "token": token}:
@@ -36,7 +36,7 @@ def step(message: dict[str, Any]) -> None:
         case {"do": "github", "message": dict(hint)}:
             on.forge.tell(hint)
         case _:
-            log.error("a message that nobody understands", extra={"do": message.get("do")})
+            log.error("unknown message", extra={"do": message.get("do")})
 
 
 @log.inject_lambda_context

@@ -1,4 +1,4 @@
-"""The end of an attempt: woken by its flow's last step, or by EventBridge when the flow ended any other way."""
+"""The settle function ends an attempt: called by its flow's last step, or by EventBridge if a flow ended otherwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = Logger()
 @log.inject_lambda_context
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Settle the attempt that the event speaks of."""
+    """Settle the attempt that the event names."""
     detail = event.get("detail")
     if detail:
         job, _, attempt = detail["name"].rpartition("-")

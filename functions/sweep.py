@@ -1,4 +1,4 @@
-"""The sweep: woken by EventBridge each minute."""
+"""The sweep function: triggered by EventBridge each minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Resources: creates, probes and cleans them through the drivers of the site's wells. Woken by SQS."""
+"""The well function: resources are created, renewed, cleaned and destroyed by the drivers of the site's wells.
+Triggered by SQS.
+"""
 
 from __future__ import annotations
 

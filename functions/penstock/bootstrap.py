@@ -1,7 +1,4 @@
-"""A port that is plugged in when it is first used, so that a function pays only for the clients it needs.
-
-Plugs the adapters into the ports. The only reader of the environment in a function.
-"""
+"""Plugs the adapters into the ports, for the functions. The only reader of a function's environment."""
 
 from __future__ import annotations
 
@@ -27,9 +24,11 @@ from penstock.drivers import Registry
 from penstock.ports import Signer
 from penstock.system import NoSigner, System
 
+Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
+
 
 class Lazy:
-    """Stands for what `make` returns, and makes it once."""
+    """Stands for what `make` returns, and calls it on first use: a function pays only for clients that it needs."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -38,9 +37,6 @@ class Lazy:
         made = self._make()
         self.__dict__.update({key: getattr(made, key) for key in dir(made) if not key.startswith("_")})
         return self.__dict__[name]
-
-
-Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
 
 @cache
@@ -71,8 +67,30 @@ def aws() -> System:
     )
 
 
+def _s3_config(config: Config) -> Config:
+    """Path-style URLs for an endpoint of our own: a local one has no host names below it."""
+    style: Literal["path", "virtual"] = "path" if os.environ.get("AWS_ENDPOINT_URL") else "virtual"
+    return config.merge(Config(signature_version="s3v4", s3={"addressing_style": style}))
+
+
+@cache
+def _signing_key() -> str:
+    return _secret("SIGNING_SECRET")
+
+
+def _secret(name: str) -> str:
+    client = boto3.client("secretsmanager")
+    return client.get_secret_value(SecretId=os.environ[name])["SecretString"]
+
+
+def _signer(keys: str, config: Config) -> Signer:
+    """Signs identity tokens with the first key; the public halves of the others are published too."""
+    named = [key for key in keys.split(",") if key]
+    return KmsSigner(boto3.client("kms", config=config), named) if named else NoSigner()
+
+
 def _github(config: Config) -> Mapping[str, Any]:
-    """What the front end for GitHub needs, where the deployment has one."""
+    """What the front end for GitHub needs, if the deployment has one."""
     key = os.environ["GITHUB_TOKENS"]
     tokens = Lazy(lambda: KmsVault(boto3.client("kms", config=config), key))
     return {"forge": Lazy(lambda: _forge(config)), "minted": tokens}
@@ -85,6 +103,11 @@ def _forge(config: Config) -> GitHub:
 
 
 @cache
+def _webhook_secret() -> str:
+    return _secret("GITHUB_SECRET")
+
+
+@cache
 def metrics() -> EmfMetrics:
     """The metrics of this function's process."""
     env = os.environ
@@ -92,7 +115,7 @@ def metrics() -> EmfMetrics:
 
 
 def metered(handler: Handler) -> Handler:
-    """A handler after which its metrics are told, however it ended."""
+    """A handler that reports its metrics when it ends, however it ends."""
 
     @wraps(handler)
     def told(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -100,30 +123,3 @@ def metered(handler: Handler) -> Handler:
         return answer
 
     return told
-
-
-def _signer(keys: str, config: Config) -> Signer:
-    """What signs identity tokens: with the first key. Of the others the public half is known too."""
-    named = [key for key in keys.split(",") if key]
-    return KmsSigner(boto3.client("kms", config=config), named) if named else NoSigner()
-
-
-def _s3_config(config: Config) -> Config:
-    """Path-style where there is an endpoint of our own: a local one has no names below it."""
-    style: Literal["path", "virtual"] = "path" if os.environ.get("AWS_ENDPOINT_URL") else "virtual"
-    return config.merge(Config(signature_version="s3v4", s3={"addressing_style": style}))
-
-
-@cache
-def _signing_key() -> str:
-    return _secret("SIGNING_SECRET")
-
-
-@cache
-def _webhook_secret() -> str:
-    return _secret("GITHUB_SECRET")
-
-
-def _secret(name: str) -> str:
-    client = boto3.client("secretsmanager")
-    return client.get_secret_value(SecretId=os.environ[name])["SecretString"]

@@ -1,4 +1,4 @@
-"""The first operator: made by whoever may write the table, with their own AWS credentials."""
+"""The first operator, created with one's own AWS credentials by whoever may write the table."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from penstock.usecases.users import users
 
 NAME = "admin"
 
-
 CREATED_BY = "(AWS credentials)"
 
 
 def create_admin(environment: Mapping[str, str]) -> str:
-    """Make the user `admin`, unless there is one, and a new token of theirs. Needs TABLE and AWS_REGION."""
+    """Create the user `admin`, if there is none, and a new token of it. Needs TABLE and AWS_REGION."""
     store = Table(environment["TABLE"], environment["AWS_REGION"])
     nothing: object = None
     on = System(store, nothing, nothing, nothing, nothing, RealWorld(), nothing, "", str)  # type: ignore[arg-type]

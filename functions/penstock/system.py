@@ -1,4 +1,4 @@
-"""Everything that a use case may use, in one value."""
+"""The ports, in one value that every use case gets as `on`; and stand-ins for the optional ones."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from penstock.ports import (
 
 
 class NoMetrics:
-    """Metrics that nobody watches."""
+    """Metrics that nobody collects."""
 
     def add(self, metric: Metric, value: float = 1, **by: str) -> None:
-        """Nothing is told."""
+        """Does nothing."""
 
     def wants(self, metric: Metric) -> bool:
-        """Nothing is wanted."""
+        """False."""
         return False
 
 
 class NoSigner:
-    """A deployment that has no key to sign identity tokens with."""
+    """A deployment without a key for identity tokens."""
 
     def kid(self) -> str:
-        """Raises Refused 422: nothing is called by what is not there."""
+        """Raises Refused 422: there is no key."""
         raise Refused(422, "no-identity-key", "this deployment has no key to sign identity tokens with")
 
     def sign(self, message: bytes) -> bytes:
@@ -57,7 +57,7 @@ class NoForge:
     """A deployment without the front end for GitHub."""
 
     def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
-        """Nobody is there to take a step."""
+        """Does nothing: no front end would take the step."""
 
     def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:
         """Raises Misconfigured."""
@@ -69,7 +69,7 @@ class NoForge:
 
 
 class NoVault:
-    """A deployment that seals nothing for the front end for GitHub, which it has not."""
+    """A deployment without the front end for GitHub, and so without a key to seal its tokens."""
 
     def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
         """Raises Misconfigured."""
@@ -82,9 +82,9 @@ class NoVault:
 
 @dataclass(frozen=True)
 class System:
-    """The ports, plugged in. `url` is where agents dial; `signing_key` is read only when it is needed.
+    """The ports. `url` is where agents connect; `signing_key` is read only when needed.
 
-    `vault` seals what workers are told, and `minted` the tokens of GitHub that are to be revoked: each has its own key.
+    `vault` seals what workers get, `minted` the GitHub tokens to revoke: each has its own key.
     """
 
     store: Store

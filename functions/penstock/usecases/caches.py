@@ -1,12 +1,9 @@
-"""Caches: what jobs restore, and what they leave for others. The first to save a key has it, and it is never changed.
+"""Caches: what jobs restore, and what they save for others. The first to save a key has it, and it never changes.
 
-An entry's row comes to be in the write that says that its bytes have arrived; until then only an artifact is known that
-nobody owns. So whoever saves at the same time, or dies meanwhile, stands in nobody's way. [ART-1] [ART-2]
-
-Entries of caches go: unused for too long, pushed out, deleted, or lost. [ART-2]
-
-What else owns their bytes keeps these. With each entry the count of its owner's bytes is written, so that what it says
-is so at every instant.
+An entry's row is created in the write that says that its bytes have arrived; until then there is only an artifact
+without an owner. So whoever saves at the same time, or dies meanwhile, disturbs nobody. Entries go when they are unused
+for too long, pushed out, deleted or lost. Every write of an entry also writes its owner's count of bytes. [ART-1]
+[ART-2]
 """
 
 from __future__ import annotations
@@ -35,33 +32,21 @@ from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 
 ROUNDS = 1 + limits.CACHE_ENTRIES // caches.EVICTIONS_PER_WRITE + transaction.TRIES
-"""How many writes may make room for one entry, with some to spare for what others add meanwhile."""
+"""How many writes may make room for one entry, with some to spare for entries that others add meanwhile."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What came of saving: the entry of that key, and whether it is the one that was sent; or why there is none."""
+    """What came of saving: the entry of that key, and whether it is the one that was uploaded; or why there is none."""
 
     entry: CacheEntry | None = None
     is_new: bool = False
     why: str = ""
 
 
-def _shelf(job: Job, ask: CacheName) -> Shelf:
-    """Where a job's entries stand: its owner's, and of its target alone. Raises Refused 400. [SEC-2]"""
-    if not caches.is_name(ask.name):
-        raise Refused(400, "bad-request", f"a cache's name is 1 to {limits.CACHE_NAME_CHARS} of A-Z a-z 0-9 . _ -")
-    if not caches.is_key(ask.key):
-        raise Refused(400, "bad-request", f"a key is at most {limits.CACHE_KEY_CHARS} printable ASCII characters")
-    most = 4 * limits.CACHE_PATH_CHARS
-    if not 0 < len(ask.paths) <= limits.CACHE_PATHS or any(len(each) > most for each in ask.paths):
-        raise Refused(400, "bad-request", f"a cache has 1 to {limits.CACHE_PATHS} paths of at most {most} characters")
-    return Shelf(job.owner, job.target_resolved, ask.name, caches.digest(ask.paths))
-
-
 def find(on: System, job: Job, ask: CacheName, restore_keys: Sequence[str] = ()) -> dict[str, Any]:
-    """The entry that a job restores, with leave to fetch it: that of its key; else the newest whose key begins with
-    the first of `restore_keys` that any begins with. Each is looked for in the job's own scope, then in the trunk's.
+    """The entry that a job restores, with a URL: that of its key; else the newest whose key begins with the first of
+    `restore_keys` that any begins with. Each is looked up in the job's own scope, then in the trunk's.
     """
     shelf = _shelf(job, ask)
     if len(restore_keys) > limits.CACHE_RESTORE_KEYS or not all(map(caches.is_key, restore_keys)):
@@ -73,6 +58,18 @@ def find(on: System, job: Job, ask: CacheName, restore_keys: Sequence[str] = ())
             return {"hit": True, "exact": found.words == ask.key, **_download(on, found)}
         remove(on, found.key)
     return {"hit": False}
+
+
+def _shelf(job: Job, ask: CacheName) -> Shelf:
+    """Where a job's entries are: those of its owner and its target alone. Raises Refused 400. [SEC-2]"""
+    if not caches.is_name(ask.name):
+        raise Refused(400, "bad-request", f"a cache's name is 1 to {limits.CACHE_NAME_CHARS} of A-Z a-z 0-9 . _ -")
+    if not caches.is_key(ask.key):
+        raise Refused(400, "bad-request", f"a key is at most {limits.CACHE_KEY_CHARS} printable ASCII characters")
+    most = 4 * limits.CACHE_PATH_CHARS
+    if not 0 < len(ask.paths) <= limits.CACHE_PATHS or any(len(each) > most for each in ask.paths):
+        raise Refused(400, "bad-request", f"a cache has 1 to {limits.CACHE_PATHS} paths of at most {most} characters")
+    return Shelf(job.owner, job.target_resolved, ask.name, caches.digest(ask.paths))
 
 
 def _matching(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequence[str]) -> Iterator[CacheEntry]:
@@ -90,29 +87,23 @@ def _matching(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequen
                 yield best
 
 
-def has_bytes(on: System, entry: CacheEntry) -> bool:
-    """Whether an entry's bytes are where they should be."""
-    volume = on.store.get(volume_key(entry.id), Volume)
-    return volume is not None and volume.state is VolumeState.CREATED and not volume.lost
-
-
 def _download(on: System, entry: CacheEntry) -> dict[str, Any]:
-    """Leave to fetch an entry, and that it was used. Who loses that write has seen it go, and may fetch it still."""
+    """A URL for an entry, and that it was used. A lost write means that it is going; its URL still works."""
     span = timedelta(seconds=configuration.current(on).retention.cache)
     touched = caches.touch(entry, on.world.now(), span)
     if touched != entry:
         on.store.commit([Replace(entry, touched)])
-    leave = on.objects.download(
+    signed = on.objects.download(
         object_name(entry.id), int(caches.DOWNLOAD_SECONDS.total_seconds()), f"{entry.shelf.name}.tar.gz"
     )  # fmt: skip
     about = {"id": entry.id, "key": entry.words, "scope": entry.scope, "size": entry.size, "sha256": entry.sha256}
-    return {**about, "url": leave.url}
+    return {**about, "url": signed.url}
 
 
 def begin(on: System, job: Job, ask: CacheName, size: int, sha256: str, composite: str = "") -> dict[str, Any]:
-    """Leave to send an archive; the rows come first. Or that the key is taken, or why nothing is kept. [SLOT-3]
+    """Where to upload an archive; the rows come first. Or that the key is taken, or why nothing is saved. [SLOT-3]
 
-    Raises Refused 400 for what is no digest, 409 for too many saves, 413 for one that is too big.
+    Raises Refused 400 for an invalid digest, 409 for too many saves, 413 for an archive that is too big.
     """
     shelf, site = _shelf(job, ask), configuration.current(on)
     file = AgentFile(_description(ask), size, sha256, composite)
@@ -130,9 +121,9 @@ def begin(on: System, job: Job, ask: CacheName, size: int, sha256: str, composit
     return {"there": False, "id": made.id, **uploads.sign_upload(on, made.id, file)}
 
 
-def sign_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
-    """Where some parts of an archive are sent to. Raises Refused 400 or 404."""
-    return uploads.sign_parts(on, _find_upload(on, job, ask.id), ask.first, ask.sha256)
+def _description(ask: CacheName) -> str:
+    """An archive's name for people: the paths that are in it."""
+    return ", ".join(ask.paths)[: limits.CACHE_PATH_CHARS]
 
 
 def _not_saved(why: str) -> dict[str, Any]:
@@ -143,11 +134,6 @@ def _entry_view(entry: CacheEntry) -> dict[str, Any]:
     return {"id": entry.id, "job": entry.job, "scope": entry.scope}
 
 
-def _description(ask: CacheName) -> str:
-    """What an archive is called by people: the paths that are in it."""
-    return ", ".join(ask.paths)[: limits.CACHE_PATH_CHARS]
-
-
 def _begin_changes(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Sequence[Change], None]:
     fresh = on.store.get(job_key(job.id), Job)
     if fresh is None or fresh.cache_saves >= limits.CACHE_SAVES:
@@ -156,10 +142,22 @@ def _begin_changes(on: System, job: Job, made: Artifact, upload: timedelta) -> t
     return [fence(on, job), Replace(fresh, counted), *owners.begin(made, upload)], None
 
 
-def commit(on: System, job: Job, ask: CacheName, id: str) -> dict[str, Any]:
-    """Note that an archive has arrived, after looking: from here on it is the key's entry, if it is the first.
+def sign_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
+    """Where to upload some parts of an archive. Raises Refused 400 or 404."""
+    return uploads.sign_parts(on, _find_upload(on, job, ask.id), ask.first, ask.sha256)
 
-    Raises Refused 404 for what this job did not begin, 409 for bytes that are not there whole.
+
+def _find_upload(on: System, job: Job, id: str) -> Artifact:
+    found = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
+    if found is None or found.sort != CACHE or found.job != job.id:
+        raise not_found("archive", id[:64])
+    return found
+
+
+def commit(on: System, job: Job, ask: CacheName, id: str) -> dict[str, Any]:
+    """Record that an archive has arrived, after checking: if it is the first, it is the key's entry.
+
+    Raises Refused 404 for an archive that this job did not begin, 409 if its bytes are incomplete.
     """
     shelf = _shelf(job, ask)
     begun = _find_upload(on, job, id)
@@ -176,13 +174,6 @@ def commit(on: System, job: Job, ask: CacheName, id: str) -> dict[str, Any]:
                 **({"why": found.why} if found.why else {}),
             }
     raise Moved()
-
-
-def _find_upload(on: System, job: Job, id: str) -> Artifact:
-    found = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
-    if found is None or found.sort != CACHE or found.job != job.id:
-        raise not_found("archive", id[:64])
-    return found
 
 
 def _save_changes(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -> tuple[Sequence[Change], Saved | None]:
@@ -213,7 +204,7 @@ def _save_changes(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -
 def _make_room(
     on: System, job: Job, artifact: Artifact, use: CacheUse, most: int
 ) -> tuple[Sequence[Change], Saved | None]:
-    """Push out what was not used for longest; where that is not enough, the new one goes instead."""
+    """Push out what was unused for longest; if that is not enough, the new archive goes instead."""
     entries = entries_of(on, use.owner)
     gone = caches.entries_to_evict(use, entries, artifact.size, most, job.cache_scope, on.world.now())
     if not gone:
@@ -222,51 +213,18 @@ def _make_room(
     return [fence(on, job), *remove_changes(on, use.owner, gone[: caches.EVICTIONS_PER_WRITE])], None
 
 
-def entries_of(on: System, owner: str) -> list[CacheEntry]:
-    """All entries of an owner."""
-    return on.store.find(collection(owner), "cache#", CacheEntry, limit=limits.CACHE_ENTRIES)
-
-
-def count_change(use: CacheUse, entries: Sequence[CacheEntry], by: int) -> Change:
-    """The count of an owner, with entries more or fewer."""
-    after = caches.count(use, entries, by)
-    return Replace(use, after) if use.version else Create(after)
-
-
-def remove_changes(on: System, owner: str, entries: Sequence[CacheEntry]) -> list[Change]:
-    """What is written when entries of an owner go: they own their archives no longer. [ART-1]"""
-    use = on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)
-    changes: list[Change] = [count_change(use, entries, -1)]
-    for entry in entries:
-        artifact = on.store.get(artifact_key(entry.id), Artifact)
-        changes += [Delete(entry), *(owners.release_changes(on, artifact, entry.owner) if artifact else [])]
-    return changes
-
-
-def remove(on: System, key: Key) -> None:
-    """Take an entry out, if it is there still."""
-
-    def decide() -> tuple[Sequence[Change], None]:
-        row = on.store.get(key, CacheEntry)
-        return (remove_changes(on, row.shelf.owner, [row]) if row else []), None
-
-    transaction.run(on, decide)
-
-
-def expire(on: System, owner: str, place: str) -> None:
-    """End an entry that nobody restored for too long. [ART-2]"""
-
-    def decide() -> tuple[Sequence[Change], None]:
-        row = on.store.get(Key(collection(owner), f"{CACHE}#{place}"), CacheEntry)
-        if row is None or row.until > on.world.now():
-            return [], None
-        return remove_changes(on, owner, [row]), None
-
-    transaction.run(on, decide)
+def list_caches(on: System, user: User, owner: str, limit: int, page: str) -> tuple[list[CacheEntry], str | None]:
+    """An owner's entries, newest first, and the next page. Raises Refused 400 or 403."""
+    if not is_name(owner):
+        raise Refused(400, "bad-request", "owner is the name of a user or a repository")
+    if not user.may_see(owner):
+        raise Refused(403, "privilege-missing", f"only operators, and who may act for it, list the caches of {owner}")
+    rows = on.store.listed(collection(owner), CacheEntry, limit=limit, after=page, newest=True)
+    return rows, rows[-1].id if len(rows) == limit else None
 
 
 def find_entry(on: System, user: User, id: str) -> CacheEntry:
-    """An entry that a user may see, by the id of its artifact. Raises Refused 404. [SEC-2]"""
+    """An entry that a user may see, by its artifact's id. Raises Refused 404. [SEC-2]"""
     artifact = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
     if artifact is None or not user.may_see(artifact.by):
         raise not_found("cache", id[:64])
@@ -276,13 +234,8 @@ def find_entry(on: System, user: User, id: str) -> CacheEntry:
     return row
 
 
-def entry_of_owner(on: System, owner: str) -> CacheEntry | None:
-    """The entry that an artifact calls its owner, if it is there."""
-    return on.store.get(caches.of_owner(owner), CacheEntry)
-
-
 def delete(on: System, user: User, id: str) -> CacheEntry:
-    """Take an entry out for a user. Raises Refused 404."""
+    """Remove an entry for a user. Raises Refused 404."""
 
     def decide() -> tuple[Sequence[Change], CacheEntry]:
         row = find_entry(on, user, id)
@@ -294,16 +247,60 @@ def delete(on: System, user: User, id: str) -> CacheEntry:
     return transaction.run(on, decide)
 
 
-def list_caches(on: System, user: User, owner: str, limit: int, page: str) -> tuple[list[CacheEntry], str | None]:
-    """An owner's entries, newest first, and the page that follows. Raises Refused 400 or 403."""
-    if not is_name(owner):
-        raise Refused(400, "bad-request", "owner is the name of a user or a repository")
-    if not user.may_see(owner):
-        raise Refused(403, "privilege-missing", f"only operators, and who may act for it, list the caches of {owner}")
-    rows = on.store.listed(collection(owner), CacheEntry, limit=limit, after=page, newest=True)
-    return rows, rows[-1].id if len(rows) == limit else None
+def expire(on: System, owner: str, place: str) -> None:
+    """Remove an entry that nobody restored for too long. [ART-2]"""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        row = on.store.get(Key(collection(owner), f"{CACHE}#{place}"), CacheEntry)
+        if row is None or row.until > on.world.now():
+            return [], None
+        return remove_changes(on, owner, [row]), None
+
+    transaction.run(on, decide)
+
+
+def remove(on: System, key: Key) -> None:
+    """Remove an entry, if it still exists."""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        row = on.store.get(key, CacheEntry)
+        return (remove_changes(on, row.shelf.owner, [row]) if row else []), None
+
+    transaction.run(on, decide)
 
 
 def usage(on: System, owner: str) -> CacheUse:
-    """How many entries an owner has, and what they take."""
+    """How many entries an owner has, and how many bytes these take."""
     return on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)
+
+
+def entries_of(on: System, owner: str) -> list[CacheEntry]:
+    """All entries of an owner."""
+    return on.store.find(collection(owner), "cache#", CacheEntry, limit=limits.CACHE_ENTRIES)
+
+
+def entry_of_owner(on: System, owner: str) -> CacheEntry | None:
+    """The entry that an artifact names as its owner, if it exists."""
+    return on.store.get(caches.of_owner(owner), CacheEntry)
+
+
+def has_bytes(on: System, entry: CacheEntry) -> bool:
+    """Whether an entry's bytes are where they should be."""
+    volume = on.store.get(volume_key(entry.id), Volume)
+    return volume is not None and volume.state is VolumeState.CREATED and not volume.lost
+
+
+def remove_changes(on: System, owner: str, entries: Sequence[CacheEntry]) -> list[Change]:
+    """The changes that remove entries of an owner: they own their archives no longer. [ART-1]"""
+    use = on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)
+    changes: list[Change] = [count_change(use, entries, -1)]
+    for entry in entries:
+        artifact = on.store.get(artifact_key(entry.id), Artifact)
+        changes += [Delete(entry), *(owners.release_changes(on, artifact, entry.owner) if artifact else [])]
+    return changes
+
+
+def count_change(use: CacheUse, entries: Sequence[CacheEntry], by: int) -> Change:
+    """The change of an owner's count by some entries."""
+    after = caches.count(use, entries, by)
+    return Replace(use, after) if use.version else Create(after)

@@ -1,8 +1,8 @@
-"""What all handlers remember of each factory and well together: what it has none of, and how fast it may be called.
+"""Cool-downs: what all functions together remember of each factory and well: what it is short of, and how often it may
+be called.
 
-It is read where a unit is to be made, where one was destroyed, and where people look; one short query each.
-
-How many calls a second a factory or well is sent that change something, where the site bounds them.
+Read before a unit is made, after one was destroyed, and by people; one short query each. What is remembered only helps:
+a lost write must not delay anybody.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from penstock.system import System
 from penstock.usecases.site import configuration
 
 TRIES = 4
-"""How often a lost race is run again. What is remembered here helps, and must not hold anybody up."""
+"""How often a lost race is repeated."""
+
+CALL_TRIES = 4
+"""How often a lost race is repeated before the unit waits as if no call were left."""
 
 
 @dataclass(frozen=True)
 class Permission:
-    """Whether a unit may be asked for now, and how: what its call avoids, and of what it is the probe.
+    """Whether a unit may be asked for now, and how: the scopes that its call avoids, and those that it probes.
 
-    With `wait` it may not, for `why`.
+    With `wait` it may not, because of `why`.
     """
 
     avoid: frozenset[str] = frozenset()
@@ -37,19 +40,8 @@ class Permission:
     why: str | None = None
 
 
-def cooldowns_of(on: System, maker: str) -> list[CoolDown]:
-    """The cool-downs of a maker that are not forgotten."""
-    found = on.store.find(collection(maker), "scope#", CoolDown)
-    return cooldowns.remembered(found, on.world.now())
-
-
-def failures(on: System, maker: str) -> list[Failure]:
-    """What went wrong with a maker lately, by code."""
-    return on.store.find(collection(maker), "failure#", Failure)
-
-
 def request_create(on: System, site: Site, unit: Unit) -> Permission:
-    """Whether a unit may be made now. At most one gets leave to probe what has cooled down."""
+    """Whether a unit may be made now. At most one unit gets permission to probe what has cooled down."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     found = cooldowns_of(on, maker)
     kinds = (cooldowns.type_scope(unit.type), cooldowns.broken_scope(unit.type))
@@ -71,26 +63,38 @@ def request_create(on: System, site: Site, unit: Unit) -> Permission:
     return Permission(frozenset(short - probed), frozenset(probed))
 
 
-def _concerns(row: CoolDown, unit: Unit) -> bool:
-    return cooldowns.concerns(row, unit.type)
-
-
 def _denied(on: System, by: Sequence[CoolDown], unit: Unit) -> Permission:
     now = on.world.now()
     last = max(by, key=lambda row: cooldowns.wait(row, unit.id, now))
     return Permission(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.describe(last, now))
 
 
+def _concerns(row: CoolDown, unit: Unit) -> bool:
+    return cooldowns.concerns(row, unit.type)
+
+
 def _probe(on: System, row: CoolDown, unit: Unit) -> bool:
-    """Become the one that probes: by one conditional write, of which only one can win."""
+    """Become the one that probes: one conditional write, which only one can win."""
     now = on.world.now()
     return row.is_open_to(unit.id, now) and on.store.commit([Replace(row, cooldowns.probe(row, unit.id, now))])
 
 
-def create_answered(on: System, unit: Unit, given: Permission, done: Ready | NotYet) -> None:
-    """What a call's answer says of what was probed, and of what it met on its way.
+def _release_probe(on: System, key: Key, unit: Unit) -> None:
+    """This unit did not need the scope in the end: let the next one probe it."""
+    _change_own(on, key, unit, lambda row: Replace(row, cooldowns.end_probe(row)))
 
-    That a driver has begun shows that it may be called, and nothing else yet.
+
+def _change_own(on: System, key: Key, unit: Unit, change: Callable[[CoolDown], Delete | Replace]) -> None:
+    """Change a cool-down, if this unit probes it."""
+    row = on.store.get(key, CoolDown)
+    if row and row.probe == unit.id:
+        on.store.commit([change(row)])
+
+
+def create_answered(on: System, unit: Unit, given: Permission, done: Ready | NotYet) -> None:
+    """Record what a create's answer says of the scopes that it probed, and of shortages on its way.
+
+    A driver that has begun has shown only that it may be called.
     """
     maker = maker_of(unit.is_a, unit.maker)
     if isinstance(done, NotYet):
@@ -102,30 +106,37 @@ def create_answered(on: System, unit: Unit, given: Permission, done: Ready | Not
     for what in short:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():
-        if row.probe == unit.id and row.cause is not Cause.BROKEN:  # a machine that was ordered need not boot
+        if row.probe == unit.id and row.cause is not Cause.BROKEN:  # an ordered machine may still fail to boot
             is_proved = row.stops or done.proves is None or row.scope in done.proves
             (lift if is_proved else _release_probe)(on, row.key, unit)
 
 
 def create_failed(on: System, unit: Unit, given: Permission, error: DriverError) -> tuple[str, int | None]:
-    """Remember what a create met; the reason for people, and when to look again where that is known."""
+    """Record what a create met. Returns the reason for people, and when to retry if that is known."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     count_failure(on, maker, error)
-    news = cooldowns.obstacles(error, unit.type, given.avoid)
-    for what in news:
+    shortages = cooldowns.obstacles(error, unit.type, given.avoid)
+    for what in shortages:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():
         if row.probe == unit.id:
-            (lift if row.stops and news else _release_probe)(on, row.key, unit)
+            (lift if row.stops and shortages else _release_probe)(on, row.key, unit)
     reason = f"{type(error).__name__}: {error}"
-    found = _ending_first(on, unit) if news or isinstance(error, Short) else None
+    found = _ending_first(on, unit) if shortages or isinstance(error, Short) else None
     if found is None:
         return reason, None
-    return (reason if news else cooldowns.describe(found, now)), cooldowns.wait(found, unit.id, now)
+    return (reason if shortages else cooldowns.describe(found, now)), cooldowns.wait(found, unit.id, now)
+
+
+def _ending_first(on: System, unit: Unit) -> CoolDown | None:
+    """The cool-down that the unit waits for least."""
+    now = on.world.now()
+    ours = [row for row in cooldowns_of(on, maker_of(unit.is_a, unit.maker)) if _concerns(row, unit)]
+    return min(ours, key=lambda row: cooldowns.wait(row, unit.id, now), default=None)
 
 
 def create_skipped(on: System, unit: Unit, given: Permission) -> tuple[str, int | None]:
-    """That a create could meet nothing new, and is spared: the reason for people, and when to look again."""
+    """A create could meet nothing new, and is skipped. Returns the reason for people, and when to retry."""
     for row in cooldowns_of(on, maker_of(unit.is_a, unit.maker)) if given.probes else ():
         if row.probe == unit.id:
             _release_probe(on, row.key, unit)
@@ -137,15 +148,8 @@ def create_skipped(on: System, unit: Unit, given: Permission) -> tuple[str, int 
     )
 
 
-def _ending_first(on: System, unit: Unit) -> CoolDown | None:
-    """The cool-down for which a unit waits least."""
-    now = on.world.now()
-    ours = [row for row in cooldowns_of(on, maker_of(unit.is_a, unit.maker)) if _concerns(row, unit)]
-    return min(ours, key=lambda row: cooldowns.wait(row, unit.id, now), default=None)
-
-
 def destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
-    """Remember what a destroy met: that it is to slow down is true of creates as well."""
+    """Record what a destroy met: that the maker is to be called less often is true of creates as well."""
     maker = maker_of(unit.is_a, unit.maker)
     count_failure(on, maker, error)
     if isinstance(error, RateLimited):
@@ -154,19 +158,19 @@ def destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
 
 
 def unit_destroyed(on: System, unit: Unit, site: Site | None = None) -> None:
-    """A unit was destroyed: what our quota lacked may be there again, and whoever met it is asked to try.
+    """A unit was destroyed: capacity may be free again, so whoever met its shortage tries again sooner.
 
-    With the site also those of other makers, who share a quota with this one as its driver says.
+    With the site, also those of other makers that share a quota with this one, as its driver says.
     """
     own = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
     for row in [*own, *(_shared(on, site, unit) if site else ())]:
-        told = cooldowns.allow_now(row, on.world.now())
-        if told and on.store.commit([Replace(row, told)]):
+        sooner = cooldowns.allow_now(row, on.world.now())
+        if sooner and on.store.commit([Replace(row, sooner)]):
             on.queues.advance(row.met_by, unit.is_a is UnitKind.WORKER)
 
 
 def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
-    """The cool-downs of makers with the driver of a unit's own, of scopes that the unit counted towards."""
+    """The cool-downs of makers with the same driver, of scopes that the unit counted towards."""
     makers = site.factories if unit.is_a is UnitKind.WORKER else site.wells
     own = makers.get(unit.maker)
     others = [each.name for each in makers.values() if own and each.driver == own.driver and each.name != own.name]
@@ -179,57 +183,8 @@ def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
             yield from (row for row in cooldowns_of(on, maker_of(unit.is_a, other)) if driver.shares(row.scope))
 
 
-def count_failure(on: System, maker: str, error: DriverError) -> None:
-    """Count a failure by its code."""
-    key = cooldowns.failure_key(maker, cooldowns.code_of(error))
-    for tries in range(TRIES):
-        row = on.store.get(key, Failure)
-        told = cooldowns.count_failure(row, maker, error, on.world.now())
-        if on.store.commit([Replace(row, told) if row else Create(told)]):
-            return
-        on.world.pause(tries)
-
-
-def start(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
-    """Write a cool-down, or a longer one."""
-    for tries in range(TRIES):
-        row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
-        told = cooldowns.record(row, what, maker, unit.id, on.world.now())
-        if told is None or on.store.commit([Replace(row, told) if row else Create(told)]):
-            return
-        on.world.pause(tries)
-
-
-def lift(on: System, key: Key, unit: Unit) -> None:
-    """There is some again."""
-    _change_own(on, key, unit, lambda row: Delete(row))
-
-
-def _release_probe(on: System, key: Key, unit: Unit) -> None:
-    """The probe asked for something else in the end: the next one may try."""
-    _change_own(on, key, unit, lambda row: Replace(row, cooldowns.end_probe(row)))
-
-
-def _change_own(on: System, key: Key, unit: Unit, change: Callable[[CoolDown], Delete | Replace]) -> None:
-    row = on.store.get(key, CoolDown)
-    if row and row.probe == unit.id:
-        on.store.commit([change(row)])
-
-
-def blocking(on: System, unit: Unit) -> list[CoolDown]:
-    """The cool-downs that may keep a unit from being made, the first that ends first; none when it is made."""
-    if unit.state is not UnitState.CREATING or unit.made:
-        return []
-    found = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
-    return sorted((row for row in found if _concerns(row, unit)), key=lambda row: row.until)
-
-
-CALL_TRIES = 4
-"""How often a lost race is run again before the unit is sent away as if there were no token."""
-
-
 def take_call(on: System, site: Site, unit: Unit) -> int | None:
-    """Take one of the calls that a maker may be sent in a second; with none left, in how many seconds to look again."""
+    """Take one of the calls per second that a maker may get; if none is left, in how many seconds to retry."""
     makers = site.factories if unit.is_a is UnitKind.WORKER else site.wells
     found = makers.get(unit.maker)
     if found is None or found.rate is None:
@@ -245,3 +200,48 @@ def take_call(on: System, site: Site, unit: Unit) -> int | None:
             return None
         on.world.pause(tries)
     return cooldowns.spread(unit.id, 5)
+
+
+def cooldowns_of(on: System, maker: str) -> list[CoolDown]:
+    """The cool-downs of a maker that still count."""
+    found = on.store.find(collection(maker), "scope#", CoolDown)
+    return cooldowns.remembered(found, on.world.now())
+
+
+def failures(on: System, maker: str) -> list[Failure]:
+    """A maker's recent failures, by code."""
+    return on.store.find(collection(maker), "failure#", Failure)
+
+
+def blocking(on: System, unit: Unit) -> list[CoolDown]:
+    """The cool-downs that may keep a unit from being made, the first to end first; none when it is made."""
+    if unit.state is not UnitState.CREATING or unit.made:
+        return []
+    found = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
+    return sorted((row for row in found if _concerns(row, unit)), key=lambda row: row.until)
+
+
+def count_failure(on: System, maker: str, error: DriverError) -> None:
+    """Count a failure by its code."""
+    key = cooldowns.failure_key(maker, cooldowns.code_of(error))
+    for tries in range(TRIES):
+        row = on.store.get(key, Failure)
+        counted = cooldowns.count_failure(row, maker, error, on.world.now())
+        if on.store.commit([Replace(row, counted) if row else Create(counted)]):
+            return
+        on.world.pause(tries)
+
+
+def start(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
+    """Start a cool-down, or lengthen one."""
+    for tries in range(TRIES):
+        row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
+        longer = cooldowns.record(row, what, maker, unit.id, on.world.now())
+        if longer is None or on.store.commit([Replace(row, longer) if row else Create(longer)]):
+            return
+        on.world.pause(tries)
+
+
+def lift(on: System, key: Key, unit: Unit) -> None:
+    """End a cool-down that this unit probed: capacity is there again."""
+    _change_own(on, key, unit, lambda row: Delete(row))

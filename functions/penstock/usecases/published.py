@@ -1,9 +1,9 @@
-"""What is published: found, listed, fetched and withdrawn, by who may. What one may not see is as good as none.
+"""Published files: outputs that got a name for good, by hand or by their job's file. Found, listed, downloaded,
+withdrawn. [ART-1]
 
-Outputs get names for good: one by one by hand, and those that a job's file says when the job has succeeded. [ART-1]
-
-A name is one row, and the text in its artifact's owners: both are written in one commit, so whoever takes the job's
-things apart meanwhile either finds an owner more, or has been quicker, and nothing is published.
+What a user may not read is treated as nonexistent. A name is one row, and one entry in its artifact's owners, both
+written in one commit. So whatever deletes the job's outputs meanwhile either finds one more owner, or was first and
+nothing is published.
 """
 
 from __future__ import annotations
@@ -42,11 +42,103 @@ READ = 100
 """How many names are read at once."""
 
 SCANNED = 1000
-"""How many names one page of a list looks at."""
+"""How many names one page of a list reads."""
+
+FAILURES_NAMED = 3
+"""How many failures a job's reason names; all of them are in its log."""
+
+
+def publish(
+    on: System, user: User, job: Job, output: str, series: str, version: str, name: str
+) -> tuple[Published, bool]:
+    """Give an output of a job a name, and whether that is new: the same bytes may have it already.
+
+    Raises Refused 400 or 404; 409 for a job that is not over, for a name that stands for other bytes, or bytes that are
+    not there; 410 if the outputs are gone.
+    """
+    for part in (series, version, name):
+        if not published.is_part(part):
+            raise Refused(400, "bad-request", "a series, a version and a name have 1 to 100 of A-Z a-z 0-9 . _ -")
+    if not job.is_settled:
+        raise Refused(409, "job-not-settled", f"job {job.id} is not over; what it keeps is published after that")
+    row = on.store.get(output_key(job.id, output), Output) if ids.is_ulid(output) else None
+    if row is None or not row.is_committed:
+        raise not_found("output", output[:64])
+    return _assign(on, job, row, Publication(row.path, series, version, name), user.name, again=True)
+
+
+def _assign(
+    on: System, job: Job, output: Output, wanted: Publication, by: str, *, again: bool
+) -> tuple[Published, bool]:
+    """Give a name, in one commit with the ownership. A name that has the same bytes stays as it is. [ART-1]
+
+    A withdrawn name is given `again` only by a person: a repeated job does not undo a withdrawal.
+    """
+
+    def decide() -> tuple[Sequence[Change], tuple[Published, bool]]:
+        made = Published(
+            of=job.owner, series=wanted.series, version_name=wanted.version, name=wanted.name, by=by,
+            artifact=output.artifact, size=output.size, sha256=output.sha256, path=output.path, job=job.id,
+            time=on.world.now(),
+        )  # fmt: skip
+        known = on.store.get(made.key, Published)
+        if known and not published.has_content(known, made.size, made.sha256):
+            raise published.already_taken(known)
+        if known and not known.withdrawn:
+            return [], (known, False)
+        if known and not again:
+            raise published.withdrawn(known)
+        changes: list[Change] = [Replace(known, made) if known else Create(made), _own_change(on, made)]
+        return audit.record(on, changes, by, "publish", made.full, f"{made.path} of job {job.id}"), (made, True)
+
+    return transaction.run(on, decide)
+
+
+def _own_change(on: System, made: Published) -> Change:
+    """The change that makes an artifact published. Raises Refused 409 if its bytes are missing, 410 if it is gone."""
+    artifact = on.store.get(artifact_key(made.artifact), Artifact)
+    volume = on.store.get(volume_key(made.artifact), Volume)
+    if artifact is None or volume is None:
+        raise Refused(410, "outputs-gone", f"the outputs of job {made.job} are gone")
+    if volume.state is not VolumeState.CREATED or volume.lost:
+        raise Refused(409, "no-bytes", f"the bytes of {made.path} of job {made.job} are not there")
+    after = artifacts.own(artifact, made.owner)
+    if len(after.owners) > limits.OWNERS:
+        raise Refused(409, "too-many-owners", f"an artifact has at most {limits.OWNERS} owners")
+    return Replace(artifact, after)
+
+
+def publish_declared(on: System, job: Job) -> str:
+    """Publish what a succeeded job's file declares; returns what failed, as the rest of a sentence.
+
+    Done before the job settles, and again if that was interrupted. A failure of one does not stop the others.
+    """
+    spec = on.store.get(spec_key(job.id), Spec)
+    rows = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
+    kept = {row.path: row for row in rows if row.is_committed and row.attempt == job.attempt}
+    wrong: list[str] = []
+    for each in spec.publish if spec else ():
+        try:
+            if each.path not in kept:
+                raise Refused(404, "no-such-output", f"the job kept no {each.path}; no output rule matched such a file")
+            row, is_new = _assign(on, job, kept[each.path], each, job.owner, again=False)
+            if is_new:
+                logs.append(on, job.id, job.attempt, f"published {each.path} as {row.full}")
+        except Refused as refused:
+            wrong.append(refused.detail)
+            logs.append(on, job.id, job.attempt, f"NOT published: {each.path}: {refused.detail}")
+    return _failure_note(wrong)
+
+
+def _failure_note(wrong: Sequence[str]) -> str:
+    if not wrong:
+        return ""
+    more = f"; and {len(wrong) - FAILURES_NAMED} more" if len(wrong) > FAILURES_NAMED else ""
+    return f"; BUT NOT PUBLISHED: {'; '.join(wrong[:FAILURES_NAMED])}{more}"
 
 
 def find(on: System, user: User | None, of: str, series: str, version: str, name: str) -> Published:
-    """A published file that somebody may read; without a user, that anybody may. Raises Refused 404. [SEC-2]"""
+    """A published file that the user may read; without a user, that anybody may. Raises Refused 404. [SEC-2]"""
     row = None
     if users.is_name(of) and all(published.is_part(part) for part in (series, version, name)):
         row = on.store.get(published_key(of, series, version, name), Published)
@@ -55,15 +147,10 @@ def find(on: System, user: User | None, of: str, series: str, version: str, name
     return row
 
 
-def access_rules(on: System, of: str) -> list[Series]:
-    """What an owner said of who may read."""
-    return on.store.find(collection(of), "series#", Series, limit=MAX_SERIES)
-
-
 def list_published(
     on: System, user: User, of: str, series: str, version: str, limit: int, page: str
 ) -> tuple[list[Published], str | None]:
-    """Some of what an owner published and a user may read, by name, and the page that follows. Raises Refused 400."""
+    """Some of what an owner published and the user may read, by name, and the next page. Raises Refused 400."""
     start = _prefix(of, series, version)
     rules, found = access_rules(on, of), list[Published]()
     after, scanned = _after(page), 0
@@ -90,20 +177,20 @@ def _prefix(of: str, series: str, version: str) -> str:
     return "#".join(["file", *(part for part in (series, version) if part), ""])
 
 
-def _page(row: Published) -> str:
-    return f"{row.series}/{row.version_name}/{row.name}"
-
-
 def _after(page: str) -> str:
-    """The place that a page begins behind. Raises Refused 400 for what no answer ever named as one."""
+    """The place that a page begins after. Raises Refused 400 for an invalid page."""
     parts = page.split("/")
     if page and not (len(parts) == 3 and all(published.is_part(part) for part in parts)):
         raise Refused(400, "bad-request", "page must be what `next` of the page before it says")
     return published_key("", *parts).sk if page else ""
 
 
+def _page(row: Published) -> str:
+    return f"{row.series}/{row.version_name}/{row.name}"
+
+
 def sign(on: System, row: Published, seconds: int) -> dict[str, Any]:
-    """Leave to fetch a published file for some seconds. Raises Refused 410 for one that was withdrawn."""
+    """A URL to download a published file for some seconds. Raises Refused 410 if it was withdrawn."""
     if row.withdrawn:
         raise published.withdrawn(row)
     volume = on.store.get(volume_key(row.artifact), Volume)
@@ -113,9 +200,9 @@ def sign(on: System, row: Published, seconds: int) -> dict[str, Any]:
 
 
 def unpublish(on: System, user: User, of: str, series: str, version: str, name: str) -> Published:
-    """Withdraw a name, by its owner or an operator: what nobody else owns goes. Done twice, it is done once. [ART-2]
+    """Withdraw a name, by its owner or an operator; what nobody else owns goes. Safe to repeat. [ART-2]
 
-    Raises Refused 403 for who may only read it, 404.
+    Raises Refused 403 for users who may only read it, 404.
     """
 
     def decide() -> tuple[Sequence[Change], Published]:
@@ -132,17 +219,22 @@ def unpublish(on: System, user: User, of: str, series: str, version: str, name: 
     return transaction.run(on, decide)
 
 
+def access_rules(on: System, of: str) -> list[Series]:
+    """The owner's rules on who may read."""
+    return on.store.find(collection(of), "series#", Series, limit=MAX_SERIES)
+
+
 def show_access(on: System, user: User, of: str) -> list[Series]:
-    """What an owner said of who may read, for who may see the owner's jobs. Raises Refused 404. [SEC-2]"""
+    """The owner's rules on who may read, for users who may see the owner's jobs. Raises Refused 404. [SEC-2]"""
     if not users.is_name(of) or not user.may_see(of):
         raise not_found("user", of[:64])
     return access_rules(on, of)
 
 
 def set_access(on: System, user: User, of: str, series: str, access: Access | None, privilege: str) -> Series | None:
-    """Say who may read a series of an owner's, or (EVERY) all of which nothing else is said; None: as all the others.
+    """Set who may read a series, or (EVERY) all series without a rule of their own; None removes the rule.
 
-    Raises Refused 400; 404 for whoever may not act for the owner; 409 when too much is said.
+    Raises Refused 400; 404 for users who may not act for the owner; 409 for too many rules.
     """
     _check_access(user, of, series, access, privilege)
 
@@ -154,20 +246,10 @@ def set_access(on: System, user: User, of: str, series: str, access: Access | No
             raise Refused(409, "too-many-series", f"of at most {MAX_SERIES} series something may be said")
         if now:
             changes = [Replace(was, now) if was else Create(now)]
-        told = " ".join(filter(None, (access or "as the others", privilege)))
-        return audit.record(on, changes, user.name, "open series", f"{of}/{series}", told), now
+        text = " ".join(filter(None, (access or "as the others", privilege)))
+        return audit.record(on, changes, user.name, "open series", f"{of}/{series}", text), now
 
     return transaction.run(on, decide)
-
-
-def make_private(on: System, of: str) -> None:
-    """Keep from others what an owner publishes that is private itself, unless something was said of it. [SEC-2]"""
-
-    def decide() -> tuple[Sequence[Change], None]:
-        said_already = on.store.get(series_key(of, ALL_SERIES), Series)
-        return ([] if said_already else [Create(Series(of=of, name=ALL_SERIES, access=Access.PRIVATE))]), None
-
-    transaction.run(on, decide)
 
 
 def _check_access(user: User, of: str, series: str, access: Access | None, privilege: str) -> None:
@@ -181,94 +263,11 @@ def _check_access(user: User, of: str, series: str, access: Access | None, privi
         raise Refused(400, "bad-request", "with the access `privilege`, and only with it, a privilege is named")
 
 
-FAILURES_NAMED = 3
-"""How many that could not be published a job's reason names; all of them are in its log."""
+def make_private(on: System, of: str) -> None:
+    """Make what a private repository publishes private, unless there is a rule already. [SEC-2]"""
 
+    def decide() -> tuple[Sequence[Change], None]:
+        said_already = on.store.get(series_key(of, ALL_SERIES), Series)
+        return ([] if said_already else [Create(Series(of=of, name=ALL_SERIES, access=Access.PRIVATE))]), None
 
-def publish(
-    on: System, user: User, job: Job, output: str, series: str, version: str, name: str
-) -> tuple[Published, bool]:
-    """Give an output of a job a name of the job's owner's, and whether it is news: the same bytes may have it already.
-
-    Raises Refused 400 or 404; 409 for a job that is not over, for a name that stands for other bytes, or bytes that
-    are not there; 410 for outputs that are gone.
-    """
-    for part in (series, version, name):
-        if not published.is_part(part):
-            raise Refused(400, "bad-request", "a series, a version and a name have 1 to 100 of A-Z a-z 0-9 . _ -")
-    if not job.is_settled:
-        raise Refused(409, "job-not-settled", f"job {job.id} is not over; what it keeps is published after that")
-    row = on.store.get(output_key(job.id, output), Output) if ids.is_ulid(output) else None
-    if row is None or not row.is_committed:
-        raise not_found("output", output[:64])
-    return _assign(on, job, row, Publication(row.path, series, version, name), user.name, again=True)
-
-
-def publish_declared(on: System, job: Job) -> str:
-    """Publish what a job's file says, for it has succeeded; what could not be, as the rest of a sentence.
-
-    Whoever settles the job does this first, again if that was interrupted. What is wrong with one stops no other.
-    """
-    spec = on.store.get(spec_key(job.id), Spec)
-    rows = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
-    kept = {row.path: row for row in rows if row.is_committed and row.attempt == job.attempt}
-    wrong: list[str] = []
-    for each in spec.publish if spec else ():
-        try:
-            if each.path not in kept:
-                raise Refused(404, "no-such-output", f"the job kept no {each.path}; no output rule matched such a file")
-            row, is_news = _assign(on, job, kept[each.path], each, job.owner, again=False)
-            if is_news:
-                logs.append(on, job.id, job.attempt, f"published {each.path} as {row.full}")
-        except Refused as refused:
-            wrong.append(refused.detail)
-            logs.append(on, job.id, job.attempt, f"NOT published: {each.path}: {refused.detail}")
-    return _failure_note(wrong)
-
-
-def _failure_note(wrong: Sequence[str]) -> str:
-    if not wrong:
-        return ""
-    more = f"; and {len(wrong) - FAILURES_NAMED} more" if len(wrong) > FAILURES_NAMED else ""
-    return f"; BUT NOT PUBLISHED: {'; '.join(wrong[:FAILURES_NAMED])}{more}"
-
-
-def _assign(
-    on: System, job: Job, output: Output, wanted: Publication, by: str, *, again: bool
-) -> tuple[Published, bool]:
-    """Give a name, in one commit with the ownership. What stands for the same bytes stays as it is. [ART-1]
-
-    What was withdrawn is given `again` by a person alone: a job that runs once more does not undo what they did.
-    """
-
-    def decide() -> tuple[Sequence[Change], tuple[Published, bool]]:
-        made = Published(
-            of=job.owner, series=wanted.series, version_name=wanted.version, name=wanted.name, by=by,
-            artifact=output.artifact, size=output.size, sha256=output.sha256, path=output.path, job=job.id,
-            time=on.world.now(),
-        )  # fmt: skip
-        known = on.store.get(made.key, Published)
-        if known and not published.has_content(known, made.size, made.sha256):
-            raise published.already_taken(known)
-        if known and not known.withdrawn:
-            return [], (known, False)
-        if known and not again:
-            raise published.withdrawn(known)
-        changes: list[Change] = [Replace(known, made) if known else Create(made), _own_change(on, made)]
-        return audit.record(on, changes, by, "publish", made.full, f"{made.path} of job {job.id}"), (made, True)
-
-    return transaction.run(on, decide)
-
-
-def _own_change(on: System, made: Published) -> Change:
-    """That an artifact is published. Raises Refused 409 for bytes that are not there, 410 for what is gone."""
-    artifact = on.store.get(artifact_key(made.artifact), Artifact)
-    volume = on.store.get(volume_key(made.artifact), Volume)
-    if artifact is None or volume is None:
-        raise Refused(410, "outputs-gone", f"the outputs of job {made.job} are gone")
-    if volume.state is not VolumeState.CREATED or volume.lost:
-        raise Refused(409, "no-bytes", f"the bytes of {made.path} of job {made.job} are not there")
-    after = artifacts.own(artifact, made.owner)
-    if len(after.owners) > limits.OWNERS:
-        raise Refused(409, "too-many-owners", f"an artifact has at most {limits.OWNERS} owners")
-    return Replace(artifact, after)
+    transaction.run(on, decide)

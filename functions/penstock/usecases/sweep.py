@@ -1,6 +1,7 @@
-"""The sweep: nudges everything that is overdue, and compares what exists outside with the rows. [UNIT-1]
+"""The sweep: moves on everything that is overdue, and compares what exists outside with the rows. [UNIT-1]
 
-It decides nothing itself: it sends the hint that was lost, or takes the step that nobody else is there to take.
+The sweep function calls it each minute. It decides nothing itself: it repeats a message that was lost, or takes a step
+that nobody else can take.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from penstock.usecases.units import reconcile
 from penstock.usecases.workers import presence
 
 AT_ONCE = 500
-"""How many overdue rows one sweep looks at; the rest are the next one's."""
+"""How many overdue rows one sweep reads; the next sweep continues."""
 
 log = Logger(child=True)
 
 
 @dataclass
 class SweepResult:
-    """What one sweep did."""
+    """The counts of one sweep."""
 
     nudged: int = 0
     failed: int = 0
@@ -51,7 +52,7 @@ class SweepResult:
 
 
 def sweep(on: System) -> SweepResult:
-    """One sweep. What fails for one row does not stop the others."""
+    """Sweep once. A failure of one row does not stop the others."""
     done, start = SweepResult(), on.world.now()
     for kind, key in on.store.overdue(on.world.now(), AT_ONCE):
         try:
@@ -69,7 +70,7 @@ def sweep(on: System) -> SweepResult:
         gauges.report(on, site, pools, waited_for)
         gauges.report_units(on, site, compared.rows)
     except Exception:
-        log.exception("how things stand could not be told")
+        log.exception("the gauges could not be reported")
     tidied = expire.expire_overdue(on)
     done.tidied, done.untidied = tidied.moved, tidied.failed
     _report(on, done, start)
@@ -84,7 +85,7 @@ def _report(on: System, done: SweepResult, start: datetime) -> None:
 
 
 def nudge(on: System, kind: str, key: Key) -> None:
-    """Move on what is overdue, by the kind of row it is."""
+    """Move on an overdue row, by its kind."""
     if kind == "unit":
         unit = on.store.get(key, Unit)
         if unit and unit.due:
@@ -102,6 +103,7 @@ def nudge(on: System, kind: str, key: Key) -> None:
 
 
 def _nudge_job(on: System, key: Key) -> None:
+    """An overdue job, by its state: it is judged, ended, or its flow is started or answered again."""
     now = on.world.now()
     job = on.store.get(key, Job)
     if job is None or job.due is None or job.due > now:
@@ -122,8 +124,25 @@ def _nudge_job(on: System, key: Key) -> None:
         _resume_acquiring(on, job)
 
 
+def _stop_flows(on: System, job: Job) -> None:
+    """Stop the flows of attempts that the sweep ended. Until that is done, the job stays due."""
+    if job.stop_from is None:
+        return
+    for attempt in range(job.stop_from, job.attempt + job.is_settled):
+        on.flows.stop(job.id, attempt)
+    on.store.commit([Replace(job, replace(job, stop_from=None, due=None if job.is_settled else job.due))])
+
+
+def _end(on: System, job: Job, error: str, cause: str) -> None:
+    """Settle an attempt that is still overdue when its end is written, and stop its flow, which nothing moves on."""
+    settle.settle(on, job.id, job.attempt, error, cause, overdue=on.world.now())
+    fresh = on.store.get(job.key, Job)
+    if fresh:
+        _stop_flows(on, fresh)
+
+
 def _resume_queued(on: System, job: Job) -> None:
-    """Start a queued attempt's flow. One that was started, and never took its first step, was lost."""
+    """Start a queued attempt's flow. A flow that was started and never took its first step is lost."""
     settle.start_release(on, job.id, job.attempt - 1)
     if scheduler.start_flow(on, job.id):
         return
@@ -134,7 +153,7 @@ def _resume_queued(on: System, job: Job) -> None:
 
 
 def _resume_acquiring(on: System, job: Job) -> None:
-    """Answer what a flow may wait for, for the answer may have been lost. One that still stands is lost. [JOB-1]"""
+    """Answer what a flow may wait for, in case the answer was lost. If that does not help, it is lost. [JOB-1]"""
     held = jobs.leases_of(on, job)
     if any(lease.state in (LeaseState.WAITING, LeaseState.GRANTED) for lease in held):
         _extend_wait(on, job, held)
@@ -147,7 +166,7 @@ def _resume_acquiring(on: System, job: Job) -> None:
 
 
 def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
-    """Let a job wait on; or, when it held what it cannot use for too long, give all of that back. [QUEUE-3]"""
+    """Let a job wait on; or end the attempt, if it held for too long what it cannot use. [QUEUE-3]"""
     if unused.is_give_back_due(job, held, on.world.now()):
         names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
         cause = f"it held {names} and got no further for {job.idle_hold} s: {jobs.explain(on, job).summary}"
@@ -156,27 +175,10 @@ def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
         on.store.commit([Replace(job, replace(job, due=unused.next_check(job, held), nudged=False))])
 
 
-def _end(on: System, job: Job, error: str, cause: str) -> None:
-    """Settle an attempt that is still overdue when its end is written, and stop its flow, which nothing moves on."""
-    settle.settle(on, job.id, job.attempt, error, cause, overdue=on.world.now())
-    fresh = on.store.get(job.key, Job)
-    if fresh:
-        _stop_flows(on, fresh)
-
-
-def _stop_flows(on: System, job: Job) -> None:
-    """Stop the flows of the attempts that the sweep ended. Until that is done the job says so, and stays due."""
-    if job.stop_from is None:
-        return
-    for attempt in range(job.stop_from, job.attempt + job.is_settled):
-        on.flows.stop(job.id, attempt)
-    on.store.commit([Replace(job, replace(job, stop_from=None, due=None if job.is_settled else job.due))])
-
-
 def serve_all(on: System) -> tuple[list[Pool], list[str]]:
-    """Serve every pool that somebody waits for, as a hand-over may have been lost; or has too few made. [QUEUE-1]
+    """Serve every pool that somebody waits for, since a message may be lost, or that has too few units. [QUEUE-1]
 
-    All pools, and the names of those that somebody waits for.
+    Returns all pools, and the names of those that somebody waits for.
     """
     pools = on.store.listed("pools", Pool, limit=1000)
     waited_for = []

@@ -1,11 +1,9 @@
-"""What the sweep does with rows that nobody waits for: artifacts without owners go, and their bytes after them. [ART-2]
+"""The sweep of what nobody waits for: artifacts without owners, retention that ended, archives, pins and caches.
+[ART-2]
 
-It is the last that a sweep does, and bounded, so that nothing else ever waits for it.
-
-The end of what a job owns: when its time has come and nobody depends on it, it is taken apart, name by name. [ART-2]
-
-From the write on that says so nobody can come to depend on it; every name goes with its ownership in one write, and the
-job says at last since when nothing of it is kept. It may stop anywhere, and whoever comes next goes on.
+The sweep calls `expire_overdue` last, and bounds it, so that nothing else waits for it. When a job's retention ends, no
+job can come to depend on it any more; every name goes with its ownership in one write, and the job records at last when
+its outputs went. Any call may stop anywhere, and the next continues.
 """
 
 from __future__ import annotations
@@ -32,24 +30,39 @@ from penstock.usecases.logs import archives
 from penstock.usecases.site import configuration
 
 AT_ONCE = 300
-"""How many overdue rows one sweep looks at: some seconds' work. The rest are the next one's."""
+"""How many overdue rows one sweep reads: some seconds of work. The next sweep continues."""
 
 WITHIN = timedelta(seconds=30)
-"""After how long a sweep looks at no more of them: a log may take some seconds."""
+"""After how long a sweep stops with these rows: one log may take some seconds."""
 
 log = Logger(child=True)
+
+NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
+    "archive": lambda on, id, _: archives.advance(on, id),
+    "artifact": lambda on, id, _: owners.delete_unowned(on, id),
+    "volume": lambda on, id, _: _volume(on, id),
+    "retention": lambda on, id, _: end_retention(on, id),
+    "cache": lambda on, owner, place: caches.expire(on, owner, place),
+    "pin": lambda on, id, by: pins.expire(on, id, by),
+}
+
+NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
+"""The kinds of names that a job has for what it owns, by their place in its collection."""
+
+NAMES_AT_ONCE = 50
+"""How many names one call releases; the next continues."""
 
 
 @dataclass
 class ExpireResult:
-    """What came of one sweep."""
+    """The counts of one sweep."""
 
     moved: int = 0
     failed: int = 0
 
 
 def expire_overdue(on: System) -> ExpireResult:
-    """Move on what is overdue. What fails for one row does not stop the others."""
+    """Move on what is overdue. A failure of one row does not stop the others."""
     done, start = ExpireResult(), on.world.now()
     for kind, key in on.store.overdue(on.world.now(), AT_ONCE, later=True):
         if on.world.now() - start >= WITHIN:
@@ -76,30 +89,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
         act(on, key.pk.partition("#")[2], key.sk.partition("#")[2])
 
 
-def _volume(on: System, id: str) -> None:
-    """Each of the two looks whether it is time for it."""
-    owners.expire_upload(on, id)
-    owners.destroy(on, id)
-
-
-NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
-    "archive": lambda on, id, _: archives.advance(on, id),
-    "artifact": lambda on, id, _: owners.delete_unowned(on, id),
-    "volume": lambda on, id, _: _volume(on, id),
-    "retention": lambda on, id, _: end_retention(on, id),
-    "cache": lambda on, owner, place: caches.expire(on, owner, place),
-    "pin": lambda on, id, by: pins.expire(on, id, by),
-}
-
-NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
-"""What a job calls what it owns, by where these rows stand in its collection."""
-
-NAMES_AT_ONCE = 50
-"""How many names one look takes apart; the rest are the next one's."""
-
-
 def end_retention(on: System, job: str) -> None:
-    """End what is kept no longer, or take apart what has ended. [ART-1] [ART-2]"""
+    """End a job's retention, or release the names of what it owned. [ART-1] [ART-2]"""
     row = on.store.get(retention_key(job), Retention)
     if row is None or row.deadline is None or row.deadline > on.world.now():
         return
@@ -111,7 +102,7 @@ def end_retention(on: System, job: str) -> None:
 
 
 def _keep_latest_failure(on: System, job: str) -> None:
-    """A failure that was to be kept longer, and that nobody came to remember when it was settled."""
+    """Extend the retention of a latest failure, if nobody did so when the job settled."""
     found = on.store.get(job_key(job), Job)
     if found:
         retain.keep_latest_failure(on, found)
@@ -128,8 +119,10 @@ def _end_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
 
 
 def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
-    """The dependents without those at their front that have settled: their own leaving was lost. The first is enough
-    to keep it, so that nobody reads a thousand rows to find that one still needs it."""
+    """The dependents, without the settled ones at their front, whose removal was lost.
+
+    The first unsettled one is enough to keep the job's outputs, so that a thousand rows need not be read.
+    """
     for at, name in enumerate(row.dependents):
         job = on.store.get(job_key(name), Job)
         if job and not job.is_settled:
@@ -150,7 +143,7 @@ def _release_names(on: System, row: Retention) -> None:
 
 
 def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
-    """Nothing is left: the job says so, and its rows of how long it was kept go."""
+    """Nothing is left: the job records that, and the rows of its retention go."""
     row, found = on.store.get(retention_key(job), Retention), on.store.get(job_key(job), Job)
     if row is None:
         return [], None
@@ -160,3 +153,9 @@ def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
         changes += [Delete(latest)] if latest and latest.job == job else []
         changes.append(Replace(found, replace(found, outputs_gone=row.ended)))
     return changes, None
+
+
+def _volume(on: System, id: str) -> None:
+    """Each of the two checks whether it is due."""
+    owners.expire_upload(on, id)
+    owners.destroy(on, id)

@@ -1,4 +1,4 @@
-"""Artifacts as people ask for them: which there are, why each is kept, and what the sweep would let go by when."""
+"""Artifacts as people see them: which exist, why each is kept, and what the sweep would delete by when. Read-only."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from penstock.usecases.artifacts import outputs
 from penstock.usecases.artifacts import pins as artifacts_pins
 
 DRY_RUN_ROWS = 500
-"""How many rows a dry run looks at."""
+"""How many rows a dry run reads."""
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """What would go at a time, if nothing changes: an artifact, why, and whose bytes would be deleted."""
+    """What would be deleted when, if nothing changes: an artifact, and why."""
 
     id: str
     path: str
@@ -42,7 +42,7 @@ class Deletion:
 
 @dataclass
 class DryRun:
-    """What a dry run found. `is_whole` says that it looked at all there is."""
+    """What a dry run found. `is_whole` says that it read all rows."""
 
     going: list[Deletion]
     is_whole: bool
@@ -63,9 +63,20 @@ class RowCache:
         return self._rows[job]
 
     def named(self, name: str) -> Published | None:
-        """A published name, by what it is called."""
+        """A published name, by its text."""
         of, series, version, last = name.split("/")
         return self._on.store.get(published_key(of, series, version, last), Published)
+
+
+def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Explanation], str | None]:
+    """A user's artifacts, newest first, and the next page. Raises Refused 403."""
+    if by and not user.may_see(by):
+        raise Refused(
+            403, "privilege-missing", f"only operators, and who may act for it, list the artifacts of {by[:200]}"
+        )
+    rows = on.store.listed(f"artifacts#{by or user.name}", Artifact, limit=limit, after=page, newest=True)
+    known = RowCache(on)
+    return [why(on, row, known) for row in rows], rows[-1].id if len(rows) == limit else None
 
 
 def why(on: System, artifact: Artifact, known: RowCache | None = None) -> Explanation:
@@ -86,19 +97,8 @@ def _keeper(on: System, known: RowCache, owner: str, pin: Pin | None) -> OwnerRe
     return artifacts_why.by_job(*known.of(id), owner)
 
 
-def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Explanation], str | None]:
-    """A user's artifacts, newest first, and the page that follows. Raises Refused 403."""
-    if by and not user.may_see(by):
-        raise Refused(
-            403, "privilege-missing", f"only operators, and who may act for it, list the artifacts of {by[:200]}"
-        )
-    rows = on.store.listed(f"artifacts#{by or user.name}", Artifact, limit=limit, after=page, newest=True)
-    known = RowCache(on)
-    return [why(on, row, known) for row in rows], rows[-1].id if len(rows) == limit else None
-
-
 def sign(on: System, artifact: Artifact, seconds: int) -> dict[str, Any]:
-    """Leave to fetch an artifact for some seconds. Raises Refused 409 for bytes that are not there."""
+    """A URL to download an artifact for some seconds. Raises Refused 409 if its bytes have not arrived."""
     volume = on.store.get(volume_key(artifact.id), Volume)
     if volume is None or volume.state is not VolumeState.CREATED:
         raise Refused(409, "no-bytes", f"the bytes of artifact {artifact.id} have not arrived")
@@ -106,9 +106,9 @@ def sign(on: System, artifact: Artifact, seconds: int) -> dict[str, Any]:
 
 
 def dry_run(on: System, within: int) -> DryRun:
-    """What the sweep would let go within some seconds, if nothing changes. Nothing is written.
+    """What the sweep would delete within some seconds, if nothing changes. Nothing is written.
 
-    A later failure, or somebody who comes to depend on it, may change it; what has two owners goes with the last.
+    A later failure, or a new dependent, may change it; what has two owners goes with the last.
     """
     now = on.world.now()
     by = now + timedelta(seconds=within)
@@ -146,6 +146,19 @@ def _deletions(on: System, kind: str, key: Key, now: datetime, by: datetime) -> 
         yield from _deletions_of_job(on, id, now, by)
 
 
+def _deletion_if_last(
+    on: System, id: str, who: Sequence[str], at: datetime, now: datetime, by: datetime
+) -> Iterator[Deletion]:
+    """An artifact that loses these owners, if they are the last; else the last owner's row reports it."""
+    row = on.store.get(artifact_key(id), Artifact)
+    found = why(on, row) if row else None
+    if row is None or found is None or found.until is None or found.until > by:
+        return
+    last = next(keeper for keeper in found.keepers if keeper.until == found.until) if found.keepers else None
+    if last and last.owner in who:
+        yield Deletion(row.id, row.path, row.size, max(at, now), last.why)
+
+
 def _deletions_of_job(on: System, job: str, now: datetime, by: datetime) -> Iterator[Deletion]:
     row = on.store.get(retention_key(job), Retention)
     end = (row.ended or row.end) if row else None
@@ -154,16 +167,3 @@ def _deletions_of_job(on: System, job: str, now: datetime, by: datetime) -> Iter
     for name in on.store.find(f"job#{job}", "output#", Output, limit=limits.OUTPUTS):
         if name.is_committed:
             yield from _deletion_if_last(on, name.artifact, [owner(JOB, job)], end, now, by)
-
-
-def _deletion_if_last(
-    on: System, id: str, who: Sequence[str], at: datetime, now: datetime, by: datetime
-) -> Iterator[Deletion]:
-    """An artifact that somebody lets go, if it is then nobody's; what others keep is told with the last of them."""
-    row = on.store.get(artifact_key(id), Artifact)
-    found = why(on, row) if row else None
-    if row is None or found is None or found.until is None or found.until > by:
-        return
-    last = next(keeper for keeper in found.keepers if keeper.until == found.until) if found.keepers else None
-    if last and last.owner in who:
-        yield Deletion(row.id, row.path, row.size, max(at, now), last.why)

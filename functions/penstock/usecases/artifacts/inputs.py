@@ -1,4 +1,6 @@
-"""Inputs: what a user sends with a job, and what the job's agent fetches: that, and what other jobs kept for it."""
+"""Inputs: files that a user sends with a job, and what the job's agent downloads: these, and outputs of its
+dependencies.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 
 SIGNED_SECONDS = 3600
-"""For how long the agent may use a URL. It asks for a page when it has fetched the one before."""
+"""For how long the agent may use a URL. It requests a page when it has downloaded the one before."""
 
 
 def list_inputs(on: System, job: Job) -> list[Input]:
@@ -36,7 +38,7 @@ def list_inputs(on: System, job: Job) -> list[Input]:
 
 
 def begin(on: System, job: Job, ask: NewInput) -> dict[str, Any]:
-    """Leave to send one of a job's files; the rows come first. Raises Refused 400, 404, 409 or 413. [ART-2]"""
+    """Where to upload one of a job's files; the rows come first. Raises Refused 400, 404, 409 or 413. [ART-2]"""
     site = configuration.current(on)
     uploads.check("input", ask.name, ask, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
@@ -44,14 +46,6 @@ def begin(on: System, job: Job, ask: NewInput) -> dict[str, Any]:
     if row.is_committed:
         return {"there": True, **uploads.NO_UPLOAD}
     return {"there": False, **uploads.sign_upload(on, row.artifact, ask)}
-
-
-def sign_parts(on: System, job: Job, ask: InputParts) -> dict[str, Any]:
-    """Where some parts of a job's file are sent to. Raises Refused 400 or 404."""
-    artifact = on.store.get(artifact_key(_find(on, job, ask.name).artifact), Artifact)
-    if artifact is None:
-        raise Refused(409, "input-incomplete", f"nobody began to send {ask.name}")
-    return uploads.sign_parts(on, artifact, ask.first, ask.sha256)
 
 
 def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Input]:
@@ -84,17 +78,25 @@ def _find(on: System, job: Job, name: str) -> Input:
 
 
 def _still_waiting(on: System, job: Job) -> Check:
-    """That the job waits still, for a write that gives it something. Raises Refused 409."""
+    """The check that the job still waits. Raises Refused 409."""
     fresh = on.store.get(job_key(job.id), Job)
     if fresh is None or fresh.state is not State.WAITING:
         raise Refused(409, "job-goes-on", f"job {job.id} does not wait for its inputs any more")
     return Check(fresh)
 
 
-def commit(on: System, job: Job, name: str) -> None:
-    """Note that a file has arrived, after looking: the job owns it, and goes on if it was the last. [ART-1]
+def sign_parts(on: System, job: Job, ask: InputParts) -> dict[str, Any]:
+    """Where to upload some parts of a job's file. Raises Refused 400 or 404."""
+    artifact = on.store.get(artifact_key(_find(on, job, ask.name).artifact), Artifact)
+    if artifact is None:
+        raise Refused(409, "input-incomplete", f"nobody began to send {ask.name}")
+    return uploads.sign_parts(on, artifact, ask.first, ask.sha256)
 
-    Raises Refused 409 for bytes that are not there whole.
+
+def commit(on: System, job: Job, name: str) -> None:
+    """Record that a file has arrived, after checking: the job owns it, and continues if it was the last. [ART-1]
+
+    Raises Refused 409 if its bytes are incomplete.
     """
     row = _find(on, job, name)
     if not row.is_committed:
@@ -117,7 +119,7 @@ def _commit_changes(on: System, job: Job, seen: Input) -> tuple[Sequence[Change]
 
 
 def adopt(on: System, job: Job, of: Job) -> None:
-    """Give a job the files of the one that it repeats: nothing is sent again. What is gone is waited for, and told."""
+    """Give a job the files of the job that it repeats: nothing is uploaded again. Missing files are waited for."""
     for row in list_inputs(on, of):
         transaction.run(on, partial(_adopt_changes, on, job, row))
     prerequisites.judge(on, job.id)
@@ -134,9 +136,9 @@ def _adopt_changes(on: System, job: Job, of: Input) -> tuple[Sequence[Change], N
 
 
 def list_for_agent(on: System, job: Job, after: str) -> dict[str, Any]:
-    """A page of what the job's agent is to fetch, and the page that follows. Nothing is copied. [SEC-2]
+    """A page of what the job's agent downloads, and the next page. Nothing is copied. [SEC-2]
 
-    `after` is "", or what a page before called `next`.
+    `after` is "", or what an earlier page called `next`.
     """
     at, _, last = after.partition(":")
     if after and not (at.isdecimal() and len(at) < 4 and (not last or ids.is_ulid(last))):
@@ -150,10 +152,15 @@ def list_for_agent(on: System, job: Job, after: str) -> dict[str, Any]:
     return {"inputs": [_signed(on, inputs.path_of(name, row.path), row) for name, row in page], "next": following}
 
 
+def _signed(on: System, path: str, row: Input | Output) -> dict[str, Any]:
+    signed = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
+    return {"path": path, "size": row.size, "sha256": row.sha256, "url": signed.url, "artifact": row.artifact}
+
+
 def _outputs(
     on: System, sources: Sequence[Dependency], start: int, last: str
 ) -> tuple[list[tuple[str, Output]], str | None]:
-    """The first page that has something, from a dependency's number and an output on, and where the next begins."""
+    """The first page that is not empty, from a dependency's number and an output on, and where the next begins."""
     for number, source in enumerate(sources[start - 1 :], start):
         place = output_key(source.job, last).sk if last else ""
         found = on.store.find(f"job#{source.job}", "output#", Output, limit=limits.PAGE, after=place)
@@ -167,16 +174,11 @@ def _outputs(
 
 
 def _of_last_attempt(on: System, source: Dependency, found: Sequence[Output]) -> Iterator[Output]:
-    """What the attempt kept that the other job ended with; what earlier ones left tells only why they were lost."""
+    """The outputs of the attempt that the dependency ended with; earlier ones only show why they were lost."""
     prior = on.store.get(job_key(source.job), Job)
     return (row for row in found if row.is_committed and prior and row.attempt == prior.attempt)
 
 
-def _signed(on: System, path: str, row: Input | Output) -> dict[str, Any]:
-    leave = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
-    return {"path": path, "size": row.size, "sha256": row.sha256, "url": leave.url, "artifact": row.artifact}
-
-
 def has_inputs(job: Job) -> bool:
-    """Whether the agent has anything to ask for before the script begins."""
+    """Whether the agent downloads anything before the script begins."""
     return bool(job.inputs) or any(each.copy_outputs for each in job.dependencies)

@@ -1,7 +1,7 @@
-"""What is in the store against the rows of volumes, both ways, some of it each minute. [ART-1] [ART-2]
+"""Comparison of the object store with the rows of volumes, some of it with each sweep. [ART-1] [ART-2]
 
-Bytes that no row knows of, after a while, get one that says that they are being destroyed; rows whose bytes are missing
-are marked as lost, and it is told: nothing is deleted for that. A list that could not be had is acted upon by nobody.
+Objects that no row knows of get a row after a while, as being destroyed. Rows whose bytes are missing are marked as
+lost and reported; nothing is deleted for that. If a list cannot be had, nothing is done.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = Logger(child=True)
 
 @dataclass(frozen=True)
 class NameRange:
-    """A part of the store's names: what is listed in it, the rows in it, and its last name; "" for the last part."""
+    """A range of the store's names: the objects and rows in it, and its last name; "" for the last range."""
 
     objects: Sequence[Stored]
     rows: Sequence[Volume]
@@ -40,20 +40,22 @@ class NameRange:
 
 
 def compare_next(on: System) -> None:
-    """Compare the next part, if it is time for one. Whoever loses that write leaves acting to the winner."""
+    """Compare the next range, if one is due. If another sweep commits first, that one acts."""
     row, now, spans = on.store.get(INVENTORY_KEY, Inventory), on.world.now(), configuration.current(on).retention
     if row and not row.after and row.began + timedelta(seconds=spans.inventory) > now:
         return
     begun = row if row and row.after else Inventory(began=now)
     part = _read_range(on, begun.after)
-    told = replace(begun, after=part.upto)
-    if on.store.commit([Replace(row, told) if row else Create(told)]):
+    continued = replace(begun, after=part.upto)
+    if on.store.commit([Replace(row, continued) if row else Create(continued)]):
         _adopt_strays(on, part, spans)
         _mark_missing(on, part)
 
 
 def _read_range(on: System, after: str) -> NameRange:
-    """The list first, then the rows: an object that is stored in between has its row before. Raises for no list."""
+    """The list first, then the rows: an object that is stored in between has its row before. Raises if there is no
+    list.
+    """
     objects = on.objects.list(PREFIX, after, PAGE)
     place = listing(artifact=after.removeprefix(PREFIX))
     rows = on.store.listed(place.name, Volume, limit=PAGE, after=place.sort)
@@ -68,7 +70,7 @@ def _read_range(on: System, after: str) -> NameRange:
 
 
 def _adopt_strays(on: System, part: NameRange, spans: Spans) -> None:
-    """Adopt bytes without a row, to be destroyed. What is not named by us is not ours to touch. [ART-2]"""
+    """Give objects without a row one, to be destroyed. Objects not named by us are left alone. [ART-2]"""
     known, now = {row.artifact for row in part.rows}, on.world.now()
     for each in part.objects:
         artifact = volumes.artifact_of(each.name)
@@ -84,7 +86,7 @@ def _adopt_strays(on: System, part: NameRange, spans: Spans) -> None:
 
 
 def _mark_missing(on: System, part: NameRange) -> None:
-    """Mark what is not listed, and is not there either; and take back what was marked and is there. [ART-1]"""
+    """Mark bytes as lost that are neither listed nor there; take back the mark of those that are. [ART-1]"""
     there = {each.name for each in part.objects}
     for volume in part.rows:
         is_listed = volume.object_name in there
@@ -97,7 +99,7 @@ def _mark_missing(on: System, part: NameRange) -> None:
 
 
 def _report_lost(on: System, volume: Volume) -> None:
-    """Tell everybody who owns it: the log, the alarm, and the logs of its jobs."""
+    """Report lost bytes in our log, in a metric, and in the logs of the jobs that own them."""
     on.metrics.add(metrics.BYTES_LOST)
     log.error("the bytes of an artifact are lost", extra={"artifact": volume.artifact, "size": volume.size})
     artifact = on.store.get(artifact_key(volume.artifact), Artifact)

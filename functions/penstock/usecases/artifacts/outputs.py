@@ -1,4 +1,4 @@
-"""Outputs: named by rows, sent straight to where bytes are kept."""
+"""Outputs: files that a job leaves, uploaded straight to the object store. Agents upload them, users download them."""
 
 from __future__ import annotations
 
@@ -24,26 +24,14 @@ from penstock.usecases.site import configuration
 
 SIGNED_SECONDS_MOST = 3600
 
-
 AT_ONCE = 30
-"""How many files are named in one write: each is three rows, and a write has room for a hundred."""
-
-
-def check(files: Sequence[AgentFile], most: int) -> Sequence[AgentFile]:
-    """Files as an agent named them, of at most so many bytes. Raises Refused 413 or 400."""
-    if len(files) > limits.OUTPUTS_PER_CALL:
-        raise Refused(413, "too-many-outputs", f"name at most {limits.OUTPUTS_PER_CALL} files at once")
-    for file in files:
-        if not file.path.startswith("/"):
-            raise Refused(400, "bad-request", f"{file.path[:200]!r} is no absolute path")
-        uploads.check("output", file.path, file, most)
-    return files
+"""How many files one write names: each has three rows, and a write has room for a hundred."""
 
 
 def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
-    """Name each file and give leave to send it. The rows come first, so that no bytes are unknown. [ART-2] [SLOT-3]
+    """Name each file, and say where to upload it. The rows come first, so that no bytes are unknown. [ART-2] [SLOT-3]
 
-    What was named and has not arrived keeps its name: who asks again goes on with it.
+    A file that was named and has not arrived keeps its name, so that a repeated call continues with it.
     """
     site = configuration.current(on)
     check(files, site.limits.output_bytes)
@@ -72,10 +60,6 @@ def _output(on: System, job: Job, file: AgentFile) -> Output:
     )  # fmt: skip
 
 
-def _upload(on: System, row: Output, file: AgentFile) -> dict[str, Any]:
-    return {"id": row.id, "path": row.path, **uploads.sign_upload(on, row.artifact, file)}
-
-
 def _begin_changes(
     on: System, job: Job, files: Sequence[tuple[Output, AgentFile]], upload: timedelta
 ) -> tuple[Sequence[Change], None]:
@@ -89,8 +73,12 @@ def _begin_changes(
     return changes, None
 
 
+def _upload(on: System, row: Output, file: AgentFile) -> dict[str, Any]:
+    return {"id": row.id, "path": row.path, **uploads.sign_upload(on, row.artifact, file)}
+
+
 def sign_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
-    """Where some parts of a file are sent to. Raises Refused 400 or 404."""
+    """Where to upload some parts of a file. Raises Refused 400 or 404."""
     row = on.store.get(output_key(job.id, ask.id), Output)
     artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
     if artifact is None:
@@ -99,9 +87,9 @@ def sign_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
 
 
 def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
-    """Note that bytes have arrived, after looking: from here on the job owns them. [ART-1]
+    """Record that files have arrived, after checking: from here on the job owns them. [ART-1]
 
-    Raises Refused 409 for bytes that are not there whole.
+    Raises Refused 409 if their bytes are incomplete.
     """
     for name in names:
         row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
@@ -129,14 +117,14 @@ def _commit_changes(on: System, job: Job, name: str) -> tuple[Sequence[Change], 
 
 
 def list_outputs(on: System, job: Job, after: str = "") -> tuple[list[Output], str | None]:
-    """A job's outputs whose bytes are there, oldest first, and the page that follows."""
+    """A job's outputs whose bytes are there, oldest first, and the next page."""
     place = output_key(job.id, after).sk if after else ""
     found = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.PAGE, after=place)
     return [row for row in found if row.is_committed], found[-1].id if len(found) == limits.PAGE else None
 
 
 def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
-    """Leave to fetch an output for some seconds (at most LONGEST)."""
+    """A URL to download an output for some seconds (at most SIGNED_SECONDS_MOST)."""
     row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
     if row is None or not row.is_committed:
         if job.outputs_gone:
@@ -146,7 +134,18 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
 
 
 def sign_artifact(on: System, artifact: str, path: str, size: int, sha256: str, seconds: int) -> dict[str, Any]:
-    """Leave to fetch an artifact that is to be called by the last part of a path."""
+    """A URL to download an artifact, to be saved under the last part of a path."""
     lasts = max(1, min(seconds, SIGNED_SECONDS_MOST))
     given = on.objects.download(object_name(artifact), lasts, path.rpartition("/")[2])
     return {"url": given.url, "size": size, "sha256": sha256, "expires_in": lasts}
+
+
+def check(files: Sequence[AgentFile], most: int) -> Sequence[AgentFile]:
+    """Files as an agent named them, of at most so many bytes. Raises Refused 413 or 400."""
+    if len(files) > limits.OUTPUTS_PER_CALL:
+        raise Refused(413, "too-many-outputs", f"name at most {limits.OUTPUTS_PER_CALL} files at once")
+    for file in files:
+        if not file.path.startswith("/"):
+            raise Refused(400, "bad-request", f"{file.path[:200]!r} is no absolute path")
+        uploads.check("output", file.path, file, most)
+    return files

@@ -1,6 +1,6 @@
-"""Artifacts come to be, are owned, and go when nobody owns them any more. [ART-1] [ART-2]
+"""Artifacts: created, owned, and deleted when nobody owns them any more. [ART-1] [ART-2]
 
-Whatever frees an artifact knows no kinds of owners: it is the last one, or it is not.
+All that keeps artifacts uses this. What releases one need not know the kinds of owners: it was the last, or it was not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = Logger(child=True)
 
 
 def begin(artifact: Artifact, upload: timedelta) -> list[Change]:
-    """What the write that begins an artifact writes of it: the rows come first, and no bytes are unknown. [ART-2]"""
+    """The rows to create with a new artifact: they come first, so that no bytes are unknown. [ART-2]"""
     due = artifact.time + upload
     volume = Volume(
         artifact=artifact.id, state=VolumeState.CREATING, since=artifact.time, size=artifact.size,
@@ -34,26 +34,26 @@ def begin(artifact: Artifact, upload: timedelta) -> list[Change]:
     return [Create(replace(artifact, due=due)), Create(volume)]
 
 
-def arrival_changes(on: System, id: str, owner: str, **told: Any) -> list[Change] | None:
-    """What the write writes that makes somebody own an artifact whose bytes were seen; None when it is gone. [ART-1]
+def arrival_changes(on: System, id: str, owner: str, **known: Any) -> list[Change] | None:
+    """The changes by which an artifact whose bytes were seen gets an owner; None when it is gone. [ART-1]
 
-    `told` is what was not known of it when it was begun: its size and its digest.
+    `known` is what was not known when it was begun: its size and its digest.
     """
     artifact, volume = on.store.get(artifact_key(id), Artifact), on.store.get(volume_key(id), Volume)
     if artifact is None or volume is None or volume.state is VolumeState.DESTROYING:
         return None
-    there = replace(volumes.arrive(volume, on.world.now()), size=told.get("size", volume.size))
-    changes: list[Change] = [Replace(artifact, artifacts.own(replace(artifact, **told), owner))]
+    there = replace(volumes.arrive(volume, on.world.now()), size=known.get("size", volume.size))
+    changes: list[Change] = [Replace(artifact, artifacts.own(replace(artifact, **known), owner))]
     return [*changes, Replace(volume, there)] if there != volume else changes
 
 
 def existing(on: System, named: Sequence[str]) -> list[str]:
-    """Which of some artifacts there are still: of the others nobody is to have the bytes. [ART-2]"""
+    """Which of some artifacts still exist: nobody may have the bytes of the others. [ART-2]"""
     return [id for id in named if ids.is_ulid(id) and on.store.get(artifact_key(id), Artifact)]
 
 
 def release_name(on: System, name: Key, kind: type[Name], owner: str) -> None:
-    """Delete a job's name for an artifact, and with it its ownership; with the last of them the artifact. [ART-1]"""
+    """Delete a job's name for an artifact, and its ownership; with the last owner the artifact. [ART-1]"""
 
     def decide() -> tuple[Sequence[Change], None]:
         row = on.store.get(name, kind)
@@ -64,7 +64,7 @@ def release_name(on: System, name: Key, kind: type[Name], owner: str) -> None:
 
 
 def release_changes(on: System, artifact: Artifact, owner: str) -> list[Change]:
-    """What is written of an artifact that somebody owns no longer. [ART-1] [ART-2]"""
+    """The changes by which an artifact loses an owner. [ART-1] [ART-2]"""
     left = artifacts.disown(artifact, owner)
     if left is None:
         return delete_changes(on, artifact)
@@ -72,9 +72,9 @@ def release_changes(on: System, artifact: Artifact, owner: str) -> list[Change]:
 
 
 def delete_changes(on: System, artifact: Artifact) -> list[Change]:
-    """The end of an artifact: in this write alone its bytes begin to be destroyed. [ART-1]
+    """The end of an artifact: only this write begins to destroy its bytes. [ART-1]
 
-    An archive of a cache goes at any time, also while a job fetches it: those bytes wait until nobody has leave to.
+    A cache's archive may go while a job downloads it: its bytes stay until no URL for them is valid.
     """
     held = on.store.find(collection(artifact.id), "volume#", Volume)
     wait = volumes.DOWNLOAD_WITHIN if artifact.sort == CACHE else timedelta(0)
@@ -83,7 +83,7 @@ def delete_changes(on: System, artifact: Artifact) -> list[Change]:
 
 
 def delete_unowned(on: System, id: str) -> None:
-    """End an artifact that nobody came to own in time, and the name that was kept ready for it. [ART-1] [ART-2]"""
+    """Delete an artifact that nobody came to own in time, and the name that was prepared for it. [ART-1] [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
         artifact = on.store.get(artifact_key(id), Artifact)
@@ -96,7 +96,7 @@ def delete_unowned(on: System, id: str) -> None:
 
 
 def expire_upload(on: System, id: str) -> None:
-    """Destroy a volume whose bytes did not arrive in time; with it all of an artifact that nobody owns. [ART-2]"""
+    """Destroy a volume whose bytes did not arrive in time, and its artifact if nobody owns that. [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
         volume, now = on.store.get(volume_key(id), Volume), on.world.now()
@@ -109,9 +109,9 @@ def expire_upload(on: System, id: str) -> None:
 
 
 def destroy(on: System, id: str) -> None:
-    """Delete bytes that nobody owns; the row goes when they were looked for and are gone. [ART-1]
+    """Delete bytes that nobody owns; the row goes once they are verified to be gone. [ART-1]
 
-    That it is tried is written first, and with it when it is tried again: nobody waits for it, and it holds nobody up.
+    The try is written first, with the time of the next.
     """
     volume, now = on.store.get(volume_key(id), Volume), on.world.now()
     if volume is None or volume.state is not VolumeState.DESTROYING or (volume.due and volume.due > now):

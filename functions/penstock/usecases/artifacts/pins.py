@@ -1,4 +1,4 @@
-"""Users keep an artifact, whatever becomes of the job that made it, and let it go again. [ART-1]"""
+"""Pins: users keep an artifact, whatever becomes of the job that made it. [ART-1]"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.usecases.users import audit
 
 
 def find(on: System, user: User, id: str) -> Artifact:
-    """An artifact that a user may see. Another's is as good as none. Raises Refused 404. [SEC-2]"""
+    """An artifact that a user may see. Another's is treated as nonexistent. Raises Refused 404. [SEC-2]"""
     found = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
     if found is None or not user.may_see(found.by):
         raise not_found("artifact", id[:64])
@@ -27,9 +27,9 @@ def find(on: System, user: User, id: str) -> Artifact:
 
 
 def pin(on: System, user: User, id: str, reason: str, seconds: int | None) -> Artifact:
-    """Keep an artifact, for some seconds or until it is taken back. A second pin of a user takes the first's place.
+    """Keep an artifact, for some seconds or until unpinned. A user's second pin replaces the first.
 
-    Raises Refused 400, 404; 409 for one whose bytes are not there, or that has too many owners.
+    Raises Refused 400, 404; 409 if its bytes are not there, or it has too many owners.
     """
     if not reason.strip():
         raise Refused(400, "bad-request", "say why it is to be kept, for others to read")
@@ -52,8 +52,13 @@ def pin(on: System, user: User, id: str, reason: str, seconds: int | None) -> Ar
     return transaction.run(on, decide)
 
 
+def _audited_as(user: User, artifact: Artifact) -> str:
+    """Who is audited: nobody, for what users do with what is theirs."""
+    return "" if artifact.by == user.name else user.name
+
+
 def unpin(on: System, user: User, id: str, by: str) -> None:
-    """Keep it no longer for a user; what nobody else owns goes. Only operators take back another's pin.
+    """Remove a user's pin; what nobody else owns goes. Only operators remove another's pin.
 
     Raises Refused 403, 404, or 409 where there is no pin.
     """
@@ -69,11 +74,6 @@ def unpin(on: System, user: User, id: str, by: str) -> None:
         return audit.record(on, changes, _audited_as(user, found), "unpin", f"artifact {id}"), None
 
     transaction.run(on, decide)
-
-
-def _audited_as(user: User, artifact: Artifact) -> str:
-    """Who is noted: nobody, for what users do with what is theirs."""
-    return "" if artifact.by == user.name else user.name
 
 
 def expire(on: System, id: str, by: str) -> None:

@@ -1,4 +1,6 @@
-"""How long what a job owns is kept: begun at its submit, set when it settles, pinned by the jobs that depend on it."""
+"""Retention: how long what a job owns is kept. Begun at submit, set when it settles, extended by dependents and
+failures.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,22 @@ from penstock.usecases.site import configuration
 
 
 def begin(job: Job) -> Create:
-    """What a job's submit writes besides, so that whoever settles it, or depends on it, finds the row."""
+    """The row to create with a job, so that whatever settles it, or depends on it, finds it."""
     return Create(Retention(job=job.id))
 
 
 def on_settled(on: System, job: Job) -> list[Change]:
-    """What the write that settles a job writes besides: until when what it owns is kept."""
+    """The changes to write with a job's settling: until when what it owns is kept."""
     row = on.store.get(retention_key(job.id), Retention)
     after = row and retention.settled(row, job, configuration.current(on).retention)
     return [Replace(row, after)] if row and after and after != row else []
 
 
 def pin(on: System, job: str, dependent: str) -> list[Change]:
-    """What a job's submit writes besides that depends on another: all that owns is kept until it settles. [ART-1]
+    """The changes to write with a job that depends on another: all that that owns is kept until this one settles.
+    [ART-1]
 
-    Raises Refused 404 for a job that is not there, 422 for one whose outputs are gone, 409 when too many depend on it.
+    Raises Refused 404 for a job that does not exist, 422 if its outputs are gone, 409 if too many depend on it.
     """
     row = on.store.get(retention_key(job), Retention)
     if row is None:
@@ -47,7 +50,7 @@ def _gone(on: System, job: str) -> Refused:
 
 
 def unpin(on: System, job: str, dependent: str) -> None:
-    """Keep what a job owns no longer for one that depended on it. A second call changes nothing."""
+    """Stop keeping what a job owns for a dependent. Safe to repeat."""
 
     def decide() -> tuple[Sequence[Change], None]:
         row = on.store.get(retention_key(job), Retention)
@@ -58,9 +61,9 @@ def unpin(on: System, job: str, dependent: str) -> None:
 
 
 def keep_latest_failure(on: System, job: Job) -> None:
-    """Keep what a job owns for longer if its failure is the latest of its name; that of the one before no longer so.
+    """Keep the job's outputs longer if its failure is the latest of its name; the one before no longer so.
 
-    A crash before this loses nothing but the longer time, and the sweep asks again before it ends anything.
+    A crash before this loses nothing but the longer time, and the sweep repeats this before it ends any retention.
     """
     failure = retention.failure(job)
     if failure:

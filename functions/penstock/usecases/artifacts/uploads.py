@@ -1,4 +1,7 @@
-"""How bytes come in: in one piece, or in parts. Who sends them is told where to; we look at what arrived. [ART-2]"""
+"""Uploads: in one piece, or in parts. The sender gets URLs; we check what has arrived. [ART-2]
+
+Used for inputs, outputs and archives of caches.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ from penstock.system import System
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
-
 NO_UPLOAD: dict[str, Any] = {"method": "", "url": "", "headers": {}, "part_bytes": 0}
 
 
 class File(Protocol):
-    """What is said of a file before it is sent: bytes, and SHA-256 in hex. `composite` is that of its parts', or ""."""
+    """What is declared of a file before its upload: bytes, and SHA-256 in hex. `composite` is that of its parts', or
+    "".
+    """
 
     @property
     def size(self) -> int: ...
@@ -31,7 +35,7 @@ class File(Protocol):
 
 
 def check(kind: str, name: str, file: File, most: int) -> None:
-    """Raise Refused 400 for what cannot be a file, 413 for one of more than `most` bytes."""
+    """Raises Refused 400 for an invalid declaration, 413 for more than `most` bytes."""
     digests = [file.sha256, *([file.composite] if file.composite else [])]
     if file.size < 0 or not all(map(_DIGEST.fullmatch, digests)):
         raise Refused(
@@ -44,7 +48,7 @@ def check(kind: str, name: str, file: File, most: int) -> None:
 
 
 def sign_upload(on: System, id: str, file: File) -> dict[str, Any]:
-    """Where an artifact's bytes are sent to; if in parts, leave is given for each when it is asked for."""
+    """Where to upload an artifact's bytes; if in parts, each part is signed on request."""
     if file.composite:
         return {**NO_UPLOAD, "part_bytes": volumes.PART_BYTES}
     given = on.objects.upload(object_name(id), file.size, file.sha256)
@@ -52,7 +56,7 @@ def sign_upload(on: System, id: str, file: File) -> dict[str, Any]:
 
 
 def sign_parts(on: System, artifact: Artifact, first: int, digests: Sequence[str]) -> dict[str, Any]:
-    """Where some parts are sent to; those that are there already are not sent again. Raises Refused 400."""
+    """Where to upload some parts; parts that have arrived are skipped. Raises Refused 400."""
     try:
         if not artifact.composite:
             raise ValueError("it is sent in one piece")
@@ -69,7 +73,7 @@ def _signed_part(number: int, given: Grant | None) -> dict[str, Any]:
 
 
 def arrived_bytes(on: System, id: str, size: int) -> int | None:
-    """How many bytes of an artifact are there, of so many; None for none. Parts are joined when all are. [ART-1]"""
+    """How many bytes of an artifact have arrived; None for none. Parts are joined when all are there. [ART-1]"""
     name = object_name(id)
     found = on.objects.size(name)
     artifact = on.store.get(artifact_key(id), Artifact) if found is None else None

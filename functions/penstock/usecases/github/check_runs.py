@@ -1,4 +1,8 @@
-"""A job's check run: made once, and changed when there is news. Truth is the job's row; GitHub only shows it."""
+"""A job's check run on GitHub: created once, and updated when something changes. Truth is the job's row; GitHub only
+shows it.
+
+The front end's function calls `sync` for each message that names a check.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,10 @@ from penstock.usecases.github import client
 from penstock.usecases.github.client import Repository
 
 BUSY_SECONDS = 5
-"""Seconds until one looks again whether another is done with a check."""
+"""Seconds until another process retries a check that is being updated."""
 
 BATCHES_READ = 10
-"""How much of the end of a log is looked through for lines of the script's."""
+"""How many batches at the end of a log are searched for output of the script."""
 
 APPROVED = {
     "status": "completed",
@@ -35,7 +39,6 @@ APPROVED = {
     "output": {"title": "Its jobs are run", "summary": "Each of them has a check of its own."},
     "actions": [],
 }
-
 
 RUN_AGAIN = {
     "status": "completed",
@@ -46,11 +49,11 @@ RUN_AGAIN = {
 
 
 def sync(on: System, key: Key) -> None:
-    """Have GitHub show a check as it is. One at a time: two could make two check runs of it."""
+    """Bring GitHub up to date with a check. One process at a time: two could create two check runs."""
     row, now = on.store.get(key, CheckRun), on.world.now()
     if row is None:
         return
-    if not (row.job or row.told or row.run_id or row.past):  # it is due again as soon as there is something to show
+    if not (row.job or row.told or row.run_id or row.past):  # it is due again when it has content
         on.store.commit([Replace(row, replace(row, due=None))])
         return
     if row.busy and row.busy > now:
@@ -71,19 +74,19 @@ def sync(on: System, key: Key) -> None:
 
 
 def _synced(on: System, row: CheckRun, taken: CheckRun, job: Job | None) -> CheckRun:
-    """Have GitHub end what was shown of runs before this one, and show this one. The check as it is after that."""
+    """End the check runs of earlier runs, and send this one. Returns the check as it is after that."""
     _end_past_runs(on, row)
     ended = replace(taken, past=(), tries=0, due=None)
     if not (row.job or row.told or row.run_id):
-        return ended  # its job is not accepted yet: there is nothing to show of it
-    said = _content(on, row, job)
-    run_id, shown = _send(on, row, said)
-    over = said["status"] == "completed"
+        return ended  # its job is not accepted yet
+    content = _content(on, row, job)
+    run_id, shown = _send(on, row, content)
+    over = content["status"] == "completed"
     return replace(ended, run_id=run_id or 0, shown=shown, over=over, due=_next_look(on, run_id, job))
 
 
 def _end_past_runs(on: System, row: CheckRun) -> None:
-    """The check runs of runs before this one end, for their jobs have."""
+    """End the check runs of earlier runs, whose jobs have ended."""
     of = Repository(row.installation, row.repository_id, row.repository)
     for run in row.past:
         found = client.find_check_run(on, of, row.sha, row.name, row.external_id_of(run))
@@ -91,27 +94,8 @@ def _end_past_runs(on: System, row: CheckRun) -> None:
             client.update_check_run(on, of, found, RUN_AGAIN)
 
 
-def _next_look(on: System, run_id: int | None, job: Job | None) -> Any:
-    """When to look again: not at all where GitHub wants no check run, or where nothing will change."""
-    return checks.next_check(job, on.world.now()) if job and run_id else None
-
-
-def _record(on: System, taken: CheckRun, after: CheckRun) -> tuple[Sequence[Change], None]:
-    """Note what is shown. What was changed meanwhile stays, and is due."""
-    fresh = on.store.get(taken.key, CheckRun)
-    if fresh is None:
-        return [], None
-    if fresh.version == taken.version + 1:
-        return [Replace(fresh, replace(after, busy=None, version=fresh.version))], None
-    if fresh.run != taken.run:
-        return [Replace(fresh, replace(fresh, busy=None))], None
-    on.forge.tell({"check": fresh.id}, BUSY_SECONDS)
-    noted = replace(fresh, busy=None, run_id=after.run_id, shown=after.shown, over=after.over, past=after.past)
-    return [Replace(fresh, noted)], None
-
-
 def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
-    """What a check has to say."""
+    """The content of the check run."""
     if job:
         kept = [one for one in outputs.list_outputs(on, job)[0] if one.is_committed and one.attempt == job.attempt]
         return checks.job_output(job, _lines(on, job), kept, on.url)
@@ -122,10 +106,6 @@ def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
     return checks.message_output(row.told, row.annotations, approval=approval)
 
 
-def _awaits(found: CheckSet) -> bool:
-    return found.stage is Stage.AWAITING
-
-
 def _lines(on: System, job: Job) -> list[str]:
     """The last lines of a log that the script wrote."""
     batches = on.store.find(f"job#{job.id}", "event#", Batch, limit=BATCHES_READ, last=True)
@@ -133,17 +113,40 @@ def _lines(on: System, job: Job) -> list[str]:
     return [line.payload for line in lines if line.stream not in (ESSENTIAL, DETAIL)]
 
 
-def _send(on: System, row: CheckRun, said: Mapping[str, Any]) -> tuple[int | None, str]:
-    """Tell GitHub what it does not show yet; the check run, and a digest of what it shows."""
+def _awaits(found: CheckSet) -> bool:
+    return found.stage is Stage.AWAITING
+
+
+def _send(on: System, row: CheckRun, content: Mapping[str, Any]) -> tuple[int | None, str]:
+    """Send GitHub what it does not show yet; returns the check run, and a digest of what it shows."""
     of = Repository(row.installation, row.repository_id, row.repository)
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
     if row.run_id:
         if digest != row.shown:
-            client.update_check_run(on, of, row.run_id, said)
+            client.update_check_run(on, of, row.run_id, content)
         return row.run_id, digest
     run = client.find_check_run(on, of, row.sha, row.name, row.external_id) if row.begun else None
     if run is None:
         named = {"name": row.name, "head_sha": row.sha, "external_id": row.external_id}
-        return client.create_check_run(on, of, {**named, **said}), digest
-    client.update_check_run(on, of, run, said)
+        return client.create_check_run(on, of, {**named, **content}), digest
+    client.update_check_run(on, of, run, content)
     return run, digest
+
+
+def _next_look(on: System, run_id: int | None, job: Job | None) -> Any:
+    """When to update again: never if GitHub has no check run, or nothing will change."""
+    return checks.next_check(job, on.world.now()) if job and run_id else None
+
+
+def _record(on: System, taken: CheckRun, after: CheckRun) -> tuple[Sequence[Change], None]:
+    """Record what GitHub shows. A check that was changed meanwhile keeps its change, and is due."""
+    fresh = on.store.get(taken.key, CheckRun)
+    if fresh is None:
+        return [], None
+    if fresh.version == taken.version + 1:
+        return [Replace(fresh, replace(after, busy=None, version=fresh.version))], None
+    if fresh.run != taken.run:
+        return [Replace(fresh, replace(fresh, busy=None))], None
+    on.forge.tell({"check": fresh.id}, BUSY_SECONDS)
+    noted = replace(fresh, busy=None, run_id=after.run_id, shown=after.shown, over=after.over, past=after.past)
+    return [Replace(fresh, noted)], None

@@ -1,4 +1,4 @@
-"""What GitHub is asked, in our words. While it wants to be left alone nobody asks it anything."""
+"""Calls of GitHub's API, in our terms. While GitHub asks for a pause, nobody calls it for that installation."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from penstock.system import System
 from penstock.usecases.site import configuration
 
 OUR_PERMISSIONS: Mapping[str, str] = {"checks": "write", "contents": "read", "members": "read", "pull_requests": "read"}
-"""What the front end itself may do in a repository. None of it is ever a job's."""
+"""What the front end itself may do in a repository. Jobs get none of it."""
 
 METADATA_ONLY: Mapping[str, str] = {"metadata": "read"}
-"""What it may do in all others of the installation: see what they are called, and who may what there."""
+"""What it may do in all other repositories of the installation: read their names and who may access them."""
 
 PAGES = 10
 
 
 ERROR_CHARS = 300
-"""How much of what GitHub says of a refusal a job's log is told."""
+"""How much of GitHub's reason for a refusal goes into a job's log."""
 
 
 WRITERS = ("admin", "write")
-"""What GitHub calls the right to write; `maintain` is told as `write`."""
+"""GitHub's permissions that include writing; `maintain` is reported as `write`."""
 
 READERS = (*WRITERS, "read")
-"""And to read; `triage` is told as `read`."""
+"""And reading; `triage` is reported as `read`."""
 
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository, and the installation of the App that may look at it."""
+    """A repository, and the installation of the App that may access it."""
 
     installation: int
     id: int
@@ -46,17 +46,17 @@ class Repository:
 
     @property
     def path(self) -> str:
-        """Where the API has it."""
+        """The repository's path in the API."""
         return f"/repos/{quote(self.name)}"
 
     @property
     def scope(self) -> TokenScope:
-        """What our own calls are allowed."""
+        """What our own calls may do."""
         return TokenScope(self.installation, self.id, OUR_PERMISSIONS)
 
 
 def app(on: System) -> GitHubApp:
-    """The App of the site. Raises Misconfigured where there is none."""
+    """The site's App. Raises Misconfigured if there is none."""
     found = configuration.current(on).github
     if found is None:
         raise Misconfigured("the site has no table [github]")
@@ -64,7 +64,7 @@ def app(on: System) -> GitHubApp:
 
 
 def call(on: System, ask: GitHubRequest) -> GitHubResponse:
-    """One call, unless GitHub wants to be left alone: then nobody calls for that installation. Raises RateLimited."""
+    """One call, unless GitHub asked for a pause. Raises RateLimited."""
     installation, now = ask.scope.installation if ask.scope else 0, on.world.now()
     paused = on.store.get(pause_key(installation), Pause)
     if paused and paused.until > now:
@@ -78,40 +78,40 @@ def call(on: System, ask: GitHubRequest) -> GitHubResponse:
 
 
 def read_file(on: System, of: Repository, path: str, sha: str = "") -> bytes | None:
-    """A file at a commit; without one, in the default branch. None where there is none."""
+    """A file at a commit; without a commit, in the default branch. None if there is none."""
     query = {"ref": sha} if sha else {}
-    told = call(on, GitHubRequest("GET", f"{of.path}/contents/{quote(path)}", of.scope, query, raw=True))
-    return told.body if told.status == 200 and isinstance(told.body, bytes) else None
+    response = call(on, GitHubRequest("GET", f"{of.path}/contents/{quote(path)}", of.scope, query, raw=True))
+    return response.body if response.status == 200 and isinstance(response.body, bytes) else None
 
 
 def list_folder(on: System, of: Repository, path: str, sha: str) -> list[tuple[str, str]]:
-    """The names and kinds (file, dir, symlink, submodule) of what is in a folder at a commit."""
-    told = call(on, GitHubRequest("GET", f"{of.path}/contents/{quote(path)}", of.scope, {"ref": sha}))
-    found = told.body if told.status == 200 and isinstance(told.body, list) else []
+    """The names and kinds (file, dir, symlink, submodule) of a folder's entries at a commit."""
+    response = call(on, GitHubRequest("GET", f"{of.path}/contents/{quote(path)}", of.scope, {"ref": sha}))
+    found = response.body if response.status == 200 and isinstance(response.body, list) else []
     return sorted((str(each["name"]), str(each["type"])) for each in found)
 
 
 def may_write(on: System, of: Repository, login: str) -> bool:
     """Whether somebody may write to a repository. [SEC-2]"""
-    told = call(on, GitHubRequest("GET", f"{of.path}/collaborators/{quote(login)}/permission", of.scope))
-    return told.status == 200 and told.body.get("permission") in WRITERS
+    response = call(on, GitHubRequest("GET", f"{of.path}/collaborators/{quote(login)}/permission", of.scope))
+    return response.status == 200 and response.body.get("permission") in WRITERS
 
 
 def find_sibling(on: System, of: Repository, name: str) -> int | None:
-    """The id of another repository that the same installation of the App may look at; None where it may not."""
+    """The id of another repository that the same installation may access; None if it may not."""
     path = f"/repos/{quote(name)}"
     installed = call(on, GitHubRequest("GET", f"{path}/installation"))
     if installed.status != 200 or installed.body["id"] != of.installation:
         return None
-    told = call(on, GitHubRequest("GET", path, TokenScope(of.installation, 0, METADATA_ONLY)))
-    return int(told.body["id"]) if told.status == 200 else None
+    response = call(on, GitHubRequest("GET", path, TokenScope(of.installation, 0, METADATA_ONLY)))
+    return int(response.body["id"]) if response.status == 200 else None
 
 
 def may_read(on: System, of: Repository, name: str, login: str) -> bool:
     """Whether somebody may read another repository of the same installation. [SEC-2]"""
     scope = TokenScope(of.installation, 0, METADATA_ONLY)
-    told = call(on, GitHubRequest("GET", f"/repos/{quote(name)}/collaborators/{quote(login)}/permission", scope))
-    return told.status == 200 and told.body.get("permission") in READERS
+    response = call(on, GitHubRequest("GET", f"/repos/{quote(name)}/collaborators/{quote(login)}/permission", scope))
+    return response.status == 200 and response.body.get("permission") in READERS
 
 
 def is_member(on: System, of: Repository, login: str) -> bool:
@@ -121,59 +121,61 @@ def is_member(on: System, of: Repository, login: str) -> bool:
 
 
 def head_of(on: System, of: Repository, line: str) -> str | None:
-    """The commit that a line ends with now; None for a line that is gone."""
+    """The commit that a branch or pull request points to now; None if it is gone."""
     kind, _, name = line.partition("/")
     path = f"{of.path}/pulls/{name}" if kind == "pull" else f"{of.path}/git/ref/heads/{quote(name)}"
-    told = call(on, GitHubRequest("GET", path, of.scope))
-    if told.status != 200:
+    response = call(on, GitHubRequest("GET", path, of.scope))
+    if response.status != 200:
         return None
-    return str(told.body["head" if kind == "pull" else "object"]["sha"])
+    return str(response.body["head" if kind == "pull" else "object"]["sha"])
 
 
 def mint(on: System, scope: TokenScope) -> tuple[str, str]:
-    """A new token for a job; or "", and why GitHub makes none. It is kept nowhere here. [SEC-1]"""
-    told = call(on, GitHubRequest("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks))
-    if told.status == 201:
-        return str(told.body["token"]), ""
-    said = told.body.get("message") if isinstance(told.body, dict) else None
-    return "", f"GitHub answers {told.status}: {str(said or 'it does not say why')[:ERROR_CHARS]}"
+    """A new token for a job; or "", and why GitHub refuses one. It is stored nowhere here. [SEC-1]"""
+    response = call(
+        on, GitHubRequest("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks)
+    )
+    if response.status == 201:
+        return str(response.body["token"]), ""
+    message = response.body.get("message") if isinstance(response.body, dict) else None
+    return "", f"GitHub answers {response.status}: {str(message or 'it does not say why')[:ERROR_CHARS]}"
 
 
 def revoke(on: System, installation: int, token: str) -> bool:
-    """Have GitHub take a token no more, by showing it; whether that is so now. [SEC-1]"""
-    scope = TokenScope(installation, 0, {})  # no token is made for it: it only says who is to be left alone
+    """Revoke a token by presenting it; whether it is revoked now. [SEC-1]"""
+    scope = TokenScope(installation, 0, {})  # only names the installation whose pause counts
     return call(on, GitHubRequest("DELETE", "/installation/token", scope, token=token)).status in (204, 401)
 
 
 def create_check_run(on: System, of: Repository, body: Mapping[str, Any]) -> int | None:
-    """A new check run; None when GitHub takes none for such a commit."""
-    told = call(on, GitHubRequest("POST", f"{of.path}/check-runs", of.scope, body=body))
-    return int(told.body["id"]) if told.status == 201 else None
+    """A new check run; None if GitHub accepts none for this commit."""
+    response = call(on, GitHubRequest("POST", f"{of.path}/check-runs", of.scope, body=body))
+    return int(response.body["id"]) if response.status == 201 else None
 
 
 def update_check_run(on: System, of: Repository, run: int, body: Mapping[str, Any]) -> None:
-    """Have a check run say something else."""
+    """Change what a check run shows."""
     call(on, GitHubRequest("PATCH", f"{of.path}/check-runs/{run}", of.scope, body=body))
 
 
 def find_check_run(on: System, of: Repository, sha: str, name: str, external_id: str) -> int | None:
-    """The check run that was made with an id of ours, if it was."""
+    """The check run with an id of ours, if there is one."""
     path, query = f"{of.path}/commits/{sha}/check-runs", {"check_name": name, "filter": "all", "per_page": "100"}
-    for told in pages(on, GitHubRequest("GET", path, of.scope, query)):
-        for run in told.body["check_runs"]:
+    for response in pages(on, GitHubRequest("GET", path, of.scope, query)):
+        for run in response.body["check_runs"]:
             if run["external_id"] == external_id:
                 return int(run["id"])
     return None
 
 
 def pages(on: System, ask: GitHubRequest) -> Iterator[GitHubResponse]:
-    """The pages of a list, PAGES of them at the most."""
+    """The pages of a list, at most PAGES."""
     following: Mapping[str, str] | None = ask.query
     for _ in range(PAGES):
-        told = call(on, replace(ask, query=following or {}))
-        if told.status != 200:
+        response = call(on, replace(ask, query=following or {}))
+        if response.status != 200:
             return
-        yield told
-        following = told.next
+        yield response
+        following = response.next
         if following is None:
             return

@@ -1,6 +1,7 @@
-"""What is to be run of a commit: policy from the default branch, job files from the commit, and leave for outsiders.
+"""The jobs of a commit: what to run, submitting each once, cancelling them for a newer commit, and running them again.
 
-A commit's jobs are submitted, each once; cancelled when a newer commit has come; and run again.
+Policy comes from the default branch, job files from the commit. The front end's function calls `advance` for each
+message that names a commit's set of checks.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ FILES_MOST = 32
 
 JOB_FILE_SUFFIX = ".sh"
 
+RECHECK_AFTER = timedelta(minutes=5)
+"""When a superseded set is checked again: a process that was submitting its jobs has recorded them, or died, by then.
+"""
+
 
 @dataclass(frozen=True)
 class PlanError:
@@ -51,7 +56,7 @@ class PlanError:
 
 
 def advance(on: System, repository_id: int, sha: str) -> None:
-    """Take the next step of a commit's set. Done twice, it is done once."""
+    """Take the next step of a commit's set. Safe to repeat."""
     found = on.store.get(set_key(repository_id, sha), CheckSet)
     if found is None or found.due is None:
         return
@@ -93,26 +98,53 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | PlanError
             _submit(on, of, found, members, trusted)
 
 
-def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]) -> None:
-    """The jobs are submitted, if they may read what they want to."""
-    others = repositories.readable_ids(on, of, found, members, trusted)
-    if isinstance(others, Unreadable):
-        if others.awaits:
-            _await_approval(on, found, others.told)
-        else:
-            _fail(on, found, PlanError(others.told))
-    else:
-        _clear_control_check(on, found)
-        submit(on, found, members, others, outsider=not trusted)
+def _fail(on: System, found: CheckSet, wrong: PlanError) -> None:
+    _halt(on, found, commits.move_to(found, Stage.SETTLED, wrong.told), wrong)
+
+
+def _halt(on: System, found: CheckSet, to: CheckSet, wrong: PlanError) -> None:
+    """Write the set's new stage and its check in one commit: a check may be shown at once, and has its button only
+    while its set awaits approval. If another process was faster, the set is due.
+    """
+
+    def decide() -> tuple[Sequence[Change], CheckRun | None]:
+        if on.store.get(found.key, CheckSet) != found:
+            return [], None
+        changes, check = _control_changes(on, found, wrong)
+        return [*changes, Replace(found, to)], check
+
+    check = transaction.run(on, decide)
+    if check:
+        on.forge.tell({"check": check.id})
+
+
+def _control_changes(on: System, found: CheckSet, wrong: PlanError | None) -> tuple[Sequence[Change], CheckRun | None]:
+    was = on.store.get(check_key(found.repository_id, found.sha, CONTROL), CheckRun)
+    if was is None and wrong is None:
+        return [], None
+    check = was or checks.new_check(found, CONTROL, CONTROL_NAME, (), on.world.now())
+    text, notes = (wrong.told, wrong.annotations) if wrong else ("", ())
+    now = checks.refused(check, text, on.world.now(), notes)
+    return [Replace(was, now) if was else Create(now)], now
+
+
+def _save(on: System, found: CheckSet, to: CheckSet) -> None:
+    """Write the set's new stage. If another process was faster, the set is due."""
+    on.store.commit([Replace(found, to)])
 
 
 def _trusted(on: System, of: Repository, found: CheckSet, rules: Policy) -> list[People]:
-    """Those who brought a commit and may have it run: all of those who did so at one time. [SEC-2]"""
+    """The groups of people who brought the commit at one time, and all of whom may have jobs run. [SEC-2]"""
 
     def lets(login: str) -> bool:
         return rules.lets(login) or client.is_member(on, of, login) or client.may_write(on, of, login)
 
     return [people for people in found.people if all(lets(login) for login in people)]
+
+
+def _await_approval(on: System, found: CheckSet, told: str) -> None:
+    """Show the commit with an approval button; nothing of it is run before."""
+    _halt(on, found, commits.move_to(found, Stage.AWAITING, told, outsider=True), PlanError(told))
 
 
 def _approval_text(found: CheckSet) -> str:
@@ -123,54 +155,8 @@ def _approval_text(found: CheckSet) -> str:
     )
 
 
-def _await_approval(on: System, found: CheckSet, told: str) -> None:
-    """The commit is shown with a button, and nothing of it is run before that is pressed."""
-    _halt(on, found, commits.move_to(found, Stage.AWAITING, told, outsider=True), PlanError(told))
-
-
-def _fail(on: System, found: CheckSet, wrong: PlanError) -> None:
-    _halt(on, found, commits.move_to(found, Stage.SETTLED, wrong.told), wrong)
-
-
-def _halt(on: System, found: CheckSet, to: CheckSet, wrong: PlanError) -> None:
-    """Write where a set got to, and what its check says of it, in one commit: a check may be shown as soon as it is
-    there, and has its button only while its set awaits that. Who was faster has left the set due."""
-
-    def decide() -> tuple[Sequence[Change], CheckRun | None]:
-        if on.store.get(found.key, CheckSet) != found:
-            return [], None
-        changes, told = _control_changes(on, found, wrong)
-        return [*changes, Replace(found, to)], told
-
-    told = transaction.run(on, decide)
-    if told:
-        on.forge.tell({"check": told.id})
-
-
-def _clear_control_check(on: System, found: CheckSet) -> None:
-    """The check of the whole commit, if there is one, is well again: there is nothing to say."""
-    told = transaction.run(on, partial(_control_changes, on, found, None))
-    if told:
-        on.forge.tell({"check": told.id})
-
-
-def _control_changes(on: System, found: CheckSet, wrong: PlanError | None) -> tuple[Sequence[Change], CheckRun | None]:
-    was = on.store.get(check_key(found.repository_id, found.sha, CONTROL), CheckRun)
-    if was is None and wrong is None:
-        return [], None
-    check = was or checks.new_check(found, CONTROL, CONTROL_NAME, (), on.world.now())
-    told, notes = (wrong.told, wrong.annotations) if wrong else ("", ())
-    now = checks.refused(check, told, on.world.now(), notes)
-    return [Replace(was, now) if was else Create(now)], now
-
-
-def _save(on: System, found: CheckSet, to: CheckSet) -> None:
-    """Write where a set got to; who was faster, as a new commit or an approval, has left it due."""
-    on.store.commit([Replace(found, to)])
-
-
 def _members(on: System, of: Repository, found: CheckSet) -> tuple[Member, ...] | PlanError:
-    """The jobs of a commit in the order of their submits, or all that is wrong with its files."""
+    """The jobs of a commit in the order of their submits, or everything that is wrong with its files."""
     names = [(name, kind) for name, kind in client.list_folder(on, of, JOBS, found.sha)]
     strange = [
         name for name, kind in names if kind != "dir" and not (kind == "file" and name.endswith(JOB_FILE_SUFFIX))
@@ -190,13 +176,6 @@ def _members(on: System, of: Repository, found: CheckSet) -> tuple[Member, ...] 
     return _arranged([_file(on, of, found, f"{JOBS}/{name}") for name in files])
 
 
-def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Problems:
-    raw = client.read_file(on, of, path, found.sha)
-    if raw is None or len(raw) > limits.SCRIPT_BYTES:
-        return Problems((Problem(path, 1, 1, f"the file cannot be had, or has more than {limits.SCRIPT_BYTES} bytes"),))
-    return parse(raw, path)
-
-
 def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | PlanError:
     wrong = [problem for file in files if isinstance(file, Problems) for problem in file.items]
     good = [file for file in files if isinstance(file, JobFile)]
@@ -210,23 +189,40 @@ def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | PlanE
     return members
 
 
-RECHECK_AFTER = timedelta(minutes=5)
-"""When a superseded set is looked at again: whoever submitted jobs of it meanwhile has noted them, or died, by then."""
+def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Problems:
+    raw = client.read_file(on, of, path, found.sha)
+    if raw is None or len(raw) > limits.SCRIPT_BYTES:
+        return Problems((Problem(path, 1, 1, f"the file cannot be had, or has more than {limits.SCRIPT_BYTES} bytes"),))
+    return parse(raw, path)
 
 
-def checks_of(on: System, found: CheckSet) -> list[CheckRun]:
-    """A commit's checks, in the order of their numbers."""
-    return on.store.find(found.key.pk, "check#", CheckRun)
+def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]) -> None:
+    """Submit the commit's jobs, if they may read the repositories that they request."""
+    others = repositories.readable_ids(on, of, found, members, trusted)
+    if isinstance(others, Unreadable):
+        if others.awaits:
+            _await_approval(on, found, others.told)
+        else:
+            _fail(on, found, PlanError(others.told))
+    else:
+        _clear_control_check(on, found)
+        submit(on, found, members, others, outsider=not trusted)
+
+
+def _clear_control_check(on: System, found: CheckSet) -> None:
+    """The check of the whole commit, if there is one, passes again."""
+    check = transaction.run(on, partial(_control_changes, on, found, None))
+    if check:
+        on.forge.tell({"check": check.id})
 
 
 def submit(
     on: System, found: CheckSet, members: Sequence[Member], others: Mapping[str, int], *, outsider: bool
 ) -> None:
-    """Submit a commit's jobs, those first that others wait for. Whoever dies here is followed by one who goes on.
+    """Submit a commit's jobs, dependencies first. A call after a crash continues.
 
-    `others` are the ids of the repositories that they may read besides their own, by name.
-
-    The check's row comes first and its key is that of commit, name and run, so that no job is submitted twice. [JOB-1]
+    `others` are the ids of the other repositories that they may read, by name. The check's row comes first, and the
+    idempotency key is that of commit, name and run, so that no job is submitted twice. [JOB-1]
     """
     user = users.find(on, found.owner)
     known = {check.name: check for check in checks_of(on, found) if check.number != CONTROL}
@@ -234,7 +230,7 @@ def submit(
     for member in members:
         check = known.get(member.name) or _create_check(on, found, member, known)
         if check is None:
-            return  # the set is another by now, and due
+            return  # the set has changed, and is due
         known[member.name] = check
         if not (check.job or check.told):
             reads = [others[name] for name in others if name in requested_repositories(member.file, found.repository)]
@@ -244,16 +240,29 @@ def submit(
         ids |= {member.name: check.job} if check.job else {}
     on.store.commit([Replace(found, commits.move_to(found, Stage.SUBMITTED, outsider=outsider))])
     fresh = on.store.get(found.key, CheckSet)
-    if fresh and fresh.stage is Stage.SUPERSEDED:  # both write first and read after: one of the two sees the other
+    if fresh and fresh.stage is Stage.SUPERSEDED:  # both write first and read after, so one sees the other
         _cancel_all(on, fresh)
 
 
 def _create_check(on: System, found: CheckSet, member: Member, known: Mapping[str, CheckRun]) -> CheckRun | None:
-    """The row of a new check, as long as the set stands."""
+    """Create the row of a new check, if the set has not changed."""
     number = 1 + max((check.number for check in known.values()), default=CONTROL)
     check = checks.new_check(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
     made = on.store.commit([Create(check), Still(found)])
     return on.store.get(check.key, CheckRun) if made else None
+
+
+def _record_submit(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
+    """Record what became of a check, whatever was recorded meanwhile of what GitHub shows."""
+
+    def decide() -> tuple[Sequence[Change], CheckRun]:
+        fresh = on.store.get(was.key, CheckRun) or was
+        after = replace(fresh, job=now.job, told=now.told, annotations=now.annotations, reads=now.reads, due=now.due)
+        return ([Replace(fresh, after)] if fresh.run == was.run else []), after
+
+    noted = transaction.run(on, decide)
+    on.forge.tell({"check": noted.id})
+    return noted
 
 
 def _submit_check(
@@ -272,38 +281,13 @@ def _submit_check(
     return checks.submitted(check, job, on.world.now())
 
 
-def _record_submit(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
-    """Write what became of a check, over whatever was noted meanwhile of how it is shown."""
-
-    def decide() -> tuple[Sequence[Change], CheckRun]:
-        fresh = on.store.get(was.key, CheckRun) or was
-        after = replace(fresh, job=now.job, told=now.told, annotations=now.annotations, reads=now.reads, due=now.due)
-        return ([Replace(fresh, after)] if fresh.run == was.run else []), after
-
-    noted = transaction.run(on, decide)
-    on.forge.tell({"check": noted.id})
-    return noted
-
-
-def job_request(found: CheckSet, member: Member, ids: Mapping[str, str]) -> SubmitJob:
-    """The request for one job: the same each time, so that it can be repeated."""
-    tags = {"repository": found.repository, "commit": found.sha}
-    env = {"CI": "true", "GITHUB_REPOSITORY": found.repository, "GITHUB_SHA": found.sha}
-    if found.branch:
-        tags["branch"] = found.branch
-        env |= {"GITHUB_BRANCH": found.branch, "GITHUB_REF": f"refs/heads/{found.branch}"}
-    if found.number:
-        tags["pull_request"] = env["GITHUB_PULL_REQUEST"] = str(found.number)
-    given: dict[str, Any] = {"script": member.file.script, "path": member.file.path, "tags": tags, "env": env}
-    if member.values:
-        given["matrix"] = dict(member.values)
-    if member.dependencies:
-        given["dependencies"] = {each.name: {"job": ids[each.job]} for each in member.dependencies}
-    return SubmitJob(**given)
+def _cancel_all(on: System, found: CheckSet) -> None:
+    for check in checks_of(on, found):
+        cancel(on, check, "a newer commit")
 
 
 def supersede(on: System, found: CheckSet) -> None:
-    """Cancel what is left of a commit's jobs. It is looked at once more, for what was being submitted meanwhile."""
+    """Cancel the rest of a commit's jobs. Checked once more later, for jobs that were being submitted meanwhile."""
     again = found.stage is not Stage.SUPERSEDED
     after = commits.move_to(found, Stage.SUPERSEDED, "a newer commit has come")
     due = on.world.now() + RECHECK_AFTER if again else None
@@ -311,13 +295,8 @@ def supersede(on: System, found: CheckSet) -> None:
         _cancel_all(on, found)
 
 
-def _cancel_all(on: System, found: CheckSet) -> None:
-    for check in checks_of(on, found):
-        cancel(on, check, "a newer commit")
-
-
 def cancel(on: System, check: CheckRun, by: str) -> str:
-    """Cancel a check's job; what depends on it settles with it. Also one whose submit was not noted yet."""
+    """Cancel a check's job; what depends on it settles with it. Also a job whose submit was not recorded yet."""
     owner = check.repository.replace("/", ":")
     job = job_of(on, check)
     if job is None or job.is_settled or job.cancelled_by:
@@ -328,19 +307,10 @@ def cancel(on: System, check: CheckRun, by: str) -> str:
     return f"cancelled by {by}"
 
 
-def job_of(on: System, check: CheckRun) -> Job | None:
-    """The job of a check; also one that was accepted while nobody was left to note it."""
-    key = submission_key(check.repository.replace("/", ":"), user_rules.digest(checks.submit_key(check)))
-    known = None if check.job or check.number == CONTROL else on.store.get(key, Submission)
-    job = check.job or (known.job if known else "")
-    return on.store.get(job_key(job), Job) if job else None
-
-
 def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str:
-    """Run a check's job again, and all that wait for it; without one, all of the commit's.
+    """Run a check's job again, and all that depend on it; without a check, all jobs of the commit.
 
-    The check that was asked for comes last, in one commit with the set: until then the same may be asked again, and who
-    asks finds it as it was.
+    The requested check comes last, in one commit with the set: until then the same request may be repeated.
     """
     rows = checks_of(on, found)
     wanted = [check for check in (checks.with_dependents(rows, first) if first else rows) if check.number != CONTROL]
@@ -368,3 +338,33 @@ def _plan_again(on: System, found: CheckSet, last: Sequence[CheckRun]) -> tuple[
     now = commits.plan_again(was, on.world.now()) if was else was
     again = [change for check in last for change in _rerun_changes(on, check)[0]]
     return [*again, *([Replace(was, now)] if was and now and now != was else [])], None
+
+
+def checks_of(on: System, found: CheckSet) -> list[CheckRun]:
+    """A commit's checks, in the order of their numbers."""
+    return on.store.find(found.key.pk, "check#", CheckRun)
+
+
+def job_of(on: System, check: CheckRun) -> Job | None:
+    """The job of a check; also one that was accepted and not recorded."""
+    key = submission_key(check.repository.replace("/", ":"), user_rules.digest(checks.submit_key(check)))
+    known = None if check.job or check.number == CONTROL else on.store.get(key, Submission)
+    job = check.job or (known.job if known else "")
+    return on.store.get(job_key(job), Job) if job else None
+
+
+def job_request(found: CheckSet, member: Member, ids: Mapping[str, str]) -> SubmitJob:
+    """The request for one job: the same each time, so that it can be repeated."""
+    tags = {"repository": found.repository, "commit": found.sha}
+    env = {"CI": "true", "GITHUB_REPOSITORY": found.repository, "GITHUB_SHA": found.sha}
+    if found.branch:
+        tags["branch"] = found.branch
+        env |= {"GITHUB_BRANCH": found.branch, "GITHUB_REF": f"refs/heads/{found.branch}"}
+    if found.number:
+        tags["pull_request"] = env["GITHUB_PULL_REQUEST"] = str(found.number)
+    given: dict[str, Any] = {"script": member.file.script, "path": member.file.path, "tags": tags, "env": env}
+    if member.values:
+        given["matrix"] = dict(member.values)
+    if member.dependencies:
+        given["dependencies"] = {each.name: {"job": ids[each.job]} for each in member.dependencies}
+    return SubmitJob(**given)

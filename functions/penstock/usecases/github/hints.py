@@ -1,4 +1,6 @@
-"""Hints at what the front end is to do, through the scheduler, which alone knows where. The sweep repeats them."""
+"""Messages to the front end for GitHub, sent through the scheduler, which alone knows its queue. The sweep repeats
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ from penstock.system import System
 
 
 def job_changed(on: System, job: Job) -> None:
-    """A job that a check shows has moved."""
+    """A job that a check shows has changed."""
     if job.check:
         send(on, {"check": job.check})
 
 
 def job_settled(on: System, job: Job) -> None:
-    """A job has settled: what it was given at GitHub is to be revoked."""
+    """A job has settled: revoke the tokens that it got."""
     if job.check and job.has_secrets:
         send(on, {"revoke": job.id})
 
@@ -31,14 +33,14 @@ def send(on: System, message: dict[str, Any]) -> None:
 
 
 def resend(on: System, kind: str, key: Key) -> None:
-    """A row is overdue."""
+    """Repeat the message of an overdue row."""
     message = _message_for(on, kind, key)
     if message:
         send(on, message)
 
 
 def _message_for(on: System, kind: str, key: Key) -> dict[str, Any] | None:
-    """The hint at a row that is due, still."""
+    """The message for a row that is still due."""
     if kind == Delivery.kind:
         delivery = on.store.get(key, Delivery)
         return {"delivery": delivery.id} if delivery and delivery.due else None

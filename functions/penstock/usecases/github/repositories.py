@@ -1,12 +1,10 @@
-"""Whose a repository's name is: a user is bound to the id that GitHub gave the repository, for names change hands.
+"""Repositories: which user a repository's name stands for, and what a commit's jobs may read besides their own
+repository.
 
-The first commit binds. Who comes later with the same name and another id gets nothing of what the user was granted,
-until an operator accepts it. [SEC-2]
-
-What a commit's jobs may read besides their own repository: `access_repos` of their files.
-
-Nobody reads through a job what they may not read themselves: those who may have the commit run must be able to read
-each of them, or who approved it. [SEC-2]
+Names change hands, so a user is bound to the id that GitHub gave the repository. The first commit binds. Another
+repository with the same name gets none of the user's grants until an operator accepts it. Through `access_repos` nobody
+reads what they may not read themselves: all who may have the commit run, or who approved it, must be able to read each
+repository. [SEC-2]
 """
 
 from __future__ import annotations
@@ -27,9 +25,19 @@ from penstock.usecases.github import client
 from penstock.usecases.github.client import Repository
 from penstock.usecases.users import audit, users
 
+People = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Why something cannot be read; with `awaits`, an approval may help."""
+
+    told: str
+    awaits: bool = False
+
 
 def bind_owner(on: System, name: str, id: int) -> User | str:
-    """The user that a repository is, bound to it now if it was to none; or why it is none."""
+    """The user that a repository is, bound now if it was to none; or why it is none."""
 
     def decide() -> tuple[Sequence[Change], User | str]:
         found = on.store.get(user_key(name), User)
@@ -43,14 +51,22 @@ def bind_owner(on: System, name: str, id: int) -> User | str:
     return transaction.run(on, decide)
 
 
+def _name_taken(found: User, id: int) -> str:
+    return (
+        f"{found.name} is the repository that GitHub calls {found.repository_id}, and this one is {id}: another has "
+        "its name now, and gets nothing of what that was granted. An operator who knows it accepts it with all that: "
+        f"`penstock github accept {found.name} {id}`"
+    )
+
+
 def may_be(on: System, name: str, id: int) -> bool:
-    """Whether a name is not known to be another repository's."""
+    """Whether a name is not known to belong to another repository."""
     found = on.store.get(user_key(name), User)
     return found is None or found.is_of(id)
 
 
 def accept(on: System, name: str, id: int, by: str) -> User:
-    """Have a user be another repository from now on. Raises Refused 404, and 400 for what is no repository's."""
+    """Bind a user to another repository. Raises Refused 404, and 400 if it is no repository's name."""
     if not user_rules.is_repository(name) or not 0 < id < 2**53:
         raise Refused(
             400, "bad-request", "a repository is named as in oxide:hubris, and its id is a number of GitHub's"
@@ -65,31 +81,12 @@ def accept(on: System, name: str, id: int, by: str) -> User:
     return transaction.run(on, decide)
 
 
-def _name_taken(found: User, id: int) -> str:
-    return (
-        f"{found.name} is the repository that GitHub calls {found.repository_id}, and this one is {id}: another has "
-        "its name now, and gets nothing of what that was granted. An operator who knows it accepts it with all that: "
-        f"`penstock github accept {found.name} {id}`"
-    )
-
-
-People = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Unreadable:
-    """Why something cannot be read; with an approval maybe it can."""
-
-    told: str
-    awaits: bool = False
-
-
 def readable_ids(
     on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]
 ) -> Mapping[str, int] | Unreadable:
-    """The ids of the repositories that a commit's jobs read, by their names; or why they may not.
+    """The ids of the repositories that a commit's jobs read, by name; or why they may not.
 
-    `trusted` are those who brought the commit and may have it run, once for each time.
+    `trusted` are the people who brought the commit and may have it run, one group for each time.
     """
     names = sorted({name for member in members for name in requested_repositories(member.file, of.name)})
     ids: dict[str, int] = {}
@@ -102,20 +99,20 @@ def readable_ids(
     return _why_unreadable(on, of, found, names, trusted) or ids
 
 
-def requested_repositories(file: JobFile, own: str) -> list[str]:
-    """The repositories that a file names, its own left out; GitHub compares names without case."""
-    return [name for name in (each.lower() for each in file.access_repos) if name != own]
-
-
 def _why_unreadable(
     on: System, of: Repository, found: CheckSet, names: Sequence[str], trusted: Sequence[People]
 ) -> Unreadable | None:
-    """Why nobody lets a commit's jobs read some repositories; None when somebody does."""
+    """Why a commit's jobs may not read some repositories; None if they may."""
     groups = [*trusted, *([(found.approved_by,)] if found.approved_by else [])]
     if any(all(client.may_read(on, of, name, login) for name in names for login in people) for people in groups):
         return None
     what = ", ".join(names)
     if found.approved_by:
         return Unreadable(f"`access_repos`: {found.approved_by} approved this, and may not read all of {what} either")
-    told = f"`access_repos`: who brought this commit may not read all of {what}. Somebody who may, and may write here"
-    return Unreadable(f"{told}, looks at the commit {found.sha} and approves it: that one, and no other.", awaits=True)
+    text = f"`access_repos`: who brought this commit may not read all of {what}. Somebody who may, and may write here"
+    return Unreadable(f"{text}, looks at the commit {found.sha} and approves it: that one, and no other.", awaits=True)
+
+
+def requested_repositories(file: JobFile, own: str) -> list[str]:
+    """The repositories that a file names, without its own; GitHub compares names without case."""
+    return [name for name in (each.lower() for each in file.access_repos) if name != own]

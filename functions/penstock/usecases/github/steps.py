@@ -1,6 +1,6 @@
-"""Takes the step that a message hints at. Truth is a row: what is not due, or not there, needs no step.
+"""Takes the step that a message names. Truth is a row: without a due row, nothing happens.
 
-Each step first puts its row's due time off, so that what dies in it is tried again: later each time, and not for ever.
+Each step first postpones its row's due time, so that it is repeated if it dies: later each time, and not for ever.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GIVEN_UP = "given up"
 
 
 def step(on: System, message: Mapping[str, Any]) -> bool:
-    """Take a step; False for a message that nobody understands."""
+    """Take a step; False for an unknown message."""
     match message:
         case {"delivery": str(id)}:
             _delivery(on, id)
@@ -50,6 +50,14 @@ def _delivery(on: System, id: str) -> None:
         _until_rate_limited(on, lambda: _process_delivery(on, id))
 
 
+def _until_rate_limited(on: System, act: Callable[[], None]) -> None:
+    """Take a step; if GitHub asks for a pause, the row's due time repeats it."""
+    try:
+        act()
+    except RateLimited:
+        return
+
+
 def _process_delivery(on: System, id: str) -> None:
     row = on.store.get(delivery_key(id), Delivery)
     if row and row.due and row.event:
@@ -67,11 +75,3 @@ def _set(on: System, repository: int, sha: str) -> None:
     begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
     if on.store.commit([Replace(row, begun)]):
         _until_rate_limited(on, lambda: github_commits.advance(on, repository, sha))
-
-
-def _until_rate_limited(on: System, act: Callable[[], None]) -> None:
-    """A step that GitHub puts off is left to its due time, which the sweep sees."""
-    try:
-        act()
-    except RateLimited:
-        return

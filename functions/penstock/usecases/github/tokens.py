@@ -1,7 +1,7 @@
-"""GITHUB_TOKEN: made late, when a running job asks for it, for as little as its repository's policy says, and revoked
-when the job has settled.
+"""GITHUB_TOKEN: created when a running job asks for it, as weak as its repository's policy says, revoked when the job
+settles.
 
-The worker's side only hints that it is wanted: whoever faces the workers has no leave to make one. [SEC-2]
+The agents' API only requests it: what serves workers has no permission to create tokens. [SEC-2]
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from penstock.usecases.logs import logs
 
 
 def request(on: System, job: Job, name: str) -> None:
-    """A job asks for a value: if it is its token, see to it that it gets one, and none that is over. [SEC-1]"""
+    """A job asks for a value: if it is its token, request one, and drop one that has expired. [SEC-1]"""
     if name != NAME or not job.check:
         return
     value, now = on.store.get(value_key(job.id, NAME), Value), on.world.now()
@@ -51,7 +51,7 @@ def request(on: System, job: Job, name: str) -> None:
 
 
 def mint(on: System, job_id: str) -> bool:
-    """Make a running job's token, and put it where only that job reads it. False when there is none to make. [SEC-1]"""
+    """Create a running job's token, and put it where only that job reads it. False if there is none. [SEC-1]"""
     job, now = on.store.get(job_key(job_id), Job), on.world.now()
     if job is None or job.state is not State.RUNNING or not job.check:
         return False
@@ -69,25 +69,39 @@ def mint(on: System, job_id: str) -> bool:
     _record(on, job, found.installation, token)
     try:
         store.put(on, job, NewValue(NAME, token, secret=True, by=BY), [fence])
-    except Refused:  # it has ended meanwhile
+    except Refused:  # the job has ended meanwhile
         revoke(on, job.id)
         return False
     return True
 
 
-def _deny(on: System, job: Job, why: str) -> None:
-    """Tell a job that waits for its first token that there is none, and why: it would wait for ever.
+def _scope(on: System, found: CheckSet, check: CheckRun) -> TokenScope | None:
+    """What the token permits: one repository, and what the default branch says; less for an outsider's commit.
 
-    What it is given is empty, so that its next step fails at once, and GitHub is not asked again for a while.
+    GitHub gives one set of permissions for all repositories of a token: one that reads others only reads.
+    """
+    of = Repository(found.installation, found.repository_id, found.repository)
+    raw = client.read_file(on, of, policy.PATH)
+    rules = policy.parse((raw or b"").decode("utf-8", "replace"))
+    if not isinstance(rules, Policy) or not rules.enable or not client.app(on).serves(found.repository):
+        return None
+    granted = DEFAULT_PERMISSIONS if check.reads else rules.granted(outsider=found.outsider)
+    return TokenScope(of.installation, of.id, granted, check.reads)
+
+
+def _deny(on: System, job: Job, why: str) -> None:
+    """Tell a job that waits for its first token that there is none, and why, so that it does not wait for ever.
+
+    Its value is empty: the job's next step fails at once, and GitHub is not asked again for a while.
     """
     if on.store.get(value_key(job.id, NAME), Value) is None:
         logs.append(on, job.id, job.attempt, f"there is no {NAME}, its value is empty: {why}")
-        with suppress(Refused):  # it has ended meanwhile
+        with suppress(Refused):  # the job has ended meanwhile
             store.put(on, job, NewValue(NAME, "", by=BY), [fence])
 
 
 def _record(on: System, job: Job, installation: int, token: str) -> None:
-    """Note a token before anybody is given it, sealed so that nobody opens it but who revokes. [SEC-1]"""
+    """Record a token before the job gets it, sealed so that only the revoking side opens it. [SEC-1]"""
     id, now = on.world.ulid(), on.world.now()
     sealed = on.minted.seal(token.encode(), sealed_as(job.id, id))
     row = Minted(job=job.id, id=id, installation=installation, sealed=sealed, made=now, due=now + RECHECK_INTERVAL)
@@ -95,7 +109,7 @@ def _record(on: System, job: Job, installation: int, token: str) -> None:
 
 
 def revoke(on: System, job_id: str) -> None:
-    """Revoke a job's tokens once it has settled. Done twice, it is done once: one that is gone is gone. [SEC-1]"""
+    """Revoke a job's tokens once it has settled. Safe to repeat. [SEC-1]"""
     job = on.store.get(job_key(job_id), Job)
     for row in on.store.find(f"job#{job_id}", "minted#", Minted):
         if is_dead(row, on.world.now()):
@@ -107,23 +121,9 @@ def revoke(on: System, job_id: str) -> None:
 
 
 def _revoke(on: System, row: Minted) -> None:
-    """Revoke one; who dies here is followed by one who tries again, for as long as the token lives."""
+    """Revoke one token. If this dies, it is repeated for as long as the token lives."""
     begun = count_try(row, on.world.now())
     if on.store.commit([Replace(row, begun)]):
         token = on.minted.open(row.sealed, sealed_as(row.job, row.id)).decode()
         if client.revoke(on, row.installation, token):
             on.store.commit([Delete(replace(begun, version=row.version + 1))])
-
-
-def _scope(on: System, found: CheckSet, check: CheckRun) -> TokenScope | None:
-    """What the token is good for: one repository, and what the default branch says; less in an outsider's commit.
-
-    GitHub gives one set of permissions for all repositories of a token: one that reads others reads, and does no more.
-    """
-    of = Repository(found.installation, found.repository_id, found.repository)
-    raw = client.read_file(on, of, policy.PATH)
-    rules = policy.parse((raw or b"").decode("utf-8", "replace"))
-    if not isinstance(rules, Policy) or not rules.enable or not client.app(on).serves(found.repository):
-        return None
-    granted = DEFAULT_PERMISSIONS if check.reads else rules.granted(outsider=found.outsider)
-    return TokenScope(of.installation, of.id, granted, check.reads)

@@ -1,10 +1,7 @@
-"""A webhook: who signed it is checked first, what it says is stored next, and only then does anything follow.
+"""Deliveries of GitHub's webhook: received, fetched if they were missed, listed for operators, and processed.
 
-Deliveries that never came, or were not taken: GitHub lists all that it sent, and is asked for what we lack.
-
-What operators see of the front end, and how they have a delivery taken once more.
-
-What a delivery leads to: a commit is heard of, or somebody pressed a button.
+A signature is checked first, the delivery stored next, and only then does anything follow. `process` is called for a
+stored delivery: a commit was pushed, or somebody pressed a button.
 """
 
 from __future__ import annotations
@@ -46,10 +43,15 @@ from penstock.usecases.users import audit
 
 IGNORED = "ignored"
 
+PATH = "/app/hook/deliveries"
+
+PAGES_MOST = 100
+"""How many pages of 100 one call reads. After an outage that lost more, several calls are needed."""
+
 
 @dataclass(frozen=True)
 class WebhookRequest:
-    """A request as it came: the body to the last byte, for that is what was signed."""
+    """A request as received: the body to the last byte, since that is what was signed."""
 
     body: bytes
     signature: str
@@ -58,7 +60,7 @@ class WebhookRequest:
 
 
 def receive(on: System, hook: WebhookRequest) -> str:
-    """Take a delivery; whether it was stored, known, or ignored. Raises Refused 400, 401 or 413. [SEC-2]"""
+    """Receive a delivery; whether it was stored, known, or ignored. Raises Refused 400, 401 or 413. [SEC-2]"""
     if len(hook.body) > BODY_BYTES:
         raise Refused(413, "body-too-big", f"the body has more than {BODY_BYTES} bytes")
     if not is_signed(on.forge.secret(), hook.body, hook.signature):
@@ -72,7 +74,7 @@ def receive(on: System, hook: WebhookRequest) -> str:
 
 
 def is_signed(secret: str, body: bytes, signature: str) -> bool:
-    """Whether a body was signed with the webhook's secret. Takes as long for a wrong signature as for the right one."""
+    """Whether a body was signed with the webhook's secret, in constant time."""
     wanted = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(wanted.encode(), signature.encode("utf-8", "replace"))
 
@@ -89,13 +91,13 @@ def parse_payload(body: bytes) -> Mapping[str, Any]:
 
 
 def action_of(name: str, payload: Mapping[str, Any]) -> str:
-    """What kind of an event it is; a push has none."""
+    """The action of an event; a push has none."""
     action = payload.get("action")
     return action if isinstance(action, str) and name != "push" else ""
 
 
 def store_delivery(on: System, id: str, name: str, payload: Mapping[str, Any], *, missed: bool = False) -> str:
-    """Store a delivery and hint at it. One that is stored is hinted at again: done twice, it is done once.
+    """Store a delivery and send a message for it. A known one only gets the message.
 
     Raises Refused 400 for one that is not as GitHub documents it, which is stored as well.
     """
@@ -114,7 +116,7 @@ def store_delivery(on: System, id: str, name: str, payload: Mapping[str, Any], *
 
 
 def _read(name: str, payload: Mapping[str, Any]) -> tuple[Event | None, str]:
-    """What a payload says; or why nothing follows from it."""
+    """What a payload says; or why it has no effect."""
     try:
         event = github_deliveries.read(name, payload)
     except Malformed as error:
@@ -122,19 +124,12 @@ def _read(name: str, payload: Mapping[str, Any]) -> tuple[Event | None, str]:
     return event, "" if event else IGNORED
 
 
-PATH = "/app/hook/deliveries"
-
-
-PAGES_MOST = 100
-"""How many pages of a hundred one look goes through. An outage that lost more is made good by several."""
-
-
 def fetch_missed(on: System) -> int:
-    """Compare what GitHub sent with what came, and take what did not. How many that were. Done twice, it is done once.
+    """Compare what GitHub sent with what arrived, and fetch the rest. Returns how many. Safe to repeat.
 
-    How far it was looked is noted only when all of it was seen: who dies between looks again at the same.
+    How far it has read is recorded only when it has read everything: after a crash it reads the same again.
     """
-    with suppress(RateLimited):  # it is looked again in a few minutes
+    with suppress(RateLimited):  # repeated in a few minutes
         return _fetch_missed(on)
     return 0
 
@@ -145,13 +140,13 @@ def _fetch_missed(on: System) -> int:
     first = client.call(on, GitHubRequest("GET", PATH, query={"per_page": "100"}, etag=last.etag if last else ""))
     if first.status != 200:
         return 0
-    found, told = 0, first
+    found, response = 0, first
     for _ in range(PAGES_MOST):
-        found += sum(_fetch(on, item) for item in told.body if is_relevant(item["event"], item["action"] or ""))
-        if told.next is None or not told.body or _time(told.body[-1]) < since:
+        found += sum(_fetch(on, item) for item in response.body if is_relevant(item["event"], item["action"] or ""))
+        if response.next is None or not response.body or _time(response.body[-1]) < since:
             break
-        told = client.call(on, GitHubRequest("GET", PATH, query=told.next))
-        if told.status != 200:
+        response = client.call(on, GitHubRequest("GET", PATH, query=response.next))
+        if response.status != 200:
             return found
     else:
         return found
@@ -161,15 +156,15 @@ def _fetch_missed(on: System) -> int:
 
 
 def _fetch(on: System, item: Mapping[str, Any]) -> int:
-    """Take one that was sent; 1 if it was not here yet."""
+    """Fetch one delivery; 1 if it is new."""
     guid = str(item["guid"])
     if not is_id(guid) or on.store.get(delivery_key(guid), Delivery):
         return 0
-    told = client.call(on, GitHubRequest("GET", f"{PATH}/{int(item['id'])}"))
-    if told.status != 200:
+    response = client.call(on, GitHubRequest("GET", f"{PATH}/{int(item['id'])}"))
+    if response.status != 200:
         return 0
-    with suppress(Refused):  # it is stored, and says what is wrong with it
-        store_delivery(on, guid, str(item["event"]), told.body["request"]["payload"], missed=True)
+    with suppress(Refused):  # it is stored with its error
+        store_delivery(on, guid, str(item["event"]), response.body["request"]["payload"], missed=True)
     return 1
 
 
@@ -178,19 +173,19 @@ def _time(item: Mapping[str, Any]) -> datetime:
 
 
 def list_deliveries(on: System, limit: int, page: str) -> tuple[list[Delivery], str | None]:
-    """Some deliveries, newest first, and the page that follows."""
+    """Some deliveries, newest first, and the next page."""
     rows = on.store.listed("deliveries", Delivery, limit=limit, after=page, newest=True)
     return rows, rows[-1].place.sort if len(rows) == limit else None
 
 
 def list_commits(on: System, limit: int, page: str) -> tuple[list[CheckSet], str | None]:
-    """Some of the commits that are known, newest first, and the page that follows."""
+    """Some of the known commits, newest first, and the next page."""
     rows = on.store.listed("checksets", CheckSet, limit=limit, after=page, newest=True)
     return rows, rows[-1].place.sort if len(rows) == limit else None
 
 
 def redeliver(on: System, id: str, by: str) -> Delivery:
-    """Have a delivery taken once more. Raises Refused 404, and 409 for one that nothing can follow from."""
+    """Have a delivery processed again. Raises Refused 404, and 409 for one without effect."""
 
     def decide() -> tuple[Sequence[Change], Delivery]:
         row = on.store.get(delivery_key(id), Delivery) if is_id(id) else None
@@ -207,7 +202,7 @@ def redeliver(on: System, id: str, by: str) -> Delivery:
 
 
 def process(on: System, event: Event) -> str:
-    """Do what follows from an event; in a few words what that was. Done twice, it is done once."""
+    """Do what follows from an event; returns that in a few words. Safe to repeat."""
     app = client.app(on)
     if not app.serves(event.repository):
         return "ignored: the site does not serve this repository"
@@ -220,7 +215,7 @@ def process(on: System, event: Event) -> str:
 
 
 def _commit_pushed(on: System, of: Repository, event: Event) -> str:
-    """A line ends with a commit; or did, when this was sent: then another is asked which it is now."""
+    """A branch or pull request points to a commit; or did, when this was sent: then GitHub is asked."""
     owner = event.repository.replace("/", ":")
     if event.is_private and repositories.may_be(on, owner, of.id):
         published.make_private(on, owner)
@@ -234,7 +229,7 @@ def _commit_pushed(on: System, of: Repository, event: Event) -> str:
 
 
 def _commit_changes(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence[Change], None]:
-    """The commit's set, and that the one before it is not what the line ends with any more: in one commit."""
+    """The commit's set, and that the one before is no longer the newest: in one commit."""
     now = on.world.now()
     was = on.store.get(set_key(event.repository_id, event.sha), CheckSet)
     found = github_commits.add_people(was or github_commits.new_set(event, now), event.people, now)
@@ -253,7 +248,7 @@ def _commit_changes(on: System, event: Event, *, is_tip: bool) -> tuple[Sequence
 
 
 def _button_pressed(on: System, of: Repository, event: Event) -> str:
-    """Somebody wants something of a commit's jobs. Only who may write there is heard. [SEC-2]"""
+    """Somebody pressed a button. Only people who may write to the repository count. [SEC-2]"""
     if not client.may_write(on, of, event.sender):
         return f"ignored: {event.sender} may not write to {of.name}"
     found = on.store.get(set_key(of.id, event.sha), CheckSet)
@@ -278,7 +273,7 @@ def _pressed_check(on: System, of: Repository, event: Event) -> CheckRun | None:
 
 
 def _approve(on: System, check: CheckRun, by: str) -> str:
-    """Somebody lets the jobs of one commit run, and of no other."""
+    """Let the jobs of one commit run, and of no other."""
     if check.number != CONTROL:
         return "ignored: there is nothing to approve"
 

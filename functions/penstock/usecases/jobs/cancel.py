@@ -1,4 +1,4 @@
-"""A user's jobs: find, list, cancel, explain."""
+"""Cancelling a job, for its owner or an operator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from penstock.usecases.users import audit
 
 
 def cancel(on: System, user: User, job_id: str) -> Job:
-    """End a job: what waits is told at once, a running agent by its next call. Raises Refused 409 for a settled one."""
+    """Cancel a job: its waiting step fails at once; a running agent learns it by its next call. Raises Refused 409 if
+    settled.
+    """
 
     def decide() -> tuple[Sequence[Change], tuple[Job, bool]]:
         job = find(on, user, job_id)
@@ -26,16 +28,16 @@ def cancel(on: System, user: User, job_id: str) -> Job:
             raise Refused(409, "job-settled", f"job {job_id} is settled already: {job.outcome}")
         now = jobs.cancel(job, user.name, on.world.now())
         changes = [Replace(job, now)] if not job.cancelled_by else []
-        by = user.name if user.name != job.owner else ""  # what people do with their own is in the job's log
+        by = user.name if user.name != job.owner else ""  # the job's log already shows what its owner does
         return audit.record(on, changes, by, "cancel", f"job {job_id}", f"of {job.owner}"), (now, not job.cancelled_by)
 
-    job, news = transaction.run(on, decide)
-    if news:
+    job, is_new = transaction.run(on, decide)
+    if is_new:
         logs.append(on, job.id, job.attempt, f"cancelled by {user.name}")
     stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")
-    if job.parked_until:  # its flow is started, to hear that it is cancelled
+    if job.parked_until:  # start its flow, which then ends it as cancelled
         on.queues.schedule({"do": "start", "job": job.id})
     if job.state is not State.WAITING:
         return job
-    settle.settle(on, job.id, job.attempt, "Cancelled", None)  # no flow is there to do it
+    settle.settle(on, job.id, job.attempt, "Cancelled", None)  # a waiting job has no flow that would do it
     return find(on, user, job_id)

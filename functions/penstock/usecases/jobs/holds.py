@@ -1,4 +1,7 @@
-"""Jobs whose worker and resources are held when their script has ended: asked for, taken back, shown. [UNIT-3]"""
+"""Holding a job's worker and resources when its script has ended: requested, withdrawn, shown. [UNIT-3]
+
+Called by the API, and with each report of an agent.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,11 @@ FAILED = "its script failed: to look at it"
 
 
 def check(site: Site, user: User, seconds: int) -> None:
-    """Raises Refused 422 for a hold that a user may not ask for: what is held, others wait for."""
+    """Raises Refused 422 for a hold that this user may not request: others wait for what is held."""
     most = HOLD_MOST if user.is_admin else site.limits.hold
     if seconds > most:
-        told = f"this site holds what a job has for at most {most} s" if most else "this site holds nothing for users"
-        raise Refused(422, "hold-too-long", f"{told} (limits.hold); ask an operator for more")
+        text = f"this site holds what a job has for at most {most} s" if most else "this site holds nothing for users"
+        raise Refused(422, "hold-too-long", f"{text} (limits.hold); ask an operator for more")
 
 
 def request(on: System, user: User, job_id: str, reason: str, seconds: int | None, *, whatever: bool) -> Job:
@@ -55,26 +58,26 @@ def request(on: System, user: User, job_id: str, reason: str, seconds: int | Non
 
 
 def on_reported(on: System, job: Job) -> list[Change]:
-    """What is written with the report of an attempt whose worker and resources are to be held."""
+    """The changes to write with the report of an attempt whose units are to be held."""
     now = on.world.now()
     keep = holds.wanted_hold(job, now)
     return [Replace(was, after) for was, after in holds.hold_units(keep, units_of(on, job), now)] if keep else []
 
 
 def units_of(on: System, job: Job) -> list[Unit]:
-    """The units that a job's present attempt has. None is of a lease that waits, or so old that its row has expired."""
+    """The units of a job's present attempt; none of leases that wait, nor units whose rows have expired."""
     names = dict.fromkeys(str(lease.unit) for lease in jobs.leases_of(on, job))
     found = (on.store.get(unit_key(name), Unit) for name in names)
     return [unit for unit in found if unit and (unit.job, unit.attempt) == (job.id, job.attempt)]
 
 
 def held_units(on: System, job: Job) -> HeldUnits | None:
-    """What of a job is held now for its sake."""
+    """The units of a job that are held now at its request."""
     return holds.held_units(job.keep, units_of(on, job), on.world.now()) if job.keep else None
 
 
 def release(on: System, user: User, job_id: str) -> Job:
-    """Hold nothing of a job any more, now and when its script ends. Raises Refused 404, or 409 where nothing is."""
+    """Withdraw a job's hold, now and for when its script ends. Raises Refused 404, or 409 if there is none."""
 
     def decide() -> tuple[Sequence[Change], tuple[Job, HoldRequest]]:
         job = jobs.find(on, user, job_id)
@@ -85,7 +88,7 @@ def release(on: System, user: User, job_id: str) -> Job:
     job, keep = transaction.run(on, decide)
     for unit in units_of(on, job):
         if holds.is_for_job(keep, unit.hold):
-            with suppress(Refused):  # it ran out, or somebody else let it go
+            with suppress(Refused):  # the hold expired, or somebody else released it
                 maintenance.release(on, user, unit.is_a, unit.id)
     logs.append(on, job.id, job.attempt, f"nothing is held for its sake any more, by {user.name}")
     return job

@@ -1,6 +1,6 @@
-"""A user's jobs: find, list, cancel, explain.
+"""A user's jobs: find, list and explain them; and the check that an attempt is not over. [SLOT-3]
 
-Nobody acts for an attempt that is over. [SLOT-3]
+Called by the API, by agents' calls, and by the other use cases of jobs.
 """
 
 from __future__ import annotations
@@ -27,11 +27,18 @@ from penstock.usecases import cooldowns
 from penstock.usecases.pools import forecast
 
 SCANNED = 1000
-"""How many jobs one page of a filtered list looks at."""
+"""How many jobs one page of a filtered list reads."""
+
+
+class LeaseGone(Refused):
+    """The attempt is over. Created anew for each use: a stored exception would keep every frame that raised it."""
+
+    def __init__(self) -> None:
+        super().__init__(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
 
 
 def find(on: System, user: User, job_id: str) -> Job:
-    """A job that a user may see. Another's is as good as none. Raises Refused 404. [SEC-2]"""
+    """A job that the user may see. Another's job is treated as nonexistent. Raises Refused 404. [SEC-2]"""
     job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
     if job is None or not user.may_see(job.owner):
         raise not_found("job", job_id[:64])
@@ -47,7 +54,7 @@ def list_jobs(
     limit: int,
     page: str,
 ) -> tuple[list[Job], str | None]:
-    """Some of a user's jobs, newest first, and the page that follows. Filters: state, target."""
+    """Some of a user's jobs, newest first, and the next page. Filters: state, target."""
     if owner and not user.may_see(owner):
         raise Refused(
             403, "privilege-missing", f"only operators, and who may act for it, list the jobs of {owner[:200]}"
@@ -78,44 +85,19 @@ def _matches(job: Job, filters: Mapping[str, str], tags: Mapping[str, str]) -> b
     )
 
 
-def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
-    """End the step that a job's flow is parked in, unless its script runs."""
-    for lease in leases_of(on, job):
-        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
-            on.flows.fail(lease.token, error, cause)
-
-
-def leases_of(on: System, job: Job) -> list[Lease]:
-    """The leases of a job's present attempt."""
-    return on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease)
-
-
-def every_lease(on: System, job: Job) -> list[Lease]:
-    """The leases of all attempts of a job."""
-    return on.store.find(f"job#{job.id}", "lease#", Lease)
-
-
 def explain(on: System, job: Job) -> Why:
-    """Why a job is where it is, when it may go on, and what has to happen before."""
+    """Why a job is where it is, when it may continue, and what has to happen before."""
     return _explain_waiting(on, job, why.MAX_DEPTH) if job.state is State.WAITING else _explain_attempt(on, job)
 
 
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
-    """What a job waits for that depends on others, and what the first of those waits for in its turn."""
+    """What a dependent job waits for, and what the first of those waits for in turn."""
     verdict, priors = check_prerequisites(on, job)
     first = priors[verdict.waiting[0].job] if verdict.waiting and deep else None
     if first is None:
         return why.explain_dependencies(job, verdict, priors, None)
     next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain_attempt(on, first)
     return why.explain_dependencies(job, verdict, priors, next_)
-
-
-def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
-    """How those stand that a job depends on, and which of its files are there; and these jobs, by id."""
-    found = (on.store.get(job_key(each.job), Job) for each in job.dependencies)
-    priors = {prior.id: prior for prior in found if prior}
-    files = on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
-    return prerequisites.judge(job.dependencies, priors, files, on.world.now()), priors
 
 
 def _explain_attempt(on: System, job: Job) -> Why:
@@ -134,6 +116,12 @@ def _explain_attempt(on: System, job: Job) -> Why:
     return why.explain(job, held, found[1], None, forecasts, now)
 
 
+def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
+    """The cool-downs that keep a unit from being made."""
+    now = on.world.now()
+    return [Stopped(cooling_rules.describe(row, now), row.why, row.until) for row in cooldowns.blocking(on, unit)]
+
+
 def _quarantined_worker(on: System, job: Job) -> str | None:
     """That the worker of a queued job's last attempt is in quarantine, if it is. [JOB-2]"""
     if job.state is not State.QUEUED or job.attempt == 1:
@@ -143,23 +131,35 @@ def _quarantined_worker(on: System, job: Job) -> str | None:
     return quarantine.describe(unit) if unit and unit.state is UnitState.QUARANTINED else None
 
 
-def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
-    """The cool-downs that a unit is not made for."""
-    now = on.world.now()
-    return [Stopped(cooling_rules.describe(row, now), row.why, row.until) for row in cooldowns.blocking(on, unit)]
+def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
+    """The state of a job's dependencies and input files; and the jobs that it depends on, by id."""
+    found = (on.store.get(job_key(each.job), Job) for each in job.dependencies)
+    priors = {prior.id: prior for prior in found if prior}
+    files = on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
+    return prerequisites.judge(job.dependencies, priors, files, on.world.now()), priors
 
 
-class LeaseGone(Refused):
-    """The attempt is over. Made anew each time: an exception that is kept keeps every frame that it was raised in."""
+def leases_of(on: System, job: Job) -> list[Lease]:
+    """The leases of a job's present attempt."""
+    return on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease)
 
-    def __init__(self) -> None:
-        super().__init__(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
+
+def every_lease(on: System, job: Job) -> list[Lease]:
+    """The leases of all attempts of a job."""
+    return on.store.find(f"job#{job.id}", "lease#", Lease)
+
+
+def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
+    """Fail the step that a job's flow waits in, unless its script runs."""
+    for lease in leases_of(on, job):
+        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
+            on.flows.fail(lease.token, error, cause)
 
 
 def fence(on: System, job: Job) -> Check:
-    """What a commit for an attempt's worker must name: that its lease is still its own. Raises Refused 410.
+    """The check, for a commit of an attempt's worker, that it still has its lease. Raises Refused 410. [SLOT-3]
 
-    The lease is written when it is settled and never between, so heartbeats do not get in the way.
+    The lease is written when it is settled and never between, so heartbeats don't conflict with it.
     """
     lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
     if lease is None or lease.state is not LeaseState.READY:

@@ -1,6 +1,7 @@
-"""Jobs that depend on others, and on files: what they may depend on, and what becomes of them.
+"""Jobs that wait for other jobs and for files: what they may depend on, and when they continue or end.
 
-The rules are in `domain/judging`.
+Called when such a job is submitted, when a dependency settles or a file arrives, and by the sweep. The rules are in
+domain/jobs/prerequisites.py.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ from penstock.usecases.pools import scheduler
 
 
 def priors(on: System, user: User, dependencies: Sequence[Dependency]) -> dict[str, Job]:
-    """The jobs that a user's job is to depend on, by id. Raises Refused 422 or 409; another's is as good as none."""
+    """The jobs that a user's job is to depend on, by id. Raises Refused 422 or 409. Another's job counts as
+    nonexistent.
+    """
     found: dict[str, Job] = {}
     for each in dependencies:
         where = f"dependencies.{each.name}"
         try:
             found[each.job] = jobs.find(on, user, each.job)
             if each.copy_outputs:
-                retain.pin(on, each.job, "")  # which only looks: nothing is written
+                retain.pin(on, each.job, "")  # only checks: its changes are not written
         except Refused as refused:
             faults = [Fault(refused.detail, where=where, hint="`penstock job list` lists those that there are")]
             status, code = (422, "unknown-dependency") if refused.status == 404 else (refused.status, refused.code)
@@ -54,19 +57,38 @@ def _check_number(on: System, prior: Job) -> None:
 
 
 def waiting_rows(job: Job, found: dict[str, Job]) -> list[Change]:
-    """What is written with a job that waits: it stands with each job that is not settled, and its inputs with it."""
+    """The rows to write with a waiting job: one for each unsettled dependency, and one for each input."""
     waits = [Create(Dependent(job=prior.id, dependent=job.id)) for prior in found.values() if not prior.is_settled]
     return [*waits, *(Create(inputs.declare(job.id, name, job.times.submitted)) for name in job.inputs)]
 
 
 def start_waiting(on: System, job: Job) -> None:
-    """Look for the first time after a job that waits was accepted: what it needs of others is kept from here on."""
+    """Judge a waiting job for the first time. What it needs of others is kept from here on."""
     _pin(on, job)
     judge(on, job.id)
 
 
+def _pin(on: System, job: Job) -> str | None:
+    """Keep what the job needs of others until it settles; or why something of that is gone. [ART-1]
+
+    Done when the job is accepted, and ensured before it queues. Nothing of an unsettled job expires; something of a
+    settled one would have to expire in between.
+    """
+    for each in job.dependencies:
+        if each.copy_outputs:
+            try:
+                transaction.run(on, partial(_pinned, on, each, job))
+            except Refused as refused:
+                return prerequisites.outputs_gone(each, refused.detail)
+    return None
+
+
+def _pinned(on: System, dependency: Dependency, job: Job) -> tuple[Sequence[Change], None]:
+    return retain.pin(on, dependency.job, job.id), None
+
+
 def judge(on: System, job_id: str) -> None:
-    """Let a waiting job go on, or end it, if it is time for that. Done twice, it is done once. [JOB-1]"""
+    """Let a waiting job continue, or end it, if it is time for that. Safe to repeat. [JOB-1]"""
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.state is not State.WAITING:
         return
@@ -82,7 +104,7 @@ def judge(on: System, job_id: str) -> None:
         logs.append(
             on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited_text(found)})", DETAIL
         )
-        with suppress(Unreached):  # its row is due: the sweep will start it
+        with suppress(Unreached):  # its row is due: the sweep starts it
             scheduler.start_flow(on, job_id)
 
 
@@ -100,30 +122,11 @@ def _judge_changes(on: System, job_id: str, broken: str | None) -> tuple[Sequenc
     return [Replace(job, prerequisites.recheck(job, verdict, now))] if is_due else [], (job, verdict)
 
 
-def verdict_of(on: System, job: Job) -> Verdict:
-    """How those stand that a job depends on, and which of its files are there."""
-    return jobs.check_prerequisites(on, job)[0]
-
-
-def _pin(on: System, job: Job) -> str | None:
-    """Have all kept until the job settles that it needs of others; or why that is not there any more. [ART-1]
-
-    It is done when the job is accepted, and made sure of before it queues: until then nothing of an unsettled job runs
-    out, and of a settled one it would have to in between.
-    """
-    for each in job.dependencies:
-        if each.copy_outputs:
-            try:
-                transaction.run(on, partial(_pinned, on, each, job))
-            except Refused as refused:
-                return prerequisites.outputs_gone(each, refused.detail)
-    return None
-
-
-def _pinned(on: System, dependency: Dependency, job: Job) -> tuple[Sequence[Change], None]:
-    return retain.pin(on, dependency.job, job.id), None
-
-
 def _waited_text(job: Job) -> str:
     seconds = int(((job.times.ready or job.times.submitted) - job.times.submitted).total_seconds())
     return f"waited for {seconds} s"
+
+
+def verdict_of(on: System, job: Job) -> Verdict:
+    """The state of a job's dependencies and input files."""
+    return jobs.check_prerequisites(on, job)[0]

@@ -1,10 +1,8 @@
 """The end of an attempt: always, and exactly once. [JOB-1]
 
-Why a job did not succeed whose agent did not say so: what the rows and its log have to show for it. [JOB-1]
-
-Attempts whose worker or resource is no more: they end as lost, once, and the next follows. [JOB-1]
-
-Those that wait for a job that has settled are told to look.
+Called by the flow's last step, by the sweep, and by whatever ends a job that has no flow. `attempt_ended`,
+`job_settled` and `attempt_lost` list what follows each event, one effect per line. A crash between two effects is made
+up for by the sweep.
 """
 
 from __future__ import annotations
@@ -34,6 +32,13 @@ from penstock.usecases.jobs.jobs import stop_waiting
 from penstock.usecases.logs import archives, logs
 from penstock.usecases.telemetry import counters
 
+CONSOLE_STREAMS = ("worker",)
+
+SCRIPT_STREAMS = ("stdout", "stderr")
+
+AT_ONCE = 100
+"""How many dependents one call notifies. The next call continues, so that no settling takes longer for them."""
+
 
 def settle(
     on: System,
@@ -43,11 +48,10 @@ def settle(
     cause: str | None,
     overdue: datetime | None = None,
 ) -> None:
-    """Record how an attempt ended and begin to put back what it had. A second call only passes the turn again.
+    """Record how an attempt ended, and begin to release what it had. A second call only continues the release.
 
-    Those that depend on the job are woken after that is written: see `waking`. With `overdue` it is the sweep that ends
-    it: only if the job is due by then, still, when its end is written; and its flow, which nothing moves on, is then to
-    be stopped.
+    With `overdue` the sweep ends the attempt: only if the job is still due by then when the end is written. Nothing
+    moves its flow on, so the flow is to be stopped.
     """
     ended = transaction.run(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue))
     if ended is not None:
@@ -58,44 +62,6 @@ def settle(
         job_settled(on, job)
 
 
-def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
-    """What follows once an attempt's end is committed, in order. `queues` are the pools whose queues it left."""
-    counters.attempt_ended(on, ending)
-    retain.keep_latest_failure(on, ending.after)
-    hints.job_changed(on, ending.after)
-    _serve_queues(on, queues)
-    _log_end(on, ending)
-
-
-def job_settled(on: System, job: Job) -> None:
-    """What follows once a job has settled, in order. All of it may be repeated."""
-    notify_dependents(on, job.id)
-    _unpin_dependencies(on, job)
-    store.delete_secrets(on, job)
-    hints.job_settled(on, job)
-
-
-def _serve_queues(on: System, pools: Sequence[str]) -> None:
-    """Serve queues that a claim left: slots that were reserved for it may be granted to others."""
-    for pool in pools:
-        on.queues.schedule({"do": "serve", "pool": pool})
-
-
-def _log_end(on: System, ending: Ending) -> None:
-    after = ending.after
-    text = f"settled: {after.outcome}: {after.reason}; {outcome.describe_duration(after)}"
-    if not after.is_settled:
-        past = after.attempts[-1]
-        text = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
-    logs.append(on, after.id, ending.before.attempt, text, is_end=after.is_settled)
-
-
-def _unpin_dependencies(on: System, job: Job) -> None:
-    """What the job needed of others need not be kept for it any more. Done twice, it is done once. [ART-1]"""
-    for each in job.dependencies:
-        retain.unpin(on, each.job, job.id)
-
-
 def _settle_changes(
     on: System,
     job_id: str,
@@ -104,7 +70,7 @@ def _settle_changes(
     cause: str | None,
     overdue: datetime | None,
 ) -> tuple[Sequence[Change], tuple[Ending, list[str]] | None]:
-    """The job's end, and with it the end of every lease of the attempt, in one commit; and whose queues it leaves."""
+    """The job's end and the end of every lease of the attempt, in one commit; and the pools whose queues it leaves."""
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.attempt != attempt or not _may_end(job, error, overdue):
         return [], None
@@ -151,6 +117,17 @@ def _end_leases(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[Unit]
     return had, changes
 
 
+def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Change]:
+    ended = leases.end(lease, on.world.now())
+    changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
+    if unit:
+        has_reported = job.report is not None and job.report.result is not Result.LOST
+        well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
+        dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
+        changes += [] if dirty == unit else [Replace(unit, dirty)]
+    return changes
+
+
 def _leave_queues(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[str], list[Change]]:
     """The pools in whose queues the attempt waits, and the changes that delete its claims there."""
     claims = claims_of(job, {lease.step for lease in held if lease.state is LeaseState.WAITING})
@@ -158,28 +135,46 @@ def _leave_queues(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[str
     return list(dict.fromkeys(pool for _, pool in claims)), [Delete(row) for row in rows if row]
 
 
-def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
-    """The steps of a job and the pools in whose queues it waits with them."""
-    return [
-        (step, pool)
-        for step in sorted(steps)
-        for pool in leases.demand(need for need in job.needs if need.step == step)
-    ]
+def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
+    """What follows once an attempt's end is committed, in order. `queues` are the pools whose queues it left."""
+    counters.attempt_ended(on, ending)
+    retain.keep_latest_failure(on, ending.after)
+    hints.job_changed(on, ending.after)
+    _serve_queues(on, queues)
+    _log_end(on, ending)
 
 
-def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Change]:
-    ended = leases.end(lease, on.world.now())
-    changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
-    if unit:
-        told = job.report is not None and job.report.result is not Result.LOST
-        well = told or unit.is_a is UnitKind.RESOURCE  # a worker that told that it is broken is known by that
-        dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
-        changes += [] if dirty == unit else [Replace(unit, dirty)]
-    return changes
+def _serve_queues(on: System, pools: Sequence[str]) -> None:
+    """Serve queues that a claim left: slots that were reserved for it may be granted to others."""
+    for pool in pools:
+        on.queues.schedule({"do": "serve", "pool": pool})
+
+
+def _log_end(on: System, ending: Ending) -> None:
+    after = ending.after
+    text = f"settled: {after.outcome}: {after.reason}; {outcome.describe_duration(after)}"
+    if not after.is_settled:
+        past = after.attempts[-1]
+        text = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
+    logs.append(on, after.id, ending.before.attempt, text, is_end=after.is_settled)
+
+
+def job_settled(on: System, job: Job) -> None:
+    """What follows once a job has settled, in order. All of it may be repeated."""
+    notify_dependents(on, job.id)
+    _unpin_dependencies(on, job)
+    store.delete_secrets(on, job)
+    hints.job_settled(on, job)
+
+
+def _unpin_dependencies(on: System, job: Job) -> None:
+    """Stop keeping what the job needed of others. Safe to repeat. [ART-1]"""
+    for each in job.dependencies:
+        retain.unpin(on, each.job, job.id)
 
 
 def start_release(on: System, job_id: str, attempt: int) -> None:
-    """Give the turn to the first of an attempt's leases to be put back; with none left, to its next attempt."""
+    """Wake the unit of the attempt's first lease to release; if none is left, start the next attempt."""
     turn = leases.next_release(on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease))
     if turn and turn.unit:
         on.queues.advance(turn.unit, turn.order == WORKER)
@@ -188,39 +183,11 @@ def start_release(on: System, job_id: str, attempt: int) -> None:
         on.queues.schedule({"do": "start", "job": job_id})
 
 
-CONSOLE_STREAMS = ("worker",)
-
-
-SCRIPT_STREAMS = ("stdout", "stderr")
-
-
-def with_failure_details(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
-    """The job after an attempt's end, with what there is to show for why it did not succeed."""
-    job = ending.after
-    kind = job.failure.kind if job.failure else None
-    if kind is Kind.QUEUE_EXPIRED:
-        return replace(job, failure=outcome.expired_failure(ending, leases))
-    if kind is Kind.WORKER_LOST:
-        return replace(job, failure=_with_lines(on, ending, outcome.lost_failure(ending)))
-    return job
-
-
-def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
-    """With what the job said last; of a machine that never said hello, with what its console said last."""
-    is_console = ending.lost_by is LostBy.NO_HELLO
-    job = ending.before
-    found = logs.last_lines(
-        on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.MAX_LINES
-    )
-    said = failures.with_lines(failure, [line.payload for line in found], is_console=is_console)
-    return replace(said, task=found[-1].task if found else None)
-
-
 def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], reason: str | None) -> bool | None:
-    """End the attempt that leases a unit, and say whether that was news; None when it is not the unit's any more.
+    """End the attempt that leases a unit. True if that is new; None if the attempt no longer leases the unit. [JOB-1]
 
-    `is_lost` is asked of the unit as it is when the end is written; `reason` is what its row then says
-    of it. The unit is due again soon, for its attempt has to end, and the answer to its flow may be lost.
+    `is_lost` decides on the unit as it is when the end is written; `reason` goes into its row. The unit is due again
+    soon, because its attempt has to end, and the answer to its flow may be lost.
     """
 
     def decide() -> tuple[Sequence[Change], tuple[Job, bool] | None]:
@@ -234,8 +201,8 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         later = Replace(fresh, retries.retry_later(fresh, reason, now, STEP_WITHIN))
         if job.state is not State.RUNNING or job.report:
             return [later], (job, False)
-        told = jobs.report(job, Report(Result.LOST, cause, now))
-        return [later, Replace(job, told)], (told, True)
+        reported = jobs.report(job, Report(Result.LOST, cause, now))
+        return [later, Replace(job, reported)], (reported, True)
 
     found = transaction.run(on, decide)
     if found is None:
@@ -255,15 +222,11 @@ def attempt_lost(on: System, job: Job, cause: str, *, is_new: bool) -> None:
         stop_waiting(on, job, "Lost", cause)
 
 
-AT_ONCE = 100
-"""How many are told by one call; the rest by the next, so that nobody's settling takes longer for them."""
-
-
 def notify_dependents(on: System, job_id: str, after: str = "") -> None:
-    """Tell those that wait for a job, which has settled, that they are to be judged; behind the one of an id.
+    """Have the jobs that depend on a settled job judged, after the one with an id. [JOB-1]
 
-    Who settles a job writes first and reads after, and so does whoever submits one that depends on it: of two that
-    race, one sees the other. A message that is lost is made good when the sweep looks at who waits. [JOB-1]
+    Settling writes first and reads dependents after; submitting a dependent does the same. So of two that race, one
+    sees the other. The sweep makes up for lost messages.
     """
     behind = dependent_key(job_id, after).sk
     found = on.store.find(f"job#{job_id}", "dependent#", Dependent, limit=AT_ONCE, after=behind)
@@ -271,3 +234,34 @@ def notify_dependents(on: System, job_id: str, after: str = "") -> None:
         on.queues.schedule({"do": "judge", "job": row.dependent})
     if len(found) == AT_ONCE:
         on.queues.schedule({"do": "wake", "job": job_id, "after": found[-1].dependent})
+
+
+def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
+    """The steps of a job, with the pools in whose queues they wait."""
+    return [
+        (step, pool)
+        for step in sorted(steps)
+        for pool in leases.demand(need for need in job.needs if need.step == step)
+    ]
+
+
+def with_failure_details(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
+    """The job after an attempt's end, with what rows and log show of why it did not succeed. [JOB-1]"""
+    job = ending.after
+    kind = job.failure.kind if job.failure else None
+    if kind is Kind.QUEUE_EXPIRED:
+        return replace(job, failure=outcome.expired_failure(ending, leases))
+    if kind is Kind.WORKER_LOST:
+        return replace(job, failure=_with_lines(on, ending, outcome.lost_failure(ending)))
+    return job
+
+
+def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
+    """With the last lines of the job's output; for a machine that never said hello, of its console."""
+    is_console = ending.lost_by is LostBy.NO_HELLO
+    job = ending.before
+    found = logs.last_lines(
+        on, job.id, job.attempt, CONSOLE_STREAMS if is_console else SCRIPT_STREAMS, failures.MAX_LINES
+    )
+    detailed = failures.with_lines(failure, [line.payload for line in found], is_console=is_console)
+    return replace(detailed, task=found[-1].task if found else None)

@@ -1,4 +1,4 @@
-"""A job's store: values are put there by its user and by itself, until it settles."""
+"""A job's store: its user and the job itself put values into it, until the job settles."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from penstock.system import System
 from penstock.usecases.logs import logs
 
 Guard = Callable[[System, Job], Check]
-"""What else a write names, besides the job."""
+"""What else a write checks, besides the job."""
 
 
 @dataclass(frozen=True)
 class NewValue:
-    """A value to be put: by a user, or by the job itself, which is ""."""
+    """A value to put: by a user, or by the job itself, which is ""."""
 
     name: str
     text: str
@@ -32,9 +32,9 @@ class NewValue:
 
 
 def put(on: System, job: Job, ask: NewValue, guards: Sequence[Guard] = ()) -> Value:
-    """Put a value, in the place of one of that name. What was secret stays so. [SEC-1]
+    """Put a value, replacing one of that name. A secret value stays secret. [SEC-1]
 
-    Raises Refused 400 or 413 for what cannot be one, 409 when the job is over or its store is full.
+    Raises Refused 400 or 413 for an invalid value, 409 if the job is over or its store is full.
     """
     _check(ask)
 
@@ -92,7 +92,7 @@ def list_values(on: System, job: Job) -> list[Value]:
 
 
 def show(on: System, job: Job, name: str) -> Value:
-    """A value, for those who may see the job. Raises Refused 404, and 403 for a secret one. [SEC-1]"""
+    """A value, for those who may see the job. Raises Refused 404, and 403 for a secret. [SEC-1]"""
     found = on.store.get(value_key(job.id, name), Value) if store.is_name(name) else None
     if found is None:
         raise not_found("value", name[:64])
@@ -102,7 +102,7 @@ def show(on: System, job: Job, name: str) -> Value:
 
 
 def read(on: System, job: Job, name: str) -> tuple[str, bool] | None:
-    """A value and whether it is secret, for the job itself; None where there is none yet. [SEC-1]"""
+    """A value and whether it is secret, for the job itself; None if there is none yet. [SEC-1]"""
     found = on.store.get(value_key(job.id, name), Value) if store.is_name(name) else None
     if found is None:
         return None
@@ -112,7 +112,7 @@ def read(on: System, job: Job, name: str) -> tuple[str, bool] | None:
 
 
 def delete_secrets(on: System, job: Job) -> None:
-    """Drop the secrets of a job that has settled: nobody puts or reads any more. Done twice, it is done once."""
+    """Delete the secrets of a settled job: nobody puts or reads any more. Safe to repeat."""
     for row in list_values(on, job) if job.has_secrets else ():
         if row.is_secret:
             on.store.commit([Delete(row)])

@@ -1,8 +1,7 @@
 """From a request to an accepted job: every check that can be made before anything waits.
 
-The job file that a request amounts to: the one that it brings, with the request's own values over it.
-
-A plan before a submit: every check of a submit and a look at the queues; nothing is written.
+Called by the API, by the front end for GitHub, by canaries and by factory tests. `job_file` puts the request's own
+values over the file; `plan` makes every check of a submit and reads the queues, without writing anything.
 """
 
 from __future__ import annotations
@@ -51,6 +50,20 @@ from penstock.usecases.pools import forecast, scheduler
 from penstock.usecases.site import configuration
 from penstock.usecases.users import users
 
+CHECKED = (
+    "name",
+    "target",
+    "resources",
+    "output_rules",
+    "tags",
+    "env",
+    "priority",
+    "timeout",
+    "retries",
+    "hold_on_failure",
+)
+"""The values of a request that are checked as if they stood in the file."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -64,32 +77,6 @@ class Draft:
     file: JobFile
     site: Site
     priors: dict[str, Job]
-
-
-def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Draft:
-    """What a request would become. Raises Refused for one that cannot be accepted. Nothing is written.
-
-    One that is only `planned` may depend on other files' jobs, which are not there yet.
-    """
-    user, file, site = users.resolve_owner(on, user, ask.owner), job_file(ask), configuration.current(on)
-    refuse_without_repository(file, check)
-    if not planned:
-        refuse_unresolved(ask, file)
-    target = admission.check_names(site, file)
-    if isinstance(target, Refused):
-        raise target
-    needs = (*_resources(site, file), _worker(site, file, target))
-    refused = admission.check_satisfiable(site, user, file, needs, on.drivers.objections)
-    if refused:
-        raise refused
-    if file.hold_on_failure:
-        holds.check(site, user, file.hold_on_failure)
-    priors = prerequisites.priors(
-        on, user, [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
-    )
-    job, spec = _job_rows(on, user, ask, file, target, needs, site)
-    _check_fits(job, spec)
-    return Draft(job, spec, file, site, priors)
 
 
 def submit(
@@ -129,13 +116,19 @@ def submit(
     return accepted
 
 
-def _start(on: System, job: Job) -> None:
-    """Start the job's flow; of one that waits for others, look first whether they have settled meanwhile."""
-    if job.state is State.WAITING:
-        prerequisites.start_waiting(on, job)
-        return
-    with suppress(Unreached):  # the job is accepted, and its row is due: the sweep will start it
-        on.flows.start(job.id, 1, scheduler.steps(job.needs))
+def _submission(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
+    if key is None:
+        return None
+    asked = hashlib.sha256(json.dumps(asdict(ask), sort_keys=True).encode()).hexdigest()
+    return Submission(
+        owner=user.name, key_digest=digest(key), request_digest=asked, job=job.id, time=job.times.submitted
+    )
+
+
+def _repeated_job(known: Submission, now: Submission) -> str:
+    if known.request_digest != now.request_digest:
+        raise Refused(409, "idempotency-key-reused", "this Idempotency-Key was used for another request")
+    return known.job
 
 
 def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
@@ -153,8 +146,66 @@ def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
     )
 
 
+def _start(on: System, job: Job) -> None:
+    """Start the job's flow; of a job that waits for others, judge first whether they have settled meanwhile."""
+    if job.state is State.WAITING:
+        prerequisites.start_waiting(on, job)
+        return
+    with suppress(Unreached):  # the job is accepted, and its row is due: the sweep starts it
+        on.flows.start(job.id, 1, scheduler.steps(job.needs))
+
+
+def retry(on: System, user: User, job: Job) -> str:
+    """Submit a job's request again as a new job: of the user, or of the same repository if it was one's before."""
+    spec = on.store.get(spec_key(job.id), Spec)
+    if spec is None:
+        raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
+    if origins.is_cloned(job, spec):
+        raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
+    request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
+    again = submit(on, user, SubmitJob(script=spec.script, **request), None, before=job)
+    fresh = on.store.get(job_key(again), Job) if job.inputs else None
+    if fresh:
+        inputs.adopt(on, fresh, job)
+    return again
+
+
+def plan(on: System, user: User, ask: SubmitJob) -> Plan:
+    """What would become of a request if it were submitted now. Raises Refused if it would be refused."""
+    made = prepare(on, user, ask, planned=True)
+    found = [forecast.forecast_step(on, made.job, step) for step in plans.steps_of(made.job)]
+    privileges = list(admission.privileges(made.site, made.file))
+    return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned_waits(made.job, made.priors))
+
+
+def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Draft:
+    """The rows that a request would become. Raises Refused if it cannot be accepted. Writes nothing.
+
+    A request that is only `planned` may depend on jobs of other files, which do not exist yet.
+    """
+    user, file, site = users.resolve_owner(on, user, ask.owner), job_file(ask), configuration.current(on)
+    refuse_without_repository(file, check)
+    if not planned:
+        refuse_unresolved(ask, file)
+    target = admission.check_names(site, file)
+    if isinstance(target, Refused):
+        raise target
+    needs = (*_resources(site, file), _worker(site, file, target))
+    refused = admission.check_satisfiable(site, user, file, needs, on.drivers.objections)
+    if refused:
+        raise refused
+    if file.hold_on_failure:
+        holds.check(site, user, file.hold_on_failure)
+    priors = prerequisites.priors(
+        on, user, [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
+    )
+    job, spec = _job_rows(on, user, ask, file, target, needs, site)
+    _check_fits(job, spec)
+    return Draft(job, spec, file, site, priors)
+
+
 def _resources(site: Site, file: JobFile) -> Iterator[Need]:
-    """The resources in lexicographic order of their type, which is the order of their acquisition. [QUEUE-3]"""
+    """The resources in lexicographic order of their types, which is the order of acquisition. [QUEUE-3]"""
     asked = sorted(file.resources, key=lambda ask: (ask.type, ask.name))
     steps = step_numbers(site, {ask.type for ask in asked})
     for order, ask in enumerate(asked, 1):
@@ -167,7 +218,7 @@ def _resources(site: Site, file: JobFile) -> Iterator[Need]:
 
 
 def _worker(site: Site, file: JobFile, target: Target) -> Need:
-    """The worker, which an alias may ask a privilege of its own for."""
+    """The worker. A target's alias may require a privilege of its own."""
     uses = site.takes(target.uses)
     asked = {site.targets[file.target].privilege, target.privilege} - {None}
     return Need(
@@ -224,7 +275,7 @@ def _job_rows(
 
 
 def _scope(user: User, ask: SubmitJob) -> str:
-    """Whose caches a job adds to: what its request says, and nothing that stands in its file. [SEC-2]"""
+    """Which caches a job adds to: only the request decides, never the job file. [SEC-2]"""
     if ask.cache_scope is not None and not caches.is_scope(ask.cache_scope):
         why = f"a scope is 1 to {limits.CACHE_SCOPE_CHARS} printable ASCII characters without spaces or #"
         raise Refused(400, "bad-request", why, [Fault(why, where="cache_scope")])
@@ -232,60 +283,15 @@ def _scope(user: User, ask: SubmitJob) -> str:
 
 
 def _check_fits(job: Job, spec: Spec) -> None:
-    """Raises Refused 413 for a job whose rows would not fit; its own row grows with every attempt and needs room."""
+    """Raises Refused 413 if the job's rows would be too big. Its own row grows with every attempt and needs room."""
     for row, most, what in ((job, limits.ROW_BYTES // 2, "tags and resources"), (spec, limits.ROW_BYTES, "script")):
         size = len(json.dumps(asdict(row), default=str, ensure_ascii=False).encode())
         if size > most:
             raise Refused(413, "job-too-big", f"the job's {what} take {size} bytes as JSON; there is room for {most}")
 
 
-def _submission(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
-    if key is None:
-        return None
-    asked = hashlib.sha256(json.dumps(asdict(ask), sort_keys=True).encode()).hexdigest()
-    return Submission(
-        owner=user.name, key_digest=digest(key), request_digest=asked, job=job.id, time=job.times.submitted
-    )
-
-
-def _repeated_job(known: Submission, now: Submission) -> str:
-    if known.request_digest != now.request_digest:
-        raise Refused(409, "idempotency-key-reused", "this Idempotency-Key was used for another request")
-    return known.job
-
-
-def retry(on: System, user: User, job: Job) -> str:
-    """Submit a job's request once more, as a new job: of whoever asks, and of a repository where it was that before."""
-    spec = on.store.get(spec_key(job.id), Spec)
-    if spec is None:
-        raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
-    if origins.is_cloned(job, spec):
-        raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
-    request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
-    again = submit(on, user, SubmitJob(script=spec.script, **request), None, before=job)
-    fresh = on.store.get(job_key(again), Job) if job.inputs else None
-    if fresh:
-        inputs.adopt(on, fresh, job)
-    return again
-
-
-CHECKED = (
-    "name",
-    "target",
-    "resources",
-    "output_rules",
-    "tags",
-    "env",
-    "priority",
-    "timeout",
-    "retries",
-    "hold_on_failure",
-)
-"""The values of a request that are checked as if they stood in the file."""
-
-
 def job_file(ask: SubmitJob) -> JobFile:
-    """The job file with the request's own values over it."""
+    """The job file with the request's values over it."""
     if not ask.path.isprintable():
         fault = Fault("path holds a character that cannot be printed", where="path", hint="rename the file")
         raise Refused(400, "bad-request", fault.message, [fault])
@@ -315,17 +321,26 @@ def job_file(ask: SubmitJob) -> JobFile:
     return _merge(found, {name: checked[name][0] for name in values})
 
 
-def _requested_dependencies(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
-    """The dependencies that a request names jobs for. How they are to end is said there, or in the file."""
-    said = {each.name: {"on": each.on.value, "copy_outputs": each.copy_outputs} for each in file.dependencies}
-    return {
-        name: {**said.get(name.partition("/")[0], {}), **given} if isinstance(given, dict) else given
-        for name, given in (ask.dependencies or {}).items()
-    }
+def _fault(problem: Problem) -> Fault:
+    return Fault(problem.message, file=problem.file, line=problem.line, column=problem.column, hint=problem.hint)
+
+
+def _without_dependencies(ask: SubmitJob, file: JobFile) -> JobFile:
+    """The file without the dependencies to skip. Raises Refused 400 for one that the file does not have."""
+    there = [each.name for each in file.dependencies]
+    faults = [
+        Fault(f"{file.path} has no dependency {name[:100]!r}", where="without", hint=f"it has: {', '.join(there)}")
+        for name in ask.without or ()
+        if name not in there
+    ]
+    if faults:
+        raise Refused(400, "bad-request", "the job cannot go without what its file does not have", faults)
+    left = tuple(each for each in file.dependencies if each.name not in (ask.without or ()))
+    return replace(file, dependencies=left)
 
 
 def _select_variant(ask: SubmitJob, file: JobFile) -> JobFile:
-    """The one of a file's jobs that is asked for. Raises Refused 400 or 422."""
+    """The requested one of a file's jobs. Raises Refused 400 or 422."""
     if file.matrix is None and ask.matrix is None:
         return file
     axes = list(file.matrix.axes) if file.matrix else []
@@ -339,52 +354,18 @@ def _select_variant(ask: SubmitJob, file: JobFile) -> JobFile:
     return variant(file, ask.matrix)
 
 
-def _without_dependencies(ask: SubmitJob, file: JobFile) -> JobFile:
-    """The file without the dependencies that its job is not to wait for. Raises Refused 400 for what it has not."""
-    there = [each.name for each in file.dependencies]
-    faults = [
-        Fault(f"{file.path} has no dependency {name[:100]!r}", where="without", hint=f"it has: {', '.join(there)}")
-        for name in ask.without or ()
-        if name not in there
-    ]
-    if faults:
-        raise Refused(400, "bad-request", "the job cannot go without what its file does not have", faults)
-    left = tuple(each for each in file.dependencies if each.name not in (ask.without or ()))
-    return replace(file, dependencies=left)
-
-
 def _matrix_values(file: JobFile) -> dict[str, Any]:
-    """What values of a matrix were put into, to be checked once more."""
+    """The values that a matrix was filled into, to be checked again."""
     return {"name": file.name, "target": file.target}
 
 
-def refuse_unresolved(ask: SubmitJob, file: JobFile) -> None:
-    """Raises Refused 422 for dependencies that are other files' names: only whoever submits all of them knows ids."""
-    faults = []
-    for each in file.dependencies:
-        if each.name not in (ask.dependencies or {}):  # else it stands there, or all that it stands for
-            line, column = each.spot or (1, 1)
-            why = f"the dependency {each.name!r} is the job of another file, {each.job!r}, of which no job is named"
-            hint = f"submit the folder: penstock job run DIR; or name its job: -d {each.name}=JOB"
-            faults.append(Fault(why, file=file.path, line=line, column=column, hint=hint))
-    if faults:
-        raise Refused(422, "dependency-without-job", f"{file.path} depends on the jobs of other files", faults)
-
-
-def refuse_without_repository(file: JobFile, check: str) -> None:
-    """Raises Refused 422 for a file that asks for what only a repository has, of a job that comes from none."""
-    if file.access_repos and not check:
-        why = "a job that is submitted by hand has no repository, whose token could read others"
-        hint = "push it, and the front end for GitHub runs it; or take `access_repos` out"
-        raise Refused(422, "no-repository", why, [Fault("`access_repos` names some", file=file.path, hint=hint)])
-    if origins.toolchain(file) == origins.FILE and not check:
-        hint = 'name the channel: rust_toolchain = "stable"'
-        why = "no repository comes with a job that is submitted by hand, and so nothing that names a toolchain"
-        raise Refused(422, "no-repository", why, [Fault("`rust_toolchain` is true", file=file.path, hint=hint)])
-
-
-def _fault(problem: Problem) -> Fault:
-    return Fault(problem.message, file=problem.file, line=problem.line, column=problem.column, hint=problem.hint)
+def _requested_dependencies(ask: SubmitJob, file: JobFile) -> dict[str, Any]:
+    """The dependencies that the request names jobs for. Request or file say how those must end."""
+    declared = {each.name: {"on": each.on.value, "copy_outputs": each.copy_outputs} for each in file.dependencies}
+    return {
+        name: {**declared.get(name.partition("/")[0], {}), **given} if isinstance(given, dict) else given
+        for name, given in (ask.dependencies or {}).items()
+    }
 
 
 def _refuse_disabled(file: JobFile) -> None:
@@ -414,9 +395,26 @@ def _merge(file: JobFile, values: Mapping[str, Any]) -> JobFile:
     return replace(file, **merged)
 
 
-def plan(on: System, user: User, ask: SubmitJob) -> Plan:
-    """What would become of a request if it were submitted now. Raises Refused for one that would be refused."""
-    made = prepare(on, user, ask, planned=True)
-    found = [forecast.forecast_step(on, made.job, step) for step in plans.steps_of(made.job)]
-    privileges = list(admission.privileges(made.site, made.file))
-    return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned_waits(made.job, made.priors))
+def refuse_unresolved(ask: SubmitJob, file: JobFile) -> None:
+    """Raises Refused 422 for dependencies on jobs of other files, unless the request names their jobs."""
+    faults = []
+    for each in file.dependencies:
+        if each.name not in (ask.dependencies or {}):  # else it stands there, or all that it stands for
+            line, column = each.spot or (1, 1)
+            why = f"the dependency {each.name!r} is the job of another file, {each.job!r}, of which no job is named"
+            hint = f"submit the folder: penstock job run DIR; or name its job: -d {each.name}=JOB"
+            faults.append(Fault(why, file=file.path, line=line, column=column, hint=hint))
+    if faults:
+        raise Refused(422, "dependency-without-job", f"{file.path} depends on the jobs of other files", faults)
+
+
+def refuse_without_repository(file: JobFile, check: str) -> None:
+    """Raises Refused 422 if the file needs a repository and the job comes from none."""
+    if file.access_repos and not check:
+        why = "a job that is submitted by hand has no repository, whose token could read others"
+        hint = "push it, and the front end for GitHub runs it; or take `access_repos` out"
+        raise Refused(422, "no-repository", why, [Fault("`access_repos` names some", file=file.path, hint=hint)])
+    if origins.toolchain(file) == origins.FILE and not check:
+        hint = 'name the channel: rust_toolchain = "stable"'
+        why = "no repository comes with a job that is submitted by hand, and so nothing that names a toolchain"
+        raise Refused(422, "no-repository", why, [Fault("`rust_toolchain` is true", file=file.path, hint=hint)])

@@ -1,7 +1,8 @@
-"""A settled job's log becomes one object. Rows come first, and go last. [ART-1] [ART-2]
+"""Archiving: a settled job's log becomes one object. Rows come first, and go last. [ART-1] [ART-2]
 
-It may stop anywhere, and whoever comes next goes on: each step is one write that names what it assumed, and what it
-does to the object before is the same however often it is done. No step holds more than a part and a page of rows.
+Settling a job creates the archive's row, and the sweep calls `advance`. A step may stop anywhere, and the next call
+continues: each step is one write that names what it assumed, and what it does to the object before may be repeated. No
+step holds more than a part and a page of rows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 
 STEPS = 8
-"""How many steps one look takes: some seconds' work, and 40 MiB."""
+"""How many steps one call takes: some seconds of work, and 40 MiB."""
 
 AT_ONCE = 10
 """How many batches are read at once: 2 MB of text."""
@@ -44,20 +45,20 @@ log = Logger(child=True)
 
 @dataclass(frozen=True)
 class FilledPart:
-    """The next part of an object, and the row that says how far it goes."""
+    """The next part of an object, and the row that says how far it reaches."""
 
     row: Archive
     content: bytes
 
 
 def on_settled(on: System, job: Job) -> list[Change]:
-    """What the write that ends a job writes besides: that its log is to be archived."""
+    """The row to create in the commit that settles a job, if its log is to be archived."""
     row = archives.settled(job, configuration.current(on).retention)
     return [Create(row)] if row else []
 
 
 def advance(on: System, job: str) -> None:
-    """Move a log's archive on, some steps far, if it is time for it."""
+    """Take some steps of a log's archive, if it is due."""
     row, now = on.store.get(archive_key(job), Archive), on.world.now()
     if row is None or row.due is None or row.due > now:
         return
@@ -70,12 +71,12 @@ def advance(on: System, job: str) -> None:
 
 
 def _save(on: System, was: Archive, row: Archive, *more: Change) -> Archive | None:
-    """The row as it is now; None when somebody else moved first."""
+    """The row as it is after the write; None when another process moved first."""
     return replace(row, version=was.version + 1) if on.store.commit([Replace(was, row), *more]) else None
 
 
 def _begin(on: System, row: Archive) -> Archive | None:
-    """Say which lines are to be written, and where to, once nothing is left that anything will be said of."""
+    """Decide which lines go into which object, once nothing more will be logged."""
     now, spans = on.world.now(), configuration.current(on).retention
     waits = None if _are_leases_released(on, row.job) else archives.wait(row, spans, now)
     if waits:
@@ -113,7 +114,7 @@ def _write_part(on: System, row: Archive) -> Archive | None:
 
 
 def _fill_part(on: System, row: Archive) -> FilledPart | None:
-    """The lines of the next part: whole batches. None when their rows are gone, for another has archived them."""
+    """The lines of the next part: whole batches. None when another process has archived them already."""
     content = bytearray()
     while not _is_part_full(row, content):
         place = batch_key(row.job, row.next - 1).sk
@@ -132,14 +133,8 @@ def _is_part_full(row: Archive, content: bytearray) -> bool:
     return row.next >= row.end or len(content) >= archives.PART_BYTES
 
 
-def _complete(on: System, row: Archive) -> Archive | None:
-    if not row.checked:
-        on.objects.complete(object_name(row.artifact), row.upload, [part.tag for part in row.parts])
-    return _verify(on, row, row)
-
-
 def _verify(on: System, was: Archive, row: Archive) -> Archive | None:
-    """Read parts back. When all are there as they were written, the object is the job's. [ART-1]"""
+    """Read parts back. When all are there as written, the object is the job's. [ART-1]"""
     name = object_name(row.artifact)
     start = sum(part.size for part in row.parts[: row.checked])
     some = row.parts[row.checked : row.checked + CHECKED]
@@ -157,14 +152,20 @@ def _verify(on: System, was: Archive, row: Archive) -> Archive | None:
 
 
 def _start_over(on: System, row: Archive) -> Archive | None:
-    """Begin anew, later: nobody owns what was written, and it goes by itself. [ART-2]"""
+    """Start again, later: nobody owns what was written, so it is deleted by itself. [ART-2]"""
     log.warning("a log was not archived as it was written", extra={"job": row.job, "artifact": row.artifact})
     _save(on, row, archives.restart(row, on.world.now()))
     return None
 
 
+def _complete(on: System, row: Archive) -> Archive | None:
+    if not row.checked:
+        on.objects.complete(object_name(row.artifact), row.upload, [part.tag for part in row.parts])
+    return _verify(on, row, row)
+
+
 def _delete(on: System, row: Archive) -> Archive | None:
-    """Delete the rows that the object has, or those of a log that is gone; the first first, so that no gap is seen."""
+    """Delete the rows that the object has, or those of a log that is gone; the oldest first, so that no gap is seen."""
     upto = batch_key(row.job, row.end - 1).sk if row.state is ArchiveState.ARCHIVED else ""
     for _ in range(DELETED // AT_ONCE):
         found = on.store.find(f"job#{row.job}", "event#", Batch, limit=AT_ONCE, upto=upto)
@@ -185,7 +186,7 @@ _STEPS: Mapping[ArchiveState, Callable[[System, Archive], Archive | None]] = {
 
 
 def delete(on: System, job: str) -> None:
-    """The log of a job whose retention has ended is gone, and the job owns its object no more. [ART-2]"""
+    """Delete the log of a job whose retention has ended; the job no longer owns its object. [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
         row = on.store.get(archive_key(job), Archive)

@@ -1,4 +1,4 @@
-"""A job's log: append to it, read from it."""
+"""A job's log: append to it, and read from it. Called by almost every use case of jobs and units."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from penstock.usecases.site import configuration
 
 BATCHES_PER_PAGE = 20
 
-
 PAGE_BYTES = 2 * 1024**2
-"""A Lambda's answer holds 6 MB; a page of a log stays well below it."""
+"""A Lambda's answer holds 6 MB; a page of a log stays well below that."""
 
 
 @dataclass(frozen=True)
 class LogFull:
-    """That a job's log has no room for its output any more; what was dropped of what its agent sent."""
+    """The job's log has no room for more output; what was dropped of what its agent sent."""
 
     lines: int
     bytes: int
@@ -51,8 +50,17 @@ def append(on: System, job: str, attempt: int, text: str, stream: str = CONTROL,
     transaction.run(on, decide)
 
 
+def _end_of_log(on: System, job: str) -> tuple[Batch | None, bool]:
+    """The last batch, and whether the log is gone. Rows first: the archive is written before they are deleted."""
+    found = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True)
+    if found:
+        return found[0], False
+    archive = on.store.get(archive_key(job), Archive)
+    return (archive.last, archive.state is ArchiveState.GONE) if archive else (None, False)
+
+
 def append_output(on: System, job: Job, first: int, lines: Sequence[Line]) -> LogFull | None:
-    """Add what an agent sent. What was added before is not added again. What it is told when there is no room."""
+    """Add lines that an agent sent, each once. Returns what was dropped when there is no more room."""
     bounds = configuration.current(on).limits
     most = LogLimits(bounds.log_events, bounds.log_bytes)
 
@@ -65,31 +73,11 @@ def append_output(on: System, job: Job, first: int, lines: Sequence[Line]) -> Lo
     return LogFull(ends.dropped, ends.dropped_bytes) if ends and ends.full else None
 
 
-def last_batch(on: System, job: str) -> Batch | None:
-    """What a log ends with."""
-    return _end_of_log(on, job)[0]
-
-
-def count(on: System, job: str) -> int:
-    """How many lines a log has: the number of the last."""
-    ends = last_batch(on, job)
-    return ends.end - 1 if ends else 0
-
-
-def _end_of_log(on: System, job: str) -> tuple[Batch | None, bool]:
-    """What a log ends with, and whether it is gone. Rows first: the archive is written before they are deleted."""
-    found = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True)
-    if found:
-        return found[0], False
-    archive = on.store.get(archive_key(job), Archive)
-    return (archive.last, archive.state is ArchiveState.GONE) if archive else (None, False)
-
-
 def read(on: System, job: str, after: int, limit: int) -> list[Event]:
     """The lines with numbers greater than `after`, in order and without a gap: at most `limit`, and PAGE_BYTES.
 
-    From rows while there are some, else from the object: it is there before the first row of it is deleted. Raises
-    Refused 410 for a log that is gone.
+    From rows while there are some, else from the object, which exists before its first row is deleted. Raises Refused
+    410 for a log that is gone.
     """
     found: list[Event] = []
     size = 0
@@ -103,8 +91,18 @@ def read(on: System, job: str, after: int, limit: int) -> list[Event]:
     return (found or _read_archive(on, job, after))[:limit]
 
 
+def _batches_after(on: System, job: str, after: int) -> list[Batch]:
+    """The batches that hold numbers greater than `after`, which usually is the last number of a batch."""
+    place = logs.batch_key(job, after).sk
+    behind = on.store.find(f"job#{job}", "event#", Batch, limit=BATCHES_PER_PAGE, after=place)
+    if after == 0 or (behind and behind[0].first == after + 1):
+        return behind
+    holding = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True, upto=place)
+    return [batch for batch in holding if batch.end > after + 1] + behind
+
+
 def _read_archive(on: System, job: str, after: int) -> list[Event]:
-    """The rest of the block of the object that has the next line. None while there is no object."""
+    """The rest of the block of the object that has the next line. Empty while there is no object."""
     row = on.store.get(archive_key(job), Archive)
     if row is None or row.state not in (ArchiveState.ARCHIVED, ArchiveState.GONE):
         return []
@@ -136,8 +134,13 @@ def is_watched(on: System, job: str) -> bool:
     return was is not None and was.until > on.world.now() - timedelta(seconds=1)
 
 
+def last_batch(on: System, job: str) -> Batch | None:
+    """The last batch of a log."""
+    return _end_of_log(on, job)[0]
+
+
 def last_lines(on: System, job: str, attempt: int, streams: Collection[str], most: int) -> list[Line]:
-    """The last lines of an attempt in some streams, at most so many: of the last BATCHES_PER_PAGE batches."""
+    """The last lines of an attempt in some streams, from its last BATCHES_PER_PAGE batches."""
     batches = on.store.find(f"job#{job}", "event#", Batch, limit=BATCHES_PER_PAGE, last=True)
     lines = [
         line
@@ -149,11 +152,7 @@ def last_lines(on: System, job: str, attempt: int, streams: Collection[str], mos
     return lines[-most:]
 
 
-def _batches_after(on: System, job: str, after: int) -> list[Batch]:
-    """The batches that hold numbers greater than `after`, which usually is the last number of a batch."""
-    place = logs.batch_key(job, after).sk
-    behind = on.store.find(f"job#{job}", "event#", Batch, limit=BATCHES_PER_PAGE, after=place)
-    if after == 0 or (behind and behind[0].first == after + 1):
-        return behind
-    holding = on.store.find(f"job#{job}", "event#", Batch, limit=1, last=True, upto=place)
-    return [batch for batch in holding if batch.end > after + 1] + behind
+def count(on: System, job: str) -> int:
+    """How many lines a log has, which is the number of its last line."""
+    ends = last_batch(on, job)
+    return ends.end - 1 if ends else 0

@@ -1,6 +1,6 @@
-"""What jobs have before them: the queues are read, and played forward in the domain. Nothing is written.
+"""Forecasts: what jobs have before them, and the wait-for graph of the whole site. Read-only.
 
-The wait-for graph of the whole site, as it was while it was read.
+The API calls these to explain a job or a plan; the scheduler, to log what a job waits for. The rules are in the domain.
 """
 
 from __future__ import annotations
@@ -20,10 +20,80 @@ from penstock.system import System
 from penstock.usecases.workers import presence
 
 POOLS_READ = 32
-"""How many pools are read at most: those that a step takes from, those that its rivals wait for as well, and so on."""
+"""How many pools are read at most: those that a step takes from, those that its rivals wait for, and so on."""
 
 ROWS_READ = 1000
 """How many slots of a kind, and how many claims, are read of one pool."""
+
+POOLS = 1000
+"""How many pools are read for the graph."""
+
+
+def forecast_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
+    """What one step of a job has before it now, or would have if it were to wait already.
+
+    None if the site no longer has one of its pools.
+    """
+    now = on.world.now()
+    claims = grants.claims(job, step, now)
+    queues = _read_queues(on, claims)
+    if any(claim.pool not in queues for claim in claims):
+        return None
+    for claim in claims:
+        queues[claim.pool] = _with_claim(queues[claim.pool], claim)
+    found = forecast.forecast(queues, claims[0], now)
+    return found, _block(on, queues, found.pool, job, step)
+
+
+def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
+    """The queues of some claims, and of everything that the claims in these queues wait for."""
+    found: dict[str, Queue] = {}
+    wanted = [claim.pool for claim in claims]
+    for name in wanted:  # which grows
+        queue = read_queue(on, name)
+        if queue:
+            found[name] = queue
+            more = (pool for claim in queue.claims for pool in claim.pools)
+            wanted += [pool for pool in dict.fromkeys(more) if pool not in wanted][: max(0, POOLS_READ - len(wanted))]
+    return found
+
+
+def _with_claim(queue: Queue, claim: Claim) -> Queue:
+    """A queue with a claim in its place, if it does not wait there yet."""
+    if ClaimId.from_claim(claim) in map(ClaimId.from_claim, queue.claims):
+        return queue
+    return replace(queue, claims=sorted([*queue.claims, claim], key=lambda one: one.key))
+
+
+def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job, step: int) -> Block | None:
+    queue = queues[pool]
+    if why.is_granted(queue.slots, job, step):
+        return None
+    quarantined = [quarantine.describe(unit) for unit in quarantined_of(on, queue.slots, why.MAX_NAMED)]
+    away = presence.absent_hosts(on, queue.pool)
+    return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined, away)
+
+
+def block_of_step(on: System, job: Job, step: int) -> Block | None:
+    """What keeps one step of a job from being granted now; None if the site no longer has one of its pools."""
+    claims = grants.claims(job, step, on.world.now())
+    queues = {claim.pool: _with_claim(queue, claim) for claim in claims if (queue := read_queue(on, claim.pool))}
+    return _block(on, queues, forecast.blocking(queues, claims[0]), job, step) if len(queues) == len(claims) else None
+
+
+def wait_graph(on: System) -> Graph:
+    """Who waits for what, and who has it.
+
+    Rows change while they are read, and two moments may look like a cycle that never was: then everything is read
+    again.
+    """
+    found = _read_graph(on)
+    return _read_graph(on) if found.cycle else found
+
+
+def _read_graph(on: System) -> Graph:
+    found = (read_queue(on, pool.name) for pool in on.store.listed("pools", Pool, limit=POOLS))
+    return graph.graph([queue for queue in found if queue])
 
 
 def read_queue(on: System, name: str) -> Queue | None:
@@ -38,79 +108,8 @@ def read_queue(on: System, name: str) -> Queue | None:
     return Queue(*pools.as_free(pool, slots, idle), on.store.find(pk, "wait#", Claim, limit=ROWS_READ))
 
 
-def block_of_step(on: System, job: Job, step: int) -> Block | None:
-    """What keeps one step of a job from being granted at present; None when the site has no longer one of its pools."""
-    claims = grants.claims(job, step, on.world.now())
-    queues = {claim.pool: _with_claim(queue, claim) for claim in claims if (queue := read_queue(on, claim.pool))}
-    return _block(on, queues, forecast.blocking(queues, claims[0]), job, step) if len(queues) == len(claims) else None
-
-
-def forecast_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
-    """What one step of a job has before it, if it waits now or, when it does not wait yet, if it did.
-
-    None when the site has no longer one of its pools.
-    """
-    now = on.world.now()
-    claims = grants.claims(job, step, now)
-    queues = _read_queues(on, claims)
-    if any(claim.pool not in queues for claim in claims):
-        return None
-    for claim in claims:
-        queues[claim.pool] = _with_claim(queues[claim.pool], claim)
-    found = forecast.forecast(queues, claims[0], now)
-    return found, _block(on, queues, found.pool, job, step)
-
-
-def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job, step: int) -> Block | None:
-    queue = queues[pool]
-    if why.is_granted(queue.slots, job, step):
-        return None
-    quarantined = [quarantine.describe(unit) for unit in quarantined_of(on, queue.slots, why.MAX_NAMED)]
-    away = presence.absent_hosts(on, queue.pool)
-    return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined, away)
-
-
 def quarantined_of(on: System, slots: Sequence[Slot], most: int) -> list[Unit]:
-    """The units in quarantine that have some of these slots; looked for are that many of those that no job holds."""
+    """The quarantined units in some of these slots; at most that many slots that no job holds are read."""
     aside = [slot.unit for slot in slots if slot.state is SlotState.HELD and slot.job is None and slot.unit]
     found = (on.store.get(unit_key(unit), Unit) for unit in aside[:most])
     return [unit for unit in found if unit and unit.state is UnitState.QUARANTINED]
-
-
-def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
-    """The queues of some claims, and of everything that those wait for who stand in them."""
-    found: dict[str, Queue] = {}
-    wanted = [claim.pool for claim in claims]
-    for name in wanted:  # which grows
-        queue = read_queue(on, name)
-        if queue:
-            found[name] = queue
-            more = (pool for claim in queue.claims for pool in claim.pools)
-            wanted += [pool for pool in dict.fromkeys(more) if pool not in wanted][: max(0, POOLS_READ - len(wanted))]
-    return found
-
-
-def _with_claim(queue: Queue, claim: Claim) -> Queue:
-    """A queue with a claim in its place, if it does not stand there yet."""
-    if ClaimId.from_claim(claim) in map(ClaimId.from_claim, queue.claims):
-        return queue
-    return replace(queue, claims=sorted([*queue.claims, claim], key=lambda one: one.key))
-
-
-POOLS = 1000
-"""How many pools are read."""
-
-
-def wait_graph(on: System) -> Graph:
-    """Who waits for what, and who has it.
-
-    Rows move while they are read, so what was read at two moments may look like a circle that never was: then one
-    looks again.
-    """
-    found = _read_graph(on)
-    return _read_graph(on) if found.cycle else found
-
-
-def _read_graph(on: System) -> Graph:
-    found = (read_queue(on, pool.name) for pool in on.store.listed("pools", Pool, limit=POOLS))
-    return graph.graph([queue for queue in found if queue])

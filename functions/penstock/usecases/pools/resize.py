@@ -1,4 +1,7 @@
-"""Resizing a pool: what the scheduler does when an operator changed how much of something there is."""
+"""Resizing: bringing a pool's slots to what its row says.
+
+The schedule function calls this after an operator or a host changed the pool's row; the sweep, while the row is due.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from penstock.usecases.workers import presence
 
 
 def resize(on: System, pool_name: str) -> None:
-    """Bring a pool's slots to what its row says, then serve it, and who may go first where it is smaller or paused."""
+    """Bring a pool's slots to what its row says, then serve it, and the other queues of those who wait for it."""
     for tries in range(transaction.TRIES):
         pool = on.store.get(pool_key(pool_name), Pool)
         if pool is None:
@@ -38,20 +41,20 @@ def resize(on: System, pool_name: str) -> None:
     scheduler.serve_other_queues(on, pool_name)
 
 
-def _apply_plan(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> None:
-    """Take the steps of a plan, as long as the pool's row is the one that it was made for.
-
-    Each writes the row as it is, and does not only check it: so another resize that read the slots before this step
-    has read an older row, and cannot call the pool done with what it saw. [SLOT-1]
-    """
-    for step in steps:
-        if on.store.commit([Replace(pool, pool), *step]):
-            pool = replace(pool, version=pool.version + 1)
-
-
 def _slots(on: System, pool_name: str) -> list[Slot] | None:
-    """All slots of a pool; None when one was on the move while they were read, and so was not seen."""
+    """All slots of a pool; None if one moved while they were read, and so was missed."""
     pk = pools.collection(pool_name)
     known = {row.name for row in on.store.find(pk, "name#", SlotName, limit=10_000)}
     found = {slot.name: slot for state in SlotState for slot in on.store.find(pk, f"{state}#", Slot, limit=10_000)}
     return list(found.values()) if known == set(found) else None
+
+
+def _apply_plan(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> None:
+    """Take the steps of a plan, as long as the pool's row is the one that it was made for.
+
+    Each step rewrites the row unchanged instead of only checking it. So another resize that read the slots before this
+    step has an older row, and cannot call the pool done. [SLOT-1]
+    """
+    for step in steps:
+        if on.store.commit([Replace(pool, pool), *step]):
+            pool = replace(pool, version=pool.version + 1)

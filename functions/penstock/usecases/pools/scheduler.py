@@ -1,6 +1,7 @@
-"""What pools have and who waits for it, read for a grant: of a large pool, or a long queue, no more than of a small.
+"""Claims and grants: who gets which slots, and when. [QUEUE-1] [QUEUE-2]
 
-Claims and grants: what the scheduler does.
+The schedule function calls `acquire`, `serve` and `start_flow` for messages; whatever frees slots calls `serve`.
+However large a pool or long a queue, a grant reads no more than a bounded part of it.
 """
 
 from __future__ import annotations
@@ -31,58 +32,17 @@ from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
 
 IDLE = 100
-"""How many idle slots of a pool are looked at."""
+"""How many idle slots of a pool are read."""
 
 WARM = 100
-"""Among how many warm slots one is looked for whose unit is there already."""
-
-
-def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
-    """What a pool has, and every other pool that those who wait for it want as well. Empty when nobody waits.
-
-    Of each at most WINDOW claims, and as many free slots as these want together. Where something is kept for one of
-    them, also what is idle, and the rows of the pools that else decide whether it is that one's turn.
-    """
-    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
-    found: dict[str, Stock] = {}
-    for name in dict.fromkeys(name for claim in claims for name in claim.pools):
-        pool = on.store.get(pool_key(name), Pool)
-        if pool is not None:
-            found[name] = _stock(on, pool, claims if name == pool_name else None)
-    kept = [claim for stock in found.values() for claim in grants.reserved_claims(stock.claims)]
-    for name in dict.fromkeys(name for claim in kept for name in claim.pools):
-        pool = None if name in found else on.store.get(pool_key(name), Pool)
-        if pool is not None:
-            found[name] = Stock(pool, ())
-    return found
-
-
-def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
-    """What one pool has, and who waits for it."""
-    pk = pools.collection(pool.name)
-    queue = on.store.find(pk, "wait#", Claim, limit=WINDOW) if claims is None else claims
-    most = 0 if pool.is_amount or pool.paused else sum(claim.count for claim in queue)
-    cold = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
-    warm = _warm(on, pool, most) if most and pool.warm else []
-    twice = {slot.name for slot in warm}  # given a unit between the two looks, by who saw nobody wait
-    free = [slot for slot in cold if slot.name not in twice]
-    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(queue) else []
-    return Stock(pool, queue, free, warm, idle)
-
-
-def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
-    """Slots that carry a unit; where some are made ahead of need, those first whose unit is there already."""
-    is_ahead = pool.warm is not None and pool.warm.least
-    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=max(most, WARM) if is_ahead else most)
-    return sorted(found, key=lambda slot: slot.since is None)[:most]
-
+"""Among how many warm slots one is chosen whose unit is ready already."""
 
 GRANTS = 25
-"""How many grants one serving makes; if more could be made it asks to be called again."""
+"""How many grants one call makes. If more are possible, it schedules another call."""
 
 
 def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> None:
-    """Claim what one step of a flow waits for. The token is answered when it is there, or never will be."""
+    """Claim what one step of a flow needs. The step is answered when it is granted and ready, or never will be."""
     job = on.store.get(job_key(job_id), Job)
     needs = _needs(job, attempt, step)
     if job is None or not needs or job.cancelled_by:
@@ -105,22 +65,10 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         _log_if_waiting(on, job_id, held[0])
 
 
-def answer_step(on: System, held: Sequence[Lease]) -> None:
-    """Answer the step that waits for these leases, if all are ready. Answering twice is answering once."""
-    if held and all(lease.state is LeaseState.READY for lease in held):
-        on.flows.succeed(held[0].token)
-
-
-def leases_of_step(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
-    """The leases that one step of an attempt's flow waits for."""
-    found = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    return [lease for lease in found if lease.step == step]
-
-
 def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
     """What a step acquires, if the attempt is the job's present one and not over.
 
-    Also while it runs: its worker's step may be told again between the hello that made it so and its answer.
+    Also while it runs: the worker's step may be repeated between the hello that started the job and its answer.
     """
     if job is None or job.attempt != attempt or job.is_settled:
         return []
@@ -130,7 +78,7 @@ def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
 def _claim_changes(
     on: System, job_id: str, attempt: int, step: int, token: str
 ) -> tuple[Sequence[Change], list[Lease]]:
-    """The claim of a step: waiting leases and their place in the pool's queue, while the attempt still wants them."""
+    """The claim of a step: waiting leases, and their places in the pools' queues, while the attempt needs them."""
     job = on.store.get(job_key(job_id), Job)
     needs = _needs(job, attempt, step)
     if job is None or job.cancelled_by or not needs:
@@ -138,8 +86,8 @@ def _claim_changes(
     every = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     held = [lease for lease in every if lease.step == step]
     if held:
-        told = [replace(lease, token=token) for lease in held]
-        return [Replace(was, now) for was, now in zip(held, told, strict=True) if was.token != token], told
+        renewed = [replace(lease, token=token) for lease in held]
+        return [Replace(was, now) for was, now in zip(held, renewed, strict=True) if was.token != token], renewed
     now = on.world.now()
     fresh = [_lease(job, need, token, now) for need in needs]
     claims = grants.claims(job, step, now)
@@ -163,10 +111,32 @@ def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
     )
 
 
+def _serve_overtaken(on: System, claims: Sequence[Claim]) -> None:
+    """Serve the queues in which a new claim is not last, except for its own pool, which is served anyway.
+
+    Nothing is reserved there any more for claims that must wait until the new one had its turn. [QUEUE-1]
+    """
+    for claim in claims[1:]:
+        waiting = on.store.find(pools.collection(claim.pool), "wait#", Claim, limit=WINDOW)
+        if any(other.key > claim.key for other in waiting):
+            on.queues.schedule({"do": "serve", "pool": claim.pool})
+
+
+def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
+    """Write into the job's log what it waits for, once, if it was not granted at once."""
+    lease_now = on.store.get(lease.key, Lease)
+    job = on.store.get(job_key(job_id), Job)
+    if lease_now is None or job is None or lease_now.state is not LeaseState.WAITING:
+        return
+    blocked = forecast.block_of_step(on, job, lease.step)
+    if blocked:
+        logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
+
+
 def serve(on: System, pool_name: str) -> None:
     """Grant what can be granted to those who wait for a pool. [QUEUE-1] [QUEUE-2]
 
-    Both a claim and a release write first and serve after, with consistent reads: of two that race, one sees both.
+    A claim and a release both write first and serve after, with consistent reads. So of two that race, one sees both.
     """
     left: dict[str, None] = {}
     for tries in range(GRANTS):
@@ -186,52 +156,10 @@ def serve(on: System, pool_name: str) -> None:
     _serve_waiting(on, left)
 
 
-def _serve_waiting(on: System, left: Iterable[str]) -> None:
-    """A claim that was granted left all of its queues: what was kept for it there may be somebody else's. [QUEUE-1]
-
-    Who is there is read after the grant: a claim that came just before it, and saw it ahead, is not served again.
-    """
-    for name in left:
-        if on.store.find(pools.collection(name), "wait#", Claim, limit=1):
-            on.queues.schedule({"do": "serve", "pool": name})
-
-
-def serve_other_queues(on: System, pool_name: str) -> None:
-    """Serve the other queues of those who wait for a pool that was paused or lowered.
-
-    Nothing is kept there any more for who cannot be granted whatever falls free: it may be another's now. [QUEUE-1]
-    """
-    waiting = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
-    for name in dict.fromkeys(name for claim in waiting for name in claim.pools):
-        if name != pool_name:
-            on.queues.schedule({"do": "serve", "pool": name})
-
-
-def _serve_overtaken(on: System, claims: Sequence[Claim]) -> None:
-    """Serve the queues in which a new claim does not stand last, but for that of its own pool, which is served.
-
-    Nothing is kept there any more for who has to wait until the new one had its turn. [QUEUE-1]
-    """
-    for claim in claims[1:]:
-        waiting = on.store.find(pools.collection(claim.pool), "wait#", Claim, limit=WINDOW)
-        if any(other.key > claim.key for other in waiting):
-            on.queues.schedule({"do": "serve", "pool": claim.pool})
-
-
-def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
-    """Have kept units destroyed when nothing else keeps a claim waiting; it is granted when they are gone. [QUEUE-1]"""
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in stocks}
-    if any(idle.values()) or any(stock.warm for stock in stocks.values()):
-        known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
-        for unit in grants.units_to_evict(pool_name, known):
-            was_idle = retire.retire(on, unit, "it made room for others")
-            on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
-
-
 def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
-    """Grant a claim in all of its pools at once, or drop one that nobody waits with. False for a lost race. [SLOT-2]
+    """Grant a claim in all its pools at once, or drop one that no longer waits. False for a lost race. [SLOT-2]
 
-    What needs a privilege is granted only while its owner has it, and not to one who has lost it. [SEC-2]
+    What needs a privilege is granted only while the owner has it. [SEC-2]
     """
     claim = next(iter(found.rows.values()))
     job = on.store.get(job_key(claim.job), Job)
@@ -251,24 +179,10 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
     return True
 
 
-def claim_granted(
-    on: System, claim: Claim, given: Sequence[Unit], waiting: Sequence[Lease], stocks: Mapping[str, Stock]
-) -> None:
-    """What follows once a claim is granted, in order: its units are made or prepared, counted, and logged."""
-    for unit in given:
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    ready = {slot.unit for stock in stocks.values() for slot in stock.warm}
-    warm = {unit.id for unit in given if unit.id in ready}
-    counters.claim_granted(on, given, waiting, warm)
-    waited = int((given[0].since - waiting[0].since).total_seconds())
-    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
-    logs.append(on, claim.job, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
-
-
 def _grant_changes(
     on: System, job: Job, claim: Claim, waiting: Sequence[Lease], stocks: Mapping[str, Stock]
 ) -> tuple[list[Change], list[Unit]]:
-    """The changes that give every lease of a step a unit, and these units; none when a warm one turned out unfit."""
+    """The changes that give every lease of a step a unit, and these units; none if a warm unit proved unfit."""
     hand = Allocator(claim, stocks)
     changes: list[Change] = []
     given: list[Unit] = []
@@ -284,7 +198,7 @@ def _grant_changes(
 
 
 def _assign_warm(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | None:
-    """A warm unit for a need. One that was made for another factory, or takes other things, is destroyed instead."""
+    """A warm unit for a need. One of another factory, or with other quotas, is destroyed instead."""
     unit = on.store.get(unit_key(warm.unit or ""), Unit)
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
         return None
@@ -302,7 +216,7 @@ def _order_unit(on: System, job: Job, lease: Lease, need: Need) -> Unit:
 
 
 def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
-    """The unit that a granted lease will have: its id is chosen, and written, before anything is made."""
+    """The unit of a granted lease: its id is chosen and written before anything is made."""
     now = on.world.now()
     is_worker = lease.order == WORKER
     ordered = Unit(
@@ -324,19 +238,66 @@ def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
     return units.add_entry(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
 
 
-def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
-    """Tell the job's log what it waits for, once, when it was not granted at once."""
-    lease_now = on.store.get(lease.key, Lease)
-    job = on.store.get(job_key(job_id), Job)
-    if lease_now is None or job is None or lease_now.state is not LeaseState.WAITING:
-        return
-    blocked = forecast.block_of_step(on, job, lease.step)
-    if blocked:
-        logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
+def _serve_waiting(on: System, left: Iterable[str]) -> None:
+    """A granted claim left all its queues: what was reserved for it there may be granted to others. [QUEUE-1]
+
+    Who waits is read after the grant: a claim that came just before it, and was behind it, would not be served
+    otherwise.
+    """
+    for name in left:
+        if on.store.find(pools.collection(name), "wait#", Claim, limit=1):
+            on.queues.schedule({"do": "serve", "pool": name})
+
+
+def claim_granted(
+    on: System, claim: Claim, given: Sequence[Unit], waiting: Sequence[Lease], stocks: Mapping[str, Stock]
+) -> None:
+    """What follows once a claim is granted, in order: its units are made or prepared, counted, and logged."""
+    for unit in given:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    ready = {slot.unit for stock in stocks.values() for slot in stock.warm}
+    warm = {unit.id for unit in given if unit.id in ready}
+    counters.claim_granted(on, given, waiting, warm)
+    waited = int((given[0].since - waiting[0].since).total_seconds())
+    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
+    logs.append(on, claim.job, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
+
+
+def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
+    """Have idle units destroyed if nothing else keeps a claim waiting. It is granted when they are gone. [QUEUE-1]"""
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in stocks}
+    if any(idle.values()) or any(stock.warm for stock in stocks.values()):
+        known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
+        for unit in grants.units_to_evict(pool_name, known):
+            was_idle = retire.retire(on, unit, "it made room for others")
+            on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
+
+
+def serve_other_queues(on: System, pool_name: str) -> None:
+    """Serve the other queues of those who wait for a pool that was paused or lowered.
+
+    Nothing is reserved there any more for claims that cannot be granted now: others may get it. [QUEUE-1]
+    """
+    waiting = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
+    for name in dict.fromkeys(name for claim in waiting for name in claim.pools):
+        if name != pool_name:
+            on.queues.schedule({"do": "serve", "pool": name})
+
+
+def answer_step(on: System, held: Sequence[Lease]) -> None:
+    """Answer the step that waits for these leases, if all are ready. Safe to repeat."""
+    if held and all(lease.state is LeaseState.READY for lease in held):
+        on.flows.succeed(held[0].token)
+
+
+def leases_of_step(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
+    """The leases that one step of an attempt's flow waits for."""
+    found = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    return [lease for lease in found if lease.step == step]
 
 
 def park_run(on: System, job_id: str, attempt: int, token: str) -> None:
-    """Park the step of a flow that waits for the script to end; answered at once if it has ended already."""
+    """Park the flow's step that waits for the script to end; answered at once if it has ended already."""
 
     def decide() -> tuple[Sequence[Change], str | None]:
         job = on.store.get(job_key(job_id), Job)
@@ -349,7 +310,7 @@ def park_run(on: System, job_id: str, attempt: int, token: str) -> None:
 
 
 def start_flow(on: System, job_id: str) -> bool:
-    """Start the flow of a queued attempt, unless it is parked, or the worker of the one before may still run. [JOB-2]
+    """Start the flow of a queued attempt, unless it is parked, or the last attempt's worker may still run. [JOB-2]
 
     False when the flow was started before.
     """
@@ -367,3 +328,43 @@ def start_flow(on: System, job_id: str) -> bool:
 def steps(needs: Sequence[Need]) -> list[int]:
     """The steps in which an attempt acquires its resources; the worker's comes after them."""
     return sorted({need.step for need in needs} - {WORKER})
+
+
+def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
+    """What a pool has, and what the other pools have that its claims want as well. Empty if nobody waits.
+
+    Of each pool at most WINDOW claims, and as many free slots as these want together. Where slots are reserved for one
+    of them, also what is idle, and the rows of the other pools that decide whether it is that claim's turn.
+    """
+    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
+    found: dict[str, Stock] = {}
+    for name in dict.fromkeys(name for claim in claims for name in claim.pools):
+        pool = on.store.get(pool_key(name), Pool)
+        if pool is not None:
+            found[name] = _stock(on, pool, claims if name == pool_name else None)
+    kept = [claim for stock in found.values() for claim in grants.reserved_claims(stock.claims)]
+    for name in dict.fromkeys(name for claim in kept for name in claim.pools):
+        pool = None if name in found else on.store.get(pool_key(name), Pool)
+        if pool is not None:
+            found[name] = Stock(pool, ())
+    return found
+
+
+def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
+    """What one pool has, and who waits for it."""
+    pk = pools.collection(pool.name)
+    queue = on.store.find(pk, "wait#", Claim, limit=WINDOW) if claims is None else claims
+    most = 0 if pool.is_amount or pool.paused else sum(claim.count for claim in queue)
+    cold = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
+    warm = _warm(on, pool, most) if most and pool.warm else []
+    twice = {slot.name for slot in warm}  # got a unit between the two reads, while nobody waited
+    free = [slot for slot in cold if slot.name not in twice]
+    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(queue) else []
+    return Stock(pool, queue, free, warm, idle)
+
+
+def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
+    """Slots that carry a unit; where units are made ahead of need, those first whose unit is ready."""
+    is_ahead = pool.warm is not None and pool.warm.least
+    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=max(most, WARM) if is_ahead else most)
+    return sorted(found, key=lambda slot: slot.since is None)[:most]

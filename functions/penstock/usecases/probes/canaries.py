@@ -1,4 +1,4 @@
-"""Sends canaries when they are due, and notes how they came back. Driven by the sweep alone."""
+"""Canaries: jobs that the site submits itself, to test targets and resources. The sweep submits those that are due."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ log = Logger(child=True)
 
 
 def schedule_new(on: System, site: Site) -> list[str]:
-    """Have every canary of a site sent; one that it has no longer rests when it is due next."""
-    now, told = on.world.now(), []
+    """Make every canary of a site due that is new; one that the site no longer has rests when it is due next."""
+    now, changes = on.world.now(), []
     for pool in site.canaries():
         was = on.store.get(canary_key(pool), Canary)
         if was and was.due:
             continue
         if on.store.commit([Replace(was, replace(was, due=now)) if was else Create(Canary(pool=pool, due=now))]):
-            told.append(f"canary of {pool}: new")
-    return told
+            changes.append(f"canary of {pool}: new")
+    return changes
 
 
 def advance(on: System, key: Key) -> None:
-    """The next step of a canary that is due: send its job, or note how that ended."""
+    """The next step of a due canary: submit its job, or record how that ended."""
     canary, now = on.store.get(key, Canary), on.world.now()
     if canary is None or canary.due is None or canary.due > now:
         return
@@ -66,7 +66,7 @@ def _next(on: System, site: Site, canary: Canary, kind: Target | ResourceType, h
 
 
 def _submit(on: System, site: Site, canary: Canary, kind: Target | ResourceType, how: CanaryScript) -> str:
-    """Submit the job of a canary. The key is that of this try: done twice, it is one job."""
+    """Submit a canary's job. The idempotency key is that of this try: repeated, it is one job."""
     is_target = isinstance(kind, Target)
     ask = SubmitJob(
         script=how.script, path="canary.sh", name=f"canary of {canary.pool}"[: limits.NAME_CHARS],
@@ -78,21 +78,21 @@ def _submit(on: System, site: Site, canary: Canary, kind: Target | ResourceType,
 
 
 def _user(on: System, site: Site) -> User:
-    """Who may have everything of the site that a canary looks at. Nobody can speak for this user: it has no token."""
+    """A user who may have everything that canaries test. Nobody can use it: it has no token."""
     kinds: list[Target | ResourceType] = [*site.targets.values(), *site.resources.values()]
     wanted = {each.privilege for each in kinds if each.privilege}
     return User(name=USER, privileges=tuple(sorted(wanted)), created=on.world.now())
 
 
 def on_reported(on: System, job: Job) -> list[Change]:
-    """What is written with the report of a canary's job: what it failed on is broken."""
+    """The changes to write with the report of a canary's job: what it failed on is broken."""
     if not job.canary:
         return []
     return [Replace(was, after) for was, after in canaries.mark_broken(job, units_of(on, job), on.world.now())]
 
 
 def on_succeeded(on: System, job: Job) -> None:
-    """A canary that came back well opens what those that failed have closed."""
+    """A canary succeeded: lift what failed ones have closed."""
     if job.canary and job.report and job.report.result is Result.SUCCEEDED:
         for unit in units_of(on, job):
             if unit.pool == job.canary:
@@ -108,7 +108,7 @@ def list_canaries(on: System) -> Sequence[Canary]:
 def send(on: System, pool: str) -> Canary:
     """Send a canary now, unless it is out. Raises Refused 404 or 409.
 
-    One that is due already is left as it is: who asks again, for a call of theirs died, finds the job of that call.
+    A canary that is due already is unchanged: a repeated call after a crash finds the same job.
     """
 
     def decide() -> tuple[Sequence[Change], Canary]:

@@ -1,4 +1,4 @@
-"""The operator's answer to "does my factory work?": submit the job that finds out, and say what is known by now."""
+"""Factory tests: submit a job that shows whether a factory works, and report its progress. For operators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a test is. Nothing more happens by itself when it is `over`."""
+    """How far a test is. When it is over, nothing more happens by itself."""
 
     job: Job
     unit: Unit | None
@@ -51,12 +51,12 @@ class Progress:
 
     @property
     def is_passed(self) -> bool:
-        """Whether all that must be so is so."""
+        """Whether all checks passed."""
         return self.is_over and all(check.ok for check in self.checks)
 
 
 def start(on: System, user: User, name: str, target: str | None, keep: int | None, key: str | None) -> Started:
-    """Submit the job that tests a factory. Raises Refused where there is nothing to test, or it could not begin."""
+    """Submit the job that tests a factory. Raises Refused if there is nothing to test, or it could not begin."""
     if keep is not None and not 1 <= keep <= units.HOLD_MOST:
         raise Refused(400, "bad-request", f"keep_on_failure is 1 second to {units.HOLD_MOST // 86400} days")
     site = configuration.current(on)
@@ -74,7 +74,7 @@ def start(on: System, user: User, name: str, target: str | None, keep: int | Non
 
 
 def _target(site: Site, name: str, wanted: str | None) -> Target:
-    """The target that is wanted, or the factory's first by name that has a limit."""
+    """The requested target, or the factory's first by name that has a limit."""
     if name not in site.factories:
         there = ", ".join(sorted(site.factories)) or "none"
         raise Refused(404, "factory-not-found", f"there is no factory {name[:64]!r}; there are: {there}")
@@ -95,7 +95,7 @@ def _target(site: Site, name: str, wanted: str | None) -> Target:
 
 
 def _check_open(on: System, target: Target) -> None:
-    """Raises Refused 409 for a target of which an operator lets nobody have anything: the test would only wait."""
+    """Raises Refused 409 for a target that is paused or has no limit: the test would only wait."""
     pool = on.store.get(pool_key(target.pool), Pool)
     if pool and pool.paused:
         why = f"{pool.name} is paused by an operator, and the test would wait until it is resumed"
@@ -106,7 +106,7 @@ def _check_open(on: System, target: Target) -> None:
 
 
 def progress(on: System, user: User, name: str, job_id: str, version: str) -> Progress:
-    """How far a test is; `version` is that of the agent which the service hands out. Raises Refused 404."""
+    """How far a test is; `version` is that of the agent that the service serves. Raises Refused 404."""
     job = jobs.find(on, user, job_id)
     if job.proves is None or job.proves.factory != name:
         raise not_found("test", job_id[:64])
@@ -117,10 +117,6 @@ def progress(on: System, user: User, name: str, job_id: str, version: str) -> Pr
     waits = None if job.is_settled or job.times.started else jobs.explain(on, job).summary
     checks = factory_test.checks(_facts(on, job, unit, version, waits))
     return Progress(job, unit, checks, waits, job.is_settled and _is_gone(unit))
-
-
-def _is_gone(unit: Unit | None) -> bool:
-    return unit is None or (unit.state is UnitState.GONE and visibility.expected(unit) is None)
 
 
 def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | None) -> Facts:
@@ -137,3 +133,7 @@ def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | N
         version=version,
         waits=waits,
     )
+
+
+def _is_gone(unit: Unit | None) -> bool:
+    return unit is None or (unit.state is UnitState.GONE and visibility.expected(unit) is None)

@@ -1,4 +1,4 @@
-"""Applying a site: what it says is checked whole, then the pools are brought to it."""
+"""Applying a site: its text is checked as a whole, then pools and canaries follow. Also resizes and pauses pools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ NAME_CHARS = 128
 
 TABLES = ("factories", "wells", "targets", "resources", "quotas")
 
-
 WHOLE = ("limits", "identity")
 
 
@@ -41,7 +40,7 @@ def check(on: System, toml: str, path: str) -> Site:
 
 
 def _driver_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
-    """What the drivers say of their settings."""
+    """What the drivers find wrong with their settings."""
     for kind, table, makers in (("factory", "factories", site.factories), ("well", "wells", site.wells)):
         for maker in makers.values():
             for complaint in on.drivers.complaints(kind, maker.driver, maker.settings):
@@ -49,37 +48,26 @@ def _driver_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
     for table, kind, entries in (("targets", "factory", site.targets), ("resources", "well", site.resources)):
         for entry in entries.values():
             if entry.warm and not on.drivers.keeps(kind, site.maker(entry).driver):
-                told = f"the driver of its {kind} keeps nothing for the next lease: every lease gets a new one"
-                yield Fault(told, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
+                text = f"the driver of its {kind} keeps nothing for the next lease: every lease gets a new one"
+                yield Fault(text, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
 
 
 def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
-    """Machines that exist already have names, and only they."""
+    """Machines that exist already need names, and no others may have any."""
     for target in site.targets.values():
         if target.redirect is not None:
             continue
         here, driver = f"targets.{target.name}", site.maker(target).driver
         if target.names is None and on.drivers.hosts(driver):
-            told = "the machines of its factory exist already, each with a name"
-            yield Fault(told, where=here, file=path, hint='name them, like names = ["bench-7"], instead of a `limit`')
+            text = "the machines of its factory exist already, each with a name"
+            yield Fault(text, where=here, file=path, hint='name them, like names = ["bench-7"], instead of a `limit`')
         elif target.names is not None and not on.drivers.hosts(driver):
-            told = "its factory makes its machines, so they have no names yet"
-            yield Fault(told, where=f"{here}.names", file=path, hint="give it a `limit` instead")
-
-
-def differences(before: Site, after: Site) -> list[str]:
-    """What differs between two sites, a sentence each."""
-    told: list[str] = []
-    for table in TABLES:
-        was, now = getattr(before, table), getattr(after, table)
-        told += [f"{table}.{name} added" for name in now if name not in was]
-        told += [f"{table}.{name} removed" for name in was if name not in now]
-        told += [f"{table}.{name} changed" for name in now if name in was and now[name] != was[name]]
-    return told + [f"{table} changed" for table in WHOLE if getattr(before, table) != getattr(after, table)]
+            text = "its factory makes its machines, so they have no names yet"
+            yield Fault(text, where=f"{here}.names", file=path, hint="give it a `limit` instead")
 
 
 def apply(on: System, by: str, toml: str, path: str) -> list[str]:
-    """Apply a site and say what changed. Applying the same again changes nothing."""
+    """Apply a site and return what changed. Applying the same again changes nothing."""
     site = check(on, toml, path)
     size = len(json.dumps(toml, ensure_ascii=False).encode())
     if size > limits.ROW_BYTES:
@@ -87,31 +75,31 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
 
     def decide() -> tuple[Sequence[Change], list[str]]:
         was = on.store.get(SITE_KEY, SiteText)
-        told = differences(configuration.parsed(was.toml) if was else Site(), site)
+        changed = differences(configuration.parsed(was.toml) if was else Site(), site)
         row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
         if was and was.toml == toml:
-            return [], told
+            return [], changed
         written = [Replace(was, row) if was else Create(row)]
-        return audit.record(on, written, by, "apply config", path, "; ".join(told)), told
+        return audit.record(on, written, by, "apply config", path, "; ".join(changed)), changed
 
-    told = transaction.run(on, decide)
-    return told + _fit_pools(on, site) + canaries.schedule_new(on, site)
+    changed = transaction.run(on, decide)
+    return changed + _fit_pools(on, site) + canaries.schedule_new(on, site)
 
 
 def _fit_pools(on: System, site: Site) -> list[str]:
-    """Bring every pool's row to the site; pools that the site no longer has lose their slots as they fall free."""
+    """Write every pool's row as the site says; pools that the site no longer has lose their slots as they fall free."""
     wanted = site.pools()
     existing = {pool.name: pool for pool in on.store.listed("pools", Pool, limit=1000)}
     gone = {name: replace(_shape(pool), limit=0) for name, pool in existing.items() if name not in wanted}
-    told = []
+    changed = []
     for name, shape in {**wanted, **gone}.items():
         was = on.store.get(pool_key(name), Pool)
         if was and _shape(was) == shape and was.due is None and was.setback is None:
             continue
         set_pool(on, name, shape)
         if was is None or _shape(was) != shape:
-            told.append(f"pool {name}: {_describe(_shape(was)) if was else 'new'} -> {_describe(shape)}")
-    return told
+            changed.append(f"pool {name}: {_describe(_shape(was)) if was else 'new'} -> {_describe(shape)}")
+    return changed
 
 
 def _shape(pool: Pool) -> Shape:
@@ -126,11 +114,19 @@ def _describe(shape: Shape) -> str:
     return (f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)) + kept
 
 
-def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
-    """Write what a pool shall be, and ask the scheduler to make it so; the row is due until it is.
+def differences(before: Site, after: Site) -> list[str]:
+    """What differs between two sites, a sentence each."""
+    found: list[str] = []
+    for table in TABLES:
+        was, now = getattr(before, table), getattr(after, table)
+        found += [f"{table}.{name} added" for name in now if name not in was]
+        found += [f"{table}.{name} removed" for name in was if name not in now]
+        found += [f"{table}.{name} changed" for name in now if name in was and now[name] != was[name]]
+    return found + [f"{table} changed" for table in WHOLE if getattr(before, table) != getattr(after, table)]
 
-    What came to nothing before, may come to something now.
-    """
+
+def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
+    """Write a pool's row, and have its slots follow; the row is due until they do. A setback is forgotten."""
     due = on.world.now() + STEP_WITHIN
     given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
     given |= {"warm": shape.warm, "hosts": shape.hosts, "due": due, "setback": None}
@@ -160,7 +156,7 @@ def resize(on: System, name: str, limit: int, by: str = "") -> Pool:
 
 
 def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
-    """Stop granting from a pool, or go on. Holders keep what they hold; for who waits nothing is kept elsewhere."""
+    """Stop granting from a pool, or resume. What is held stays held; nothing is reserved elsewhere for its claims."""
 
     def decide() -> tuple[Sequence[Change], Pool]:
         was = find(on, name)

@@ -1,4 +1,4 @@
-"""The site as it was applied last."""
+"""The site as last applied, and the drivers that it names. Read by almost every use case."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.ports import ContextDriver, Driver, UnitContext
 from penstock.system import System
 
 _parsed: dict[str, Site] = {}
-"""The last text that was parsed, and what it says; a warm function mostly sees the same text again."""
+"""The last text that was parsed, and its site; a warm function mostly reads the same text again."""
 
 
 def current(on: System) -> Site:
@@ -31,7 +31,7 @@ def parsed(toml: str) -> Site:
 
 
 def driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
-    """The driver of a factory or well. Raises Misconfigured when the site has none of that name."""
+    """The driver of a factory or well. Raises Misconfigured if the site has none of that name."""
     makers = site.factories if is_a is UnitKind.WORKER else site.wells
     found = makers.get(maker) or Maker(maker, "")
     if not found.driver:
@@ -48,7 +48,7 @@ def driver_of(on: System, site: Site, unit: Unit) -> Driver:
 
 
 def quarantines(on: System, site: Site, unit: Unit) -> bool:
-    """Whether a broken unit is kept apart, for its maker cannot make it anew: it names things that exist already."""
+    """Whether a broken unit is quarantined, since its maker cannot make it anew: it stands for a thing that exists."""
     is_worker = unit.is_a is UnitKind.WORKER
     found = (site.factories if is_worker else site.wells).get(unit.maker)
     return found is not None and on.drivers.quarantines("factory" if is_worker else "well", found.driver)

@@ -1,4 +1,4 @@
-"""What is counted where it happens. Each is told after the commit that made it so, and decides nothing."""
+"""Metrics of events, each counted after the commit of its event. No decision depends on them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 def elapsed(since: datetime, until: datetime) -> float:
-    """Seconds between two times. Not less than none, for they may have been told by two clocks."""
+    """Seconds between two times; at least 0, since two clocks may have read them."""
     return max(0.0, (until - since).total_seconds())
 
 
 def count_call(on: System, maker: str, operation: str, call: Callable[[], T]) -> T:
-    """Call a driver, and count what came of it. What it raises is raised."""
+    """Call a driver, and count the result. Raises what the call raises."""
 
     def count(result: str) -> None:
         on.metrics.add(metrics.DRIVER_CALLS, maker=maker, operation=operation, result=result)
@@ -44,7 +44,7 @@ def count_unit_call(on: System, unit: Unit, operation: str, call: Callable[[], T
 
 
 def claim_granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
-    """A claim was granted: how long it waited, and which of its units were kept ones."""
+    """A claim was granted: how long it waited, and which of its units were warm."""
     waited = elapsed(waiting[0].since, given[0].since)
     on.metrics.add(metrics.GRANTED_AFTER, waited, pool=given[0].pool)
     for unit in given:
@@ -61,9 +61,9 @@ def job_started(on: System, job: Job) -> None:
 
 
 def worker_booted(on: System, before: Unit) -> None:
-    """A worker's agent said its first word; the unit is as it was before. One that was kept has booted long ago.
+    """A worker's agent said hello first; the unit is as it was before. A reused worker booted long ago.
 
-    One that waited for its first lease has as well: it is counted when it came, and not for as long as it was idle.
+    A worker that waited for its first lease is counted when it came up, so its idle time does not count.
     """
     if before.leases > 1 or before.past_hash:
         return
@@ -73,7 +73,7 @@ def worker_booted(on: System, before: Unit) -> None:
 
 
 def attempt_ended(on: System, ending: Ending) -> None:
-    """An attempt came to its end."""
+    """An attempt ended."""
     target = ending.before.target_resolved
     if ending.after.outcome:
         on.metrics.add(metrics.JOBS_SETTLED, target=target, outcome=ending.after.outcome)
@@ -92,7 +92,7 @@ def boot_outcome(on: System, target: str, outcome: Boot) -> None:
 
 
 def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None) -> None:
-    """A unit was destroyed; `released` is None for who found that somebody else had written so."""
+    """A unit was destroyed; `released` is None if another process recorded that before."""
     if released is not None:
         took = elapsed(unit.since, proof.time)
         on.metrics.add(metrics.GONE_AFTER, took, maker=maker_of(unit.is_a, unit.maker))

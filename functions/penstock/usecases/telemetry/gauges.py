@@ -1,7 +1,4 @@
-"""What the sweep tells of how things stand, from what it has read, and from little besides.
-
-A site of which nothing is told costs no reads.
-"""
+"""Gauges that the sweep reports each minute, from what it has read and little besides. None wanted, none read."""
 
 from __future__ import annotations
 
@@ -21,11 +18,11 @@ from penstock.usecases import cooldowns
 from penstock.usecases.telemetry.counters import elapsed
 
 MOST = 1000
-"""How many slots of a kind, and how many claims, are read of one pool; and how many canaries there may be."""
+"""How many slots of a kind, and claims, are read of one pool; and how many canaries there may be."""
 
 
 def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
-    """Everything that is told each minute; zeros first, so that what is not there is told as well."""
+    """Everything that is reported each minute; zeros first, so that what does not exist is reported as 0."""
     if not on.metrics.wants(metrics.SWEEPS):
         return
     report_zeros(on, site)
@@ -39,20 +36,8 @@ def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[s
         _report_canaries(on, site)
 
 
-def report_zeros(on: System, site: Site) -> None:
-    """A zero of everything that is a sum or a maximum. What was told already stays what it is."""
-    for metric in metrics.METRICS:
-        if metric.fold is not Fold.EACH and metric not in metrics.OF_UNITS:
-            _report_zero(on, site, metric)
-
-
-def _report_zero(on: System, site: Site, metric: Metric) -> None:
-    for by in metric.combinations(site, Level.POOLS):
-        on.metrics.add(metric, 0, **by)
-
-
 def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
-    """Who waits, and for how long. A job that waits in several queues is one."""
+    """Who waits, and for how long. A job that waits in several queues counts once."""
     now, jobs = on.world.now(), set()
     for pool in waited_for:
         claims = on.store.find(collection(pool), "wait#", Claim, limit=MOST)
@@ -77,7 +62,7 @@ def _report_pool(on: System, pool: Pool) -> None:
 
 
 def _report_maker(on: System, maker: str) -> None:
-    """What is remembered of a factory or a well, which `factory show` and `well show` tell in full."""
+    """What is remembered of a factory or well, which `factory show` and `well show` print in full."""
     now = on.world.now()
     row = on.store.get(comparison_key(maker), Comparison)
     if row:
@@ -89,7 +74,7 @@ def _report_maker(on: System, maker: str) -> None:
 
 
 def _report_canaries(on: System, site: Site) -> None:
-    """What did not work when it was last looked at."""
+    """Which canaries fail."""
     known = site.canaries()
     for row in on.store.listed("canaries", Canary, limit=MOST):
         if row.pool in known:
@@ -97,15 +82,20 @@ def _report_canaries(on: System, site: Site) -> None:
 
 
 def report_units(on: System, site: Site, rows: Mapping[UnitKind, Sequence[Unit]]) -> None:
-    """How all units are, when all were read; what was not read is not told as none."""
+    """The states of all units, if all were read. What was not read is not reported as 0."""
     if not rows or not on.metrics.wants(metrics.UNITS):
         return
     now = on.world.now()
     for metric in metrics.OF_UNITS:
         _report_zero(on, site, metric)
     for unit in (unit for units in rows.values() for unit in units):
-        if unit.state is not UnitState.GONE:  # the listing may be behind
+        if unit.state is not UnitState.GONE:  # the listing may lag
             _report_unit(on, unit, now)
+
+
+def _report_zero(on: System, site: Site, metric: Metric) -> None:
+    for by in metric.combinations(site, Level.POOLS):
+        on.metrics.add(metric, 0, **by)
 
 
 def _report_unit(on: System, unit: Unit, now: datetime) -> None:
@@ -116,3 +106,10 @@ def _report_unit(on: System, unit: Unit, now: datetime) -> None:
         on.metrics.add(metrics.OLDEST_HOLD, elapsed(unit.hold.since, now), maker=maker)
     elif state is UnitState.DIRTY:
         on.metrics.add(metrics.OLDEST_DIRTY, elapsed(unit.since, now), maker=maker)
+
+
+def report_zeros(on: System, site: Site) -> None:
+    """A zero of every sum and maximum. What was reported already keeps its value."""
+    for metric in metrics.METRICS:
+        if metric.fold is not Fold.EACH and metric not in metrics.OF_UNITS:
+            _report_zero(on, site, metric)

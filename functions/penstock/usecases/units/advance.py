@@ -1,8 +1,7 @@
-"""The next step of a unit, whatever it is: what factories and wells do. Messages only say which unit. [UNIT-1]
+"""The next step of a unit, by its state. [UNIT-1]
 
-What a well says of a resource may end by itself, as credentials do: it is asked anew while the lease lasts. [SEC-1]
-
-It is the resource's due time that leads here, and nobody else: whoever answers agents only reads.
+The factory and well functions call `advance` for each message. A message only names the unit: what to do follows from
+its row.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from penstock.usecases.units.secrets import bootstrap_key
 
 
 def advance(on: System, unit_id: str) -> None:
-    """Take a unit's next step. Doing it twice, late or for nothing is the same as doing it once."""
+    """Take a unit's next step. Safe to call twice, late, or without need."""
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit:
         _advance(on, unit)
@@ -33,6 +32,7 @@ def advance(on: System, unit_id: str) -> None:
 
 
 def _advance(on: System, unit: Unit) -> None:
+    """A hold stops most steps; a recycled unit first ends the attempt that leases it. [UNIT-3]"""
     if unit.state is UnitState.GONE:
         return
     if unit.hold and maintenance.wait_for_hold(on, unit):
@@ -44,6 +44,7 @@ def _advance(on: System, unit: Unit) -> None:
 
 
 def _step_by_state(on: System, unit: Unit) -> None:
+    """The step that belongs to the unit's state."""
     match unit.state:
         case UnitState.DIRTY:
             release.destroy(on, unit)
@@ -58,7 +59,7 @@ def _step_by_state(on: System, unit: Unit) -> None:
 
 
 def _step_idle(on: System, unit: Unit) -> None:
-    """The step of a unit that nobody leases: it is made ahead of need, or has waited long enough."""
+    """A unit that nobody leases: it is made ahead of need, did not come up in time, or has been idle long enough."""
     if units.is_prewarming(unit) and not unit.made:
         create(on, unit)
     elif units.is_due(unit, on.world.now()) and units.is_prewarming(unit):
@@ -68,7 +69,7 @@ def _step_idle(on: System, unit: Unit) -> None:
 
 
 def _step_leased(on: System, unit: Unit) -> None:
-    """The step of a unit that an attempt leases: it is made, there, or lost."""
+    """A unit that an attempt leases: it is made, renewed, reported ready, or given up as lost."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER and unit.made and units.is_due(unit, now):
         _worker_silent(on, unit)
@@ -80,23 +81,16 @@ def _step_leased(on: System, unit: Unit) -> None:
         create(on, unit)
 
 
-def _answer_step(on: System, unit: Unit) -> None:
-    """Answer the step that waits for a unit that is there; the first answer may have been lost."""
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    if lease:
-        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.job, unit.attempt, lease.step))
-
-
 def _worker_silent(on: System, unit: Unit) -> None:
-    """A worker that did not say hello, or was not heard of, in time: its attempt is lost. [JOB-1]"""
+    """A worker that did not say hello, or whose agent fell silent: its attempt is lost. [JOB-1]"""
     now = on.world.now()
     if unit.state is UnitState.CREATING:
         since = "for its next job" if unit.past_hash else "after it was made"
         if unit.reason != NO_HELLO:
             driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         fail_step(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
-        told = replace(unit, is_unheard=unit.leases == 1)
-        on.store.commit([Replace(unit, retries.retry_later(told, NO_HELLO, now, units.STEP_WITHIN))])
+        marked = replace(unit, is_unheard=unit.leases == 1)
+        on.store.commit([Replace(unit, retries.retry_later(marked, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
     def is_silent(fresh: Unit) -> bool:
@@ -104,3 +98,10 @@ def _worker_silent(on: System, unit: Unit) -> None:
 
     cause = f"worker {unit.id} was lost: nothing was heard from its agent in time"
     settle.lose(on, unit, cause, is_silent, SILENT)
+
+
+def _answer_step(on: System, unit: Unit) -> None:
+    """Tell the flow again that the leases of its step are ready: the first answer may have been lost."""
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    if lease:
+        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.job, unit.attempt, lease.step))

@@ -1,4 +1,8 @@
-"""Broken workers."""
+"""Broken workers: what their agents report, and types whose workers break one after the other.
+
+After several broken workers in a row, the type cools down, and only one probe is made at a time, so that no more
+machines are paid for than needed. Called when units are released, and by agents and canaries.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from penstock.usecases import cooldowns as remembering
 
 
 def check_broken_in_a_row(on: System, unit: Unit) -> None:
-    """A worker's slot was given back, or its worker quarantined: one that was bad may be one too many."""
+    """Start a cool-down of the unit's type if this broken worker was the last of too many in a row."""
     pool = on.store.get(pool_key(unit.pool), Pool) if quarantine.is_broken(unit) else None
     if pool and pool.broken >= quarantine.MAX_BROKEN_IN_A_ROW:
         why = f"{pool.broken} in a row; the last: {quarantine.why_broken(unit)}"[: domain_cooldowns.WHY_CHARS]
@@ -28,15 +32,15 @@ def check_broken_in_a_row(on: System, unit: Unit) -> None:
 
 
 def probe_succeeded(on: System, unit: Unit) -> None:
-    """The worker that was to show whether its target boots again does: others are made as well."""
+    """A worker that was made as a probe works: its type is made again without limits."""
     if unit.is_probe:
         mark_working(on, unit)
 
 
 def mark_working(on: System, unit: Unit) -> None:
-    """A unit works: others of its type are made as well, and none in a row was broken.
+    """A unit works: lift the cool-down of its type, and restart the count of broken workers.
 
-    It is not said any more of one whose lease has ended meanwhile. [SLOT-3]
+    Ignored for a unit whose lease has ended meanwhile. [SLOT-3]
     """
     leased = on.store.get(unit.key, Unit)
     if leased is None or (leased.state, leased.fence) != (UnitState.READY, unit.fence):
@@ -48,7 +52,7 @@ def mark_working(on: System, unit: Unit) -> None:
 
 
 def report_uncleanable(on: System, worker: str, shown: str, why: str) -> None:
-    """A worker's agent that shows the token of its last job (hashed) says that it cannot clean up after it. [UNIT-2]"""
+    """An agent that shows its last job's token (hashed) reports that it cannot clean its machine. [UNIT-2]"""
     unit = transaction.run(on, lambda: _uncleanable_changes(on, worker, shown, why))
     if unit and unit.state is UnitState.DIRTY:
         on.queues.advance(unit.id, is_worker=True)
@@ -61,7 +65,7 @@ def _uncleanable_changes(on: System, worker: str, shown: str, why: str) -> tuple
     token = unit.token_hash if unit.state is UnitState.READY else unit.past_hash
     if unit.state not in (UnitState.READY, UnitState.CLEANING) or not hmac.compare_digest(token or "", shown):
         return [], None
-    told = units.mark_broken(unit, why, now)
+    marked = units.mark_broken(unit, why, now)
     if unit.state is UnitState.CLEANING and not units.is_held(unit, now):  # [UNIT-3]
-        told = units.give_up(told, f"it could not be cleaned: {why}", now)
-    return ([Replace(unit, told)] if told != unit else []), told
+        marked = units.give_up(marked, f"it could not be cleaned: {why}", now)
+    return ([Replace(unit, marked)] if marked != unit else []), marked

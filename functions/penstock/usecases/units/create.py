@@ -1,4 +1,8 @@
-"""Create."""
+"""Ask a unit's driver to make it, or to renew what it said of a resource, and record the answer. [UNIT-1]
+
+Called by `advance` alone. Some metadata expires, as credentials do: the resource's own due time then has its well asked
+again while the lease lasts. Whoever answers agents only reads. [SEC-1]
+"""
 
 from __future__ import annotations
 
@@ -73,6 +77,20 @@ def _call_create(on: System, unit: Unit) -> None:
     cooldowns.create_answered(on, unit, permission, done)
 
 
+def _record_create(on: System, unit: Unit) -> Unit | None:
+    """Record that the driver is about to be asked, so that something of the unit may exist from now on. [UNIT-1]
+
+    Only a unit that is known to have nothing outside needs this write. None if another process changed the unit first.
+    """
+    if unit.bare is None:
+        return unit
+    asked = replace(unit, bare=None)
+    if on.store.commit([Replace(unit, asked)]):
+        return replace(asked, version=unit.version + 1)
+    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
+    return None
+
+
 def _create_failed(on: System, unit: Unit, given: Permission, error: DriverError, *, is_blind: bool) -> None:
     """Give up a unit that can never be made, or retry later. `is_blind`: the driver had no way left to make it."""
     reason, after = cooldowns.create_failed(on, unit, given, error)
@@ -85,22 +103,10 @@ def _create_failed(on: System, unit: Unit, given: Permission, error: DriverError
         driver_calls.retry_later(on, replace(unit, bare=on.world.now()) if is_bare else unit, reason, after)
 
 
-def _record_create(on: System, unit: Unit) -> Unit | None:
-    """A unit whose driver is about to be asked for it: from here on there may be something of it. [UNIT-1]
-
-    Only of one that is known to have nothing this has to be written; None when somebody else moved it.
-    """
-    if unit.bare is None:
-        return unit
-    asked = replace(unit, bare=None)
-    if on.store.commit([Replace(unit, asked)]):
-        return replace(asked, version=unit.version + 1)
-    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
-    return None
-
-
 def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, is_probe: bool) -> None:
-    """A worker's machine was ordered; a resource is there. A probe is to show that what was broken works again."""
+    """The driver is done: a worker's machine is ordered, or a resource is ready. A probe shows whether its type boots
+    again.
+    """
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         boot = timedelta(seconds=bounds.boot)
@@ -112,7 +118,7 @@ def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *
 
 
 def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
-    """A resource is there: its lease is ready, and its job's flow is to go on when all of the step are."""
+    """A leased resource is ready: so is its lease, and the flow's step is answered once all leases of it are."""
 
     def decide() -> tuple[Sequence[Change], Lease | None]:
         fresh = on.store.get(unit.key, Unit)
@@ -139,7 +145,7 @@ def _log_ready(on: System, unit: Unit) -> None:
 
 
 def order_of(on: System, unit: Unit) -> Order:
-    """What the driver needs. A worker's bootstrap key is derived from its id, so that a second call gives the same."""
+    """What the driver needs. A worker's bootstrap key is derived from its id, so a repeated call gets the same key."""
     job = on.store.get(job_key(unit.job), Job)
     need = next((need for need in job.needs if need.order == unit.order), None) if job else None
     if unit.is_a is UnitKind.RESOURCE:
@@ -154,15 +160,16 @@ def order_of(on: System, unit: Unit) -> Order:
 
 
 def fail_step(on: System, unit: Unit, error: str, cause: str) -> None:
+    """Fail the flow's step that waits for this unit's lease."""
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease and lease.state in (LeaseState.GRANTED, LeaseState.READY):
         on.flows.fail(lease.token, error, cause)
 
 
 def renew(on: System, unit: Unit, order: Order) -> None:
-    """Ask a leased resource's well anew, and seal what it says for the same lease.
+    """Ask a leased resource's well again, and seal its answer for the same lease.
 
-    It is written only over the row that was read: what comes after the lease's end is sealed for nobody. [SLOT-3]
+    It is written only over the row that was read: an answer that comes after the lease's end is discarded. [SLOT-3]
     """
     locked = reuse.lock(on, unit) if unit.is_kept else unit
     if locked:
@@ -170,6 +177,7 @@ def renew(on: System, unit: Unit, order: Order) -> None:
 
 
 def _call_renew(on: System, unit: Unit, order: Order) -> None:
+    """Ask the well, if cool-downs permit it, and record its answer."""
     site = configuration.current(on)
     permission = cooldowns.request_create(on, site, unit)
     if permission.wait is not None:
@@ -187,6 +195,6 @@ def _call_renew(on: System, unit: Unit, order: Order) -> None:
     if isinstance(done, NotYet):
         driver_calls.retry_later(on, units.with_notes(unit, done.notes), done.reason, done.after)
     else:
-        told = renewals.renewed(unit, sealed, on.world.now(), done.expires)
-        on.store.commit([Replace(unit, units.with_notes(told, done.notes))])
+        renewed = renewals.renewed(unit, sealed, on.world.now(), done.expires)
+        on.store.commit([Replace(unit, units.with_notes(renewed, done.notes))])
     cooldowns.create_answered(on, unit, permission, done)

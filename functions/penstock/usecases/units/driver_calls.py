@@ -1,14 +1,7 @@
-"""The same step of a unit, later: by a message that is sent for then, and by its due time if that is lost.
+"""Calls of a unit's driver: retries, errors without secrets, what a driver knows of a silent machine, and visibility
+checks.
 
-What a well says of a resource is for the job that leases it: sealed in its row, for this lease alone. [SEC-1]
-
-What a driver says when it fails is told to people: without the secret that it was given. [SEC-1]
-
-What is known of a machine that never said hello: nobody else could say what went wrong.
-
-It goes into its job's log. Of one that has no job yet, the end of it is kept where operators look: see `ahead`.
-
-One look for a unit in what its driver lists: by those functions only that may ask the provider.
+Used by whatever takes a step of a unit.
 """
 
 from __future__ import annotations
@@ -31,9 +24,17 @@ from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
 
+REDACTED = "(its key)"
+
+HEAD_CHARS = 150
+"""How many characters of the beginning remain when evidence is shortened: the machine's id and state."""
+
 
 def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
-    """The same step again, later. What stays wrong past the boot deadline is told to the job's log by its reason."""
+    """Take the same step again later: by a message, and by the row's due time if that message is lost.
+
+    A new reason is written to the job's log.
+    """
     pause = timedelta(seconds=min(after, retries.MAX_MESSAGE_SECONDS)) if after is not None else None
     next_try = replace(retries.retry_by_message(unit, reason, on.world.now(), pause), busy=None)
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
@@ -46,20 +47,17 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds))
 
 
-REDACTED = "(its key)"
-
-
 def create(driver: Driver, order: Order) -> Ready | NotYet:
-    """Have a unit made. What is raised or said of it stands in rows, logs and answers, so the key is taken out."""
+    """Have a unit made. Errors and reasons reach rows, logs and people, so the unit's key is removed. [SEC-1]"""
     try:
         done = driver.create(order)
     except DriverError as error:
         _redact_error(error, order.key)
         raise
-    except Exception as error:  # it ends the function, which logs it with all that led to it, in whatever words it has
-        told = "".join(traceback.format_exception(error))
-        if _redact(told, order.key) != told:
-            raise RuntimeError(_redact(told, order.key)) from None
+    except Exception as error:  # it reaches the function's log
+        trace = "".join(traceback.format_exception(error))
+        if _redact(trace, order.key) != trace:
+            raise RuntimeError(_redact(trace, order.key)) from None
         raise
     if isinstance(done, NotYet) and done.reason:
         return replace(done, reason=_redact(done.reason, order.key))
@@ -76,39 +74,38 @@ def _redact(text: str, key: str) -> str:
     return text.replace(key, REDACTED) if key else text
 
 
-HEAD_CHARS = 150
-"""How many characters of the beginning stay of what is too long: which machine it was, and its state."""
-
-
 def log_evidence(on: System, unit: Unit, hide: str) -> None:
-    """Tell the job's log what the unit's driver knows, if it is one that can."""
-    told = evidence(on, unit, hide)
-    if told:
-        logs.append(on, unit.job, unit.attempt, told, "worker")
+    """Write what the driver knows of the unit's machine into the job's log, if the driver can tell."""
+    text = evidence(on, unit, hide)
+    if text:
+        logs.append(on, unit.job, unit.attempt, text, "worker")
 
 
 def evidence(on: System, unit: Unit, hide: str) -> str | None:
-    """What a unit's driver knows of it, if it is one that can tell; never with what is to be hidden. [SEC-1]
+    """What a unit's driver knows of its machine, if it can tell, without the text to hide. [SEC-1]
 
-    That it cannot be had is told as well, and stops nothing.
+    If the driver cannot be asked, that is the evidence.
     """
     try:
         driver = configuration.driver(on, configuration.current(on), unit.is_a, unit.maker)
-        told = driver.evidence(unit.id) if isinstance(driver, EvidenceDriver) else None
+        text = driver.evidence(unit.id) if isinstance(driver, EvidenceDriver) else None
     except DriverError as error:
-        told = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
-    return told.replace(hide, "(its key)") if told else None
+        text = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
+    return text.replace(hide, "(its key)") if text else None
 
 
-def shorten(told: str) -> str:
-    """As much as an entry of a journal holds: the beginning, and the end, which is what was printed last."""
-    if len(told) <= JOURNAL_CHARS:
-        return told
-    return f"{told[:HEAD_CHARS]} … {told[-(JOURNAL_CHARS - HEAD_CHARS - 3) :]}"
+def shorten(text: str) -> str:
+    """As much as fits into a journal entry: the beginning, and the end, which was printed last."""
+    if len(text) <= JOURNAL_CHARS:
+        return text
+    return f"{text[:HEAD_CHARS]} … {text[-(JOURNAL_CHARS - HEAD_CHARS - 3) :]}"
 
 
 def check_visibility(on: System, unit_id: str) -> None:
-    """Look for a unit where it is time to, note what was seen, and ask for the next look if one must follow."""
+    """Check whether the driver lists a unit, if that is due; record it, and schedule the next check.
+
+    Only functions that may call the provider do this.
+    """
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or not visibility.is_search_due(unit, on.world.now()):
         return
@@ -118,12 +115,12 @@ def check_visibility(on: System, unit_id: str) -> None:
         fresh = on.store.get(unit_key(unit_id), Unit)
         if fresh is None or visibility.expected(fresh) != phase:
             return [], None
-        told = visibility.record_search(fresh, sight, on.world.now())
-        return [Replace(fresh, told)], told
+        updated = visibility.record_search(fresh, sight, on.world.now())
+        return [Replace(fresh, updated)], updated
 
-    told = transaction.run(on, decide)
-    if told and visibility.expected(told):
-        on.queues.advance(unit_id, told.is_a is UnitKind.WORKER, visibility.SEARCH_SECONDS)
+    updated = transaction.run(on, decide)
+    if updated and visibility.expected(updated):
+        on.queues.advance(unit_id, updated.is_a is UnitKind.WORKER, visibility.SEARCH_SECONDS)
 
 
 def _list_unit(on: System, unit: Unit) -> SearchResult:
@@ -137,6 +134,6 @@ def _list_unit(on: System, unit: Unit) -> SearchResult:
 
 
 def resume_visibility(on: System, unit: Unit) -> None:
-    """Ask for a look whose message was lost."""
+    """Request a visibility check whose message was lost."""
     if visibility.is_search_lost(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

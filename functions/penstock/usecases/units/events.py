@@ -34,6 +34,12 @@ def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, 
     slot_freed(on, unit)
 
 
+def _log_gone(on: System, unit: Unit, proof: CleanProof) -> None:
+    took = int((proof.time - unit.since).total_seconds())
+    text = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean after {took} s and given back"
+    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+
+
 def unit_removed(on: System, unit: Unit, user: User, checked: str, site: Site) -> None:
     """An operator confirmed that they removed a quarantined unit by hand."""
     logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")
@@ -47,11 +53,25 @@ def unit_cleaned(on: System, unit: Unit, proof: CleanProof) -> None:
     slot_freed(on, unit)
 
 
+def _log_kept(on: System, unit: Unit, proof: CleanProof) -> None:
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    took = f" after {int((proof.time - lease.ended).total_seconds())} s" if lease and lease.ended else ""
+    text = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
+    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+
+
 def unit_quarantined(on: System, unit: Unit, reason: str) -> None:
     """A unit was put into quarantine with all its slots."""
     _report_quarantine(on, unit, reason)
     broken.check_broken_in_a_row(on, unit)
     slot_freed(on, unit)
+
+
+def _report_quarantine(on: System, unit: Unit, reason: str) -> None:
+    """Write a warning for operators and a line into the job's log."""
+    text = f"{unit.is_a} {unit.id} is quarantined, until an operator has seen to it: {reason}"
+    log.warning(text, extra={"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "slot": unit.slot})
+    logs.append(on, unit.job, unit.attempt, text, "worker")
 
 
 def lease_ended_early(on: System, unit: Unit) -> None:
@@ -85,23 +105,3 @@ def _start_next_attempt(on: System, unit: Unit) -> None:
     """Let the job's next attempt start, which waits until the worker of this one is released."""
     if unit.order == WORKER and unit.job:
         on.queues.schedule({"do": "start", "job": unit.job})
-
-
-def _log_gone(on: System, unit: Unit, proof: CleanProof) -> None:
-    took = int((proof.time - unit.since).total_seconds())
-    text = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean after {took} s and given back"
-    logs.append(on, unit.job, unit.attempt, text, DETAIL)
-
-
-def _log_kept(on: System, unit: Unit, proof: CleanProof) -> None:
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    took = f" after {int((proof.time - lease.ended).total_seconds())} s" if lease and lease.ended else ""
-    text = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
-    logs.append(on, unit.job, unit.attempt, text, DETAIL)
-
-
-def _report_quarantine(on: System, unit: Unit, reason: str) -> None:
-    """Write a warning for operators and a line into the job's log."""
-    text = f"{unit.is_a} {unit.id} is quarantined, until an operator has seen to it: {reason}"
-    log.warning(text, extra={"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "slot": unit.slot})
-    logs.append(on, unit.job, unit.attempt, text, "worker")

@@ -1,7 +1,7 @@
-"""Units in the hands of operators. What is refused, and why, is the domain's; here it becomes a commit. [UNIT-3]
+"""What operators do with units: hold, release, drain and recycle. [UNIT-3]
 
-Every automatic step decides from the unit's row and writes it, so a hold that was committed before it is seen, or makes
-it lose its race.
+The domain decides what is refused and why. Every automatic step reads the unit's row and writes it, so it either sees a
+hold that was committed before, or loses its race against it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def find(on: System, is_a: UnitKind, unit_id: str) -> Unit:
 
 
 def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seconds: int) -> Unit:
-    """Keep a unit as it is. Raises Refused 400, 404 or 409."""
+    """Keep a unit as it is for some time. Raises Refused 400, 404 or 409."""
     maintenance.check(reason, seconds, required=True)
 
     def decide() -> tuple[Sequence[Change], Unit]:
@@ -54,10 +54,9 @@ def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seco
 
 
 def _check_script_runs(on: System, unit: Unit) -> list[Change]:
-    """That the script of a worker's job still runs: an agent that has reported is already on its way, or cleans.
+    """The check that the script of a worker's job still runs. Once it has reported, it is too late to hold.
 
-    An agent is told that it is held when it reports, and reads that after its report is written: of that and of this
-    one comes first.
+    An agent learns of a hold from the answer to its report. Of the report and this hold, one is committed first.
     """
     if unit.is_a is UnitKind.RESOURCE or unit.state is not UnitState.READY or units.is_held(unit, on.world.now()):
         return []
@@ -66,13 +65,13 @@ def _check_script_runs(on: System, unit: Unit) -> list[Change]:
         return []
     if job.report and (unit.broken or job.report.result is not Result.LOST):
         doing = "its agent cleans it" if unit.is_kept else "its machine is on its way out"
-        said = f"the job of worker {unit.id} has ended at {format_time(job.report.time)}, and {doing}"
-        raise Refused(409, "too-late-to-hold", f"{said}: it is too late to hold it")
+        text = f"the job of worker {unit.id} has ended at {format_time(job.report.time)}, and {doing}"
+        raise Refused(409, "too-late-to-hold", f"{text}: it is too late to hold it")
     return [Check(job)]
 
 
 def _withhold_slots(on: System, unit: Unit) -> list[Change]:
-    """The slots of an idle unit are held, by no job, so that nobody is lent it, and it makes room for nobody."""
+    """Mark the slots of an idle unit as held by no job, so that it is not leased, nor evicted to make room."""
     if unit.state is not UnitState.IDLE or unit.hold:
         return []
     now = on.world.now()
@@ -108,7 +107,7 @@ def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[C
 
 
 def _resume(on: System, unit: Unit) -> None:
-    """What a hold held back goes on: the unit's own next step, and who may be lent it. [QUEUE-1]"""
+    """Resume what the hold delayed: the unit's own next step, and grants of its slots. [QUEUE-1]"""
     if unit.state is UnitState.IDLE:
         for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
             on.queues.schedule({"do": "serve", "pool": pool})
@@ -117,9 +116,9 @@ def _resume(on: System, unit: Unit) -> None:
 
 
 def wait_for_hold(on: System, unit: Unit) -> bool:
-    """Whether a unit takes no step now because of its hold: while it stands, none that would touch it. [UNIT-3]
+    """Whether a unit takes no step now because of its hold. [UNIT-3]
 
-    A hold that has run out is taken off first, and the step taken after that.
+    A hold that has expired is taken off first; the step follows after that.
     """
     if units.is_held(unit, on.world.now()):
         return unit.state in maintenance.PARKED
@@ -130,7 +129,7 @@ def wait_for_hold(on: System, unit: Unit) -> bool:
 
 
 def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
-    """Lend a unit to nobody after its present lease. Raises Refused 400, 404 or 409."""
+    """Lease a unit to nobody after its present lease. Raises Refused 400, 404 or 409."""
     maintenance.check(reason)
 
     def decide() -> tuple[Sequence[Change], Unit]:
@@ -139,6 +138,15 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
         return audit.record(on, changes, user.name, "drain", f"{is_a} {unit_id}", reason), after
 
     return _drained(on, transaction.run(on, decide))
+
+
+def _drained(on: System, unit: Unit) -> Unit:
+    """Log that a leased unit is drained; have one that nobody leases destroyed."""
+    if unit.state in maintenance.LEASED and not maintenance.is_recycled(unit):
+        logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
+    elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+    return unit
 
 
 def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
@@ -156,7 +164,7 @@ def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -
 
 
 def drain_changes(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change], Unit]:
-    """What nobody leases, and nobody holds, goes at once; but a well that cleans is not interrupted."""
+    """A unit that is neither leased nor held goes at once; but a well that cleans is not interrupted."""
     now = on.world.now()
     is_cleaned = after.state is UnitState.CLEANING and after.is_a is UnitKind.WORKER
     if not units.is_held(after, now) and (after.state is UnitState.IDLE or is_cleaned):
@@ -165,14 +173,6 @@ def drain_changes(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change]
     return ([Replace(unit, after)] if after != unit else []), after
 
 
-def _drained(on: System, unit: Unit) -> Unit:
-    if unit.state in maintenance.LEASED and not maintenance.is_recycled(unit):
-        logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
-    elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    return unit
-
-
 def end_attempt(on: System, unit: Unit) -> None:
-    """End the attempt that leases a unit, if that is recycled, as if its worker were lost; again until it has ended."""
+    """End the attempt that leases a recycled unit, as if its worker were lost. Repeated until it has ended."""
     settle.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", maintenance.is_recycled, unit.reason)

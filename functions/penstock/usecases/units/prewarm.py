@@ -1,4 +1,7 @@
-"""Units that are made ahead of need where the site says `min`. What one takes is written before it is made. [UNIT-1]"""
+"""Units that are made ahead of need, where the site sets `min`. Their rows are written before they are made. [UNIT-1]
+
+The scheduler calls `fill` after it has served a pool; `advance` takes the steps of idle units.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +24,20 @@ from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls, retire
 
 NO_HELLO_CODE = "NoHello"
-"""The code under which workers that were made ahead of need and never heard of are counted with their factory."""
+"""The code that counts workers made ahead of need that never said hello, among their factory's failures."""
 
 NO_HELLO = "its agent did not say hello in time after it was made"
 
-
 SILENT = "nothing was heard from its agent while it was idle"
-
 
 TOO_OLD = "it was idle for as long as it may be, or is too old"
 
 
 def fill(on: System, pool_name: str) -> None:
-    """Have as many units made as a pool is to have ahead of need, and has room for that nobody waits for.
+    """Have units made until the pool has as many as it should, as far as nobody waits for the room.
 
-    Called whenever a pool was served and nobody waits for it, and by the sweep. A claim that comes in between finds the
-    unit on its slot, and is handed it; or finds it in its way, and has it destroyed. [QUEUE-1]
+    A claim that comes in between finds the unit in its slot and leases it; or has it destroyed, if it is in the way.
+    [QUEUE-1]
     """
     for tries in range(prewarm.ORDERS_PER_CHECK):
         found = _order_one(on, pool_name)
@@ -50,9 +51,9 @@ def fill(on: System, pool_name: str) -> None:
 
 
 def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
-    """One more unit for a pool, and the commit that gives it its slots; None when none is wanted, or has room.
+    """One more unit for a pool, and the commit that takes its slots; None when none is wanted, or there is no room.
 
-    Each pool's row is read before everything else of it, and is the one that the commit names. [SLOT-1]
+    Each pool's row is read before its slots and claims, and the commit names it. [SLOT-1]
     """
     pool = on.store.get(pool_key(name), Pool)
     if pool is None or pool.warm is None or not pool.warm.least:
@@ -91,21 +92,8 @@ def _room(on: System, pool: Pool | None, count: int) -> FreeCapacity | None:
     return FreeCapacity(pool, () if pool.is_amount else on.store.find(pk, "free#cold#", Slot, limit=count))
 
 
-def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:
-    """The commit by which a unit that was coming is there: by its well's word, or by its agent's first."""
-    now = on.world.now()
-    pool = on.store.get(pool_key(unit.pool), Pool)
-    come = prewarm.arrive(unit, pool.warm if pool else None, token_hash, now, lease)
-    changes: list[Change] = [Replace(unit, come)]
-    if not is_held(unit, now):
-        changes += [Replace(slot, pools.mark_ready(slot, now)) for slot in retire.slots_of(on, unit)]
-    if pool and pool.setback:
-        changes.append(Replace(pool, prewarm.succeeded(pool)))
-    return changes
-
-
 def resource_ready(on: System, unit: Unit, lease: timedelta) -> None:
-    """A resource that nobody has asked for yet is there. Who was granted it meanwhile has it made with its options."""
+    """A resource made ahead of need is ready. If it was leased meanwhile, it is made again with the job's options."""
 
     def decide() -> tuple[Sequence[Change], None]:
         fresh = on.store.get(unit.key, Unit)
@@ -114,36 +102,19 @@ def resource_ready(on: System, unit: Unit, lease: timedelta) -> None:
     transaction.run(on, decide)
 
 
-def unlock(on: System, begun: Unit) -> None:
-    """A well's call that its unit was granted, or held, under is over: the next may be made at once, and is asked for.
-
-    Until then nobody makes another, for this one could come late, and undo what that was asked for.
-    """
-
-    def decide() -> tuple[Sequence[Change], Unit | None]:
-        fresh = on.store.get(begun.key, Unit)
-        if fresh is None or fresh.busy is None or fresh.busy != begun.busy:
-            return [], None
-        return [Replace(fresh, prewarm.end_call(fresh))], fresh
-
-    unit = transaction.run(on, decide)
-    if unit:
-        on.queues.advance(unit.id, is_worker=False)
-
-
 def hello_missed(on: System, unit: Unit, hide: str) -> None:
-    """A worker that was made ahead of need was never heard of. No job's log can say why, so an operator is told.
+    """A worker made ahead of need never said hello: destroy it, and count that with its factory for operators.
 
-    What its driver knows is asked before it is destroyed, and is in its own journal and with its factory's failures.
+    There is no job whose log could say why, so what its driver knows goes into its journal and the factory's failures.
     """
-    said = driver_calls.evidence(on, unit, hide)
-    why = driver_calls.shorten(f"worker {unit.id}: {NO_HELLO}{f': {said}' if said else ''}")
+    known = driver_calls.evidence(on, unit, hide)
+    why = driver_calls.shorten(f"worker {unit.id}: {NO_HELLO}{f': {known}' if known else ''}")
     if retire.retire(on, unit.id, NO_HELLO, is_setback=True, if_coming=True, known=why):
         cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), Unknown(why, NO_HELLO_CODE))
 
 
 def idle_ended(on: System, unit: Unit) -> None:
-    """What becomes of an idle unit whose time is over: it is destroyed, unless it is one of those the pool wants."""
+    """An idle unit whose time is over: destroy it, unless the pool would have too few without it."""
     if unit.until and unit.until > on.world.now():
         retire.retire(on, unit.id, SILENT, is_setback=True)
     elif not transaction.run(on, lambda: _stay_changes(on, unit.id)):
@@ -151,7 +122,7 @@ def idle_ended(on: System, unit: Unit) -> None:
 
 
 def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
-    """Keep an idle unit for longer if the pool would have too few without it, and the site would have it made so."""
+    """Extend an idle unit's time if the pool needs it, and the site would have it made the same way."""
     unit = on.store.get(unit_key(unit_id), Unit)
     pool = on.store.get(pool_key(unit.pool), Pool) if unit else None
     if unit is None or unit.state is not UnitState.IDLE or pool is None or pool.warm is None:
@@ -167,8 +138,38 @@ def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
 
 
 def _matches_site(on: System, site: Site, unit: Unit) -> bool:
-    """Whether the site would have a unit made by the same maker, and take the same besides."""
+    """Whether the site would have the unit made by the same maker, with the same quotas."""
     kind = _kind(site, unit.pool)
     if kind is None or site.maker(kind).name != unit.maker:
         return False
     return pools.amounts(retire.slots_of(on, unit)[1:]) == site.takes(kind.uses)
+
+
+def unlock(on: System, begun: Unit) -> None:
+    """A well's call is over during which its unit was leased or held: allow the next call, and request it.
+
+    Nobody makes another call before, because this one could come late and undo it.
+    """
+
+    def decide() -> tuple[Sequence[Change], Unit | None]:
+        fresh = on.store.get(begun.key, Unit)
+        if fresh is None or fresh.busy is None or fresh.busy != begun.busy:
+            return [], None
+        return [Replace(fresh, prewarm.end_call(fresh))], fresh
+
+    unit = transaction.run(on, decide)
+    if unit:
+        on.queues.advance(unit.id, is_worker=False)
+
+
+def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:
+    """The commit that makes a coming unit idle: on its well's answer, or its agent's hello."""
+    now = on.world.now()
+    pool = on.store.get(pool_key(unit.pool), Pool)
+    come = prewarm.arrive(unit, pool.warm if pool else None, token_hash, now, lease)
+    changes: list[Change] = [Replace(unit, come)]
+    if not is_held(unit, now):
+        changes += [Replace(slot, pools.mark_ready(slot, now)) for slot in retire.slots_of(on, unit)]
+    if pool and pool.setback:
+        changes.append(Replace(pool, prewarm.succeeded(pool)))
+    return changes

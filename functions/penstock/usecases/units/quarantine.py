@@ -1,8 +1,6 @@
-"""Units in quarantine: into it, reminders while they are there, and the way out that needs no driver. [UNIT-1]
+"""Quarantine: units that cannot be cleaned or destroyed wait there for an operator. [UNIT-1]
 
-Broken workers: what their agents say, and targets whose workers are broken one after the other.
-
-Of those no more are made for a while, so that none is paid for.
+`release` and `advance` put units in and send reminders; operators let them out, or confirm that they removed them.
 """
 
 from __future__ import annotations
@@ -30,10 +28,7 @@ log = Logger(child=True)
 
 
 def enter(on: System, unit: Unit, reason: str) -> None:
-    """Keep a unit apart that cannot be put back, with all that it takes, and let go on what need not wait for it.
-
-    Whoever moved it meanwhile knows more than who decided this: then nothing is done.
-    """
+    """Put a unit that cannot be put back into quarantine, with all its slots. Does nothing if the unit has changed."""
     if not on.store.commit(_enter_changes(on, unit, reason)):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
         return
@@ -41,7 +36,7 @@ def enter(on: System, unit: Unit, reason: str) -> None:
 
 
 def _enter_changes(on: System, unit: Unit, reason: str) -> list[Change]:
-    """Its slots are held by no job: nobody's time is counted by it, and it makes room for nobody. [UNIT-1]"""
+    """No job holds its slots any more: it counts towards nobody's usage, and is not evicted. [UNIT-1]"""
     now = on.world.now()
     slots = retire.slots_of(on, unit)
     changes: list[Change] = [Replace(unit, quarantine.enter(unit, reason, now))]
@@ -51,29 +46,29 @@ def _enter_changes(on: System, unit: Unit, reason: str) -> list[Change]:
 
 
 def _count_broken(on: System, unit: Unit) -> list[Change]:
-    """That a worker was bad is counted when its lease ends; here it does, for its pool."""
+    """A broken worker is counted when its lease ends, which is now."""
     pool = on.store.get(pool_key(unit.pool), Pool)
     if pool is None:
         return []
-    told = quarantine.count_broken(pool, unit)
-    return [Replace(pool, told)] if told != pool else []
+    counted = quarantine.count_broken(pool, unit)
+    return [Replace(pool, counted)] if counted != pool else []
 
 
 def remind(on: System, unit: Unit) -> None:
-    """Note that a unit is still in quarantine: its operator is the only one who moves it on."""
+    """Log that a unit is still in quarantine. Only its operator moves it on."""
     now = on.world.now()
     if unit.due and unit.due > now:
         return
-    told = quarantine.remind(unit, now)
-    if on.store.commit([Replace(unit, told)]):
-        extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": told.reminders}
-        log.warning(quarantine.describe(told), extra=extra)
+    reminded = quarantine.remind(unit, now)
+    if on.store.commit([Replace(unit, reminded)]):
+        extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": reminded.reminders}
+        log.warning(quarantine.describe(reminded), extra=extra)
 
 
 def confirm_removed(on: System, user: User, is_a: UnitKind, unit_id: str, checked: str) -> Unit:
-    """Forget a unit that an operator has removed by hand; what they say is the proof. Raises Refused 400, 404 or 409.
+    """Free the slots of a unit that an operator removed by hand. Raises Refused 400, 404 or 409. [UNIT-2]
 
-    This frees its slots as its driver's word would. [UNIT-2]
+    The operator's statement is the proof, as the driver's would be.
     """
     maintenance.check(checked, required=True)
 
@@ -89,7 +84,7 @@ def confirm_removed(on: System, user: User, is_a: UnitKind, unit_id: str, checke
 
 
 def list_of_maker(on: System, is_a: UnitKind, maker: str) -> list[Unit]:
-    """The units of a factory or well that are in quarantine, the oldest first."""
+    """The quarantined units of a factory or well, oldest first."""
     found: list[Unit] = []
     page, after = PAGE, ""
     while page == PAGE:

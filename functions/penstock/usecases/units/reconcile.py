@@ -1,9 +1,7 @@
-"""What exists outside, against our rows, both ways: strays are destroyed, and what vanished is lost. [UNIT-1]
+"""Comparison of what drivers list with our rows: strays are destroyed, and vanished units are lost. [JOB-1] [UNIT-1]
 
-The list first, then the rows: a unit that is made in between has its row. A list that could not be had is acted upon by
-nobody, and after an outage of ours nothing is for a while: docs/operators/capacity.md.
-
-Units that are not what their rows say: some vanished, and some nobody wants any more. [JOB-1] [UNIT-1]
+The sweep calls `reconcile`. The list is read before the rows, so a unit that is made in between has its row. If a list
+cannot be had, nothing is done; after an outage of ours, nothing is done for a while: docs/operators/capacity.md.
 """
 
 from __future__ import annotations
@@ -35,10 +33,13 @@ PAGE = 500
 
 log = Logger(child=True)
 
+UNWANTED_AFTER = timedelta(minutes=10)
+"""How long a unit stays in a state before it is checked whether its attempt still wants it."""
+
 
 @dataclass
 class Reconciled:
-    """What came of it, and the units that were read for it: all of them, or none."""
+    """The counts, and the units that were read for them: all of them, or none."""
 
     unlisted: int = 0
     strays: int = 0
@@ -48,7 +49,7 @@ class Reconciled:
 
 @dataclass(frozen=True)
 class MakerList:
-    """What a maker lists."""
+    """What one factory or well lists."""
 
     is_a: UnitKind
     maker: str
@@ -58,12 +59,12 @@ class MakerList:
 
     @property
     def name(self) -> str:
-        """The maker among all of them."""
+        """The maker's name among all makers."""
         return cooldowns.maker_of(self.is_a, self.maker)
 
 
 def reconcile(on: System) -> Reconciled:
-    """Compare each maker whose last comparison is long enough ago. What fails for one does not stop the others."""
+    """Compare each maker whose last comparison is long enough ago. A failure of one does not stop the others."""
     site, done = configuration.current(on), Reconciled()
     is_quiet = _is_recovering(on)
     lists = list(_list_makers(on, site, done))
@@ -78,15 +79,15 @@ def reconcile(on: System) -> Reconciled:
 
 
 def _is_recovering(on: System) -> bool:
-    """Whether the sweep has not been back for long enough after an outage; also notes that it was here."""
+    """Whether sweeps have not been running again for long enough after an outage. Records this sweep."""
     row, now = on.store.get(SWEEP_KEY, LastSweep), on.world.now()
-    told = comparison.begin_sweep(row, now)
-    on.store.commit([Replace(row, told) if row else Create(told)])
-    return now - told.resumed < comparison.GRACE
+    recorded = comparison.begin_sweep(row, now)
+    on.store.commit([Replace(row, recorded) if row else Create(recorded)])
+    return now - recorded.resumed < comparison.GRACE
 
 
 def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList]:
-    """What the makers list, of those that are due and can be listed. Not all is in the rows yet that are read later."""
+    """The lists of the makers that are due and can be listed."""
     makers = [(UnitKind.WORKER, name) for name in site.factories] + [(UnitKind.RESOURCE, name) for name in site.wells]
     for is_a, maker in makers:
         name, start = cooldowns.maker_of(is_a, maker), on.world.now()
@@ -99,8 +100,8 @@ def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList
             extra = {"maker": name, "why": str(error)}
             log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
             done.unlisted += 1
-            told = comparison.listing_failed(row, name, f"{type(error).__name__}: {error}", start)
-            on.store.commit([Replace(row, told) if row else Create(told)])
+            recorded = comparison.listing_failed(row, name, f"{type(error).__name__}: {error}", start)
+            on.store.commit([Replace(row, recorded) if row else Create(recorded)])
             if isinstance(error, DriverError):
                 remembering.count_failure(on, name, error)
 
@@ -113,7 +114,7 @@ def _call_list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[
 
 
 def _units(on: System, is_a: UnitKind) -> list[Unit]:
-    """All units of a kind that are not gone; what was written just now may be missing."""
+    """All units of a kind that are not gone. Units written just now may be missing."""
     found: list[Unit] = []
     while True:
         page = on.store.listed(f"{is_a}s", Unit, limit=PAGE, after=found[-1].id if found else "")
@@ -123,7 +124,7 @@ def _units(on: System, is_a: UnitKind) -> list[Unit]:
 
 
 def _compare(on: System, site: Site, one: MakerList, units: list[Unit], done: Reconciled, *, is_quiet: bool) -> None:
-    """Write what the comparison found, then act upon it. Whoever loses that write leaves acting to the winner."""
+    """Commit what the comparison found, then act on it. If another sweep commits first, that one acts."""
     rows = {unit.id: unit for unit in units if unit.maker == one.maker}
     for id in sorted(one.ids - rows.keys()):  # the listing may lag; the row itself does not
         unit = on.store.get(unit_key(id), Unit)
@@ -143,7 +144,7 @@ def _compare(on: System, site: Site, one: MakerList, units: list[Unit], done: Re
 
 
 def _destroy_strays(on: System, site: Site, one: MakerList, strays: tuple[str, ...]) -> int:
-    """Destroy strays; those of which a row came after all, are none."""
+    """Destroy what no row knows. A stray that has a row by now is left alone."""
     driver, count = configuration.driver(on, site, one.is_a, one.maker), 0
     for id in strays:
         unit = on.store.get(unit_key(id), Unit)
@@ -159,12 +160,8 @@ def _destroy_strays(on: System, site: Site, one: MakerList, strays: tuple[str, .
     return count
 
 
-UNWANTED_AFTER = timedelta(minutes=10)
-"""How long a unit has been where it is before it is asked whether its attempt still wants it."""
-
-
 def end_vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> bool:
-    """Have a unit's attempt lost, for its maker does not list it any more; unless it was heard of since then."""
+    """End the attempt of a unit that its maker no longer lists, unless it was heard from since."""
     cause = f"{unit.is_a} {unit.id} was lost: {unit.maker} does not list it any more"
     if unit.state is UnitState.IDLE:
         return retire.retire(on, unit.id, cause, is_setback=True, boot=Boot.DISAPPEARED)
@@ -176,7 +173,7 @@ def end_vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> b
 
 
 def end_unwanted(on: System, unit: Unit) -> None:
-    """Have a unit put back whose attempt is over. Its end does that in the same commit; this is for what it missed."""
+    """Release a unit whose attempt is over. The attempt's end does that too; this is for units that it missed."""
     now = on.world.now()
     if unit.state not in (UnitState.CREATING, UnitState.READY) or now - unit.since < UNWANTED_AFTER:
         return

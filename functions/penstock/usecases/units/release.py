@@ -1,4 +1,7 @@
-"""Units whose lease has ended are put back: destroyed, and only then are their slots free again. [UNIT-2]"""
+"""Destroying units whose lease has ended. Their slots are free only after that. [UNIT-2]
+
+`advance` calls `destroy` for each dirty unit; hosts' agents report their own machines clean with `unit_destroyed`.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ from penstock.usecases.units import driver_calls, events, quarantine, retire, re
 
 
 def destroy(on: System, unit: Unit) -> None:
-    """Clean a unit whose lease has ended, in the order of its attempt's releases; then hand its slot over. [UNIT-2]"""
+    """Destroy a unit when it is its turn among the attempt's releases; then free its slots. [UNIT-2]"""
     pause = reuse.turn_pause(on, unit)
-    if pause:  # who goes before it tells it, and the sweep makes up for that
+    if pause:  # whoever is released before it wakes it; the sweep makes up for a lost message
         on.store.commit([Replace(unit, retries.retry_later(unit, unit.reason, on.world.now(), pause))])
         return
     if unit.broken and configuration.quarantines(on, configuration.current(on), unit):
@@ -62,7 +65,7 @@ def destroy(on: System, unit: Unit) -> None:
 
 
 def _site(on: System) -> Site | None:
-    """The site; None when it no longer parses, which is told where the driver would be called."""
+    """The site; None if it no longer parses, which is reported where the driver would be called."""
     try:
         return configuration.current(on)
     except DriverError:
@@ -70,26 +73,56 @@ def _site(on: System) -> Site | None:
 
 
 def _is_named_outside(on: System, site: Site | None, unit: Unit) -> bool:
-    """Whether a well knows its things by names that outlive the unit: a call that is late would meet the next lease."""
+    """Whether a well's things have names that outlive the unit: a late call would reach the next lease's."""
     return site is not None and unit.is_a is UnitKind.RESOURCE and configuration.quarantines(on, site, unit)
 
 
-def _not_yet(on: System, unit: Unit, said: NotYet, lease: timedelta) -> None:
-    """Look again later; at once when the next attempt need not wait any more, if the job stops itself. [JOB-2]"""
-    left = ceil((unit.since + lease - on.world.now()).total_seconds())
-    if said.stops_itself and left > 0:
-        driver_calls.retry_later(on, unit, unit.reason, min(said.after, left))
+def _record_destroy(on: System, unit: Unit) -> Unit | None:
+    """Record that the driver is about to destroy the unit: from now on it is too late to hold it. [UNIT-3]
+
+    None if another process changed the unit. A worker's row says so since its lease ended, so only resources, and units
+    that were held, cost a write here.
+    """
+    if unit.begun:
+        return unit
+    begun = units.begin_end(unit, on.world.now())
+    if on.store.commit([Replace(unit, begun)]):
+        return replace(begun, version=unit.version + 1)
+    on.queues.advance(
+        unit.id, unit.is_a is UnitKind.WORKER, 1
+    )  # a lost race: read the unit again now, not only when it is due
+    return None
+
+
+def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
+    """The driver could not destroy a unit: retry later, or quarantine it when that no longer helps. [UNIT-1]"""
+    unit = units.with_notes(unit, error.notes)
+    counted = units_quarantine.count_failure(unit, error)
+    if units_quarantine.is_stuck(counted, error):
+        why = f"tried {counted.stuck} times to destroy it: {type(error).__name__}: {error}"
+        quarantine.enter(on, unit, why)
         return
-    if said.stops_itself:
+    after = error.seconds if isinstance(error, RateLimited) else None
+    driver_calls.retry_later(on, counted, f"cleaning failed: {type(error).__name__}: {error}", after)
+
+
+def _not_yet(on: System, unit: Unit, answer: NotYet, lease: timedelta) -> None:
+    """Retry later. If the job stops itself, its lease may end before the machine is clean. [JOB-2]"""
+    left = ceil((unit.since + lease - on.world.now()).total_seconds())
+    if answer.stops_itself and left > 0:
+        driver_calls.retry_later(on, unit, unit.reason, min(answer.after, left))
+        return
+    if answer.stops_itself:
         _end_lease_early(on, unit)
-    driver_calls.retry_later(on, units.with_notes(unit, said.notes), said.reason, said.after)
+    driver_calls.retry_later(on, units.with_notes(unit, answer.notes), answer.reason, answer.after)
 
 
 def _end_lease_early(on: System, unit: Unit) -> None:
-    """End the lease of a worker whose job runs no more. Its slot stays its own until it is clean. [JOB-2] [UNIT-2]
+    """End the lease of a worker whose job certainly runs no more. Its slot stays taken until it is clean. [JOB-2]
+    [UNIT-2]
 
-    Its agent could not renew the lease since the worker was given up, and has stopped the job by itself before it ran
-    out. So neither the next attempt nor the resources of this one wait until somebody repairs a machine.
+    Its agent could not renew the lease after the worker was given up, and stopped the job by itself before the lease
+    ran out. So neither the next attempt nor this one's resources wait until somebody repairs a machine.
     """
 
     def decide() -> tuple[Sequence[Change], bool]:
@@ -104,31 +137,6 @@ def unit_destroyed(on: System, unit: Unit, proof: CleanProof, site: Site | None 
     """Commit that a unit is gone and its slots are free, then do what follows from it. Called by hosts' agents too."""
     released = transaction.run(on, lambda: _gone_changes(on, unit.id, proof))
     events.unit_gone(on, unit, proof, released, site)
-
-
-def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
-    """The driver could not destroy a unit: it is asked again later, for as long as that may help. [UNIT-1]"""
-    unit = units.with_notes(unit, error.notes)
-    told = units_quarantine.count_failure(unit, error)
-    if units_quarantine.is_stuck(told, error):
-        why = f"tried {told.stuck} times to destroy it: {type(error).__name__}: {error}"
-        quarantine.enter(on, unit, why)
-        return
-    after = error.seconds if isinstance(error, RateLimited) else None
-    driver_calls.retry_later(on, told, f"cleaning failed: {type(error).__name__}: {error}", after)
-
-
-def _record_destroy(on: System, unit: Unit) -> Unit | None:
-    """A unit that it is too late to hold, before its driver destroys it; None when somebody else moved. [UNIT-3]
-
-    A worker's is written when its lease ends; so only a resource, or what was held, costs a write here."""
-    if unit.begun:
-        return unit
-    begun = units.begin_end(unit, on.world.now())
-    if on.store.commit([Replace(unit, begun)]):
-        return replace(begun, version=unit.version + 1)
-    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)  # a race that was lost: look anew, and not only at due
-    return None
 
 
 def _gone_changes(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool | None]:

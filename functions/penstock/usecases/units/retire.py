@@ -1,6 +1,6 @@
-"""Kept units that are no longer wanted: their slots are nobody's until they are destroyed. [UNIT-2]
+"""Retiring idle units that are no longer wanted, and giving back the slots of units that are gone. [UNIT-2] [SLOT-3]
 
-What a unit took goes back to its pools, when it is gone. [UNIT-2] [SLOT-3]
+Called by the scheduler, by resizes, and by whatever frees slots.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def retire(
     if_coming: bool = False,
     known: str = "",
 ) -> bool:
-    """Have an idle unit destroyed, unless somebody was granted it first. False when it was not idle any more.
+    """Have an idle unit destroyed, unless it was leased first. False when it is not idle any more.
 
-    One that nobody ever had, and that came to nothing, is a setback: its pool makes the next one ahead of need later.
-    `boot` is what then became of a worker that was never heard of. With `if_coming` one that came meanwhile stays. What
-    is `known` besides the reason is for its journal.
+    A unit that nobody ever leased, and that came to nothing, is a setback: its pool waits before it makes another ahead
+    of need. `boot` is the outcome to count for a worker that never said hello. With `if_coming`, a unit that came up
+    meanwhile stays. `known` is written to its journal besides the reason.
     """
     unit = transaction.run(
         on, lambda: _retire_changes(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming, known=known)
@@ -64,12 +64,12 @@ def _retire_changes(
 
 
 def withdraw_slots(on: System, unit: Unit) -> list[Change]:
-    """The slots of an idle unit that is to be destroyed are nobody's until then."""
+    """Keep the slots of an idle unit from being granted until it is destroyed."""
     return [change for slot in slots_of(on, unit) for change in pools.move(slot, pools.mark_leaving(slot))]
 
 
 def slots_of(on: System, unit: Unit) -> list[Slot]:
-    """Every slot that a unit has, its own first, unless somebody else has it by now. [SLOT-3]"""
+    """Every slot that a unit has, its own first, except slots that another unit has by now. [SLOT-3]"""
     is_free = unit.state is UnitState.IDLE and unit.hold is None
     found = []
     for pool, name in ((unit.pool, unit.slot), *unit.also):
@@ -87,21 +87,17 @@ def _at(on: System, pool: str, name: str, unit: str, state: SlotState) -> Slot |
 
 
 def free_slots(on: System, unit: Unit, gone: Unit) -> tuple[list[Change], bool]:
-    """A unit is gone, with the proof, and its slots go back; and whether its lease ends with that. [UNIT-2]"""
+    """The changes by which a unit is gone, with the proof, and its slots are free; and whether they end its lease.
+    [UNIT-2]
+    """
     if gone.proof is None:
         raise ValueError(f"unit {unit.id} has no proof")
     ends = end_lease(on, unit)
     return [Replace(unit, gone), *_give_back(on, unit), *ends], bool(ends)
 
 
-def end_lease(on: System, unit: Unit) -> list[Change]:
-    """A unit's lease is released, if it still waits for that."""
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-    return [Replace(lease, leases.released(lease))] if lease and lease.state is LeaseState.RELEASING else []
-
-
 def _give_back(on: System, unit: Unit) -> list[Change]:
-    """Everything that a unit held goes back to its pools, unless somebody else has it by now. [SLOT-3]"""
+    """Give everything that the unit held back to its pools, except what another unit has by now. [SLOT-3]"""
     held: dict[str, list[Slot]] = {}
     for slot in slots_of(on, unit):
         held.setdefault(slot.pool, []).append(slot)
@@ -109,7 +105,7 @@ def _give_back(on: System, unit: Unit) -> list[Change]:
 
 
 def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Change]:
-    """Slots come back. The pool's row is part of it: lowering its limit decides which slots may be free. [SLOT-1]"""
+    """Give slots back. The pool's row takes part: lowering its limit decides which slots may be free. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
     leased = [slot for slot in slots if slot.job]
     learned = forecast.record_holds(pool, leased, on.world.now()) if pool else None
@@ -133,3 +129,9 @@ def _withdrawn(on: System, name: str, back: list[Slot]) -> list[Slot]:
     held = on.store.find(pools.collection(name), "held#", Slot, limit=10_000)
     own = {slot.name for slot in back}
     return [slot for slot in held if slot.withdrawn and slot.name not in own]
+
+
+def end_lease(on: System, unit: Unit) -> list[Change]:
+    """Release a unit's lease, if that is still to be done."""
+    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    return [Replace(lease, leases.released(lease))] if lease and lease.state is LeaseState.RELEASING else []

@@ -1,6 +1,6 @@
-"""Whose turn it is when a slot was freed.
+"""Units that stay for the next lease: cleaned by their well or their agent, and only then in a free slot. [UNIT-2]
 
-Units that stay for the next lease: cleaned by their well or their agent, and only then on a free slot. [UNIT-2]
+`advance` calls `clean`; agents and wells that are done lead to `unit_cleaned`.
 """
 
 from __future__ import annotations
@@ -25,29 +25,12 @@ from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import events, retire
 
-
-def turn_pause(on: System, unit: Unit) -> timedelta | None:
-    """How long until a unit looks again whether it is its turn: the worker first, then resources in reverse order.
-
-    None when it is. Who goes before it may be held by an operator: then it keeps all that comes after it, as it is.
-    """
-    turn = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
-    if turn is None or turn.order == unit.order:
-        return None
-    ahead = on.store.get(unit_key(turn.unit or ""), Unit)
-    if ahead and ahead.state is UnitState.QUARANTINED:  # who ends that passes the turn on
-        return retries.BACK_OFF_MOST
-    if ahead and ahead.hold:
-        return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
-    return units.STEP_WITHIN
-
-
 CLEAN_TRIES = 3
 """How often cleaning is tried before the unit is destroyed instead."""
 
 
 def clean(on: System, unit: Unit) -> None:
-    """Take the next step of a unit that is being cleaned: a well's call, or giving up an agent that does not speak."""
+    """Take the next step of a unit that is being cleaned: call its well, or give up on a silent agent."""
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         if units.is_due(unit, now):
@@ -64,23 +47,6 @@ def clean(on: System, unit: Unit) -> None:
             _call_clean(on, begun)
 
 
-def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
-    """A unit whose well only the caller calls from here on, until it writes that it is done; None if another does.
-
-    So no call that makes or cleans a unit for one lease is late, and comes when it is idle or leased again. A handler
-    that dies has made its last call before `busy` is over, for no function lives as long.
-    """
-    now = on.world.now()
-    if unit.busy and unit.busy > now:
-        return None
-    told = units.begin_end(unit, now) if is_to_clean else unit
-    busy = replace(told, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
-    if not on.store.commit([Replace(unit, busy)]):
-        return None
-    begun = on.store.get(unit.key, Unit)
-    return begun if begun and begun.busy == busy.busy else None
-
-
 def _call_clean(on: System, begun: Unit) -> None:
     """Let the well clean a unit."""
     try:
@@ -90,27 +56,27 @@ def _call_clean(on: System, begun: Unit) -> None:
             return
         proof = counters.count_unit_call(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
     except DriverError as error:
-        told = retries.retry_by_message(begun, f"{type(error).__name__}: {error}", on.world.now())
+        postponed = retries.retry_by_message(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:
         if isinstance(proof, CleanProof):
             unit_cleaned(on, begun.id, proof, timedelta(0))
             return
         noted = units.with_notes(begun, proof.notes)
-        told = retries.retry_by_message(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
-    _clean_later(on, begun, told)
+        postponed = retries.retry_by_message(noted, proof.reason, on.world.now(), timedelta(seconds=proof.after))
+    _clean_later(on, begun, postponed)
 
 
-def _clean_later(on: System, begun: Unit, told: Unit) -> None:
-    """Send the message that asks again, for the one that led here was the last."""
-    if on.store.commit([Replace(begun, replace(told, busy=None))]) and told.due:
-        seconds = int((told.due - on.world.now()).total_seconds())
-        on.queues.advance(told.id, is_worker=False, after=max(1, min(seconds, retries.MAX_MESSAGE_SECONDS)))
+def _clean_later(on: System, begun: Unit, postponed: Unit) -> None:
+    """Send the message for the next try, since the one that led here was the last."""
+    if on.store.commit([Replace(begun, replace(postponed, busy=None))]) and postponed.due:
+        seconds = int((postponed.due - on.world.now()).total_seconds())
+        on.queues.advance(postponed.id, is_worker=False, after=max(1, min(seconds, retries.MAX_MESSAGE_SECONDS)))
 
 
 def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:
-    """A clean unit goes to its slot and waits for the next lease, or is destroyed when it is one too many.
+    """Put a clean unit back into its slot for the next lease, or have it destroyed if there are too many.
 
-    What became of it; None when it was not being cleaned.
+    Returns the unit afterwards; None when it was not being cleaned.
     """
     unit = transaction.run(on, lambda: _cleaned_changes(on, unit_id, proof, lease))
     if unit is None:
@@ -146,8 +112,54 @@ def _cleaned_changes(
     return changes, kept
 
 
+def _give_up_changes(unit: Unit, reason: str, on: System) -> tuple[Sequence[Change], Unit]:
+    dirty = units.give_up(unit, reason, on.world.now())
+    return [Replace(unit, dirty)], dirty
+
+
+def give_up(on: System, unit: Unit, reason: str) -> None:
+    """Have a unit destroyed that did not get clean."""
+    changes, dirty = _give_up_changes(unit, reason, on)
+    if on.store.commit(changes):
+        on.queues.advance(dirty.id, dirty.is_a is UnitKind.WORKER)
+
+
+def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
+    """A unit that only the caller may call the well for, until it writes that it is done; None if another process may.
+
+    So no call for one lease reaches the unit when it is idle, or leased again. A function that dies cannot have made a
+    call after `busy` is over, because no function lives that long.
+    """
+    now = on.world.now()
+    if unit.busy and unit.busy > now:
+        return None
+    marked = units.begin_end(unit, now) if is_to_clean else unit
+    busy = replace(marked, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
+    if not on.store.commit([Replace(unit, busy)]):
+        return None
+    begun = on.store.get(unit.key, Unit)
+    return begun if begun and begun.busy == busy.busy else None
+
+
+def turn_pause(on: System, unit: Unit) -> timedelta | None:
+    """How long until a unit checks again whether it may be released; None when it may now.
+
+    An attempt's worker is released first, then its resources in reverse order. A unit that an operator holds keeps all
+    after it as they are.
+    """
+    turn = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
+    if turn is None or turn.order == unit.order:
+        return None
+    ahead = on.store.get(unit_key(turn.unit or ""), Unit)
+    if ahead and ahead.state is UnitState.QUARANTINED:  # ending the quarantine wakes this unit
+        return retries.BACK_OFF_MOST
+    if ahead and ahead.hold:
+        return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
+    return units.STEP_WITHIN
+
+
 def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) -> str | None:
-    """Why a clean unit is not kept for the next lease; None when it is."""
+    """Why a clean unit does not stay for the next lease; None when it does."""
     if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
         return "its slot was withdrawn"
     others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
@@ -159,15 +171,3 @@ def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:
     amounts = (on.store.get(pool_key(name), Pool) for name, _ in unit.also)
     is_over = pool.over or any(one is None or one.over or (one.is_amount and one.used > one.limit) for one in amounts)
     return not is_over and len(slots) == 1 + len(unit.also) and not any(slot.withdrawn for slot in slots)
-
-
-def _give_up_changes(unit: Unit, reason: str, on: System) -> tuple[Sequence[Change], Unit]:
-    dirty = units.give_up(unit, reason, on.world.now())
-    return [Replace(unit, dirty)], dirty
-
-
-def give_up(on: System, unit: Unit, reason: str) -> None:
-    """Have a unit destroyed that did not get clean."""
-    changes, dirty = _give_up_changes(unit, reason, on)
-    if on.store.commit(changes):
-        on.queues.advance(dirty.id, dirty.is_a is UnitKind.WORKER)

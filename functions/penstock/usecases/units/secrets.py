@@ -1,4 +1,8 @@
-"""Secrets."""
+"""Secrets of units: a resource's metadata, sealed for the lease it was made for, and the keys that units are made with.
+[SEC-1]
+
+Metadata is sealed when a driver answers, and opened when an agent asks for its job's resources.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +19,27 @@ from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
 from penstock.system import System
 
+METADATA_BYTES = 16 * 1024
+"""Bytes of one resource's metadata, as JSON. A row has room for it, and an agent for all metadata of a job."""
+
+
+@dataclass(frozen=True)
+class ResourceMetadata:
+    """What a job may know of a resource, and the keys whose values need not be masked in its log."""
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    public: Sequence[str] = ()
+
 
 def bootstrap_key(signing_key: str, unit: str) -> str:
     """The key with which a worker's agent says hello, once."""
     return hmac.new(signing_key.encode(), unit.encode(), hashlib.sha256).hexdigest()
 
 
-METADATA_BYTES = 16 * 1024
-"""Bytes of one resource's metadata, as JSON. A row has room for it, and an agent for all of a job's."""
-
-
-@dataclass(frozen=True)
-class ResourceMetadata:
-    """What a job may know of a resource, and the keys of it that need not be hidden in its log."""
-
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    public: Sequence[str] = ()
-
-
 def seal_answer(on: System, site: Site, unit: Unit, done: Ready | NotYet) -> str:
-    """What the row keeps of a driver's answer: nothing of a machine's, for that is no job's to know.
+    """The sealed metadata of a driver's answer; "" for a worker, whose machine is none of its job's business.
 
-    What is public is what the driver says is, and the site.
+    Public are the keys that the driver or the site declares public.
     """
     if isinstance(done, NotYet) or unit.is_a is UnitKind.WORKER:
         return ""
@@ -45,7 +48,7 @@ def seal_answer(on: System, site: Site, unit: Unit, done: Ready | NotYet) -> str
 
 
 def seal(on: System, unit: Unit, metadata: Mapping[str, Any], public: Collection[str] = ()) -> str:
-    """What the row of a resource keeps of its metadata. Raises Misconfigured for what is too big, or is no JSON."""
+    """The sealed metadata of a resource. Raises Misconfigured if it is too big, or not JSON."""
     try:
         text = json.dumps(dict(metadata), separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:
@@ -56,26 +59,26 @@ def seal(on: System, unit: Unit, metadata: Mapping[str, Any], public: Collection
     return on.vault.seal(b"[%s,%s]" % (text, keys), _sealed_for(unit))
 
 
+def _sealed_for(unit: Unit) -> dict[str, str]:
+    """What a seal is bound to: one unit and one fence are one lease."""
+    return {"unit": unit.id, "fence": str(unit.fence)}
+
+
 def metadata_of(on: System, unit: Unit) -> ResourceMetadata:
-    """What the job may know of a resource, for the lease that it was made for."""
+    """The metadata of a resource, for the lease that it was sealed for."""
     if not unit.sealed:
         return ResourceMetadata()
     found = json.loads(on.vault.open(unit.sealed, _sealed_for(unit)))
     return (
         ResourceMetadata(*found) if isinstance(found, list) else ResourceMetadata(found)
-    )  # sealed before wells said what is public
+    )  # sealed by a version without public keys
 
 
 def unseal(on: System, unit: Unit) -> dict[str, Any]:
-    """The metadata of a resource, for the lease that it was made for."""
+    """The same, without the public keys."""
     return dict(metadata_of(on, unit).metadata)
 
 
-def _sealed_for(unit: Unit) -> dict[str, str]:
-    """A lease is one unit with one fence."""
-    return {"unit": unit.id, "fence": str(unit.fence)}
-
-
 def lease_secret(signing_key: str, unit: Unit) -> str:
-    """What a well makes passwords of: the same for each call for a lease. An HMAC, so it tells nothing of others."""
+    """The secret a well derives passwords from: the same for each call for one lease, and different for the next."""
     return hmac.new(signing_key.encode(), f"{unit.id}/{unit.fence}".encode(), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""What operators did: noted in the commit that does it, and listed for operators."""
+"""The audit log: what operators did, recorded in the commit that does it, and listed for operators."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from penstock.kernel.rows import Change, Create
 from penstock.system import System
 
 SCANNED = 1000
-"""How many entries one page of a filtered list looks at."""
+"""How many entries one page of a filtered list reads."""
 
 READ = 100
 
 
 def record(on: System, changes: Sequence[Change], by: str, did: str, what: str, detail: str = "") -> list[Change]:
-    """Changes, with an entry that says who made them. What changes nothing is not noted, nor what nobody asked for."""
+    """The changes with an entry for who made them. Nothing is recorded without changes, or without a person."""
     if not changes or not by:
         return list(changes)
-    now, told = on.world.now(), audit.clip_detail(detail)
+    now, text = on.world.now(), audit.clip_detail(detail)
     chance = hashlib.sha256(on.world.secret().encode()).digest()[: ids.RANDOM_BYTES]
-    return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=told))]
+    return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=text))]
 
 
 def list_entries(on: System, who: str, since: datetime | None, limit: int, page: str) -> tuple[list[Entry], str | None]:
-    """Some of what was done, newest first, and the page that follows."""
+    """Some of the entries, newest first, and the next page."""
     found: list[Entry] = []
     after, scanned = page, 0
     while scanned < SCANNED:

@@ -1,4 +1,4 @@
-"""Identity tokens of attempts: given out to whom the site allows, as long as the attempt is alive. [SEC-2]"""
+"""Identity tokens of attempts: issued to jobs that the site permits, as long as the attempt is alive. [SEC-2]"""
 
 from __future__ import annotations
 
@@ -24,20 +24,15 @@ from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 
 ISSUER = "/v1/oidc"
-"""Where below the service's URL its tokens' issuer is."""
-
-
-def issuer(on: System) -> str:
-    """Who signs, as tokens say it: the URL below which the public keys are found."""
-    return on.url + ISSUER
+"""The path of the tokens' issuer below the service's URL."""
 
 
 def token(on: System, job: Job, audience: str) -> dict[str, Any]:
-    """A token of the job's present attempt for one audience, and when it ends. It is kept nowhere. [SEC-1]
+    """A token of the job's present attempt for one audience, and when it expires. It is stored nowhere. [SEC-1]
 
-    That it was asked for is noted first, in the commit that finds the attempt alive: what is signed after that is good
-    until the attempt's deadline at most. Raises Refused 400, 409 or 422, and 410 for an attempt that is over. Never
-    403: an agent that is told that leaves its job.
+    The request is recorded first, in the commit that finds the attempt alive: a token signed after that is valid until
+    the attempt's deadline at most. Raises Refused 400, 409 or 422, and 410 for an attempt that is over. Never 403: an
+    agent that gets that leaves its job.
     """
     allowed = configuration.current(on).identity
     _check_audience(allowed, audience)
@@ -45,22 +40,22 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
 
     def decide() -> tuple[Sequence[Change], dict[str, Any]]:
         fresh, now = _running_job(on, job), on.world.now()
-        said = oidc.claims(fresh, issuer(on), audience, on.world.ulid(), now)
-        if said["exp"] <= said["iat"]:
+        claims = oidc.claims(fresh, issuer(on), audience, on.world.ulid(), now)
+        if claims["exp"] <= claims["iat"]:
             raise Refused(409, "too-late", "the job's time is over: no identity token would outlive this answer")
         if fresh.identities >= limits.IDENTITIES:
             raise Refused(409, "too-many-tokens", f"a job has at most {limits.IDENTITIES} identity tokens")
         counted = Replace(fresh, replace(fresh, identities=fresh.identities + 1))
         changes: list[Change] = [counted, fence(on, fresh), *_check_owner(on, allowed, fresh)]
-        detail = f"{said['sub']} for {audience}, attempt {job.attempt}, jti {said['jti']}"
-        return audit.record(on, changes, job.owner, "identity token", f"job {job.id}", detail), said
+        detail = f"{claims['sub']} for {audience}, attempt {job.attempt}, jti {claims['jti']}"
+        return audit.record(on, changes, job.owner, "identity token", f"job {job.id}", detail), claims
 
-    said = transaction.run(on, decide)
-    text = oidc.unsigned(kid, said)
+    claims = transaction.run(on, decide)
+    text = oidc.unsigned(kid, claims)
     made = oidc.signed(text, on.signer.sign(text.encode()))
     on.metrics.add(metrics.IDENTITY_TOKENS, target=job.target_resolved)
-    logs.append(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {said['jti']}", DETAIL)
-    return {"token": made, "expires": datetime.fromtimestamp(said["exp"], UTC).isoformat()}
+    logs.append(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {claims['jti']}", DETAIL)
+    return {"token": made, "expires": datetime.fromtimestamp(claims["exp"], UTC).isoformat()}
 
 
 def _check_audience(allowed: Identity, audience: str) -> None:
@@ -74,7 +69,7 @@ def _check_audience(allowed: Identity, audience: str) -> None:
 
 
 def _running_job(on: System, job: Job) -> Job:
-    """The job as it is, while the attempt that asks has not reported yet. That it runs, its lease says."""
+    """The job as it is, while the attempt has not reported yet. Its lease says that it runs."""
     fresh = on.store.get(job.key, Job)
     if fresh is None or fresh.attempt != job.attempt or fresh.report:
         raise LeaseGone
@@ -82,7 +77,7 @@ def _running_job(on: System, job: Job) -> Job:
 
 
 def _check_owner(on: System, allowed: Identity, job: Job) -> list[Change]:
-    """What the commit names so that the owner has the privilege at that very moment. Raises Refused 422."""
+    """The check that the owner has the privilege at the time of the commit. Raises Refused 422."""
     if allowed.privilege is None:
         return []
     owner = on.store.get(user_key(job.owner), User)
@@ -92,3 +87,8 @@ def _check_owner(on: System, allowed: Identity, job: Job) -> list[Change]:
     if why:
         raise Refused(422, "privilege-missing", why)
     return [Check(owner)]
+
+
+def issuer(on: System) -> str:
+    """The issuer as tokens name it: the URL below which the public keys are published."""
+    return on.url + ISSUER

@@ -1,7 +1,7 @@
-"""What becomes of a user's jobs when a privilege is taken from them. [SEC-2]
+"""Revoking privileges, and what becomes of the user's jobs. [SEC-2]
 
-No slot is granted to whose owner may not have it: that is part of the grant itself. What is done here besides is that
-those who wait under it are told at once, instead of when their turn comes. Who holds something keeps it.
+A grant itself checks that the owner has the privilege. Besides, jobs that wait under a revoked one end at once, instead
+of when their turn comes. What jobs hold already, they keep.
 """
 
 from __future__ import annotations
@@ -34,26 +34,38 @@ PAGE = 500
 
 @dataclass(frozen=True)
 class Revocation:
-    """The jobs that a revocation concerns: those that it ended, for they waited, and those that hold something."""
+    """The jobs that a revocation concerns: those that it ended, since they waited, and those that hold something."""
 
     stopped: Sequence[str]
     holding: Sequence[str]
 
 
-def check_owner(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
-    """Why a job's owner may not have what a step acquires; or the owner's row, as it must be when that is granted.
+def revoke(on: System, by: User, name: str, privilege: str, *, at_once: bool) -> tuple[User, Revocation]:
+    """Revoke a user's privilege; `at_once` also cancels the jobs that hold what it granted. Safe to repeat."""
+    user = granting.change_privilege(on, name, privilege, grant=False, by=by.name)
+    found = end_waiting_jobs(on, user)
+    for job_id in found.holding if at_once else ():
+        with suppress(Refused):  # the job has just settled
+            cancel.cancel(on, by, job_id)
+    return user, found
 
-    A canary is the site's own, and may have what it was sent to look at.
+
+def check_owner(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
+    """Why a job's owner may not have what a step acquires; or the check of the owner's row for the grant.
+
+    A canary belongs to the site, and may have what it tests.
     """
     wanted = {privilege for need in job.needs if need.step == step for privilege in need.privileges}
     if not wanted or job.canary:
         return None, []
-    owner = on.store.get(user_key(job.owner), User) or User(name=job.owner, created=on.world.now())  # who is no more
+    owner = on.store.get(user_key(job.owner), User) or User(
+        name=job.owner, created=on.world.now()
+    )  # the user was deleted
     return users.explain_denial(owner, wanted), [Check(owner)]
 
 
 def end_waiting(on: System, job_id: str, why: str) -> bool:
-    """End a job that waits for what its owner may not have. False for one that waits for nothing any more."""
+    """End a job that waits for what its owner may not have. False if it no longer waits."""
 
     def decide() -> tuple[Sequence[Change], Job | None]:
         job = on.store.get(job_key(job_id), Job)
@@ -71,7 +83,7 @@ def end_waiting(on: System, job_id: str, why: str) -> bool:
 
 
 def end_waiting_jobs(on: System, user: User) -> Revocation:
-    """End what waits for what a user may not have any more, and say which of their jobs hold such things."""
+    """End the user's jobs that wait for what the user may not have, and list those that hold such things."""
     stopped: list[str] = []
     holding: list[str] = []
     for job in _jobs_needing_privileges(on, user.name):
@@ -86,20 +98,10 @@ def end_waiting_jobs(on: System, user: User) -> Revocation:
     return Revocation(stopped, holding)
 
 
-def revoke(on: System, by: User, name: str, privilege: str, *, at_once: bool) -> tuple[User, Revocation]:
-    """Take a privilege from a user; `at_once` from what their jobs hold as well. Doing it twice is fine."""
-    user = granting.change_privilege(on, name, privilege, grant=False, by=by.name)
-    found = end_waiting_jobs(on, user)
-    for job_id in found.holding if at_once else ():
-        with suppress(Refused):  # it has just settled
-            cancel.cancel(on, by, job_id)
-    return user, found
-
-
 def _jobs_needing_privileges(on: System, owner: str) -> Iterator[Job]:
     """A user's jobs that wait for, or hold, something that needs a privilege, each once.
 
-    What an operator holds, or is kept apart, is held by no job.
+    No job holds what is held by an operator, or in quarantine.
     """
     known: dict[str, None] = {}
     for pool in sorted(configuration.current(on).guarded()):
@@ -112,7 +114,7 @@ def _jobs_needing_privileges(on: System, owner: str) -> Iterator[Job]:
 
 
 def _all(on: System, pool: str, prefix: str, kind: type[R]) -> Iterator[R]:
-    """All rows of a kind that a pool has, however many these are."""
+    """All rows of a kind that a pool has, page by page."""
     after = ""
     while True:
         found = on.store.find(collection(pool), prefix, kind, limit=PAGE, after=after)

@@ -23,11 +23,11 @@ _NAMES = (
 )
 
 PREFIX = "pst_"
-"""What user tokens begin with, so that scanners for leaked secrets can know them."""
+"""What user tokens begin with, so that scanners for leaked secrets recognize them."""
 
 
 def authenticate(on: System, header: str | None) -> User:
-    """The user whose bearer token a request shows. Raises Refused 401."""
+    """The user whose bearer token a request has. Raises Refused 401."""
     scheme, _, secret = (header or "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise Refused(401, "no-token", "show a token: Authorization: Bearer <token>")
@@ -43,22 +43,9 @@ def authenticate(on: System, header: str | None) -> User:
 
 
 def require_admin(user: User) -> None:
-    """Raises Refused 403 for anybody but an operator. [SEC-2]"""
+    """Raises Refused 403 unless the user is an operator. [SEC-2]"""
     if not user.is_admin:
         raise Refused(403, "privilege-missing", f"this needs the privilege {ADMIN!r}")
-
-
-def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> User:
-    """A new user. Raises Refused 409 for a name that is taken."""
-    if not users.is_name(name):
-        raise Refused(400, "bad-request", _NAMES)
-    if name == canaries.USER:
-        raise Refused(409, "user-exists", f"{name!r} is whom the site's own canaries belong to, and nobody's name")
-    user = User(name=name, privileges=_validated(privileges), created=on.world.now())
-    told = ", ".join(user.privileges)
-    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", told)):
-        raise Refused(409, "user-exists", f"there is a user {name!r} already")
-    return user
 
 
 def find(on: System, name: str) -> User:
@@ -69,24 +56,31 @@ def find(on: System, name: str) -> User:
     return user
 
 
-def resolve_owner(on: System, user: User, owner: str | None) -> User:
-    """As whom a user submits: as themselves, or a repository that they may submit for. Raises Refused 403 or 422."""
-    if owner is None or owner == user.name:
-        return user
-    if not users.is_repository(owner):
-        raise Refused(403, "privilege-missing", "jobs are submitted for oneself, or for a repository: oxide:hubris")
-    if not user.may_act_for(owner):
-        raise Refused(
-            403, "privilege-missing", f"to submit for {owner[:200]} needs the privilege {f'{ACT_AS}.{owner}'[:200]!r}"
-        )
-    found = on.store.get(user_key(owner), User)
-    if found is None:
-        raise Refused(422, "unknown-owner", f"there is no repository {owner[:200]!r}; operators add it as a user")
-    return found
+def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> User:
+    """Create a user. Raises Refused 409 if the name is taken."""
+    if not users.is_name(name):
+        raise Refused(400, "bad-request", _NAMES)
+    if name == canaries.USER:
+        raise Refused(409, "user-exists", f"{name!r} is whom the site's own canaries belong to, and nobody's name")
+    user = User(name=name, privileges=_validated(privileges), created=on.world.now())
+    text = ", ".join(user.privileges)
+    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", text)):
+        raise Refused(409, "user-exists", f"there is a user {name!r} already")
+    return user
+
+
+def _validated(privileges: Sequence[str]) -> tuple[str, ...]:
+    """Privileges in order, each once. Raises Refused 400 for invalid ones, or too many."""
+    for privilege in privileges:
+        if not users.is_privilege(privilege):
+            raise Refused(400, "bad-request", f"{privilege[:80]!r} cannot be a privilege; they look like target.lab")
+    if len(set(privileges)) > PRIVILEGES:
+        raise Refused(400, "bad-request", f"a user has at most {PRIVILEGES} privileges")
+    return tuple(sorted(set(privileges)))
 
 
 def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: str = "") -> User:
-    """Grant or revoke a privilege; doing it twice is fine."""
+    """Grant or revoke a privilege; safe to repeat."""
     _validated([privilege])
 
     def decide() -> tuple[Sequence[Change], User]:
@@ -101,7 +95,7 @@ def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: 
 
 
 def issue_token(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[str, Token]:
-    """A new token of a user: the secret, shown once, and what is kept of it."""
+    """A new token of a user: the secret, shown once, and the row that is stored."""
     if expires_in is not None and not 1 <= expires_in <= 10 * 366 * 24 * 3600:
         raise Refused(400, "bad-request", "expires_in is in seconds, from 1 to ten years")
     user = find(on, name)
@@ -109,16 +103,22 @@ def issue_token(on: System, name: str, expires_in: int | None, by: str = "") -> 
     secret = PREFIX + on.world.secret()
     expires = now + timedelta(seconds=expires_in) if expires_in else None
     token = Token(digest=digest(secret), user=user.name, created=now, expires=expires)
-    told = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
-    on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {name}", told))
+    text = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
+    on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {name}", text))
     return secret, token
 
 
-def _validated(privileges: Sequence[str]) -> tuple[str, ...]:
-    """Privileges in order, each once. Raises Refused 400 for what cannot be one, or for too many."""
-    for privilege in privileges:
-        if not users.is_privilege(privilege):
-            raise Refused(400, "bad-request", f"{privilege[:80]!r} cannot be a privilege; they look like target.lab")
-    if len(set(privileges)) > PRIVILEGES:
-        raise Refused(400, "bad-request", f"a user has at most {PRIVILEGES} privileges")
-    return tuple(sorted(set(privileges)))
+def resolve_owner(on: System, user: User, owner: str | None) -> User:
+    """The user whose job it is: the submitter, or a repository that they may submit for. Raises Refused 403 or 422."""
+    if owner is None or owner == user.name:
+        return user
+    if not users.is_repository(owner):
+        raise Refused(403, "privilege-missing", "jobs are submitted for oneself, or for a repository: oxide:hubris")
+    if not user.may_act_for(owner):
+        raise Refused(
+            403, "privilege-missing", f"to submit for {owner[:200]} needs the privilege {f'{ACT_AS}.{owner}'[:200]!r}"
+        )
+    found = on.store.get(user_key(owner), User)
+    if found is None:
+        raise Refused(422, "unknown-owner", f"there is no repository {owner[:200]!r}; operators add it as a user")
+    return found

@@ -1,13 +1,8 @@
-"""What a worker's agent may do, and only for the attempt that it was made for. [SEC-2]
+"""What a worker's agent may do, and only for the attempt that its worker was made for. [SEC-2]
 
-A worker between two jobs: it has cleaned up, says so, and asks again until it is given the next job or sent home.
-
-Whether the machine that shows a worker's key is the one that was made for it, where its factory can tell. [SEC-2]
-
-The key says who read the machine's user data; what the machine shows besides says which machine it is. That is no fresh
-word, so it counts only together with the key, and for the one worker whose machine it names.
-
-Lines of output as agents send them, checked.
+The agents' API calls this for every call of an agent. A worker between two jobs says that it has cleaned up, and polls
+until it gets the next job or is sent home. The bootstrap key shows who read the machine's user data; where a factory
+can tell, the machine's identity document shows besides which machine it is.
 """
 
 from __future__ import annotations
@@ -51,7 +46,13 @@ from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import assignment
 
 COPIES = 64
-"""How many copies an agent asks for at once, and has."""
+"""How many copies an agent may ask about at once."""
+
+POLL_SECONDS = 5
+"""How many seconds an idle worker's agent waits between polls, unless the site's heartbeat is shorter."""
+
+IDENTITY_SETTING = "identity"
+"""The factory's setting that requires an identity check. Only such a factory's driver is loaded for it."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class Caller:
 def hello(on: System, ask: Hello) -> dict[str, Any]:
     """Exchange the bootstrap key for the agent's own token, once, and start the job. A repeat gets the same answer.
 
-    An agent that has cleaned up after a job exchanges its last token instead, and may be told to ask again later. One
-    that has copies is told which of them are kept still. [ART-2]
+    An agent that has cleaned up after a job exchanges that job's token instead, and may have to poll again. One that
+    has copies learns which of them still exist. [ART-2]
     """
     if len(ask.copies) > COPIES:
         raise Refused(413, "too-many-copies", f"ask for at most {COPIES} copies at once")
@@ -88,7 +89,7 @@ def _answer_hello(on: System, ask: Hello) -> dict[str, Any]:
         found = transaction.run(on, lambda: _start_changes(on, ask, digest, site))
     except LeaseGone:
         waiting = _no_job(on, ask.worker, site.limits)
-        if "held_seconds" in waiting:  # there is no job for it, but its machine is to stay
+        if "held_seconds" in waiting:  # there is no job for it, but its machine is held
             return waiting
         raise
     job, before = found
@@ -99,27 +100,8 @@ def _answer_hello(on: System, ask: Hello) -> dict[str, Any]:
     return _job_started(on, ask, site, job, before)
 
 
-def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> dict[str, Any]:
-    """A worker's job starts, which is news unless its agent repeats itself; what it is to do."""
-    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
-    if lease:
-        on.flows.succeed(lease.token)
-    unit = on.store.get(unit_key(ask.worker), Unit)
-    if before:
-        counters.job_started(on, job)
-        hints.job_changed(on, job)
-        host = f", host {ask.host[:64]}" if ask.host else ""
-        took = int((on.world.now() - before.since).total_seconds())
-        told = f"running on {ask.worker} (target {job.target_resolved}{host}), ready after {took} s"
-        logs.append(on, job.id, job.attempt, told)
-    health = assignment.health(site, job)
-    if unit and before and not health.before:
-        broken.probe_succeeded(on, unit)
-    return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
-
-
 def _no_job(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
-    """That there is no job, when to ask again, and whether the machine is held."""
+    """There is no job: when to poll again, and whether the machine is held."""
     held = held_seconds(on, on.store.get(unit_key(worker), Unit))
     seconds = bounds.heartbeat if held else min(POLL_SECONDS, bounds.heartbeat)
     return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
@@ -128,7 +110,7 @@ def _no_job(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
 def _start_changes(
     on: System, ask: Hello, digest: str, site: Site
 ) -> tuple[Sequence[Change], tuple[Job | None, Unit | None]]:
-    """The start of a worker's job; none while one that was made ahead of need has none. With the unit before news."""
+    """The start of a worker's job; none while it was made ahead of need and is idle. With the unit as it was before."""
     unit = on.store.get(unit_key(ask.worker), Unit)
     if unit is None or unit.is_a is not UnitKind.WORKER or not _is_authentic(on, unit, ask):
         raise Refused(401, "wrong-key", "this is not the key of that worker")
@@ -147,7 +129,7 @@ def _start_changes(
         return [], (job, None)
     lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
     if lease is None or lease.state is not leases.LeaseState.GRANTED or job.state is not State.ACQUIRING:
-        transaction.check_unchanged(on, unit)  # its own repetition may have been welcomed meanwhile
+        transaction.check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
         raise LeaseGone
     if job.cancelled_by:
         raise LeaseGone
@@ -159,20 +141,11 @@ def _start_changes(
     return [Replace(unit, there), Replace(lease, leases.ready(lease, now)), Replace(job, begun)], (begun, unit)
 
 
-def _arrival_changes(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:
-    """A worker that nobody leases is there, for it was made ahead of need, or still there."""
-    lease = timedelta(seconds=site.limits.lease)
-    if unit.past_hash:
-        return idle_renewal(on, unit, lease)
-    check_identity(on, site, unit, {"document": ask.document, "signature": ask.signature})
-    return prewarm.arrival_changes(on, unit, digest, lease)
-
-
 def _is_authentic(on: System, unit: Unit, ask: Hello) -> bool:
-    """Whether the agent showed the worker's key; after its first job, the token of its last one or the present one.
+    """Whether the agent showed the worker's key; after its first job, the token of its last or present job.
 
-    The key has served its turn by then: a job may have read it. An agent that said hello ahead of its first job goes
-    on with the token that it chose, and no other may come in its place.
+    By then a job may have read the key, so it no longer counts. An agent that said hello ahead of its first job keeps
+    the token that it chose, and no other agent can replace it.
     """
     if ask.previous:
         return users.digest(ask.previous) == unit.past_hash or users.digest(ask.token) == unit.token_hash
@@ -184,6 +157,63 @@ def _is_authentic(on: System, unit: Unit, ask: Hello) -> bool:
     ):
         return False
     return hmac.compare_digest(bootstrap_key(on.signing_key(), ask.worker).encode(), ask.key.encode())
+
+
+def _arrival_changes(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:
+    """A worker that nobody leases says hello: it was made ahead of need, or is still idle."""
+    lease = timedelta(seconds=site.limits.lease)
+    if unit.past_hash:
+        return idle_renewal(on, unit, lease)
+    check_identity(on, site, unit, {"document": ask.document, "signature": ask.signature})
+    return prewarm.arrival_changes(on, unit, digest, lease)
+
+
+def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> dict[str, Any]:
+    """A worker's job starts, unless its agent repeats the call; the answer is all that the agent needs."""
+    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
+    if lease:
+        on.flows.succeed(lease.token)
+    unit = on.store.get(unit_key(ask.worker), Unit)
+    if before:
+        counters.job_started(on, job)
+        hints.job_changed(on, job)
+        host = f", host {ask.host[:64]}" if ask.host else ""
+        took = int((on.world.now() - before.since).total_seconds())
+        text = f"running on {ask.worker} (target {job.target_resolved}{host}), ready after {took} s"
+        logs.append(on, job.id, job.attempt, text)
+    health = assignment.health(site, job)
+    if unit and before and not health.before:
+        broken.probe_succeeded(on, unit)
+    return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
+
+
+def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:
+    """Whether a worker that shows its last job's token (hashed) is to poll again, since there is no next job yet.
+
+    A held worker touches nothing meanwhile; it cleans up when the hold has ended. [UNIT-3]
+    """
+    unit = on.store.get(unit_key(worker), Unit)
+    if unit is None or unit.is_a is not UnitKind.WORKER:
+        return False
+    if unit.state is UnitState.READY and unit.token_hash and hmac.compare_digest(unit.token_hash, shown):
+        return True  # it has reported; its attempt is not settled yet
+    if unit.past_hash is None or not hmac.compare_digest(unit.past_hash, shown):
+        return False
+    if units.is_held(unit, on.world.now()) or (unit.state is UnitState.CLEANING and not cleaned):
+        return True
+    lease = timedelta(seconds=bounds.lease)
+    if unit.state is UnitState.CLEANING:
+        proof = CleanProof(by=f"the agent of {worker}", time=on.world.now(), checked=cleaned)
+        reuse.unit_cleaned(on, worker, proof, lease)
+    return transaction.run(on, lambda: _renew_idle(on, worker, lease))
+
+
+def _renew_idle(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], bool]:
+    """Record that an idle worker polled, at most twice a lease."""
+    unit = on.store.get(unit_key(worker), Unit)
+    if unit is None or unit.state is not UnitState.IDLE:
+        return [], False
+    return idle_renewal(on, unit, lease), True
 
 
 def authenticate(on: System, job_id: str, token: str) -> Caller:
@@ -203,12 +233,6 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
     return Caller(unit, job)
 
 
-def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
-    """Add lines to the job's log, and say whether it has room for more output."""
-    full = logs.append_output(on, caller.job, first, lines) if caller.job.report is None else None
-    return {**_instructions(on, caller), **({"full": asdict(full)} if full else {})}
-
-
 def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
     """Renew the worker's lease."""
     seconds = configuration.current(on).limits.lease
@@ -223,15 +247,22 @@ def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
     return _instructions(on, caller) | {"lease_seconds": seconds}
 
 
-def resources(on: System, caller: Caller) -> dict[str, Any]:
-    """What the worker's job may know of its resources now: what a well said before may have been said anew. [SEC-1]"""
-    return {"resources": assignment.resources(on, caller.job)}
-
-
 def _instructions(on: System, caller: Caller) -> dict[str, Any]:
+    """What an agent learns with each answer: whether to cancel, whether anybody watches, whether it is held."""
     job = caller.job
     held = held_seconds(on, caller.unit)
     return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
+
+
+def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
+    """Add lines to the job's log, and say whether it has room for more output."""
+    full = logs.append_output(on, caller.job, first, lines) if caller.job.report is None else None
+    return {**_instructions(on, caller), **({"full": asdict(full)} if full else {})}
+
+
+def resources(on: System, caller: Caller) -> dict[str, Any]:
+    """What the worker's job may know of its resources now; metadata may have been renewed. [SEC-1]"""
+    return {"resources": assignment.resources(on, caller.job)}
 
 
 def report_finished(
@@ -243,7 +274,7 @@ def report_finished(
     broken: str = "",
     failure: Failure | None = None,
 ) -> dict[str, Any]:
-    """Record how the script ended, why it did not succeed, and what is wrong with the machine. The first report stands.
+    """Record how the script ended, why it failed, and what is wrong with the machine. The first report counts.
 
     The answer says whether the machine is held, as read after the report is written. [JOB-1] [SLOT-3] [UNIT-3]
     """
@@ -258,32 +289,21 @@ def report_finished(
     return answer
 
 
-def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
-    """Record that a machine was found to be broken before its job's script began: the attempt is lost. [JOB-1]"""
-    cause = f"worker {caller.unit.id} is broken: {why}"
-    told = failure or failures.failure(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
-    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, told)
-
-
-def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
-    """Record that a job's inputs could not be had, so that its script was not begun: the attempt is lost. [JOB-1]"""
-    told = failure or failures.failure(Kind.INPUT_FAILED, {"error": why})
-    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", told)
-
-
 def _report(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> dict[str, Any]:
-    """Write an attempt's report, and with it that its machine is broken: it is never lent again after that. [UNIT-2]"""
+    """Write an attempt's report, and with it that its machine is broken: then it is never leased again. [UNIT-2]"""
 
     def decide() -> tuple[Sequence[Change], Job]:
         job = on.store.get(caller.job.key, Job)
         unit = on.store.get(caller.unit.key, Unit) if broken else None
         if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
             raise LeaseGone
-        told = jobs.report(job, report, failure)
+        reported = jobs.report(job, report, failure)
         found = units.mark_broken(unit, broken, on.world.now()) if unit else None
-        changes: list[Change] = [Replace(job, told)] if told != job else []
-        changes += [*holds.on_reported(on, told), *canaries.on_reported(on, told)] if changes and not broken else []
-        return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], told
+        changes: list[Change] = [Replace(job, reported)] if reported != job else []
+        changes += (
+            [*holds.on_reported(on, reported), *canaries.on_reported(on, reported)] if changes and not broken else []
+        )
+        return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], reported
 
     job = transaction.run(on, decide)
     canaries.on_succeeded(on, job)
@@ -292,64 +312,40 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
     return {**held_seconds(on, on.store.get(caller.unit.key, Unit))}
 
 
-POLL_SECONDS = 5
-"""How many seconds an idle worker's agent waits before it asks again, if its site's heartbeat is not shorter."""
+def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
+    """Record that a machine is broken, found before its job's script began: the attempt is lost. [JOB-1]"""
+    cause = f"worker {caller.unit.id} is broken: {why}"
+    explained = failure or failures.failure(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
+    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, explained)
 
 
-def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:
-    """Whether a worker that shows the token of its last job (hashed) is to ask again, for there is no next job yet.
-
-    One that is held touches nothing meanwhile; it cleans up when it is told that it is not held any more. [UNIT-3]
-    """
-    unit = on.store.get(unit_key(worker), Unit)
-    if unit is None or unit.is_a is not UnitKind.WORKER:
-        return False
-    if unit.state is UnitState.READY and unit.token_hash and hmac.compare_digest(unit.token_hash, shown):
-        return True  # its report was heard; its attempt is not settled yet
-    if unit.past_hash is None or not hmac.compare_digest(unit.past_hash, shown):
-        return False
-    if units.is_held(unit, on.world.now()) or (unit.state is UnitState.CLEANING and not cleaned):
-        return True
-    lease = timedelta(seconds=bounds.lease)
-    if unit.state is UnitState.CLEANING:
-        proof = CleanProof(by=f"the agent of {worker}", time=on.world.now(), checked=cleaned)
-        reuse.unit_cleaned(on, worker, proof, lease)
-    return transaction.run(on, lambda: _renew_idle(on, worker, lease))
+def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
+    """Record that a job's inputs could not be fetched, so its script was not begun: the attempt is lost. [JOB-1]"""
+    explained = failure or failures.failure(Kind.INPUT_FAILED, {"error": why})
+    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", explained)
 
 
 def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:
-    """What the agent of a unit is told of its hold: for how many seconds it is to leave its machine as it is. [UNIT-3]
-
-    Nothing, when it is not held.
-    """
+    """For how many seconds the agent of a held unit is to leave its machine as it is; empty if not held. [UNIT-3]"""
     now = on.world.now()
     if unit is None or unit.hold is None or not units.is_held(unit, now):
         return {}
     return {"held_seconds": max(1, int((unit.hold.until - now).total_seconds()))}
 
 
-def _renew_idle(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], bool]:
-    """Note that an idle worker is there; half a lease is soon enough to write it again."""
-    unit = on.store.get(unit_key(worker), Unit)
-    if unit is None or unit.state is not UnitState.IDLE:
-        return [], False
-    return idle_renewal(on, unit, lease), True
-
-
 def idle_renewal(on: System, unit: Unit, lease: timedelta) -> list[Change]:
-    """What is written of an idle worker that asked again. One that is held is due when its hold ends, heard or not."""
+    """The change for an idle worker that polled again. A held one is due when its hold ends, polling or not."""
     now = on.world.now()
     heard = units_reuse.renew(unit, now, lease)
     is_fresh = unit.due is not None and heard.due is not None and heard.due - unit.due < lease / 2
     return [] if is_fresh or units.is_held(unit, now) else [Replace(unit, heard)]
 
 
-IDENTITY_SETTING = "identity"
-"""The setting of a factory that asks for it. No other factory's driver is loaded to answer an agent."""
-
-
 def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str]) -> None:
-    """Raises Refused 401 for another machine, and 429 as long as nobody knows which was made. [SEC-2]"""
+    """Raises Refused 401 for another machine, 429 while it is not known which machine was made. [SEC-2]
+
+    The document is not fresh, so it counts only together with the key, and for the one worker whose machine it names.
+    """
     maker = site.factories.get(unit.maker)
     if maker is None or IDENTITY_SETTING not in maker.settings:
         return
@@ -369,13 +365,13 @@ def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str])
 
 
 def _journal_once(on: System, unit: Unit, what: str) -> None:
-    """Once for all tries, or whoever has the key could fill the journal."""
+    """Write it into the journal once for all tries, or whoever has the key could fill the journal."""
     if what not in (entry.what for entry in unit.journal.entries):
         on.store.commit([Replace(unit, add_entry(unit, on.world.now(), what))])
 
 
 def parse_lines(given: Sequence[AgentLine]) -> list[Line]:
-    """Lines as an agent sent them. Raises Refused 413 when they are too many, 400 for a time that is none."""
+    """Lines as an agent sent them. Raises Refused 413 for too many, 400 for an invalid time."""
     size = sum(len(line.payload.encode()) for line in given)
     if len(given) > limits.EVENTS_PER_BATCH or size > limits.EVENT_BATCH_BYTES or _row_bytes(given) > limits.ROW_BYTES:
         most = f"{limits.EVENTS_PER_BATCH} lines and {limits.EVENT_BATCH_BYTES} bytes (a control character counts six)"
@@ -389,7 +385,7 @@ def _row_bytes(given: Sequence[AgentLine]) -> int:
 
 
 def _parse_time(text: str) -> datetime:
-    """A time in UTC, whatever the machine's zone is. Raises Refused 400, also for a time before the first year's."""
+    """A time in UTC, whatever the machine's zone. Raises Refused 400, also for a time before the year 1."""
     try:
         found = datetime.fromisoformat(text)
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What a worker's agent is told that says hello for a job: all that it needs to run it, and nothing else. [SEC-1]"""
+"""What a worker's agent gets when its job starts: all that it needs to run the job, and nothing else. [SEC-1]"""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _limits(bounds: Limits) -> dict[str, int]:
 
 
 def resources(on: System, job: Job) -> dict[str, Any]:
-    """What the job may know of each resource that it holds, by the name it gave it."""
+    """What the job may know of each resource that it holds, by the name that the job gave it."""
     found: dict[str, Any] = {}
     for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
@@ -89,13 +89,13 @@ def resources(on: System, job: Job) -> dict[str, Any]:
 
 
 def _freshness(on: System, unit: Unit) -> dict[str, Any]:
-    """For how many seconds that is not worth asking again; nothing where it never is."""
+    """For how many seconds asking again brings nothing new; empty where it never does."""
     if unit.renews is None:
         return {}
     return {"fresh_seconds": max(0, int((unit.renews - on.world.now()).total_seconds()))}
 
 
 def health(site: Site, job: Job) -> Health:
-    """The scripts that tell whether the machine is fit; none of a target that the site has no longer."""
+    """The scripts that check whether the machine is fit; none for a target that the site no longer has."""
     target = site.targets.get(job.target_resolved)
     return (target.health if target else None) or Health()

@@ -1,7 +1,7 @@
-"""Whether hosts are there: their rows say so, and their pools' slots follow, as they follow a resize.
+"""Whether hosts are present: their rows say so, and their pools' slots follow, as after a resize.
 
-A host that comes or goes is written together with its pool's row, which is due from then on: so a resize that read the
-host before this cannot call the pool done, and one whose message is lost is made up for by the sweep.
+A host that comes or goes is written together with its pool's row, which is due from then on. So a resize that read the
+host before cannot call the pool done, and the sweep makes up for a lost message.
 """
 
 from __future__ import annotations
@@ -32,47 +32,53 @@ class HostSession:
     machine: str = ""
 
 
-def check_in(on: System, came: HostSession, lease: timedelta) -> Host:
-    """Note that a host is there; one write in half a lease while it stays.
+def check_in(on: System, session: HostSession, lease: timedelta) -> Host:
+    """Record that a host is present; one write in half a lease while it stays.
 
-    Raises Refused 404 for one that the site does not know, 409 for a second agent of one.
+    Raises Refused 404 for a host that the site does not know, 409 for a host's second agent.
     """
-    host, touched = transaction.run(on, lambda: _check_in_changes(on, came, lease))
+    host, touched = transaction.run(on, lambda: _check_in_changes(on, session, lease))
     _schedule_resize(on, touched)
     return host
 
 
 def _check_in_changes(
-    on: System, came: HostSession, lease: timedelta
+    on: System, session: HostSession, lease: timedelta
 ) -> tuple[Sequence[Change], tuple[Host, list[str]]]:
-    was, now = on.store.get(host_key(came.name), Host), on.world.now()
+    was, now = on.store.get(host_key(session.name), Host), on.world.now()
     if was is None:
-        if came.pool is None:
-            raise not_found("host", came.name)
-        new = Host(name=came.name, pool=came.pool, session=came.session, machine=came.machine, since=now)
-        return [Create(hosts.connect(None, new, now, lease)), *_make_due(on, [came.pool])], (new, [came.pool])
-    is_known = hosts.is_known(was, came.session)
+        if session.pool is None:
+            raise not_found("host", session.name)
+        new = Host(name=session.name, pool=session.pool, session=session.session, machine=session.machine, since=now)
+        return [Create(hosts.connect(None, new, now, lease)), *_make_due(on, [session.pool])], (new, [session.pool])
+    is_known = hosts.is_known(was, session.session)
     if not is_known:
         _refuse_second_agent(on, was, now)
-    pool, moved = _served_pool(on, was, came.pool)
+    pool, moved = _served_pool(on, was, session.pool)
     if is_known and was.away is None and pool == was.pool:
         heard = hosts.renew(was, now, lease)
         return ([Replace(was, heard)] if heard != was else []), (heard, [])
-    there = hosts.connect(was, replace(was, pool=pool, session=came.session, machine=came.machine), now, lease)
+    there = hosts.connect(was, replace(was, pool=pool, session=session.session, machine=session.machine), now, lease)
     touched = list(dict.fromkeys((was.pool, pool)))
     return [Replace(was, there), *moved, *_make_due(on, touched)], (there, touched)
 
 
-def _refuse_second_agent(on: System, host: Host, now: datetime) -> None:
-    """Raises Refused 409 while a host's agent, or the worker on it, is heard of: a host has one agent. [JOB-2]
+def _make_due(on: System, names: Sequence[str]) -> list[Change]:
+    """The changes that make pools due for a resize."""
+    found = [on.store.get(pool_key(name), Pool) for name in names]
+    return [Replace(pool, replace(pool, due=on.world.now() + STEP_WITHIN)) for pool in found if pool]
 
-    Two machines of one name are told apart by their sessions. The second is let in when the first fell silent; the
-    first is then refused, and neither is given a worker before it has cleaned up after its own last.
+
+def _refuse_second_agent(on: System, host: Host, now: datetime) -> None:
+    """Raises Refused 409 while the host's agent, or the worker on it, is heard from. [JOB-2]
+
+    Two machines of one name are told apart by their sessions. The second is admitted when the first fell silent; the
+    first is refused from then on, and neither gets a worker before it has cleaned up after its own last.
     """
     unit = worker_on(on, host)
     if not hosts.is_silent(host, now) or (unit and _may_be_working(unit, now)):
-        said = f"host {host.name} is served by another agent" + (f", on {host.machine}" if host.machine else "")
-        raise Refused(409, "host-taken", f"{said}; this one is let in when nothing was heard of that for a lease")
+        text = f"host {host.name} is served by another agent" + (f", on {host.machine}" if host.machine else "")
+        raise Refused(409, "host-taken", f"{text}; this one is let in when nothing was heard of that for a lease")
 
 
 def _may_be_working(unit: Unit, now: datetime) -> bool:
@@ -80,18 +86,8 @@ def _may_be_working(unit: Unit, now: datetime) -> bool:
     return unit.state is UnitState.CREATING or (unit.state is UnitState.READY and (unit.due or now) > now)
 
 
-def worker_on(on: System, host: Host) -> Unit | None:
-    """The worker that holds a host's slot."""
-    slot = _slot(on, host, SlotState.HELD)
-    return on.store.get(unit_key(slot.unit or ""), Unit) if slot else None
-
-
-def _slot(on: System, host: Host, state: SlotState) -> Slot | None:
-    return on.store.get(Slot(pool=host.pool, name=host.name, state=state).key, Slot)
-
-
 def _served_pool(on: System, host: Host, wanted: str | None) -> tuple[str, list[Change]]:
-    """The pool that a host serves: that which the site says, once its slot in the last one is nobody's. [SLOT-1]"""
+    """The pool that a host serves: the site's choice, once its slot in the last pool is free. [SLOT-1]"""
     if wanted is None or wanted == host.pool:
         return host.pool, []
     for state in (SlotState.FREE, SlotState.AWAY, SlotState.OFF):
@@ -102,30 +98,18 @@ def _served_pool(on: System, host: Host, wanted: str | None) -> tuple[str, list[
     return (wanted if never_made else host.pool), []
 
 
-def present_hosts(on: System, pool: Pool) -> frozenset[str]:
-    """The hosts of a pool that are there, and serve it."""
-    found = hosts_of(on, pool)
-    return frozenset(name for name, host in found.items() if hosts.is_available(host, pool.name))
+def _slot(on: System, host: Host, state: SlotState) -> Slot | None:
+    return on.store.get(Slot(pool=host.pool, name=host.name, state=state).key, Slot)
 
 
-def hosts_of(on: System, pool: Pool) -> dict[str, Host | None]:
-    """The hosts of a pool by name; None for those that were never heard of."""
-    return {name: on.store.get(host_key(name), Host) for name in (pool.names or ()) if pool.hosts}
-
-
-def absent_hosts(on: System, pool: Pool) -> list[AwayHost]:
-    """The hosts of a pool that are not there, and since when."""
-    gone = {name: host for name, host in hosts_of(on, pool).items() if host is None or host.away is not None}
-    return [AwayHost(name, host.away if host else None) for name, host in gone.items()]
-
-
-def mark_silent(on: System, name: str) -> None:
-    """A host of which nothing was heard for a lease is away."""
-    _mark_absent(on, name, lambda host: hosts.is_silent(host, on.world.now()))
+def _schedule_resize(on: System, names: Sequence[str]) -> None:
+    """Have the slots of pools follow, and the pools served. [QUEUE-1]"""
+    for name in names:
+        on.queues.schedule({"do": "resize", "pool": name})
 
 
 def sign_off(on: System, host: Host) -> None:
-    """A host's agent says that it leaves: nothing more is to be granted on it."""
+    """Mark a host absent whose agent leaves: nothing more is granted on it."""
     _mark_absent(on, host.name, lambda fresh: hosts.is_known(fresh, host.session))
 
 
@@ -139,13 +123,29 @@ def _mark_absent(on: System, name: str, is_to_go: Callable[[Host], bool]) -> Non
     _schedule_resize(on, transaction.run(on, decide))
 
 
-def _make_due(on: System, names: Sequence[str]) -> list[Change]:
-    """The pools whose slots are to follow."""
-    found = [on.store.get(pool_key(name), Pool) for name in names]
-    return [Replace(pool, replace(pool, due=on.world.now() + STEP_WITHIN)) for pool in found if pool]
+def mark_silent(on: System, name: str) -> None:
+    """Mark a host absent that was silent for a lease."""
+    _mark_absent(on, name, lambda host: hosts.is_silent(host, on.world.now()))
 
 
-def _schedule_resize(on: System, names: Sequence[str]) -> None:
-    """Have the slots of pools follow, and the pools served. [QUEUE-1]"""
-    for name in names:
-        on.queues.schedule({"do": "resize", "pool": name})
+def present_hosts(on: System, pool: Pool) -> frozenset[str]:
+    """The hosts of a pool that are present and serve it."""
+    found = hosts_of(on, pool)
+    return frozenset(name for name, host in found.items() if hosts.is_available(host, pool.name))
+
+
+def absent_hosts(on: System, pool: Pool) -> list[AwayHost]:
+    """The hosts of a pool that are absent, and since when."""
+    gone = {name: host for name, host in hosts_of(on, pool).items() if host is None or host.away is not None}
+    return [AwayHost(name, host.away if host else None) for name, host in gone.items()]
+
+
+def hosts_of(on: System, pool: Pool) -> dict[str, Host | None]:
+    """The hosts of a pool by name; None for those that never checked in."""
+    return {name: on.store.get(host_key(name), Host) for name in (pool.names or ()) if pool.hosts}
+
+
+def worker_on(on: System, host: Host) -> Unit | None:
+    """The worker that holds a host's slot."""
+    slot = _slot(on, host, SlotState.HELD)
+    return on.store.get(unit_key(slot.unit or ""), Unit) if slot else None

@@ -19,7 +19,7 @@ AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versio
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test e2e quick flaky oldest domain units check lint types quick-types quick-tests format bench prove mutate openapi synth local clean
+.PHONY: help setup run test e2e quick flaky oldest domain units check lint types quick-types quick-tests format tour bench prove mutate openapi synth local clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ quick-tests:
 format: $(STAMP) ## put the code into the one format
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
+
+tour: $(STAMP) ## run one job with one resource on the twin, and print each module and function that it enters, in order
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.tour
 
 bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and count what grants take
 	@$(PYTHON) -m penstock.local.bench

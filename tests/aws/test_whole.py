@@ -24,8 +24,7 @@ from penstock.usecases.workers import agents
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import HERE, ROLE
 from tests.usecases.exact import unit_of
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
 
 ADA = User(name="ada", created=START, version=1)
 SITE_TEXT = f"""

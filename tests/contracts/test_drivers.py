@@ -35,7 +35,7 @@ from tests.ec2.fake import Ec2
 from tests.postgres import helpers as postgres
 from tests.postgres.cluster import Cluster
 from tests.usecases.benches import Bench, lab
-from tests.usecases.test_one_job import submit, worker_of
+from tests.usecases.steps import submit, worker_of
 from tests.wells.service import Service
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from penstock.domain.users.users import User
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, states
-from tests.usecases.test_one_job import submit
+from tests.usecases.steps import submit
 
 
 def test_a_host_comes_works_and_goes(table: Table) -> None:

@@ -10,6 +10,7 @@ from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
 from penstock.kernel import ids
 from penstock.ports import NotYet, Order
+from tests.ec2.authority import authority
 from tests.ec2.fake import Ec2, Instance
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,3 +48,29 @@ def only(ec2: Ec2) -> Instance:
     """The one machine that there is."""
     (made,) = ec2.instances.values()
     return made
+
+
+LEAST: dict[str, Any] = {"region": "eu-west-1", "image": "ami-0123456789abcdef0", "types": ["m7g.large"]}
+
+
+FULL: dict[str, Any] = {
+    "region": "us-gov-east-1",
+    "image": "/penstock/worker",
+    "types": [{"name": "m7g.large", "price": 0.08}, {"name": "u-6tb1.metal", "price": 55}],
+    "subnets": ["subnet-1", {"id": "subnet-2", "zone": "us-gov-east-1b"}],
+    "price_band": 1.5,
+    "max_price": 60,
+    "market": "spot-first",
+    "security_groups": ["sg-1"],
+    "public_ip": False,
+    "key_name": "ops",
+    "profile": "arn:aws:iam::123456789012:instance-profile/workers",
+    "disk": {"device": "/dev/xvda", "size": 40, "iops": 3000, "throughput": 250, "encrypted": True},
+    "template": {"id": "lt-1", "version": "3"},
+    "quota_groups": {"p5": "p5"},
+    "tags": {"team": "tools"},
+    "user_data": "dnf install -y git\n",
+    "python": "/usr/bin/python3.11",
+    "linger": 0,
+    "identity": authority().pem,
+}

@@ -10,25 +10,9 @@ import pytest
 from penstock.drivers.factories.ec2.events import news
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import EventDriver, MachineFate, MachineNotice
+from tests.ec2.events import HERE, ID, ends, event
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import WORKER, factory, only, order
-
-HERE = "eu-west-1"
-ID = "i-1234567890abcdef0"
-
-
-def event(kind: str, **detail: Any) -> dict[str, Any]:
-    return {
-        "version": "0",
-        "id": "7bf73129-1428-4cd3-a780-95db273d1602",
-        "detail-type": kind,
-        "source": "aws.ec2",
-        "account": "123456789012",
-        "time": "2026-11-11T21:29:54Z",
-        "region": HERE,
-        "resources": [f"arn:aws:ec2:{HERE}:123456789012:instance/{ID}"],
-        "detail": {"instance-id": ID, **detail},
-    }
 
 
 @pytest.mark.parametrize("state", ["stopping", "stopped", "shutting-down", "terminated"])
@@ -82,13 +66,6 @@ def test_a_recommendation_says_no_time() -> None:
 )
 def test_what_is_not_about_a_machine_is_passed_over(other: dict[str, Any]) -> None:
     assert news(other) is None
-
-
-def ends(instance: str, region: str = HERE) -> dict[str, Any]:
-    return {
-        **event("EC2 Instance State-change Notification", **{"instance-id": instance, "state": "terminated"}),
-        "region": region,
-    }
 
 
 class TestWhose:

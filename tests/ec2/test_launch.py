@@ -14,8 +14,7 @@ from penstock.drivers.factories.ec2.alternatives import Alternative, alternative
 from penstock.drivers.factories.ec2.launch import request
 from penstock.drivers.factories.ec2.settings import Market, Settings, Subnet
 from penstock.drivers.factories.ec2.tags import Tags
-from tests.ec2.helpers import OTHER, WORKER, order
-from tests.ec2.test_settings import FULL, LEAST
+from tests.ec2.helpers import FULL, LEAST, OTHER, WORKER, order
 
 TAGS = Tags("Penstock.eu-west-1", "aws")
 SHAPE = get_session().get_service_model("ec2").operation_model("RunInstances").input_shape

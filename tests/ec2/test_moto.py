@@ -18,8 +18,8 @@ from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
 from penstock.drivers.factories.ec2.machines import connect
 from penstock.ports import Ready
+from tests.ec2.events import ends
 from tests.ec2.helpers import HERE, KEY, MORE, OTHER, WORKER, clean, order
-from tests.ec2.test_events import ends
 
 REGION = "eu-west-1"
 IMAGE = "ami-12c6146b"

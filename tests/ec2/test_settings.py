@@ -9,30 +9,7 @@ import pytest
 from penstock.drivers.factories.ec2 import keys, settings
 from penstock.drivers.factories.ec2.settings import Disk, InstanceType, Subnet, Template
 from penstock.kernel.errors import Misconfigured
-from tests.ec2.authority import authority
-
-LEAST: dict[str, Any] = {"region": "eu-west-1", "image": "ami-0123456789abcdef0", "types": ["m7g.large"]}
-FULL: dict[str, Any] = {
-    "region": "us-gov-east-1",
-    "image": "/penstock/worker",
-    "types": [{"name": "m7g.large", "price": 0.08}, {"name": "u-6tb1.metal", "price": 55}],
-    "subnets": ["subnet-1", {"id": "subnet-2", "zone": "us-gov-east-1b"}],
-    "price_band": 1.5,
-    "max_price": 60,
-    "market": "spot-first",
-    "security_groups": ["sg-1"],
-    "public_ip": False,
-    "key_name": "ops",
-    "profile": "arn:aws:iam::123456789012:instance-profile/workers",
-    "disk": {"device": "/dev/xvda", "size": 40, "iops": 3000, "throughput": 250, "encrypted": True},
-    "template": {"id": "lt-1", "version": "3"},
-    "quota_groups": {"p5": "p5"},
-    "tags": {"team": "tools"},
-    "user_data": "dnf install -y git\n",
-    "python": "/usr/bin/python3.11",
-    "linger": 0,
-    "identity": authority().pem,
-}
+from tests.ec2.helpers import FULL, LEAST
 
 
 def test_the_least_and_the_most_that_can_be_said() -> None:

@@ -23,7 +23,7 @@ from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from tests.crash.site import REGION
 from tests.ec2.account import Account, account
-from tests.ec2.test_events import ends
+from tests.ec2.events import ends
 
 MACHINES = int(os.environ.get("MACHINES", "110"))
 """How many there are besides, on pages of a hundred. `make prove` has thousands, on pages as long as EC2's own."""

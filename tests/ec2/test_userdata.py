@@ -24,8 +24,7 @@ from penstock.drivers.factories.ec2.settings import Settings
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import Order
 from tests.ec2.authority import authority
-from tests.ec2.helpers import KEY, WORKER, order
-from tests.ec2.test_settings import LEAST
+from tests.ec2.helpers import KEY, LEAST, WORKER, order
 
 SHUTDOWN = '#!/bin/sh\necho "$@" >> "$POWER"\n'
 SLEEP = "#!/bin/sh\n"

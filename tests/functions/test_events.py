@@ -12,9 +12,9 @@ from penstock.domain.jobs.jobs import Watch
 from penstock.domain.logs.archives import Archive, archive_key
 from penstock.kernel.rows import Change
 from penstock.usecases.logs import archives
+from tests.functions.agent import call
 from tests.functions.service import Service, conforms, refused
-from tests.functions.test_operations import Stage
-from tests.functions.test_workers import call
+from tests.functions.stage import Stage
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.jobs.failures import MAX_LINES, MEANINGS, Kind
 from tests.functions.service import WORKER_TOKEN, Answer, Service, refused
-from tests.functions.test_operations import Stage
+from tests.functions.stage import Stage
 
 TOLD: dict[str, Any] = {
     "kind": "out_of_memory",

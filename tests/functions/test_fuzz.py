@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.api.routes import Operation
 from tests.functions.service import SCHEMAS, WORKER_TOKEN, Service, is_problem
-from tests.functions.test_operations import BODIES, EVERY, Stage
+from tests.functions.stage import BODIES, EVERY, Stage
 
 WORDS = st.text(max_size=40) | st.sampled_from(
     ["linux", "bench", "hand", "ada", "root", "target", "resource", "1", "true", "\0", "%2F"]

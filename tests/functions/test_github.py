@@ -10,7 +10,7 @@ from penstock.domain.github.deliveries import Delivery
 from penstock.kernel.rows import Create
 from penstock.testing.twin import START
 from tests.functions.service import Service, refused
-from tests.functions.test_operations import DELIVERY, EVENT
+from tests.functions.stage import DELIVERY, EVENT
 
 
 def test_only_operators_see_it(service: Service) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.functions.odd import ODD
 from tests.functions.service import SITE, Answer, Service, refused
-from tests.functions.test_operations import LAB
-from tests.functions.test_requests import ODD
+from tests.functions.stage import LAB
 
 BODY: dict[str, Any] = {"session": "s" * 43}
 

@@ -10,9 +10,9 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from tests.functions.agent import call
 from tests.functions.service import Service, conforms, refused
-from tests.functions.test_operations import Stage
-from tests.functions.test_workers import call
+from tests.functions.stage import Stage
 
 WELL_KNOWN = "/.well-known/openid-configuration"
 AWS = {"audience": "sts.amazonaws.com"}

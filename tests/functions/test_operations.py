@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from typing import Any
@@ -14,182 +13,16 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from penstock.api import openapi
 from penstock.api.routes import Operation
-from penstock.domain.github import commits
-from penstock.domain.github.deliveries import Delivery, Event
-from penstock.domain.units.units import Unit
-from penstock.kernel.rows import Create
-from penstock.testing.site import site_toml
-from penstock.testing.twin import START
-from penstock.usecases.units import secrets
-from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, conforms
-
-BYTES = b"what the job made"
-DIGEST = hashlib.sha256(BYTES).hexdigest()
-BODIES: dict[str, Any] = {
-    "submit_job": {"script": "#!/bin/sh\n", "resources": ["licence"], "tags": {"a": "b"}},
-    "resize_pool": {"limit": 3},
-    "apply_site": {"toml": SITE + "\n[limits]\nboot = 60\n"},
-    "begin_factory_test": {"target": "linux", "keep_on_failure": 60},
-    "create_user": {"name": "eve", "privileges": ["target.lab"]},
-    "accept_repository": {"id": 77},
-    "create_token": {"expires_in": 60},
-    "sign_output": {"expires_in": 60},
-    "hold_job": {"reason": "looking"},
-    "pin_artifact": {"reason": "looking", "for": 60},
-    "sign_artifact": {"expires_in": 60},
-    **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
-    **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
-    "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
-    "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST, "composite": DIGEST}]},
-    "send_input": {"name": "data", "size": len(BYTES), "sha256": DIGEST},
-    "send_parts": {"name": "data", "first": 1, "sha256": [DIGEST]},
-    "commit_input": {"name": "data"},
-    "agent_inputs": {"after": ""},
-    "publish_output": {"series": "nightly", "version": "v1", "name": "x.bin"},
-    "sign_published": {"expires_in": 60},
-    "set_access": {"series": "nightly", "access": "private"},
-    "put_value": {"value": "42"},
-    "agent_get_value": {"name": "answer"},
-    "agent_put_value": {"name": "answer", "value": "42"},
-    "agent_find_cache": {"name": "deps", "paths": ["/work/deps"], "key": "k", "restore_keys": [""]},
-    "agent_save_cache": {"name": "deps", "paths": ["/work/deps"], "size": len(BYTES), "sha256": DIGEST, "key": "new"},
-    "agent_identity": {"audience": "sts.amazonaws.com"},
-    "agent_finish": {"result": "succeeded", "exit_code": 0},
-    "agent_host": {"session": "s" * 43},
-}
-NAMES = {
-    "published": "x.bin",
-    "public": "x.bin",
-    "jobs": "answer",
-    "targets": "linux",
-    "resource-types": "bench",
-    "factories": "hand",
-    "wells": "locks",
-}
-LAB = site_toml(
-    factories={"lab": "hosts"},
-    targets={"benches": {"factory": "lab", "names": ["bench-7"]}},
+from tests.functions.service import WORKER_TOKEN, Service, conforms
+from tests.functions.stage import (
+    AGENT_OPERATIONS,
+    BODIES,
+    BYTES,
+    DIGEST,
+    EVERY,
+    OPERATIONS,
+    Stage,
 )
-EVENT = Event("push", "", 0, 9, "oxide/hubris", 55, "ada", "a" * 40, "heads/main", "main", people=("ada",))
-DELIVERY = Delivery(id="d-1", name="push", action="", event=EVENT, received=START, outcome="jobs")
-OPERATIONS, AGENT_OPERATIONS = openapi.users(), openapi.agents()
-EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
-
-
-class Stage:
-    """A service in which something of every kind exists: jobs that run and wait, a worker, a resource, an output."""
-
-    def __init__(self, service: Service) -> None:
-        self.service = service
-        service.twin.store.commit([Create(DELIVERY), Create(commits.new_set(EVENT, START))])
-        service.ask("POST", "/v1/users", {"name": "oxide:hubris"}, as_="root")
-        self.job = service.submit(resources=["bench"], tags={"a": "b"})
-        self.waiting = service.submit(resources=["bench"])
-        self.given = service.submit(inputs=["data"])
-        self.hello()
-        path = f"/v1/agent/jobs/{self.job}"
-        self.agent(f"{path}/events", BODIES["agent_events"])
-        self.tested = ""
-        self.left_out: bool | str = False
-        self.archive = self.save("old")
-        assert self.agent(f"{path}/caches/commit", self.archived("old")).json["kept"]
-        self.output = self.agent(f"{path}/outputs", BODIES["agent_outputs"]).json["uploads"][0]["id"]
-        service.twin.objects.objects[f"artifacts/{self.output}"] = BYTES
-        assert self.agent(f"{path}/outputs/commit", {"ids": [self.output]}).status == 200
-
-    def agent(self, path: str, body: Any) -> Answer:
-        return self.service.ask("POST", path, body, token=WORKER_TOKEN)
-
-    def save(self, key: str, **more: Any) -> str:
-        """Send an archive for a cache, and say its id."""
-        body = {**BODIES["agent_save_cache"], "key": key, **more}
-        self.archive = str(self.agent(f"/v1/agent/jobs/{self.job}/caches/save", body).json["id"])
-        self.service.twin.objects.objects[f"artifacts/{self.archive}"] = BYTES
-        return self.archive
-
-    def archived(self, key: str) -> dict[str, Any]:
-        return {"id": self.archive, "name": "deps", "paths": ["/work/deps"], "key": key}
-
-    def hello(self) -> None:
-        self.greeting = {"worker": self.unit(0), "key": self.key(), "token": WORKER_TOKEN, "host": "here"}
-        assert self.agent("/v1/agent/hello", self.greeting).status == 200
-        self.service.twin.run()
-
-    def end(self) -> None:
-        """The job that runs ends well, if it has not ended."""
-        if self.service.ask("GET", f"/v1/jobs/{self.job}").json["state"] == "settled":
-            return
-        assert self.agent(f"/v1/agent/jobs/{self.job}/finish", BODIES["agent_finish"]).status == 200
-        self.service.twin.run()
-
-    def publish(self, operation: str) -> None:
-        """What operations on published files need."""
-        if "publish" in operation:
-            self.end()
-        if "published" in operation or operation == "unpublish":
-            self.service.ask("POST", f"/v1/jobs/{self.job}/outputs/{self.output}/publish", BODIES["publish_output"])
-
-    def unit(self, order: int) -> str:
-        rows = self.service.twin.store.rows.values()
-        return next(row.id for row in rows if isinstance(row, Unit) and (row.job, row.order) == (self.job, order))
-
-    def key(self) -> str:
-        return secrets.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
-
-    def prepare(self, operation: Operation, values: dict[str, str]) -> None:
-        """Have happen what must have happened before."""
-        if operation.name == "get_factory_test":
-            begun = self.service.ask("POST", f"/v1/factories/{values['name']}/test", as_="root")
-            values["job"] = begun.json["id"]
-        if operation.name in ("list_inputs", "send_input", "send_parts", "commit_input"):
-            values["job"] = self.given
-        if operation.name == "send_parts":
-            self.service.ask("POST", f"/v1/jobs/{self.given}/inputs", BODIES["send_input"] | {"composite": DIGEST})
-        if operation.name == "commit_input":
-            sent = self.service.ask("POST", f"/v1/jobs/{self.given}/inputs", BODIES["send_input"]).json
-            self.service.twin.objects.objects[sent["url"].removeprefix("memory://")] = BYTES
-        self.publish(operation.name)
-        if operation.name == "get_value":
-            self.service.ask("PUT", f"/v1/jobs/{self.job}/store/answer", BODIES["put_value"])
-        if operation.name == "send_canary":
-            canary = 'canary = { every = "1h", script = "true" }'
-            self.service.ask(
-                "PUT", "/v1/config", {"toml": SITE.replace("limit = 2", f"limit = 2\n{canary}", 1)}, as_="root"
-            )
-        if operation.name == "unpin_artifact":
-            self.service.ask("PUT", f"/v1/artifacts/{self.output}/pin", BODIES["pin_artifact"], as_="root")
-        if operation.name.startswith("release_"):
-            self.service.ask(
-                "POST", operation.path.format(**values).replace("release", "hold"), {"reason": "x"}, as_="root"
-            )
-        if operation.name == "agent_host":
-            self.service.ask("PUT", "/v1/config", {"toml": SITE + LAB}, as_="root")
-
-    def take(self, operation: Operation, *, as_nobody: bool = False) -> Answer:
-        """Take an operation as the one who may, with everything that it needs; or with what is `left_out` of it."""
-        sort = operation.path.split("/")[2]
-        values = {
-            "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
-            "name": {"pools": "linux", "canaries": "linux", "users": "ada", **NAMES}.get(sort, ""),
-            "privilege": "target.lab",
-            "host": "bench-7",
-            "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
-            "delivery": "d-1", "user": "oxide:hubris",
-        }  # fmt: skip
-        parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
-        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}
-        body = {**said, **BODIES}.get(operation.name)
-        if operation.name == "agent_commit_cache":
-            self.save("newer")
-            body = self.archived("newer")
-        if operation.name == "agent_cache_parts":
-            body = {**parts, "id": self.save("big", composite=DIGEST)}
-        self.prepare(operation, values)
-        by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
-        token = "token-root" if by_user else WORKER_TOKEN
-        token = None if operation.open or as_nobody else token
-        body = body if self.left_out is False else None if self.left_out is True else self.left_out
-        return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.functions.service import Answer, Service, conforms, refused
-from tests.functions.test_operations import BYTES, DIGEST, Stage
+from tests.functions.stage import BYTES, DIGEST, Stage
 
 AS = {"series": "nightly", "version": "v1", "name": "x.bin"}
 FILE = "ada/nightly/v1/x.bin"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.functions.service import Service, conforms, refused
-from tests.functions.test_operations import Stage
+from tests.functions.stage import Stage
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from penstock.api import body, openapi, routers, workers
 from penstock.api.routes import Operation
 from penstock.domain.commands import AgentFile, SubmitJob
 from penstock.kernel.errors import Refused
-from tests.functions.test_operations import EVERY
+from tests.functions.stage import EVERY
 
 NOUNS = [*{inspect.getmodule(each.call): None for each in EVERY}]
 

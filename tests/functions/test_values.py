@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.functions.agent import call
 from tests.functions.service import Service, conforms, refused
-from tests.functions.test_operations import Stage
-from tests.functions.test_workers import call
+from tests.functions.stage import Stage
 
 
 @pytest.fixture

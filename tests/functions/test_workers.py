@@ -11,9 +11,10 @@ from penstock.kernel.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units.secrets import bootstrap_key
+from tests.functions.agent import call
+from tests.functions.odd import ODD, ULID
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused
-from tests.functions.test_operations import Stage
-from tests.functions.test_requests import ODD, ULID
+from tests.functions.stage import Stage
 
 LINE = {"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "x"}
 FILE = {"path": "/work/x", "size": 1, "sha256": "a" * 64}
@@ -33,11 +34,6 @@ CALLS: tuple[tuple[str, Any], ...] = (
 @pytest.fixture
 def stage(service: Service) -> Stage:
     return Stage(service)
-
-
-def call(stage: Stage, what: str, body: Any, job: str = "", token: str | None = WORKER_TOKEN) -> Answer:
-    path = f"/v1/agent/jobs/{job or stage.job}/{what}"
-    return stage.service.ask("POST", path, body, token=token, as_=None)
 
 
 def nothing_changes(stage: Stage, what: str, body: Any, job: str = "", token: str | None = WORKER_TOKEN) -> Answer:

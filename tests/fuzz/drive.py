@@ -22,7 +22,7 @@ from penstock.api import openapi
 from penstock.api.app import TITLES
 from penstock.api.routes import Operation
 from tests.functions.service import SITE as OTHER_SITE
-from tests.functions.test_operations import BODIES, DIGEST
+from tests.functions.stage import BODIES, DIGEST
 from tests.fuzz.stage import TOKEN, Stage
 
 EVERY = [*openapi.users(), *openapi.agents()]

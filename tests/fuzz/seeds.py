@@ -11,7 +11,7 @@ from pathlib import Path
 from penstock.api import openapi
 from tests.functions.service import SITE as SERVICE_SITE
 from tests.functions.service import WORKER_TOKEN
-from tests.functions.test_operations import BODIES, DIGEST
+from tests.functions.stage import BODIES, DIGEST
 from tests.fuzz.bodies import BODIES as KINDS
 from tests.fuzz.bodies import NAMES
 from tests.github import payloads

@@ -19,7 +19,7 @@ from penstock.testing.twin import START
 from tests.crash.runtime import Reply, Runtime
 from tests.crash.sitefile import PRIVATE
 from tests.crash.sweep import Sweep
-from tests.functions.test_operations import BODIES, BYTES, DELIVERY, DIGEST, EVENT, LAB
+from tests.functions.stage import BODIES, BYTES, DELIVERY, DIGEST, EVENT, LAB
 from tests.fuzz.door import Door
 
 CANARY = '[resources.licence.canary]\nevery = "1d"\nscript = "true"\ntarget = "linux"\n'

@@ -24,7 +24,7 @@ from penstock.usecases.github.webhook import WebhookRequest
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
 from tests.github.fake import APP, FakeGitHub, Repo, signature
-from tests.usecases.test_one_job import finish, hello, job_of
+from tests.usecases.steps import finish, hello, job_of
 
 SECRET = "it is a secret to everybody"
 A, B, C = "a" * 40, "b" * 40, "c" * 40

@@ -27,8 +27,8 @@ from penstock.usecases.site import apply
 from tests.github.fake import INSTALLATION, signature
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import CONFIG, SECRET, SITE, A, Rig, job
-from tests.github.test_tokens import ask
-from tests.github.test_tokens import running as running_job
+from tests.github.tokens import ask
+from tests.github.tokens import running as running_job
 from tests.usecases.between import before_the_next_commit
 
 

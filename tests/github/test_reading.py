@@ -13,7 +13,7 @@ from penstock.usecases.jobs import submit
 from tests.github.fake import INSTALLATION, Repo
 from tests.github.payloads import check_run, check_suite, pull_request, push
 from tests.github.rig import A, Rig, job
-from tests.github.test_tokens import ask, minted
+from tests.github.tokens import ask, minted
 
 KEYS, OTHER, FAR = 60, 61, 62
 

@@ -14,7 +14,6 @@ from penstock.domain.commands import SubmitJob
 from penstock.domain.github import tokens as github_tokens
 from penstock.domain.github.tokens import LIFE, RECHECK_INTERVAL
 from penstock.domain.github.tokens import Minted as Row
-from penstock.domain.jobs.jobs import Job
 from penstock.domain.jobs.store import Value, sealed_as, value_key
 from penstock.kernel.errors import Refused, Unknown
 from penstock.kernel.rows import Create, Delete, Replace
@@ -22,34 +21,10 @@ from penstock.ports import GitHubResponse
 from penstock.usecases.github import hints, tokens
 from penstock.usecases.jobs import store, submit
 from penstock.usecases.jobs.store import NewValue
-from tests.github.fake import Minted
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import A, Rig
-from tests.usecases.test_one_job import told
-
-
-def running(rig: Rig, name: str = "build") -> Job:
-    """A job of a push that runs."""
-    rig.say("push", push(A))
-    rig.hello(rig.jobs()[name].id)
-    return rig.jobs()[name]
-
-
-def ask(rig: Rig, job: Job) -> str | None:
-    """What `bmat store get GITHUB_TOKEN` finds, after another look."""
-    for _ in range(2):
-        tokens.request(rig.on, job, "GITHUB_TOKEN")
-        found = store.read(rig.on, job, "GITHUB_TOKEN")
-        if found:
-            assert found[1] == bool(found[0]), "it is secret, if there is one"
-            return found[0] or None
-        rig.twin.run()
-    return None
-
-
-def minted(rig: Rig, token: str | None) -> Minted:
-    assert token is not None
-    return rig.fake.tokens[token]
+from tests.github.tokens import ask, minted, running
+from tests.usecases.steps import told
 
 
 def test_it_is_made_when_a_running_job_asks(rig: Rig) -> None:

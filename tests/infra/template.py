@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infra.queues import NAMES
 from penstock.local import stack
 
 
@@ -80,3 +81,28 @@ def text(value: Any) -> str:
     if "Fn::GetAtt" in value:
         return f"<{'.'.join(value['Fn::GetAtt'])}>"
     return "".join(text(part) for part in value["Fn::Join"][1])
+
+
+MACHINE = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:{}:Penstock-attempt"
+
+
+def resources(stack: Template) -> dict[str, str]:
+    """What grants.py calls each resource, by its ARN in the template."""
+    table, bucket = stack.one("DynamoDB::GlobalTable")[0], stack.one("S3::Bucket")[0]
+    settle = next(name for name in stack.of("Lambda::Function") if "Settle" in name)
+    metadata = next(name for name in stack.of("KMS::Key") if "Metadata" in name)
+    identity = next(name for name in stack.of("KMS::Key") if "Identity" in name)
+    return {
+        f"<{table}.Arn>": "table",
+        f"<{table}.Arn>/index/due": "due index",
+        f"<{table}.Arn>/index/listing": "listing index",
+        f"<{bucket}.Arn>": "bucket",
+        f"<{bucket}.Arn>/artifacts/*": "objects",
+        f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
+        f"<{metadata}.Arn>": "metadata key",
+        f"<{identity}.Arn>": "identity key",
+        MACHINE.format("stateMachine"): "flow",
+        MACHINE.format("execution") + ":*": "executions",
+        f"<{settle}.Arn>": "settle function",
+        **{f"<{stack.queue(name)[0]}.Arn>": f"{name} queue" for name in NAMES},
+    }

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from infra.grants import GITHUB_GRANTS, GRANTS
-from tests.infra.template import Template, listed, text
-from tests.infra.test_grants import resources
+from tests.infra.template import Template, listed, resources, text
 
 OURS = ("github_webhook", "github_work")
 

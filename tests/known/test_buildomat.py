@@ -18,9 +18,8 @@ from tests.known import breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, restart
 from tests.known.site import Known, assert_nothing_is_left, holders
-from tests.simulation import test_planted as planted
-from tests.usecases.steps import run_to_end, sweep
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
+from tests.simulation import plants as planted
+from tests.usecases.steps import TOKEN, finish, hello, job_of, run_to_end, submit, sweep, worker_of
 
 
 @fails_with(breaks_later.first_error_ends_the_pass)

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.known.caught import known
 from tests.known.site import ADA, Known
-
-OWN = ("test_can_fail", "test_table")
-
-
-def known() -> Iterator[tuple[str, Any]]:
-    """Every test of what others get wrong, with its module's name."""
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
-        if path.stem not in OWN:
-            module = import_module(f"tests.known.{path.stem}")
-            for name, test in vars(module).items():
-                if name.startswith("test_") and getattr(test, "__module__", "") == module.__name__:
-                    yield path.stem, test
 
 
 @pytest.mark.parametrize("test", [pytest.param(test, id=f"{where}::{test.__name__}") for where, test in known()])

@@ -20,9 +20,8 @@ from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import always_before, claims, dying, ends, frees, grants, just_before, starts, withdraws
 from tests.known.site import Known, assert_nothing_is_left, held, holders, set_limit, units_of
-from tests.simulation import test_planted as planted
-from tests.usecases.steps import run_to_end, sweep
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, worker_of
+from tests.simulation import plants as planted
+from tests.usecases.steps import TOKEN, finish, hello, job_of, run_to_end, slots, submit, sweep, worker_of
 
 
 @fails_with(breaks.writes_without_condition)

@@ -13,8 +13,7 @@ from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import grants, just_before
 from tests.known.site import Known, assert_nothing_is_left, holders
-from tests.usecases.steps import run_to_end, sweep
-from tests.usecases.test_one_job import hello, job_of, submit
+from tests.usecases.steps import hello, job_of, run_to_end, submit, sweep
 
 WEEK = 7 * 24 * 3600
 

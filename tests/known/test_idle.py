@@ -13,9 +13,8 @@ from tests.known import breaks, breaks_idle
 from tests.known.caught import fails_with
 from tests.known.races import just_before
 from tests.known.site import Known, held, holders
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import job_of, submit, worker_of
-from tests.usecases.test_warm import Agent, unit_of
+from tests.usecases.steps import job_of, submit, sweep, worker_of
+from tests.usecases.warm import Agent, unit_of
 
 
 def retires(change: Change) -> bool:

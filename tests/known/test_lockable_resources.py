@@ -16,8 +16,7 @@ from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import always_before, claims, grants, just_before
 from tests.known.site import TWO, Known, assert_nothing_is_left, holders, set_limit, units_of
-from tests.usecases.steps import run_to_end, sweep
-from tests.usecases.test_one_job import TOKEN, hello, job_of, submit, worker_of
+from tests.usecases.steps import TOKEN, hello, job_of, run_to_end, submit, sweep, worker_of
 
 WEEK = 7 * 24 * 3600
 

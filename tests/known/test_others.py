@@ -15,9 +15,8 @@ from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, just_before, renews, restart
 from tests.known.site import SITE, TWO, Known, assert_nothing_is_left, holders, units_of
-from tests.simulation import test_planted as planted
-from tests.usecases.steps import run_to_end, sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit, worker_of
+from tests.simulation import plants as planted
+from tests.usecases.steps import finish, hello, job_of, run_to_end, submit, sweep, worker_of
 
 DAY = 24 * 3600
 

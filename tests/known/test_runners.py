@@ -21,9 +21,8 @@ from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import dying, frees, gives_up, grants, just_before, restart
 from tests.known.site import Known, assert_nothing_is_left, held, holders, units_of
-from tests.simulation import test_planted as planted
-from tests.usecases.steps import run_to_end, sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit, worker_of
+from tests.simulation import plants as planted
+from tests.usecases.steps import finish, hello, job_of, run_to_end, submit, sweep, worker_of
 
 
 def used(twin: Known, pool: str) -> tuple[int, int]:

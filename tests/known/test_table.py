@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.known.caught import broken
-from tests.known.test_can_fail import known
+from tests.known.caught import broken, known
 
 PAGE = Path(__file__).parents[2] / "docs" / "internals" / "known-violations.md"
 LABEL = re.compile(r"\b(?:SLOT|QUEUE|JOB|UNIT|SEC)-\d\b")

@@ -20,8 +20,8 @@ from simulation.chaos import runner
 from simulation.chaos.__main__ import main
 from simulation.chaos.checks import ALWAYS, DEADLINE, HARDER
 from simulation.chaos.scenario import How
-from tests.simulation.test_holds import the_sweep_forgets_holds
-from tests.simulation.test_planted import Plant, release_without_fence, start_at_once
+from tests.simulation.plants import Plant, release_without_fence, start_at_once
+from tests.simulation.plants_holds import the_sweep_forgets_holds
 
 SMALL = How(60, is_hard=True)
 SEEDS = (0, 1, 5, 7)

@@ -9,16 +9,11 @@ from typing import Any
 import pytest
 
 from penstock.domain.units.units import Unit
-from penstock.usecases.units import advance, maintenance, release
+from penstock.usecases.units import advance, release
 from simulation import runner
 from simulation.runner import Run
-from tests.simulation.test_planted import SEEDS
-
-
-def the_sweep_forgets_holds(patch: pytest.MonkeyPatch) -> None:
-    """A unit's next step is taken whether it is held or not."""
-    patch.setattr(maintenance, "wait_for_hold", lambda on, unit: False)
-    patch.setattr(advance.units, "begin_end", lambda unit, now: replace(unit, begun=unit.begun or now))
+from tests.simulation.plants import SEEDS
+from tests.simulation.plants_holds import the_sweep_forgets_holds
 
 
 def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from penstock.domain.logs import archives
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
@@ -42,3 +43,10 @@ def ada() -> User:
 @pytest.fixture
 def root() -> User:
     return User(name="root", privileges=("admin",), created=START, version=1)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts and blocks of a few batches."""
+    monkeypatch.setattr(archives, "PART_BYTES", 900)
+    monkeypatch.setattr(archives, "BLOCK_BYTES", 400)

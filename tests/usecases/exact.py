@@ -13,8 +13,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace, Row
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
-from tests.usecases.steps import live
-from tests.usecases.test_one_job import hello, submit
+from tests.usecases.steps import hello, live, submit
 
 
 def site(toml: str) -> Twin:

@@ -16,7 +16,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs
 from penstock.usecases.workers import agents
 from tests.usecases.exact import drop
-from tests.usecases.test_one_job import TOKEN, finish, hello, submit
+from tests.usecases.steps import TOKEN, finish, hello, submit
 
 
 def of(twin: Twin, kind: type) -> list:  # type: ignore[type-arg]

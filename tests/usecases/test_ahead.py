@@ -12,14 +12,13 @@ from penstock.api import pools
 from penstock.api import units as unitviews
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
-from penstock.domain.pools.pools import Pool, Warm, pool_key
+from penstock.domain.pools.pools import Warm
 from penstock.domain.units import prewarm as rules
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_prewarming, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
-from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
@@ -27,30 +26,10 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, prewarm, retire, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.between import before_the_next_commit
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
-from tests.usecases.test_quotas import used
-from tests.usecases.test_warm import Agent, slots, unit_of
-
-SITE = site_toml(
-    targets={
-        "linux": {"limit": 3, "uses": {"vcpus": 4}, "warm": {"min": 1, "max": 2, "idle": "10m", "life": "1h"}},
-        "other": {"limit": 2, "uses": {"vcpus": 4}},
-    },
-    quotas={"vcpus": 8},
-    wells={"spring": "hand"},
-    resources={"db": {"well": "spring", "limit": 2, "settings": {"zone": "a"}}},
-)
-DB = SITE.replace("uses = { vcpus = 4 }\nwarm", "#").replace("[resources.db]", "[resources.db]\nwarm = { min = 1 }")
-NONE = SITE.replace("min = 1", "min = 0")
-LINUX = "target/linux"
-
-
-def a_twin(site: str = SITE) -> Twin:
-    made = Twin()
-    apply.apply(made.on, "admin", site, "site.toml")
-    made.run()
-    return made
+from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
+from tests.usecases.quotas import used
+from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
+from tests.usecases.warm import Agent, slots, unit_of
 
 
 @pytest.fixture
@@ -62,34 +41,6 @@ def twin() -> Twin:
 def wells() -> Twin:
     """A site where a resource is made ahead, and no worker."""
     return a_twin(DB)
-
-
-def existing(twin: Twin) -> list[Unit]:
-    rows = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.state is not UnitState.GONE]
-    return sorted(rows, key=lambda unit: unit.id)
-
-
-def only(twin: Twin) -> Unit:
-    (unit,) = existing(twin)
-    return unit
-
-
-def pool_of(twin: Twin, name: str = LINUX) -> Pool:
-    found = twin.store.get(pool_key(name), Pool)
-    assert found
-    return found
-
-
-def change_pool(twin: Twin, name: str = LINUX, **given: object) -> None:
-    row = pool_of(twin, name)
-    assert twin.store.commit([Replace(row, replace(row, **given))])  # type: ignore[arg-type]
-
-
-def at_rest(twin: Twin) -> Agent:
-    """A worker that was made ahead of need, and whose agent has said hello."""
-    agent = Agent(twin, only(twin).id)
-    assert agent.hello()["idle"]
-    return agent
 
 
 def test_a_worker_is_made_before_anybody_asks(twin: Twin, ada: User) -> None:

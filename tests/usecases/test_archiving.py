@@ -25,69 +25,12 @@ from penstock.usecases.logs import archives as logs_archives
 from penstock.usecases.logs import logs
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
+from tests.usecases.archives import HOUR, ended, is_archived, look, paged, row_of
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import drop, put, running
 from tests.usecases.keeping_for import end_of, nothing_is_left, of, tidy
-from tests.usecases.test_one_job import TOKEN, finish, job_of, submit, worker_of
-
-HOUR = timedelta(hours=1)
-BATCHES = 12
-
-
-def ended(twin: Twin, ada: User, batches: int = BATCHES) -> str:
-    """A job that said three lines in each batch and is to be archived."""
-    job = running(twin, ada)
-    caller = agents.authenticate(twin.on, job, TOKEN)
-    for first in range(1, 3 * batches, 3):
-        lines = [Line(twin.world.now(), "stdout", f"line {number} é\r", 0) for number in range(first, first + 3)]
-        agents.append_events(twin.on, caller, first, lines)
-    finish(twin, job)
-    twin.pass_time(HOUR.total_seconds())
-    return job
-
-
-def row_of(twin: Twin, job: str) -> Archive:
-    found = twin.store.get(archive_key(job), Archive)
-    assert found
-    return found
-
-
-def paged(twin: Twin, job: str, after: int = 0, limit: int = 4) -> list[Event]:
-    """All that there is to read, page by page."""
-    found: list[Event] = []
-    while page := logs.read(twin.on, job, found[-1].seq if found else after, limit):
-        assert len(page) <= limit
-        found += page
-    return found
-
-
-def look(twin: Twin, job: str, most: int = 40) -> None:
-    """Look until all is done, each time when it is due."""
-    for _ in range(most):
-        due = row_of(twin, job).due
-        if due is None:
-            return
-        twin.world.time = max(twin.world.time, due)
-        logs_archives.advance(twin.on, job)
-    raise AssertionError(f"it never ends: {row_of(twin, job)}")
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts and blocks of a few batches."""
-    monkeypatch.setattr(archives, "PART_BYTES", 900)
-    monkeypatch.setattr(archives, "BLOCK_BYTES", 400)
-
-
-def is_archived(twin: Twin, job: str) -> bool:
-    """Whether a log is an object of its job's, whole, and no rows."""
-    (artifact,) = [row for row in of(twin, Artifact) if row.owners]
-    (volume,) = [row for row in of(twin, Volume) if row.artifact == artifact.id]
-    content = twin.objects.objects[object_name(artifact.id)]
-    assert (artifact.size, volume.size, volume.state) == (len(content), len(content), VolumeState.CREATED)
-    assert (artifact.owners, artifact.sort, artifact.by, artifact.due) == ((f"job#{job}",), "log", "ada", None)
-    return not of(twin, Batch) and row_of(twin, job).state is ArchiveState.ARCHIVED
+from tests.usecases.steps import TOKEN, finish, job_of, submit, worker_of
 
 
 def test_a_log_is_one_object_an_hour_after_its_job_has_settled(twin: Twin, ada: User) -> None:

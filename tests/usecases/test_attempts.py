@@ -15,14 +15,14 @@ from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import (
+from tests.usecases.steps import (
     TOKEN,
     assert_all_is_put_back,
     finish,
     hello,
     job_of,
     submit,
+    sweep,
     told,
     worker_of,
 )

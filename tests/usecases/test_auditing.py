@@ -19,8 +19,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, quarantine
 from penstock.usecases.users import audit, privileges, users
 from tests.usecases.conftest import SITE
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit, worker_of
+from tests.usecases.steps import finish, hello, job_of, submit, sweep, worker_of
 
 
 def entries(twin: Twin) -> list[tuple[str, str, str, str]]:

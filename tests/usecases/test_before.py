@@ -17,7 +17,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.usecases.conftest import SITE
-from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
+from tests.usecases.steps import TOKEN, finish, job_of, worker_of
 
 HEAD = '#!/bin/bash\n#: name = "job"\n#: variety = "basic"\n'
 ENV = {"GITHUB_REPOSITORY": "oxide/hubris", "GITHUB_SHA": "a" * 40, "GITHUB_BRANCH": "main"}

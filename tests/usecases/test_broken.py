@@ -22,9 +22,8 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
-from tests.usecases.test_warm import SITE, Agent, unit_of
+from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep, told, worker_of
+from tests.usecases.warm import SITE, Agent, unit_of
 
 ROOT = User(name="root", privileges=("admin",), created=START)
 CHECKED = SITE.replace("[targets.other]", '[targets.linux.health]\nbefore = "df"\nafter = "ls"\n[targets.other]')

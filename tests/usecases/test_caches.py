@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -25,7 +23,6 @@ from penstock.domain.artifacts.volumes import (
 )
 from penstock.domain.caches import CacheEntry, CacheUse
 from penstock.domain.commands import AgentParts, CacheName, SubmitJob
-from penstock.domain.jobs.jobs import Job
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -39,12 +36,12 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import assignment
 from tests.usecases.between import before_the_next_commit
+from tests.usecases.caches import DIGEST, adds_up, ask, entries, found, refused, run, save, sent
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import of
-from tests.usecases.test_one_job import finish, hello, job_of, submit
+from tests.usecases.steps import hello, job_of, submit
 
-DIGEST = "0" * 64
 DAY = timedelta(days=1)
 BRANCH = "feature/x"
 
@@ -52,57 +49,6 @@ BRANCH = "feature/x"
 @pytest.fixture
 def ada() -> User:
     return User(name="ada", privileges=("as",), created=START, version=1)
-
-
-def run(twin: Twin, user: User, scope: str | None = None, **ask: Any) -> Job:
-    """A job that runs; all that ran before are over."""
-    for each in of(twin, Job):
-        if not each.is_settled:
-            finish(twin, each.id)
-    job = submit(twin, user, cache_scope=scope, **ask)
-    twin.run()
-    return hello(twin, job).job
-
-
-def ask(key: str = "k", name: str = "deps", paths: tuple[str, ...] = ("/work/deps",)) -> CacheName:
-    return CacheName(name, paths, key)
-
-
-def sent(twin: Twin, job: Job, key: str = "k", size: int = 10, **more: Any) -> str:
-    """An archive whose bytes are there, and of which nobody was told yet."""
-    begun = caches.begin(twin.on, job, ask(key, **more), size, DIGEST)
-    assert begun["there"] is False
-    twin.objects.objects[object_name(begun["id"])] = b"x" * size
-    return str(begun["id"])
-
-
-def save(twin: Twin, job: Job, key: str = "k", size: int = 10, **more: Any) -> str:
-    id = sent(twin, job, key, size, **more)
-    kept = caches.commit(twin.on, job, ask(key, **more), id)
-    assert kept["kept"] is True
-    return id
-
-
-def found(twin: Twin, job: Job, key: str = "k", *restore: str, **more: Any) -> str | None:
-    answer = caches.find(twin.on, job, ask(key, **more), restore)
-    return answer["id"] if answer["hit"] else None
-
-
-def entries(twin: Twin) -> set[str]:
-    return {row.id for row in of(twin, CacheEntry)}
-
-
-def adds_up(twin: Twin) -> bool:
-    """What is said to be taken is what the entries take."""
-    rows = of(twin, CacheEntry)
-    use = caches.usage(twin.on, "ada")
-    return (use.size, use.count) == (sum(row.size for row in rows), len(rows))
-
-
-def refused(call: Callable[[], object]) -> tuple[int, str]:
-    with pytest.raises(Refused) as told:
-        call()
-    return told.value.status, told.value.code
 
 
 def with_quota(most: int) -> Twin:

@@ -27,9 +27,8 @@ from penstock.usecases.units import broken
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
 from tests.usecases.between import before_the_next_commit
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, job_of, worker_of
-from tests.usecases.test_warm import unit_of
+from tests.usecases.steps import finish, hello, job_of, sweep, worker_of
+from tests.usecases.warm import unit_of
 
 SITE = """
 [factories.hand]

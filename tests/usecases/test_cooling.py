@@ -24,8 +24,17 @@ from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.units import quarantine
 from tests.usecases.conftest import SITE
-from tests.usecases.steps import run_to_end, sweep
-from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit, told, worker_of
+from tests.usecases.steps import (
+    assert_all_is_put_back,
+    finish,
+    hello,
+    job_of,
+    run_to_end,
+    submit,
+    sweep,
+    told,
+    worker_of,
+)
 
 MAKER = "factory/hand"
 

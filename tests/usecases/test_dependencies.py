@@ -16,14 +16,10 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers.agents import Caller
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
+from tests.usecases.dependencies import depends
+from tests.usecases.steps import SCRIPT, finish, hello, job_of, submit, sweep, told
 
 BOB = User(name="bob", created=START, version=1)
-
-
-def depends(*priors: str, **more: object) -> dict[str, object]:
-    return {"dependencies": {f"n{number}": {"job": prior, **more} for number, prior in enumerate(priors)}}
 
 
 def run(twin: Twin, job: str, result: Result = Result.SUCCEEDED) -> None:

@@ -16,7 +16,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle
 from tests.usecases.conftest import new_twin
-from tests.usecases.test_one_job import job_of, submit, told
+from tests.usecases.steps import job_of, submit, told
 
 ADA = User(name="ada", created=START, version=1)
 ENDINGS = ((None, None), ("Unsatisfiable", "no"), ("Cancelled", "stopped"), ("QueueDeadline", "late"))

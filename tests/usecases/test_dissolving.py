@@ -19,7 +19,7 @@ from penstock.usecases.artifacts import expire, owners, retain
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, kept, nothing_is_left, of, tidy
-from tests.usecases.test_one_job import finish, hello, job_of, submit
+from tests.usecases.steps import finish, hello, job_of, submit
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)

@@ -6,25 +6,11 @@ import pytest
 
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
-from penstock.testing.twin import Hand, Twin
+from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
 from penstock.usecases.units import secrets
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import submit, worker_of
-
-
-class Talkative(Hand):
-    """A factory that knows what its machines printed."""
-
-    def __init__(self, tells: str | Exception) -> None:
-        super().__init__()
-        self.tells, self.asked = tells, 0
-
-    def evidence(self, unit: str) -> str | None:
-        self.asked += 1
-        if isinstance(self.tells, Exception):
-            raise self.tells
-        return self.tells
+from tests.usecases.steps import submit, sweep, worker_of
+from tests.usecases.talkative import Talkative
 
 
 def log_of(twin: Twin, job: str) -> list[str]:

@@ -30,8 +30,7 @@ from tests.usecases.exact import (
     running,
     sent,
 )
-from tests.usecases.steps import live
-from tests.usecases.test_one_job import job_of, submit, told
+from tests.usecases.steps import job_of, live, submit, told
 
 TWO = {"a": {"type": "licence"}, "b": {"type": "licence"}}
 

@@ -33,7 +33,7 @@ from tests.usecases.exact import (
     running,
     unit_of,
 )
-from tests.usecases.test_one_job import TOKEN, job_of, submit, told, worker_of
+from tests.usecases.steps import TOKEN, job_of, submit, told, worker_of
 
 
 def test_a_hello_is_told_once_with_its_host(twin: Twin, ada: User) -> None:

@@ -19,10 +19,10 @@ from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, prewarm, retire
 from tests.usecases.between import before_the_next_commit, before_the_next_look
-from tests.usecases.test_ahead import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
-from tests.usecases.test_one_job import submit
-from tests.usecases.test_quotas import used
-from tests.usecases.test_warm import Agent, slots, unit_of, worker_at_rest
+from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
+from tests.usecases.quotas import used
+from tests.usecases.steps import submit
+from tests.usecases.warm import Agent, slots, unit_of, worker_at_rest
 
 
 @pytest.fixture

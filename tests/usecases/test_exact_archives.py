@@ -16,10 +16,10 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import archives as logs_archives
+from tests.usecases.archives import ended, is_archived, look, paged, row_of
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
 from tests.usecases.keeping_for import of
-from tests.usecases.test_archiving import ended, is_archived, look, paged, row_of, small  # noqa: F401
 
 SMALL = pytest.mark.usefixtures("small")
 

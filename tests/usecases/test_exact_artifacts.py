@@ -15,18 +15,19 @@ from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, 
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
-from penstock.kernel.rows import Key, Row
+from penstock.kernel.rows import Row
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory, outputs, owners, pins, retain
 from penstock.usecases.jobs import settle
 from penstock.usecases.workers import agents
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
+from tests.usecases.inventory import next_day, stray
 from tests.usecases.keeping_for import end_of, ended, kept, of, tidy
-from tests.usecases.test_inventory import next_day, stray
-from tests.usecases.test_one_job import TOKEN, hello, job_of, submit, told
-from tests.usecases.test_outputs import files
-from tests.usecases.test_pinning import artifact, pin, refused, why
+from tests.usecases.objects import gets
+from tests.usecases.outputs import files
+from tests.usecases.pins import artifact, pin, refused, why
+from tests.usecases.steps import TOKEN, hello, job_of, submit, told
 
 PAST = START - timedelta(days=9)
 
@@ -34,18 +35,6 @@ PAST = START - timedelta(days=9)
 def volume(twin: Twin) -> Volume:
     (found,) = of(twin, Volume)
     assert isinstance(found, Volume)
-    return found
-
-
-def gets(twin: Twin, kind: type[Row]) -> list[Key]:
-    """What rows of a kind are read one by one from here on."""
-    get, found = twin.store.get, list[Key]()
-
-    def noting(key: Key, of_kind: type[Any]) -> Any:
-        found.extend([key] if of_kind is kind else [])
-        return get(key, of_kind)
-
-    twin.store.get = noting  # type: ignore[method-assign]
     return found
 
 

@@ -16,11 +16,11 @@ from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.site import configuration
 from tests.usecases.between import before_the_next_commit
+from tests.usecases.dependencies import depends
 from tests.usecases.exact import commits, drop
-from tests.usecases.test_dependencies import depends
-from tests.usecases.test_inputs import all_inputs
-from tests.usecases.test_inputs import run as run_with
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told
+from tests.usecases.inputs import all_inputs
+from tests.usecases.inputs import run as run_with
+from tests.usecases.steps import finish, hello, job_of, submit, told
 
 ZERO = "0" * 64
 

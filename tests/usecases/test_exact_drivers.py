@@ -30,11 +30,10 @@ from tests.usecases.exact import (
     site,
     unit_of,
 )
-from tests.usecases.steps import live
-from tests.usecases.test_one_job import finish, job_of, submit, told, worker_of
-from tests.usecases.test_warm import SITE as WARM
-from tests.usecases.test_warm import unit_of as unit_of_id
-from tests.usecases.test_warm import worker_at_rest
+from tests.usecases.steps import finish, job_of, live, submit, told, worker_of
+from tests.usecases.warm import SITE as WARM
+from tests.usecases.warm import unit_of as unit_of_id
+from tests.usecases.warm import worker_at_rest
 
 
 def test_what_a_driver_cannot_do_is_told_once_for_each_reason(twin: Twin, ada: User) -> None:

@@ -26,10 +26,9 @@ from tests.usecases.exact import (
     sent,
     site,
 )
-from tests.usecases.steps import live
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told
-from tests.usecases.test_warm import SITE as WARM
-from tests.usecases.test_warm import unit_of, worker_at_rest
+from tests.usecases.steps import finish, hello, job_of, live, submit, told
+from tests.usecases.warm import SITE as WARM
+from tests.usecases.warm import unit_of, worker_at_rest
 
 QUOTAS = site_toml(
     targets={"default": {"limit": 4, "uses": {"cores": 2}}},

@@ -27,8 +27,8 @@ from penstock.usecases.units import advance, maintenance, release, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
 from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
-from tests.usecases.test_one_job import job_of, submit, worker_of
-from tests.usecases.test_warm import SITE, slots, worker_at_rest
+from tests.usecases.steps import job_of, submit, worker_of
+from tests.usecases.warm import SITE, slots, worker_at_rest
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)

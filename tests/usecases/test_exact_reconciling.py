@@ -19,8 +19,8 @@ from penstock.testing.twin import Twin
 from penstock.usecases.units import reconcile
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop, put, running
-from tests.usecases.test_one_job import job_of, worker_of
-from tests.usecases.test_reconciling import STRAY, compared, regular
+from tests.usecases.steps import job_of, worker_of
+from tests.usecases.strays import STRAY, compared, regular
 
 MOMENT = timedelta(milliseconds=1)
 

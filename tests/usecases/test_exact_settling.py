@@ -23,9 +23,8 @@ from tests.usecases.exact import (
     site,
     unit_of,
 )
-from tests.usecases.steps import live
-from tests.usecases.test_one_job import finish, job_of, submit, told
-from tests.usecases.test_warm import SITE as WARM
+from tests.usecases.steps import finish, job_of, live, submit, told
+from tests.usecases.warm import SITE as WARM
 
 
 def test_a_second_end_writes_and_tells_nothing(twin: Twin, ada: User) -> None:

@@ -12,9 +12,9 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from tests.usecases.exact import drop, pool_row, running, site
-from tests.usecases.test_one_job import finish, worker_of
-from tests.usecases.test_warm import SITE as WARM
-from tests.usecases.test_warm import unit_of, worker_at_rest
+from tests.usecases.steps import finish, worker_of
+from tests.usecases.warm import SITE as WARM
+from tests.usecases.warm import unit_of, worker_at_rest
 
 SITE = site_toml(
     targets={"linux": {"limit": 3}, "default": {"limit": 9}},

@@ -26,7 +26,7 @@ from tests.usecases.exact import (
     sent,
     unit_of,
 )
-from tests.usecases.test_one_job import finish, job_of, submit, told
+from tests.usecases.steps import finish, job_of, submit, told
 
 
 def test_the_sweep_tells_whoever_makes_a_unit(twin: Twin, ada: User) -> None:

@@ -25,11 +25,10 @@ from tests.usecases.exact import (
     site,
     unit_of,
 )
-from tests.usecases.steps import live, sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
-from tests.usecases.test_warm import SITE as WARM
-from tests.usecases.test_warm import unit_of as unit_by_id
-from tests.usecases.test_warm import worker_at_rest
+from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
+from tests.usecases.warm import SITE as WARM
+from tests.usecases.warm import unit_of as unit_by_id
+from tests.usecases.warm import worker_at_rest
 
 
 @pytest.mark.parametrize(("after", "is_lost"), [(-1, False), (0, True)])

@@ -19,8 +19,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.units import reconcile
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, lease_of, put, running, sent, unit_of
-from tests.usecases.steps import live
-from tests.usecases.test_one_job import job_of, submit, told, worker_of
+from tests.usecases.steps import job_of, live, submit, told, worker_of
 
 LEASE = timedelta(hours=1)
 ENDED = Report(Result.SUCCEEDED, "the script ended", START, 0)

@@ -17,9 +17,8 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.units import cloud_events, maintenance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import parse_lines
-from tests.usecases.steps import sweep
-from tests.usecases.test_evidence import Talkative
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, worker_of
+from tests.usecases.talkative import Talkative
 
 TOLD = Failure(Kind.KILLED, {"signal": 9}, 0, "build", ("the end",))
 

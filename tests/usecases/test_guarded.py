@@ -25,13 +25,13 @@ from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.workers import agents
+from tests.usecases.dependencies import depends
 from tests.usecases.exact import put
+from tests.usecases.inventory import stray
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
-from tests.usecases.test_dependencies import depends
-from tests.usecases.test_inventory import stray
-from tests.usecases.test_meddled import _kind
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit
-from tests.usecases.test_outputs import files
+from tests.usecases.outputs import files
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit
+from tests.usecases.watched import _kind
 
 
 class Guard:

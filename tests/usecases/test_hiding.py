@@ -16,7 +16,7 @@ from penstock.ports import NotYet, Order, Ready
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
 from penstock.usecases.units import driver_calls
-from tests.usecases.test_one_job import job_of, submit
+from tests.usecases.steps import job_of, submit
 
 KEY = "k" * 40
 

@@ -20,8 +20,7 @@ from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.units import advance
-from tests.usecases.steps import live, run_to_end
-from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit
+from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, live, run_to_end, submit
 
 NOBODY = "01KDVDNA01AAAAAAAAAAAAAAAA"
 

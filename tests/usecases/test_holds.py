@@ -11,7 +11,7 @@ import pytest
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Claim, collection
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Change, Key, Replace
@@ -22,12 +22,10 @@ from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, retire, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
-from tests.usecases.test_warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
+from tests.usecases.holds import HOUR, ROOT, hold, release, running, wait
+from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
+from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
-HOUR = 3600
-ROOT = User(name="root", privileges=("admin",), created=START)
 Do = Callable[[Twin, User], None]
 
 
@@ -37,35 +35,6 @@ def twin() -> Twin:
     apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
-
-
-def hold(twin: Twin, unit: Unit | str, seconds: int = HOUR, reason: str = "looking") -> Unit:
-    found = unit_of(twin, unit if isinstance(unit, str) else unit.id)
-    held = maintenance.hold(twin.on, ROOT, found.is_a, found.id, reason, seconds)
-    twin.run()
-    return held
-
-
-def release(twin: Twin, unit: Unit | str) -> Unit:
-    found = unit_of(twin, unit if isinstance(unit, str) else unit.id)
-    maintenance.release(twin.on, ROOT, found.is_a, found.id)
-    twin.run()
-    return unit_of(twin, found.id)
-
-
-def running(twin: Twin, ada: User, **ask: Any) -> tuple[str, Unit]:
-    """A job whose script runs, on a worker that is not kept."""
-    job = submit(twin, ada, **({"target": "other"} | ask))
-    twin.run()
-    hello(twin, job)
-    return job, worker_of(twin, job)
-
-
-def wait(twin: Twin, seconds: float, each: float = 601) -> None:
-    """Let time pass, and the sweep come."""
-    while seconds > 0:
-        sweep(twin, min(each, seconds))
-        seconds -= each
 
 
 def journal(twin: Twin, unit: str) -> list[str]:

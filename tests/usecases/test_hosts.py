@@ -27,8 +27,7 @@ from penstock.usecases.site import apply as site_apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents, hosts, presence
 from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, lab, states
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import hello, job_of, submit, told, worker_of
+from tests.usecases.steps import hello, job_of, submit, sweep, told, worker_of
 
 MOVED = LAB.replace('"bench-7", "bench-8"', '"bench-8"') + '[targets.rack]\nfactory = "lab"\nnames = ["bench-7"]\n'
 

@@ -6,7 +6,7 @@ from penstock.domain.logs.logs import SERVICE_EVENTS, SERVICE_LIMIT_NOTICE
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
-from tests.usecases.test_one_job import finish, hello, submit
+from tests.usecases.steps import finish, hello, submit
 
 
 def test_a_job_that_is_handed_over_and_back_for_weeks_has_a_bounded_log(twin: Twin, ada: User) -> None:

@@ -20,7 +20,7 @@ from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put
-from tests.usecases.test_one_job import TOKEN, finish, job_of, submit, worker_of
+from tests.usecases.steps import TOKEN, finish, job_of, submit, worker_of
 
 SITE = site_toml(
     factories={"strict": {"driver": "hand", "identity": "papers"}, "loose": "hand"},

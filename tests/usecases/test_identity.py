@@ -31,7 +31,7 @@ from penstock.usecases.users import audit, oidc, users
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, put, running
-from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, told
+from tests.usecases.steps import SCRIPT, finish, hello, job_of, told
 
 AWS = "sts.amazonaws.com"
 ALLOWED = f'{SITE}[identity]\naudiences = ["{AWS}", "https://vault.example"]\n'

@@ -24,9 +24,8 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs, settle
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import lease_of, put, sent, site
-from tests.usecases.steps import live, sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit
-from tests.usecases.test_warm import unit_of as unit_by_id
+from tests.usecases.steps import finish, hello, job_of, live, submit, sweep
+from tests.usecases.warm import unit_of as unit_by_id
 
 UNUSED = tuple[int, str, str, float, float]
 

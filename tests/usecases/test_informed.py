@@ -17,7 +17,7 @@ from penstock.testing.twin import START, Hand, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release
-from tests.usecases.test_one_job import finish, hello, submit
+from tests.usecases.steps import finish, hello, submit
 from tests.wells.books import resource_of
 
 SITE = site_toml(

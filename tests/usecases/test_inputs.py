@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import Any
 
@@ -11,52 +10,20 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN
 from penstock.domain.artifacts.retention import Retention, retention_key
-from penstock.domain.commands import AgentFile, NewInput, SubmitJob
+from penstock.domain.commands import NewInput, SubmitJob
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace
 from penstock.testing.twin import Twin
-from penstock.usecases.artifacts import inputs, outputs
+from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import cancel, jobs, prerequisites
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Caller
-from tests.usecases.steps import sweep
-from tests.usecases.test_dependencies import depends
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def keep(twin: Twin, who: Caller, *paths: str) -> None:
-    """Have a job's agent send files, in which their paths stand."""
-    files = [AgentFile(path, len(path.encode()), digest(path.encode())) for path in paths]
-    for start in range(0, len(files), limits.OUTPUTS_PER_CALL):
-        part = files[start : start + limits.OUTPUTS_PER_CALL]
-        for upload in outputs.begin(twin.on, who.job, part)["uploads"]:
-            twin.objects.objects[upload["url"].removeprefix("memory://")] = upload["path"].encode()
-            outputs.commit(twin.on, who.job, [upload["id"]])
-
-
-def run(twin: Twin, job: str, *paths: str, result: Result = Result.SUCCEEDED) -> None:
-    twin.run()
-    keep(twin, hello(twin, job), *paths)
-    finish(twin, job, result)
-
-
-def all_inputs(twin: Twin, job: str) -> list[dict[str, Any]]:
-    """What an agent gets that asks page by page."""
-    found, after = [], ""
-    while True:
-        page = inputs.list_for_agent(twin.on, job_of(twin, job), after)
-        found += page["inputs"]
-        if page["next"] is None:
-            return found
-        after = page["next"]
+from tests.usecases.dependencies import depends
+from tests.usecases.inputs import all_inputs, digest, run
+from tests.usecases.steps import hello, job_of, submit, sweep, told
 
 
 def bytes_of(twin: Twin, told_: dict[str, Any]) -> bytes:

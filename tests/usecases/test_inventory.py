@@ -10,26 +10,14 @@ import pytest
 from penstock.domain import metrics
 from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, object_name
 from penstock.domain.users.users import User
-from penstock.kernel import ids
 from penstock.ports import Stored
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits
+from tests.usecases.inventory import next_day, stray
 from tests.usecases.keeping_for import ended, of, tidy
-from tests.usecases.test_one_job import told
-
-
-def stray(twin: Twin, hours: float = 24) -> str:
-    """An object of which no row knows, stored so long ago."""
-    id = ids.ulid(twin.world.now(), twin.world.dice.randbytes(ids.RANDOM_BYTES))
-    twin.objects.objects[object_name(id)] = b"what?"
-    twin.objects.times[object_name(id)] = twin.world.now() - timedelta(hours=hours)
-    return id
-
-
-def next_day(twin: Twin) -> None:
-    twin.pass_time(24 * 3600)
+from tests.usecases.steps import told
 
 
 def test_bytes_that_no_row_knows_of_are_destroyed_after_a_while(twin: Twin) -> None:

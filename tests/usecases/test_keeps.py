@@ -20,10 +20,9 @@ from penstock.usecases.units import maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
-from tests.usecases.steps import sweep
-from tests.usecases.test_holds import HOUR, ROOT, release, running, wait
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
-from tests.usecases.test_warm import SITE, databases, slots, unit_of
+from tests.usecases.holds import HOUR, ROOT, release, running, wait
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
+from tests.usecases.warm import SITE, databases, slots, unit_of
 
 BEN = User(name="ben", created=START)
 

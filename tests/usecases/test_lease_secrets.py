@@ -17,8 +17,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, submit, worker_of
+from tests.usecases.steps import finish, submit, sweep, worker_of
 
 TOKEN, OTHER = "t" * 43, "o" * 43
 

@@ -16,9 +16,8 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, quarantine
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, submit, worker_of
-from tests.usecases.test_warm import SITE, unit_of, worker_at_rest
+from tests.usecases.steps import finish, hello, submit, sweep, worker_of
+from tests.usecases.warm import SITE, unit_of, worker_at_rest
 
 ROOT = User(name="root", privileges=("admin",), created=START)
 Move = tuple[UnitState, UnitState]

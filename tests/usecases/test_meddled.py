@@ -9,7 +9,6 @@ commit must be guarded by a condition of its own, not by that of another. Then t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -29,8 +28,9 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.test_one_job import submit, worker_of
-from tests.usecases.test_warm import unit_of, worker_at_rest
+from tests.usecases.steps import submit, worker_of
+from tests.usecases.warm import unit_of, worker_at_rest
+from tests.usecases.watched import _kind
 
 SITE = site_toml(
     targets={
@@ -69,14 +69,6 @@ class Meddler:
         if written or now is None or now.version != row.version + 1:
             self.wrong.append(f"{row} became {now}, as if nobody had written it in between")
         return written
-
-
-def _kind(change: Change) -> tuple[str, ...]:
-    if not isinstance(change, Replace):
-        return (type(change).__name__, key_of(change).sk.partition("#")[0])
-    was, now = change.was, change.row
-    differ = [each.name for each in fields(now) if getattr(was, each.name) != getattr(now, each.name)]
-    return (now.kind, str(getattr(now, "state", "")), *differ)
 
 
 class Site:

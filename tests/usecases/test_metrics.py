@@ -29,11 +29,10 @@ from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.steps import run_to_end, sweep
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, worker_of
-from tests.usecases.test_reconciling import STRAY, WELL, regular
-from tests.usecases.test_warm import SITE as WARM
-from tests.usecases.test_warm import worker_at_rest
+from tests.usecases.steps import TOKEN, finish, hello, job_of, run_to_end, submit, sweep, worker_of
+from tests.usecases.strays import STRAY, WELL, regular
+from tests.usecases.warm import SITE as WARM
+from tests.usecases.warm import worker_at_rest
 
 
 def site_of(twin: Twin, text: str) -> Twin:

@@ -15,11 +15,10 @@ from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.site import apply
 from penstock.usecases.units import driver_calls, prewarm, reconcile, secrets
-from tests.usecases.steps import sweep
-from tests.usecases.test_ahead import NONE, SITE, a_twin, at_rest, existing, only, pool_of
-from tests.usecases.test_evidence import Talkative
-from tests.usecases.test_one_job import submit, worker_of
-from tests.usecases.test_warm import Agent, unit_of
+from tests.usecases.prewarmed import NONE, SITE, a_twin, at_rest, existing, only, pool_of
+from tests.usecases.steps import submit, sweep, worker_of
+from tests.usecases.talkative import Talkative
+from tests.usecases.warm import Agent, unit_of
 
 
 @pytest.fixture

@@ -2,72 +2,27 @@
 
 from __future__ import annotations
 
-from penstock.domain.commands import Hello, SubmitJob
-from penstock.domain.jobs.jobs import Job, Outcome, Result, State, job_key
-from penstock.domain.logs.logs import CONTROL, Event
-from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
-from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.commands import Hello
+from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.logs.logs import CONTROL
+from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
-from penstock.usecases import sweep
+from penstock.usecases import sweep as sweep_
 from penstock.usecases.jobs import cancel, jobs
-from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.logs import logs
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from penstock.usecases.workers.agents import Caller
-
-SCRIPT = "#!/bin/bash\necho hello\n"
-TOKEN = "t" * 43
-
-
-def submit(twin: Twin, user: User, **ask: object) -> str:
-    return jobs_submit.submit(twin.on, user, SubmitJob(SCRIPT, **ask), None)  # type: ignore[arg-type]
-
-
-def job_of(twin: Twin, job: str) -> Job:
-    found = twin.store.get(job_key(job), Job)
-    assert found
-    return found
-
-
-def worker_of(twin: Twin, job: str) -> Unit:
-    found = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.job == job and row.order == 0]
-    return max(found, key=lambda unit: unit.attempt)
-
-
-def hello(twin: Twin, job: str) -> Caller:
-    worker = worker_of(twin, job).id
-    key = secrets.bootstrap_key(twin.on.signing_key(), worker)
-    agents.hello(twin.on, Hello(worker, key, TOKEN))
-    twin.run()
-    return agents.authenticate(twin.on, job, TOKEN)
-
-
-def finish(twin: Twin, job: str, result: Result = Result.SUCCEEDED) -> None:
-    agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), result, "the script ended", 0)
-    twin.run()
-
-
-def told(twin: Twin, job: str) -> list[str]:
-    """All lines of a job's log: a page of it ends where its archive does."""
-    found: list[Event] = []
-    while page := logs.read(twin.on, job, found[-1].seq if found else 0, 1000):
-        found += page
-    return [event.line.payload for event in found]
-
-
-def slots(twin: Twin, pool: str, state: SlotState) -> list[str]:
-    return [slot.name for slot in twin.store.find(collection(pool), f"{state}#", Slot)]
-
-
-def assert_all_is_put_back(twin: Twin) -> None:
-    assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
-    assert len(slots(twin, "resource/licence", SlotState.FREE)) == 2
-    assert len(slots(twin, "target/linux", SlotState.FREE)) == 2
-    assert not [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.state is not UnitState.GONE]
-    assert not [row for row in twin.store.rows.values() if isinstance(row, Claim)]
-    assert not twin.drivers.hand.made
+from tests.usecases.steps import (
+    TOKEN,
+    assert_all_is_put_back,
+    finish,
+    hello,
+    job_of,
+    submit,
+    told,
+    worker_of,
+)
 
 
 def test_a_job_runs_and_leaves_nothing(twin: Twin, ada: User) -> None:
@@ -180,7 +135,7 @@ def test_a_lost_agent_leads_to_the_next_attempt_and_then_to_an_error(twin: Twin,
         hello(twin, job)
         assert job_of(twin, job).attempt == attempt
         twin.pass_time(121)
-        sweep.sweep(twin.on)
+        sweep_.sweep(twin.on)
         twin.run()
     settled = job_of(twin, job)
     assert (settled.outcome, settled.attempt) == (Outcome.ERRORED, 2)
@@ -193,7 +148,7 @@ def test_a_worker_that_never_says_hello_is_lost(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, retries=0)
     twin.run()
     twin.pass_time(601)
-    sweep.sweep(twin.on)
+    sweep_.sweep(twin.on)
     twin.run()
     assert job_of(twin, job).outcome is Outcome.ERRORED
     assert "did not say hello" in str(job_of(twin, job).reason)
@@ -205,7 +160,7 @@ def test_a_job_that_waits_past_the_queue_deadline_is_errored(twin: Twin, ada: Us
     twin.run()
     hello(twin, first)
     twin.pass_time(7 * 24 * 3600 + 1)
-    sweep.sweep(twin.on)
+    sweep_.sweep(twin.on)
     twin.run()
     assert job_of(twin, second).outcome is Outcome.ERRORED
     assert "queue deadline" in str(job_of(twin, second).reason)

@@ -20,8 +20,7 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import apply
 from tests.usecases.between import before_the_next_look
-from tests.usecases.steps import run_to_end
-from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
+from tests.usecases.steps import SCRIPT, finish, hello, job_of, run_to_end, submit, told
 
 
 def plan(twin: Twin, user: User, **ask: object) -> plans.Plan:

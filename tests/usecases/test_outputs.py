@@ -23,17 +23,14 @@ from penstock.usecases.workers import agents
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit
+from tests.usecases.outputs import files
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit
 
 
 def running(twin: Twin, ada: User) -> Job:
     job = submit(twin, ada)
     twin.run()
     return hello(twin, job).job
-
-
-def files(count: int = 1, first: int = 0) -> list[AgentFile]:
-    return [AgentFile(f"/work/{number}", 1, "0" * 64) for number in range(first, first + count)]
 
 
 def rows(twin: Twin) -> list[Output]:

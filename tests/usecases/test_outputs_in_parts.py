@@ -21,9 +21,8 @@ from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
 from tests.usecases.conftest import SITE
-from tests.usecases.steps import sweep
-from tests.usecases.test_inputs import digest
-from tests.usecases.test_one_job import finish, hello, job_of, submit
+from tests.usecases.inputs import digest
+from tests.usecases.steps import finish, hello, job_of, submit, sweep
 
 FIRST, LAST = b"a" * PART_BYTES, b"tail"
 PARTS = [digest(FIRST), digest(LAST)]

@@ -15,8 +15,8 @@ from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from tests.usecases.between import before_the_next_commit
-from tests.usecases.test_one_job import submit
-from tests.usecases.test_quotas import is_granted, run_to_end, used
+from tests.usecases.quotas import is_granted, run_to_end, used
+from tests.usecases.steps import submit
 
 SITE = site_toml(
     targets={

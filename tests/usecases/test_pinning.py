@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.volumes import Volume, object_name
-from penstock.domain.artifacts.why import Explanation
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
-from penstock.kernel.errors import Refused
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import explain, outputs, pins, retain
 from penstock.usecases.users import audit
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put, running
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
-from tests.usecases.test_one_job import finish, hello, job_of, submit
-from tests.usecases.test_outputs import files
+from tests.usecases.outputs import files
+from tests.usecases.pins import artifact, at_the_end, pin, refused, why
+from tests.usecases.steps import finish, hello, job_of, submit
 
 EVE = User(name="eve", created=START, version=1)
-
-
-def artifact(twin: Twin) -> Artifact:
-    (found,) = of(twin, Artifact)
-    assert isinstance(found, Artifact)
-    return found
-
-
-def pin(twin: Twin, user: User, seconds: int | None = None, reason: str = "to look at it") -> None:
-    pins.pin(twin.on, user, artifact(twin).id, reason, seconds)
-
-
-def at_the_end(twin: Twin, job: str) -> None:
-    twin.world.time = end_of(twin, job)
-    tidy(twin, 3)
-
-
-def refused(call: Callable[[], object]) -> tuple[int, str]:
-    with pytest.raises(Refused) as told:
-        call()
-    return told.value.status, told.value.code
 
 
 def test_what_is_pinned_outlives_its_job_until_it_is_taken_back(twin: Twin, ada: User) -> None:
@@ -162,10 +139,6 @@ def test_an_artifact_has_no_more_owners_than_its_row_has_room_for(twin: Twin, ad
 
 
 # Why it is kept
-
-
-def why(twin: Twin) -> Explanation:
-    return explain.why(twin.on, artifact(twin))
 
 
 def test_what_nobody_owns_yet_is_said_to_go(twin: Twin, ada: User) -> None:

@@ -10,7 +10,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
-from tests.usecases.test_one_job import TOKEN, finish, job_of, worker_of
+from tests.usecases.steps import TOKEN, finish, job_of, worker_of
 
 FILE = """#!/bin/bash
 #: name = "job"

@@ -19,16 +19,9 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import privileges, users
 from tests.usecases.between import before_the_next_commit
-from tests.usecases.conftest import SITE
 from tests.usecases.exact import all_units, commits, unit_of
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
-
-LOCKED = SITE.replace('names = ["bench-1"]', 'names = ["bench-1"]\nprivilege = "resource.bench"') + (
-    '[targets.alias]\nredirect = "linux"\nprivilege = "target.alias"\n'
-    '[wells.spring]\ndriver = "hand"\n'
-    '[resources.db]\nwell = "spring"\nlimit = 1\nprivilege = "resource.db"\nwarm = { max = 1 }\n'
-)
+from tests.usecases.locked import LOCKED
+from tests.usecases.steps import finish, hello, job_of, slots, submit, sweep, told
 
 
 @pytest.fixture

@@ -25,9 +25,8 @@ from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, slots, submit, told, worker_of
-from tests.usecases.test_warm import Agent, worker_at_rest
+from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep, told, worker_of
+from tests.usecases.warm import Agent, worker_at_rest
 
 SITE = site_toml(
     factories={"hand": "hand", "other": "hand", "unused": "hand"},

@@ -27,9 +27,9 @@ from penstock.usecases.workers import agents
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
-from tests.usecases.test_exact_artifacts import gets
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
-from tests.usecases.test_pinning import artifact, at_the_end, pin, refused, why
+from tests.usecases.objects import gets
+from tests.usecases.pins import artifact, at_the_end, pin, refused, why
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, told
 
 EVE = User(name="eve", created=START, version=1)
 ROOT = User(name="root", privileges=("admin",), created=START, version=1)

@@ -30,9 +30,8 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units import quarantine as units_quarantine
 from tests.usecases.exact import drop, put
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
-from tests.usecases.test_warm import SITE, databases, unit_of, worker_at_rest
+from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
+from tests.usecases.warm import SITE, databases, unit_of, worker_at_rest
 
 ROOT = User(name="root", privileges=("admin",), created=START)
 ONE = SITE.replace("limit = 2", "limit = 1")

@@ -13,13 +13,15 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.pools import scheduler
-from tests.usecases.steps import live, run_to_end, sweep
-from tests.usecases.test_one_job import (
+from tests.usecases.steps import (
     assert_all_is_put_back,
     finish,
     hello,
     job_of,
+    live,
+    run_to_end,
     submit,
+    sweep,
 )
 
 

@@ -20,7 +20,8 @@ from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told
+from tests.usecases.quotas import is_granted, run_to_end, used
+from tests.usecases.steps import hello, job_of, submit
 
 SITE = site_toml(
     targets={
@@ -43,21 +44,6 @@ def twin() -> Twin:
     apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
-
-
-def used(twin: Twin, pool: str) -> int:
-    row = twin.store.get(pool_key(pool), Pool)
-    assert row
-    return row.used
-
-
-def run_to_end(twin: Twin, job: str) -> None:
-    hello(twin, job)
-    finish(twin, job)
-
-
-def is_granted(twin: Twin, job: str, pool: str) -> bool:
-    return any(line.startswith(f"{pool}: got") for line in told(twin, job))
 
 
 def test_a_worker_takes_its_slot_and_its_share_of_the_quota_and_gives_both_back(twin: Twin, ada: User) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -16,24 +16,25 @@ from penstock.domain.units.units import UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.ports import Order
-from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.site import apply
 from penstock.usecases.units import reconcile
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
-from tests.usecases.steps import live, run_to_end, sweep
-from tests.usecases.test_one_job import assert_all_is_put_back, finish, hello, job_of, submit, told, worker_of
-
-STRAY = Order("w-stray", "linux", "1")
-WELL = site_toml(
-    targets={"default": {"limit": 2, "warm": {"max": 1, "idle": "2h"}}},
-    wells={"hand": "hand"},
-    resources={"bench": {"well": "hand", "names": ["bench-1"]}},
-    limits={"lease": "1h", "boot": "2h"},
+from tests.usecases.steps import (
+    assert_all_is_put_back,
+    finish,
+    hello,
+    job_of,
+    live,
+    run_to_end,
+    submit,
+    sweep,
+    told,
+    worker_of,
 )
+from tests.usecases.strays import STRAY, WELL, compared, regular
 
 
 @pytest.fixture
@@ -43,22 +44,6 @@ def long(twin: Twin) -> Twin:
     twin.run()
     regular(twin, 11)
     return twin
-
-
-def regular(twin: Twin, minutes: int, each: Callable[[], object] = lambda: None) -> list[int]:
-    """A sweep a minute; in which of them something was destroyed."""
-    found = []
-    for minute in range(minutes):
-        if sweep(twin, 60).strays:
-            found.append(minute)
-        each()
-    return found
-
-
-def compared(twin: Twin) -> Comparison:
-    row = twin.store.get(comparison_key("factory/hand"), Comparison)
-    assert row
-    return row
 
 
 def test_a_stray_is_destroyed_when_it_was_seen_twice_some_minutes_apart(twin: Twin) -> None:

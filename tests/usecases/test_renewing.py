@@ -18,8 +18,7 @@ from penstock.usecases import cooldowns
 from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.exact import put, site, unit_of
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import TOKEN, finish, hello, job_of, submit, told
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
 
 SITE = site_toml(
     targets={"default": {"limit": 1}},

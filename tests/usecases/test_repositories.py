@@ -16,8 +16,8 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.users import privileges, users
 from tests.usecases.keeping_for import of, send
-from tests.usecases.test_one_job import SCRIPT, finish, hello, job_of, submit, told
-from tests.usecases.test_privileges import LOCKED
+from tests.usecases.locked import LOCKED
+from tests.usecases.steps import SCRIPT, finish, hello, job_of, submit, told
 
 HUBRIS = "oxide:hubris"
 

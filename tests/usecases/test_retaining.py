@@ -18,7 +18,7 @@ from penstock.usecases.site import apply
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put, running
-from tests.usecases.test_one_job import finish, job_of, submit
+from tests.usecases.steps import finish, job_of, submit
 
 
 def kept(twin: Twin, job: str) -> Retention:

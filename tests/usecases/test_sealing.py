@@ -15,7 +15,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.site import configuration
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import assignment
-from tests.usecases.test_one_job import job_of, submit
+from tests.usecases.steps import job_of, submit
 
 KEY = "k" * 64
 

@@ -22,14 +22,16 @@ from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.steps import live, run_to_end, sweep
-from tests.usecases.test_one_job import (
+from tests.usecases.steps import (
     TOKEN,
     finish,
     hello,
     job_of,
+    live,
+    run_to_end,
     slots,
     submit,
+    sweep,
     told,
     worker_of,
 )

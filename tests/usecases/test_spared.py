@@ -24,7 +24,7 @@ from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.units import maintenance
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import sent, site, unit_of
-from tests.usecases.test_one_job import job_of, submit, told, worker_of
+from tests.usecases.steps import job_of, submit, told, worker_of
 
 NONE = Faults(short=("fake/all",))
 HOUR = timedelta(hours=1)

@@ -14,8 +14,7 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.site import apply
 from tests.usecases.conftest import SITE
-from tests.usecases.steps import run_to_end
-from tests.usecases.test_one_job import slots, submit
+from tests.usecases.steps import run_to_end, slots, submit
 from tests.usecases.watched import WatchedStore
 
 Fits = Callable[[Sequence[Change]], bool]

@@ -19,10 +19,9 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import advance, cloud_events, maintenance, secrets
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, sent
-from tests.usecases.steps import run_to_end
-from tests.usecases.test_holds import HOUR, ROOT, hold, release, running
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told, worker_of
-from tests.usecases.test_warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
+from tests.usecases.holds import HOUR, ROOT, hold, release, running
+from tests.usecases.steps import finish, hello, job_of, run_to_end, submit, told, worker_of
+from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 ENDS, WARNS = "the cloud says that m-1 ends", "the cloud takes m-1 back"
 EVENT: dict[str, Any] = {"source": "a.cloud", "detail": {"machine": "m-1"}}

@@ -17,7 +17,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
-from tests.usecases.test_one_job import finish, hello, job_of, submit
+from tests.usecases.steps import finish, hello, job_of, submit
 
 SITE = site_toml(
     targets={

@@ -25,15 +25,16 @@ from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
-from tests.usecases.steps import live, sweep
-from tests.usecases.test_one_job import (
+from tests.usecases.steps import (
     TOKEN,
     assert_all_is_put_back,
     finish,
     hello,
     job_of,
+    live,
     slots,
     submit,
+    sweep,
     worker_of,
 )
 

@@ -18,7 +18,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.users import users
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
-from tests.usecases.test_one_job import finish, hello, job_of, submit, told
+from tests.usecases.steps import finish, hello, job_of, submit, told
 
 TEN_YEARS = 10 * 366 * 24 * 3600
 

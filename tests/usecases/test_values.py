@@ -16,8 +16,8 @@ from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.jobs.store import NewValue
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, running
-from tests.usecases.test_exact_artifacts import gets
-from tests.usecases.test_one_job import finish, job_of, submit, told
+from tests.usecases.objects import gets
+from tests.usecases.steps import finish, job_of, submit, told
 
 
 def put(twin: Twin, job: str, name: str, text: str, *, secret: bool = False, by: str = "ada") -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from penstock.domain.artifacts.artifacts import Artifact, artifact_key
@@ -16,7 +16,7 @@ from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState
 from penstock.domain.units.comparison import Missing
 from penstock.domain.units.units import Unit, UnitState, unit_key
-from penstock.kernel.rows import Change, Key, Row, key_of
+from penstock.kernel.rows import Change, Key, Replace, Row, key_of
 from penstock.testing.store import MemoryStore
 
 Kinds = dict[type[Row], list[Any]]
@@ -176,3 +176,11 @@ def _output(was: Output, now: Output) -> None:
 def _claim(was: Claim, now: Claim) -> None:
     """QUEUE-2: how often it was overtaken is never forgotten."""
     assert now.overtaken >= was.overtaken, f"{now} was overtaken {was.overtaken} times"
+
+
+def _kind(change: Change) -> tuple[str, ...]:
+    if not isinstance(change, Replace):
+        return (type(change).__name__, key_of(change).sk.partition("#")[0])
+    was, now = change.was, change.row
+    differ = [each.name for each in fields(now) if getattr(was, each.name) != getattr(now, each.name)]
+    return (now.kind, str(getattr(now, "state", "")), *differ)

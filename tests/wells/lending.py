@@ -28,8 +28,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply, configuration
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import ROLE
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, job_of, submit
+from tests.usecases.steps import finish, hello, job_of, submit, sweep
 from tests.wells.rack import Rack
 from tests.wells.service import SURROUNDINGS, well
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +47,6 @@ class Service:
 def well(url: str, name: str = "rack", **settings: Any) -> HttpWell:
     """A well for a service at a URL."""
     return HttpWell({"url": url, "secret": "env:RACK", "timeout": "2s", **settings}, {**SURROUNDINGS, MAKER: name})
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)

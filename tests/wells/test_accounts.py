@@ -25,7 +25,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
-from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
+from tests.usecases.steps import finish, hello, job_of, slots, submit, told
 from tests.wells.books import resource_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

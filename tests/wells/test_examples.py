@@ -15,7 +15,7 @@ from penstock.drivers.wells.accounts import cleaner, drift
 from penstock.drivers.wells.accounts import settings as accounts
 from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.ports import NotYet, Order, Ready, UnitContext
-from tests.wells.test_http import NOW
+from tests.wells.service import NOW
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/operators/wells/accounts.md").read_text()

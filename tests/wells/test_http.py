@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from threading import Timer
 from typing import Any
 
@@ -21,9 +20,8 @@ from penstock.kernel.errors import (
 )
 from penstock.ports import NotYet, Order, Ready, UnitContext
 from tests.wells.rack import Asked, Rack
-from tests.wells.service import SECRET, well
+from tests.wells.service import NOW, SECRET, well
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UNIT = "r-1"
 OK = {"unit": UNIT, "owner": "Penstock.eu-west-1/rack", "fence": 7, "digest": None}
 

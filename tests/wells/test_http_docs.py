@@ -17,8 +17,7 @@ from penstock.drivers.wells.http.client import BUDGET
 from penstock.drivers.wells.http.settings import TIMEOUT, TIMEOUT_MOST
 from penstock.ports import Order, UnitContext
 from tests.wells.rack import Rack
-from tests.wells.service import EXAMPLE, well
-from tests.wells.test_http import NOW
+from tests.wells.service import EXAMPLE, NOW, well
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/operators/wells/http.md").read_text()

@@ -15,7 +15,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
-from tests.usecases.test_one_job import finish, hello, job_of, slots, submit, told
+from tests.usecases.steps import finish, hello, job_of, slots, submit, told
 from tests.wells.books import resource_of
 from tests.wells.rack import Asked, Rack
 from tests.wells.service import well

@@ -14,8 +14,7 @@ from _pytest.mark import ParameterSet
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.usecases.jobs import cancel, settle
 from tests.aws.account import Account
-from tests.usecases.steps import sweep
-from tests.usecases.test_one_job import finish, hello, job_of
+from tests.usecases.steps import finish, hello, job_of, sweep
 from tests.wells.lending import ADA, QUEUE, TYPES, WORKER, Lending
 from tests.wells.rack import Rack
 

@@ -333,7 +333,7 @@ class Twin:
         """Deliver messages and settle flows until nothing is due."""
         for _ in range(10_000):
             if self.flows.settling:
-                settle.settle(self.on, *self.flows.settling.popleft())
+                self.settle(*self.flows.settling.popleft())
             elif not self.deliver():
                 return
         raise AssertionError("the messages never end")
@@ -347,6 +347,10 @@ class Twin:
                 self.take(queue, message)
                 return True
         return False
+
+    def settle(self, job: str, attempt: int, error: str | None, cause: str | None) -> None:
+        """Do what a handler does with the end of a flow."""
+        settle.settle(self.on, job, attempt, error, cause)
 
     def take(self, queue: str, message: dict[str, Any]) -> None:
         """Do what a handler does with a message."""

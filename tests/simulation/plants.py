@@ -1,0 +1,130 @@
+"""Breakages of Penstock that the simulation must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock import transaction
+from penstock.domain.jobs import jobs as domain_jobs
+from penstock.domain.jobs.jobs import Job, Report, State, job_key
+from penstock.domain.pools import grants, pools
+from penstock.domain.pools.leases import LeaseState, Need
+from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.units.units import CleanProof, Unit, unit_key
+from penstock.kernel.rows import Change, Replace
+from penstock.usecases.jobs import settle, submit
+from penstock.usecases.jobs.jobs import LeaseGone
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import release
+from penstock.usecases.units import release as units_release
+from penstock.usecases.workers import agents
+
+SEEDS = range(200)
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def serve_before_write(patch: pytest.MonkeyPatch) -> None:
+    """A claim serves its pool, and only then writes its place in the queue: a release in between wakes nobody."""
+    serve, acquire = scheduler.serve, scheduler.acquire
+
+    def early(on: Any, job: str, attempt: int, step: int, token: str) -> None:
+        for need in scheduler._needs(on.store.get(job_key(job), Job), attempt, step):
+            serve(on, need.pool)
+        held = transaction.run(on, lambda: scheduler._claim_changes(on, job, attempt, step, token))
+        if not held or held[0].state is not LeaseState.WAITING:
+            acquire(on, job, attempt, step, token)
+
+    patch.setattr(scheduler, "acquire", early)
+
+
+def release_without_fence(patch: pytest.MonkeyPatch) -> None:
+    """A release that comes twice frees the slot without asking who has it by now."""
+    original = units_release._gone_changes
+
+    def release(on: Any, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
+        changes, is_first = original(on, unit_id, proof)
+        unit = on.store.get(unit_key(unit_id), Unit)
+        slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
+        return (pools.move(slot, pools.give_back(slot)), True) if slot and not is_first else (changes, is_first)
+
+    patch.setattr(units_release, "_gone_changes", release)
+
+
+def start_at_once(patch: pytest.MonkeyPatch) -> None:
+    """The next attempt starts while the worker of the last one may still run."""
+
+    def start(on: Any, job_id: str) -> bool:
+        job = on.store.get(job_key(job_id), Job)
+        if job is None or job.state is not State.QUEUED:
+            return True
+        return bool(on.flows.start(job.id, job.attempt, scheduler.steps(job.needs)))
+
+    def put_back(on: Any, job_id: str, attempt: int) -> None:
+        original(on, job_id, attempt)
+        start(on, job_id)
+
+    original = settle.start_release
+    patch.setattr(scheduler, "start_flow", start)
+    patch.setattr(settle, "start_release", put_back)
+
+
+def one_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Two licences are acquired one after the other: two jobs may each hold one, and wait for ever."""
+    original = submit._resources
+
+    def apart(*given: Any) -> Iterator[Need]:
+        return (replace(need, step=need.order) for need in original(*given))
+
+    patch.setattr(submit, "_resources", apart)
+
+
+def old_agents_write(patch: pytest.MonkeyPatch) -> None:
+    """An agent is not asked whether the attempt is still its own."""
+
+    def authenticate(on: Any, job_id: str, token: str) -> agents.Caller:
+        job = on.store.get(job_key(job_id), Job)
+        if not job or not job.worker:
+            raise LeaseGone
+        return agents.Caller(on.store.get(unit_key(job.worker), Unit), job)
+
+    def finish(
+        on: Any, caller: agents.Caller, result: Any, reason: str, exit_code: int | None, broken: str = ""
+    ) -> dict[str, Any]:
+        del broken
+        told = domain_jobs.report(caller.job, Report(result, reason, on.world.now(), exit_code))
+        on.store.commit([Replace(caller.job, told)])
+        on.flows.succeed(told.run_token or "")
+        return {}
+
+    patch.setattr(agents, "authenticate", authenticate)
+    patch.setattr(agents, "report_finished", finish)
+
+
+def free_before_clean(patch: pytest.MonkeyPatch) -> None:
+    """A slot comes back as soon as its lease ends, cleaned or not."""
+    original = release.destroy
+
+    def hasty(on: Any, unit: Unit) -> None:
+        slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
+        if slot and slot.unit == unit.id:
+            on.store.commit(list(pools.move(slot, pools.give_back(slot))))
+        original(on, unit)
+
+    patch.setattr(release, "destroy", hasty)
+
+
+def last_comes_first(patch: pytest.MonkeyPatch) -> None:
+    """A pool is served from the end of its queue."""
+
+    def pick(pool: str, stocks: Any) -> Any:
+        turns = grants._turns(stocks)
+        found = (grants._grantable(claim, stocks, turns) for claim in reversed(stocks[pool].claims))
+        return next((each for each in found if each), None)
+
+    patch.setattr(grants, "pick", pick)

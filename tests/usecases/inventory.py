@@ -1,0 +1,21 @@
+"""Objects that no row names."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from penstock.domain.artifacts.volumes import object_name
+from penstock.kernel import ids
+from penstock.testing.twin import Twin
+
+
+def stray(twin: Twin, hours: float = 24) -> str:
+    """An object of which no row knows, stored so long ago."""
+    id = ids.ulid(twin.world.now(), twin.world.dice.randbytes(ids.RANDOM_BYTES))
+    twin.objects.objects[object_name(id)] = b"what?"
+    twin.objects.times[object_name(id)] = twin.world.now() - timedelta(hours=hours)
+    return id
+
+
+def next_day(twin: Twin) -> None:
+    twin.pass_time(24 * 3600)

@@ -1,0 +1,9 @@
+"""Files that a job sends."""
+
+from __future__ import annotations
+
+from penstock.domain.commands import AgentFile
+
+
+def files(count: int = 1, first: int = 0) -> list[AgentFile]:
+    return [AgentFile(f"/work/{number}", 1, "0" * 64) for number in range(first, first + count)]

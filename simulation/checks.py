@@ -101,7 +101,7 @@ class Promises:
         """UNIT-1: before anything is made there is a row that knows it. SEC-1: only workers get a key."""
         unit = self._engine.store.rows.get(unit_key(order.id))
         self.must("UNIT-1", isinstance(unit, Unit), f"{order.id} is made, and no row knows it")
-        is_late = isinstance(unit, Unit) and unit.state is UnitState.IDLE and unit.leases > 0
+        is_late = isinstance(unit, Unit) and unit.state is UnitState.IDLE and unit.lease.leases > 0
         self.must("UNIT-2", not is_late, f"{order.id} is made for its last lease, and is clean and idle by now")
 
     def _cleans(self, unit_id: str) -> None:
@@ -198,7 +198,11 @@ class Promises:
                 label = "QUEUE-3" if waits else "JOB-1"
                 yield label, f"{row.id}/{row.attempt} never settles: {row.state}, has {has}, waits for {waits}"
             if isinstance(row, Unit) and row.state is not UnitState.GONE and row.id not in kept:
-                yield "UNIT-1", f"{row.id} of {row.job}/{row.attempt} is never put back: {row.state}, {row.reason}"
+                yield (
+                    "UNIT-1",
+                    f"{row.id} of {row.lease.job}/{row.lease.attempt} is never put back: "
+                    f"{row.state}, {row.step.reason}",
+                )
             if isinstance(row, Claim):
                 yield "QUEUE-3", f"a claim of {row.job}/{row.attempt} on {row.pool} stands for ever"
             if isinstance(row, Lease) and row.state is not LeaseState.RELEASED:
@@ -236,7 +240,7 @@ def _said(was: Row | None, now: Row | None) -> str:
     row = now or was
     if isinstance(row, Job):
         state = [f"{side.state}/{side.attempt}" for side in (was, now) if isinstance(side, Job)]
-        return f"{row.id}: {' -> '.join(state)} {row.outcome or ''} {row.reason or ''}".rstrip()
+        return f"{row.id}: {' -> '.join(state)} {row.end.outcome or ''} {row.end.reason or ''}".rstrip()
     if isinstance(row, Lease | Slot | Unit):
         state = [str(getattr(side, "state", "none")) for side in (was, now)]
         name = (

@@ -16,9 +16,9 @@ def freed_clean(moment: Moment) -> Iterator[Broke]:
         if was is None or was.unit is None or (now and now.unit):
             continue
         unit = moment.unit_of(was)
-        if unit is None or unit.state is not UnitState.GONE or unit.proof is None:
+        if unit is None or unit.state is not UnitState.GONE or unit.cleaning.proof is None:
             yield "UNIT-2", f"slot {was.name} of {was.pool} came back without a proof in {was.unit}"
-        elif unit.proof.checked != unit.id or unit.id not in moment.proofs:
+        elif unit.cleaning.proof.checked != unit.id or unit.id not in moment.proofs:
             yield "UNIT-2", f"the proof in {unit.id} is not its driver's"
         yield from _used_by(moment, was, was, "came back")
 
@@ -47,18 +47,25 @@ def kept_clean(moment: Moment) -> Iterator[Broke]:
 
 def _is_clean(moment: Moment, unit: Unit) -> bool:
     """Whether a unit has nothing of its last lease. One that was made ahead of need, and never leased, has had none."""
-    if unit.leases == 0:
+    if unit.lease.leases == 0:
         return unit.id not in moment.facts.ended
-    if unit.proof is None or unit.proof.time < moment.facts.ended[unit.id]:
+    if unit.cleaning.proof is None or unit.cleaning.proof.time < moment.facts.ended[unit.id]:
         return False
-    return moment.rests(unit.id) if unit.order == WORKER else moment.cleanings.get(unit.id) == unit.proof
+    return moment.rests(unit.id) if unit.lease.order == WORKER else moment.cleanings.get(unit.id) == unit.cleaning.proof
 
 
 def lent_clean(moment: Moment) -> Iterator[Broke]:
     """UNIT-2: a unit goes to its next lease from being idle, and from nothing else; and no script runs on it."""
     for was, now in moment.of(Unit):
-        if was and now and was.leases != now.leases:
+        if was and now and was.lease.leases != now.lease.leases:
             if was.state is not UnitState.IDLE or not _is_clean(moment, was):
-                yield "UNIT-2", f"{now.id} goes to {now.job}/{now.attempt}, and was {was.state}, cleaned {was.proof}"
+                yield (
+                    "UNIT-2",
+                    f"{now.id} goes to {now.lease.job}/{now.lease.attempt}, "
+                    f"and was {was.state}, cleaned {was.cleaning.proof}",
+                )
             if any(machine == now.id for _, _, machine in moment.running()):
-                yield "UNIT-2", f"{now.id} goes to {now.job}/{now.attempt} while a script may still run on it"
+                yield (
+                    "UNIT-2",
+                    f"{now.id} goes to {now.lease.job}/{now.lease.attempt} while a script may still run on it",
+                )

@@ -217,12 +217,12 @@ def remember(moment: Moment) -> None:
 
 def _remember_unit(facts: Facts, was: Unit | None, now: Unit, task: Task | None) -> None:
     change = set.discard if now.state is UnitState.GONE else set.add
-    change(facts.at[now.pool, now.slot], now.id)
-    if now.order == WORKER and (was is None or now.state is UnitState.CREATING):
-        facts.workers[now.job].add(now.id)
+    change(facts.at[now.lease.pool, now.lease.slot], now.id)
+    if now.lease.order == WORKER and (was is None or now.state is UnitState.CREATING):
+        facts.workers[now.lease.job].add(now.id)
     is_apart = now.state is UnitState.QUARANTINED and quarantine.may_continue(now)
     if is_apart or now.state in (UnitState.IDLE, UnitState.GONE):
-        facts.workers[now.job].discard(now.id)
+        facts.workers[now.lease.job].discard(now.id)
     if was and was.state in (UnitState.CREATING, UnitState.READY) and now.state in ENDED:
         facts.ended[now.id] = now.since
     if task and was and (was.state, now.state) == (UnitState.CLEANING, UnitState.IDLE):

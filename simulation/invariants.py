@@ -40,9 +40,9 @@ def one_slot_one_unit(moment: Moment) -> Iterator[Broke]:
     for _, now in moment.of(Unit):
         if now is None or now.state is UnitState.GONE:
             continue
-        there = moment.facts.at[now.pool, now.slot]
+        there = moment.facts.at[now.lease.pool, now.lease.slot]
         if len(there) > 1:
-            yield "SLOT-1", f"slot {now.slot} of {now.pool} has {len(there)} units: {sorted(there)}"
+            yield "SLOT-1", f"slot {now.lease.slot} of {now.lease.pool} has {len(there)} units: {sorted(there)}"
         for pool, name in slots_of_unit(now):
             slot = next((slot for slot in slots_of(moment.store, pool) if slot.name == name), None)
             if slot is None or not _is_with(slot, now):
@@ -55,7 +55,7 @@ def one_slot_one_unit(moment: Moment) -> Iterator[Broke]:
 
 def slots_of_unit(unit: Unit) -> tuple[tuple[str, str], ...]:
     """The slots that a unit has: its own, and what it takes besides, for as long as it is not gone."""
-    return () if unit.state is UnitState.GONE else ((unit.pool, unit.slot), *unit.also)
+    return () if unit.state is UnitState.GONE else ((unit.lease.pool, unit.lease.slot), *unit.lease.also)
 
 
 def _is_with(slot: Slot, unit: Unit) -> bool:
@@ -63,8 +63,8 @@ def _is_with(slot: Slot, unit: Unit) -> bool:
 
     Those of an idle one that an operator holds, or held until now, are held by it.
     """
-    is_own = (slot.pool, slot.name) == (unit.pool, unit.slot)
-    if slot.unit != unit.id or (is_own and slot.fence != unit.fence):
+    is_own = (slot.pool, slot.name) == (unit.lease.pool, unit.lease.slot)
+    if slot.unit != unit.id or (is_own and slot.fence != unit.lease.fence):
         return False
     if unit.state is UnitState.IDLE and not (unit.hold and slot.state is SlotState.HELD and slot.job is None):
         return slot.state is (SlotState.FREE if is_own else SlotState.IDLE) and not slot.leaving
@@ -202,10 +202,10 @@ def settled_once(moment: Moment) -> Iterator[Broke]:
             yield "JOB-1", "a job was deleted"
         elif was and was.is_settled and _end_of(was) != _end_of(now):
             yield "JOB-1", f"{now.id} was settled, and changed"
-        elif now.is_settled and not (now.outcome and now.reason):
-            yield "JOB-1", f"{now.id} is settled with outcome {now.outcome} and reason {now.reason!r}"
-        elif was and was.attempt == now.attempt and was.report and now.report != was.report:
-            yield "JOB-1", f"the report of {now.id}/{now.attempt} changed from {was.report} to {now.report}"
+        elif now.is_settled and not (now.end.outcome and now.end.reason):
+            yield "JOB-1", f"{now.id} is settled with outcome {now.end.outcome} and reason {now.end.reason!r}"
+        elif was and was.attempt == now.attempt and was.run.report and now.run.report != was.run.report:
+            yield "JOB-1", f"the report of {now.id}/{now.attempt} changed from {was.run.report} to {now.run.report}"
         elif was and now.attempt not in (was.attempt, was.attempt + 1):
             yield "JOB-1", f"{now.id} went from attempt {was.attempt} to {now.attempt}"
 
@@ -213,12 +213,12 @@ def settled_once(moment: Moment) -> Iterator[Broke]:
 def _end_of(job: Job) -> object:
     return (
         job.state,
-        job.outcome,
-        job.reason,
-        job.exit_code,
+        job.end.outcome,
+        job.end.reason,
+        job.end.exit_code,
         job.attempt,
-        job.attempts,
-        job.report,
+        job.history.attempts,
+        job.run.report,
         job.times,
         job.owner,
     )
@@ -227,8 +227,8 @@ def _end_of(job: Job) -> object:
 def one_worker(moment: Moment) -> Iterator[Broke]:
     """JOB-2: a job has at most one worker that is not gone."""
     for _, now in moment.of(Unit):
-        if now and now.order == WORKER and len(moment.facts.workers[now.job]) > 1:
-            yield "JOB-2", f"{now.job} has {len(moment.facts.workers[now.job])} workers"
+        if now and now.lease.order == WORKER and len(moment.facts.workers[now.lease.job]) > 1:
+            yield "JOB-2", f"{now.lease.job} has {len(moment.facts.workers[now.lease.job])} workers"
 
 
 def nothing_begins_too_early(moment: Moment) -> Iterator[Broke]:

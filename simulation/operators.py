@@ -61,7 +61,11 @@ def held_is_held(moment: Moment, now: datetime, called: Collection[str]) -> Iter
             continue
         if after.hold is None and not (moment.task and moment.task.name.startswith("root releases")):
             yield "UNIT-3", f"the hold of {was.id} is taken off before its time"
-        if after.leases != was.leases or after.state is UnitState.GONE or (after.hold and after.begun != was.begun):
+        if (
+            after.lease.leases != was.lease.leases
+            or after.state is UnitState.GONE
+            or (after.hold and after.cleaning.begun != was.cleaning.begun)
+        ):
             yield "UNIT-3", f"{was.id} is {was.hold}, and goes from {was.state} to {after.state}"
     for before, slot in moment.of(Slot):
         unit = moment.store.rows.get(unit_key(before.unit)) if before and before.unit else None

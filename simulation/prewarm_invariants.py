@@ -14,10 +14,10 @@ def nobodys(moment: Moment) -> Iterator[Broke]:
     pool that is paused. SLOT-1: nor does it make its pool have more units without a lease than the site says.
     """
     for was, now in moment.of(Unit):
-        if was is not None or now is None or now.leases:
+        if was is not None or now is None or now.lease.leases:
             continue
         looked = moment.task.looked if moment.task else {}
-        for name in dict.fromkeys((now.pool, *(pool for pool, _ in now.also))):
+        for name in dict.fromkeys((now.lease.pool, *(pool for pool, _ in now.lease.also))):
             pool = moment.store.rows.get(pool_key(name))
             if isinstance(pool, Pool) and pool.paused:
                 yield "QUEUE-2", f"{now.id} is made ahead of need, and takes of {name}, which is paused"
@@ -28,8 +28,8 @@ def nobodys(moment: Moment) -> Iterator[Broke]:
 
 
 def _too_many(moment: Moment, unit: Unit) -> Iterator[Broke]:
-    pool = moment.store.rows.get(pool_key(unit.pool))
-    warm = moment.store.scan(collection(unit.pool), "free#warm#", Slot)
+    pool = moment.store.rows.get(pool_key(unit.lease.pool))
+    warm = moment.store.scan(collection(unit.lease.pool), "free#warm#", Slot)
     least = pool.warm.least if isinstance(pool, Pool) and pool.warm else 0
     if len(warm) > least:
-        yield "SLOT-1", f"{unit.id} is made ahead of need, and {unit.pool} has {len(warm)}, and wants {least}"
+        yield "SLOT-1", f"{unit.id} is made ahead of need, and {unit.lease.pool} has {len(warm)}, and wants {least}"

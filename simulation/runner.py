@@ -56,7 +56,7 @@ def once(run: Run, *, watched: bool = True) -> Told:
         lines=engine.story.told(),
         jobs=len(jobs),
         commits=engine.store.commits,
-        ended=",".join(sorted(str(job.outcome) for job in jobs)),
+        ended=",".join(sorted(str(job.end.outcome) for job in jobs)),
     )
 
 

@@ -119,7 +119,10 @@ class People:
         rows = list(self._engine.store.rows.values())
         limits = {row.name: row.limit for row in rows if isinstance(row, Pool)}
         for job in (row for row in rows if isinstance(row, Job) and not row.is_settled):
-            steps = [demand(need for need in job.needs if need.step == step) for step in {n.step for n in job.needs}]
+            steps = [
+                demand(need for need in job.request.needs if need.step == step)
+                for step in {n.step for n in job.request.needs}
+            ]
             if any(count > limits.get(pool, 0) for wanted in steps for pool, count in wanted.items()):
                 cancel.cancel(self._engine.on, ADA, job.id)
 

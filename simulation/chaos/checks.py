@@ -103,8 +103,8 @@ class Watch:
         time = self._engine.world.now()
         if now.is_settled and not was.is_settled:
             self.settled[now.id] += 1
-            self.counts[f"settled: {now.outcome}"] += 1
-            if "queue deadline" in (now.reason or ""):
+            self.counts[f"settled: {now.end.outcome}"] += 1
+            if "queue deadline" in (now.end.reason or ""):
                 self.counts[DEADLINE] += 1
             else:
                 self.last, self.calls = time, dict(self._engine.cloud.calls)
@@ -122,7 +122,7 @@ class Watch:
     # What happened.
 
     def _loses(self, was: Job, now: Job, time: datetime) -> None:
-        reason = now.attempts[-1].reason
+        reason = now.history.attempts[-1].reason
         how = next((told for part, told in HOW.items() if part in reason), "otherwise")
         self.counts[f"lost: {how}"] += 1
         lease = self._engine.store.rows.get(lease_key(was.id, was.attempt, WORKER))

@@ -90,7 +90,7 @@ def test_a_leaked_token_no_longer_works_after_release_and_other_jobs_go_on(accou
     assert put(account, leaked, f"free/{first}/x") == "ok"
     assert put(account, leaked, f"free/{second}/x") == "AccessDenied"
     finish(twin, first)
-    assert job_of(twin, first).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, first).end.outcome is Outcome.SUCCEEDED
     assert put(account, leaked, f"free/{first}/x") == "AccessDenied"
     assert put(account, theirs, f"free/{second}/x") == "ok"
     finish(twin, second)
@@ -109,8 +109,8 @@ def test_of_a_lent_prefix_nothing_is_left(account: Account, twin: Twin) -> None:
     found = twin.store.get(unit.key, type(unit))
     assert found is not None
     assert found.state is UnitState.GONE
-    assert found.proof is not None
-    assert "removed 1 versions" in found.proof.checked
+    assert found.cleaning.proof is not None
+    assert "removed 1 versions" in found.cleaning.proof.checked
     assert account.left() == []
 
 

@@ -122,11 +122,14 @@ def _submit(on: System, shared: Shared, dice: random.Random) -> bool:
         if shared.claims_left.value <= 0:
             return False
         made = submit.prepare(on, site.USER, site.ask(dice)).job
-        job = replace(made, needs=tuple(need for need in made.needs if need.order != WORKER))
-        steps = scheduler.steps(job.needs)
+        job = replace(
+            made,
+            request=replace(made.request, needs=tuple(need for need in made.request.needs if need.order != WORKER)),
+        )
+        steps = scheduler.steps(job.request.needs)
         shared.claims_left.value -= len(steps)
         with shared.open_leases.get_lock():
-            shared.open_leases.value += len(job.needs)
+            shared.open_leases.value += len(job.request.needs)
         shared.moved.value = time.monotonic()
     while not on.store.commit([Create(job)]):
         if on.store.get(job.key, type(job)):

@@ -145,7 +145,7 @@ class Attended:
         if order.id not in self.jobs:
             self.jobs[order.id] = submit(self.twin, User(name="ada", created=NOW), target="lab")
             self.twin.run()
-            self.benches[worker_of(self.twin, self.jobs[order.id]).slot].ask()
+            self.benches[worker_of(self.twin, self.jobs[order.id]).lease.slot].ask()
         return self.driver.create(order)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
@@ -155,11 +155,11 @@ class Attended:
         if unit not in self.jobs:
             return CleanProof(by="hosts", time=now, checked="no host was ever given it")
         worker = worker_of(self.twin, self.jobs[unit])
-        if worker.proof:
-            return replace(worker.proof, time=now)
-        cancel.cancel(self.twin.on, User(name="ada", created=NOW), worker.job)
+        if worker.cleaning.proof:
+            return replace(worker.cleaning.proof, time=now)
+        cancel.cancel(self.twin.on, User(name="ada", created=NOW), worker.lease.job)
         self.twin.run()
-        self.benches[worker.slot].clean()
+        self.benches[worker.lease.slot].clean()
         return said
 
     def list(self) -> Iterable[str]:

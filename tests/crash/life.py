@@ -91,7 +91,7 @@ class Life(Users):
     def made(self, job: str) -> Callable[[], bool]:
         """Asks whether a worker was made for a job, or it is settled."""
         hand = self.site.drivers.hands["factory"]
-        return lambda: self.is_(job)() or any(self.site.unit(worker).job == job for worker in hand.made)
+        return lambda: self.is_(job)() or any(self.site.unit(worker).lease.job == job for worker in hand.made)
 
     def rest(self) -> bool:
         """Asks whether no unit is in use or on its way: what there is, is idle."""
@@ -99,7 +99,7 @@ class Life(Users):
 
     def ready(self) -> bool:
         """Asks whether a worker and a resource are there that were made ahead of need, or are had by a job already."""
-        there = {unit.is_a for unit in self.units() if unit.until or unit.leases}
+        there = {unit.is_a for unit in self.units() if unit.cleaning.until or unit.lease.leases}
         return len(there) == 2 and self.rest()
 
     def apart(self) -> list[str]:
@@ -113,7 +113,7 @@ class Life(Users):
     def nothing_is_kept(self, job: str) -> Callable[[], bool]:
         """Asks whether a job says that its outputs are gone, and no row knows of any."""
         return lambda: (
-            any(row.id == job and row.outputs_gone for row in self.jobs())
+            any(row.id == job and row.end.outputs_gone for row in self.jobs())
             and not any(self.rows.get(kind) for kind in ("output", "artifact", "volume", "retention"))
         )
 

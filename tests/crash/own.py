@@ -41,13 +41,13 @@ def take_from(life: Life, name: str, privilege: str) -> None:
 
 def are_held(life: Life, job: str, count: int) -> Callable[[], bool]:
     """Asks whether so many units are held for a job's sake, now that its script has ended."""
-    return lambda: len([unit for unit in life.units() if unit.job == job and unit.hold]) == count
+    return lambda: len([unit for unit in life.units() if unit.lease.job == job and unit.hold]) == count
 
 
 def is_renewed(life: Life, job: str) -> Callable[[], bool]:
     """Asks whether the well of a job's resource was asked anew, or the job is settled."""
     asked = life.site.drivers.hands["well"].asked
-    return lambda: life.is_(job)() or any(unit.job == job and asked[unit.id] > 1 for unit in life.units())
+    return lambda: life.is_(job)() or any(unit.lease.job == job and asked[unit.id] > 1 for unit in life.units())
 
 
 def came_back(life: Life, outcome: str) -> Callable[[], bool]:

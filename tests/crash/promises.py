@@ -59,9 +59,11 @@ class Watch:
     def _ends(self, rows: Rows) -> None:
         for job in rows.get("job", []):
             if job.is_settled:
-                end = self.ends.setdefault(job.id, (job.outcome, job.reason))
-                assert end == (job.outcome, job.reason), f"JOB-1: {job.id} settled twice: {end}, {job.outcome}"
-                assert job.reason, f"JOB-1: {job.id} settled without a reason"
+                end = self.ends.setdefault(job.id, (job.end.outcome, job.end.reason))
+                assert end == (job.end.outcome, job.end.reason), (
+                    f"JOB-1: {job.id} settled twice: {end}, {job.end.outcome}"
+                )
+                assert job.end.reason, f"JOB-1: {job.id} settled without a reason"
             else:
                 assert job.id not in self.ends, f"JOB-1: {job.id} was settled and is {job.state}"
 
@@ -96,7 +98,7 @@ class Watch:
 
 def _is_told_too_much(unit: Unit) -> bool:
     """Whether what a well told for a lease is kept after it. [SEC-1]"""
-    return unit.state is UnitState.GONE and bool(unit.sealed)
+    return unit.state is UnitState.GONE and bool(unit.access.sealed)
 
 
 def _capacity(pool: Pool, slots: list[Slot]) -> None:
@@ -117,14 +119,14 @@ def _is_whole(pool: Pool, rows: Rows) -> bool:
 
 def _workers(rows: Rows) -> None:
     live = [unit for unit in rows.get("unit", []) if _is_live_worker(unit)]
-    most = Counter(unit.job for unit in live)
+    most = Counter(unit.lease.job for unit in live)
     assert all(count == 1 for count in most.values()), f"JOB-2: jobs with two workers: {most}"
 
 
 def _is_live_worker(unit: Unit) -> bool:
-    if unit.job == "" or (unit.state is UnitState.QUARANTINED and quarantine.may_continue(unit)):
+    if unit.lease.job == "" or (unit.state is UnitState.QUARANTINED and quarantine.may_continue(unit)):
         return False
-    return unit.order == 0 and unit.state not in (UnitState.IDLE, UnitState.GONE)
+    return unit.lease.order == 0 and unit.state not in (UnitState.IDLE, UnitState.GONE)
 
 
 def _artifacts(rows: Rows) -> None:
@@ -168,4 +170,4 @@ def _logs(rows: Rows) -> None:
 
 
 def _succeeded(job: Job, attempt: int) -> bool:
-    return job.attempt == attempt and job.outcome == "succeeded"
+    return job.attempt == attempt and job.end.outcome == "succeeded"

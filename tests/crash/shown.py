@@ -19,7 +19,7 @@ DUE = ("delivery", "checkset", "check", "minted")
 
 def look(rows: Rows) -> None:
     """What must be so at every moment: a job is submitted once for each run of its check. [JOB-1]"""
-    jobs = Counter(job.check for job in rows.get("job", []) if job.check)
+    jobs = Counter(job.provenance.check for job in rows.get("job", []) if job.provenance.check)
     for check in rows.get("check", []):
         assert jobs[check.id] <= check.run, f"JOB-1: {jobs[check.id]} jobs of {check.name}, which ran {check.run} times"
 
@@ -49,4 +49,4 @@ def over(life: Life) -> None:
 def _ended_as(check: CheckRun, job: Job, runs: Mapping[int, Mapping[str, Any]]) -> None:
     assert check.run_id in runs, f"nothing shows {check.name}"
     said = runs[check.run_id]["conclusion"]
-    assert said == checks.conclusion(job), f"{check.name} ended {job.outcome}, and GitHub shows {said}"
+    assert said == checks.conclusion(job), f"{check.name} ended {job.end.outcome}, and GitHub shows {said}"

@@ -55,21 +55,28 @@ class Hand:
         self.asked[order.id] += 1
         if order.id in self.made:
             mine = self.site.unit(order.id)
-            if mine.leases:
-                assert self.soiled.setdefault(order.id, mine.fence) == mine.fence, f"UNIT-2: {order.id} is not clean"
+            if mine.lease.leases:
+                assert self.soiled.setdefault(order.id, mine.lease.fence) == mine.lease.fence, (
+                    f"UNIT-2: {order.id} is not clean"
+                )
             return self._ready(order)
         if self.slow:
             self.slow -= 1
             return NotYet(5, "it takes a while")
         mine = self.site.unit(order.id)
         for other in map(self.site.unit, self.made):
-            assert (other.pool, other.slot) != (mine.pool, mine.slot), f"two units in slot {mine.slot}"
+            assert (other.lease.pool, other.lease.slot) != (mine.lease.pool, mine.lease.slot), (
+                f"two units in slot {mine.lease.slot}"
+            )
             is_apart = other.state is UnitState.QUARANTINED and quarantine.may_continue(other)
-            is_same = mine.job != "" and (other.job, other.order) == (mine.job, mine.order)
-            assert is_apart or not is_same, f"two units of one need of job {mine.job}"
+            is_same = mine.lease.job != "" and (other.lease.job, other.lease.order) == (
+                mine.lease.job,
+                mine.lease.order,
+            )
+            assert is_apart or not is_same, f"two units of one need of job {mine.lease.job}"
         self.made[order.id] = order
-        if mine.leases:
-            self.soiled[order.id] = mine.fence
+        if mine.lease.leases:
+            self.soiled[order.id] = mine.lease.fence
         return self._ready(order)
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:

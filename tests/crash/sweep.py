@@ -138,7 +138,10 @@ class Sweep:
 
 def _outcomes(life: Life) -> list[str]:
     """How each job ended, and with which attempt that was not given back: none is to be lost for what is made good."""
-    return [f"{job.outcome}, {job.attempt - job.given_back}" for job in sorted(life.jobs(), key=lambda job: job.id)]
+    return [
+        f"{job.end.outcome}, {job.attempt - job.history.given_back}"
+        for job in sorted(life.jobs(), key=lambda job: job.id)
+    ]
 
 
 def report(scenario: str, tally: Tally) -> str:

@@ -101,7 +101,7 @@ def test_what_was_told_for_a_lease_is_told_anew(sweep: Sweep) -> None:
 
 @pytest.mark.parametrize("scenario", ["reuse", "clean"])
 def test_what_is_kept_is_handed_to_the_next_job(sweep: Sweep, scenario: str) -> None:
-    assert max(unit.leases for unit in sweep.run(scenario).units()) == 2
+    assert max(unit.lease.leases for unit in sweep.run(scenario).units()) == 2
 
 
 @pytest.mark.long

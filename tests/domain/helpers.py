@@ -3,10 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.domain.jobs.jobs import Job, State, Times
+from penstock.domain.jobs.jobs import Job, JobLimits, Request, State, Times
 from penstock.domain.pools.leases import Lease, LeaseState, Need
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
+from tests.rows import changed
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -14,23 +15,17 @@ MINUTE = timedelta(minutes=1)
 
 
 def job(**changes: Any) -> Job:
-    fields: dict[str, Any] = {
-        "id": "J1",
-        "name": "build",
-        "owner": "ada",
-        "target": "default",
-        "target_resolved": "ubuntu",
-        "state": State.QUEUED,
-        "needs": (
-            Need(1, 1, "bench", "bench", "resource/bench", "benches"),
-            Need(0, 0, "worker", "u", "target/u", "f"),
-        ),
-        "times": Times(submitted=NOW, ready=NOW),
-        "timeout": 600,
-        "queue_seconds": 3600,
-        "grace": 30,
-    }
-    return Job(**{**fields, **changes})
+    needs = (Need(1, 1, "bench", "bench", "resource/bench", "benches"), Need(0, 0, "worker", "u", "target/u", "f"))
+    plain = Job(
+        id="J1",
+        name="build",
+        owner="ada",
+        state=State.QUEUED,
+        request=Request(target="default", target_resolved="ubuntu", needs=needs),
+        limits=JobLimits(timeout=600, queue_seconds=3600, grace=30),
+        times=Times(submitted=NOW, ready=NOW),
+    )
+    return changed(plain, **changes)
 
 
 def lease(order: int = 1, state: LeaseState = LeaseState.WAITING, **changes: Any) -> Lease:
@@ -59,19 +54,14 @@ def claim(job: str = "J1", priority: int = 0, **changes: Any) -> Claim:
 
 
 def unit(**changes: Any) -> Unit:
-    fields: dict[str, Any] = {
-        "id": "w-1",
-        "is_a": UnitKind.WORKER,
-        "maker": "here",
-        "type": "ubuntu",
-        "state": UnitState.CREATING,
-        "job": "J1",
-        "attempt": 1,
-        "order": 0,
-        "pool": "target/ubuntu",
-        "slot": "1",
-        "fence": 1,
-        "since": NOW,
-        "due": NOW,
-    }
-    return Unit(**{**fields, **changes})
+    plain = Unit(
+        id="w-1",
+        is_a=UnitKind.WORKER,
+        maker="here",
+        type="ubuntu",
+        state=UnitState.CREATING,
+        lease=UnitLease(job="J1", attempt=1, order=0, pool="target/ubuntu", slot="1", fence=1),
+        since=NOW,
+        due=NOW,
+    )
+    return changed(plain, **changes)

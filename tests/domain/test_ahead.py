@@ -18,6 +18,7 @@ from penstock.domain.units.prewarm import FreeCapacity
 from penstock.domain.units.units import Hold, Unit, UnitKind, UnitState
 from penstock.kernel.rows import Create, Delete, Replace
 from tests.domain import helpers
+from tests.rows import changed
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -75,10 +76,10 @@ def test_a_unit_takes_its_slot_and_all_that_its_type_uses_in_one_commit() -> Non
     found = prewarm.reserve(fresh(), TAKES, rooms())
     assert found
     unit, changes = found
-    assert (unit.state, unit.leases, unit.job, unit.pool, unit.slot, unit.fence) == (
+    assert (unit.state, unit.lease.leases, unit.lease.job, unit.lease.pool, unit.lease.slot, unit.lease.fence) == (
         UnitState.IDLE, 0, "", TARGET, "0", 3,
     )  # fmt: skip
-    assert unit.also == ((RACK, "0"), (RACK, "1"), (QUOTA, "w-1"))
+    assert unit.lease.also == ((RACK, "0"), (RACK, "1"), (QUOTA, "w-1"))
     made = [change.row for change in changes if isinstance(change, Create)]
     slots = {(row.pool, row.name): row for row in made if isinstance(row, Slot)}
     assert unit in made
@@ -113,24 +114,36 @@ def test_only_what_is_there_and_nobodys_can_be_reserved() -> None:
 
 
 def test_what_nobody_has_asked_for_is_a_workers_or_a_resources_need() -> None:
-    assert (fresh().order, fresh(UnitKind.RESOURCE).order) == (0, 1)
-    assert (fresh().due, fresh().is_kept, fresh().born) == (NOW + units.STEP_WITHIN, True, NOW)
+    assert (fresh().lease.order, fresh(UnitKind.RESOURCE).lease.order) == (0, 1)
+    assert (fresh().due, fresh().cleaning.is_kept, fresh().creation.born) == (NOW + units.STEP_WITHIN, True, NOW)
 
 
 def test_a_unit_that_is_there_waits_for_its_first_lease_for_as_long_as_any() -> None:
-    come = prewarm.arrive(replace(fresh(), tries=3, busy=NOW, is_making=True), WARM, "hash", NOW + MINUTE, LEASE)
-    assert (come.made, come.past_hash, come.until) == (NOW + MINUTE, "hash", NOW + 11 * MINUTE)
-    assert (come.due, come.tries, come.busy, come.is_making) == (NOW + MINUTE + LEASE, 0, None, False)
+    come = prewarm.arrive(changed(fresh(), tries=3, busy=NOW, is_making=True), WARM, "hash", NOW + MINUTE, LEASE)
+    assert (come.creation.made, come.session.past_hash, come.cleaning.until) == (
+        NOW + MINUTE,
+        "hash",
+        NOW + 11 * MINUTE,
+    )
+    assert (come.due, come.step.tries, come.step.busy, come.creation.is_making) == (
+        NOW + MINUTE + LEASE,
+        0,
+        None,
+        False,
+    )
     assert not units.is_prewarming(come)
-    ready = prewarm.arrive(replace(fresh(UnitKind.RESOURCE), made=NOW), WARM, None, NOW + MINUTE, LEASE)
-    assert (ready.made, ready.due) == (NOW, NOW + 11 * MINUTE)
+    ready = prewarm.arrive(changed(fresh(UnitKind.RESOURCE), made=NOW), WARM, None, NOW + MINUTE, LEASE)
+    assert (ready.creation.made, ready.due) == (NOW, NOW + 11 * MINUTE)
     old = prewarm.arrive(fresh(), WARM, "hash", NOW + 55 * MINUTE, LEASE)
-    assert old.until == NOW + 60 * MINUTE
-    assert prewarm.arrive(replace(fresh(), born=None), WARM, "hash", NOW + 55 * MINUTE, LEASE).until == old.until
-    assert prewarm.arrive(fresh(), None, "hash", NOW + MINUTE, LEASE).until == NOW + MINUTE
+    assert old.cleaning.until == NOW + 60 * MINUTE
     assert (
-        prewarm.arrive(replace(fresh(), since=NOW + 30 * MINUTE), WARM, "h", NOW + 55 * MINUTE, LEASE).until
-        == old.until
+        prewarm.arrive(changed(fresh(), born=None), WARM, "hash", NOW + 55 * MINUTE, LEASE).cleaning.until
+        == old.cleaning.until
+    )
+    assert prewarm.arrive(fresh(), None, "hash", NOW + MINUTE, LEASE).cleaning.until == NOW + MINUTE
+    assert (
+        prewarm.arrive(replace(fresh(), since=NOW + 30 * MINUTE), WARM, "h", NOW + 55 * MINUTE, LEASE).cleaning.until
+        == old.cleaning.until
     )
     assert come.journal.entries[-1].what == "its agent said hello; it waits for its first lease"
     assert ready.journal.entries[-1].what == "ready; it waits for its first lease"
@@ -147,7 +160,7 @@ def test_an_idle_unit_that_the_pool_wants_stays_until_it_is_too_old() -> None:
     come = prewarm.arrive(fresh(), WARM, "hash", NOW, LEASE)
     stays = prewarm.extend_idle(come, WARM, NOW + 10 * MINUTE, LEASE)
     assert stays
-    assert (stays.until, stays.due) == (NOW + 20 * MINUTE, NOW + 10 * MINUTE + LEASE)
+    assert (stays.cleaning.until, stays.due) == (NOW + 20 * MINUTE, NOW + 10 * MINUTE + LEASE)
     assert prewarm.extend_idle(come, WARM, NOW + 60 * MINUTE, LEASE) is None
 
 
@@ -165,17 +178,26 @@ def test_what_comes_to_nothing_is_tried_again_later_and_later() -> None:
 
 def test_a_unit_on_its_way_is_lent_as_far_as_it_is() -> None:
     """Nobody waits longer for it than for one that is ordered now."""
-    asked = replace(fresh(), tries=4, due=NOW + 10 * MINUTE, next_look=NOW + 10 * MINUTE, reason="none left")
+    asked = changed(fresh(), tries=4, due=NOW + 10 * MINUTE, next_look=NOW + 10 * MINUTE, reason="none left")
     lent = reuse.lend(asked, "A", 1, 0, 4, NOW)
-    assert (lent.state, lent.leases, lent.made, lent.due) == (UnitState.CREATING, 1, None, NOW + units.STEP_WITHIN)
-    assert (lent.tries, lent.reason, lent.next_look, lent.is_making) == (0, None, None, False)
-    booting = replace(units.mark_made(fresh(), NOW, 10 * MINUTE), is_making=True)
+    assert (lent.state, lent.lease.leases, lent.creation.made, lent.due) == (
+        UnitState.CREATING,
+        1,
+        None,
+        NOW + units.STEP_WITHIN,
+    )
+    assert (lent.step.tries, lent.step.reason, lent.step.next_look, lent.creation.is_making) == (0, None, None, False)
+    booting = changed(units.mark_made(fresh(), NOW, 10 * MINUTE), is_making=True)
     lent = reuse.lend(booting, "A", 1, 0, 4, NOW + MINUTE)
-    assert (lent.made, lent.due, lent.is_making) == (NOW, NOW + 10 * MINUTE, True)
+    assert (lent.creation.made, lent.due, lent.creation.is_making) == (NOW, NOW + 10 * MINUTE, True)
     there = prewarm.arrive(booting, WARM, "hash", NOW + MINUTE, LEASE)
     lent = reuse.lend(there, "A", 1, 0, 4, NOW + 2 * MINUTE)
-    assert (lent.made, lent.due, lent.until) == (NOW + 2 * MINUTE, NOW + 2 * MINUTE + units.STEP_WITHIN, None)
-    assert (lent.past_hash, lent.is_making) == ("hash", False)
+    assert (lent.creation.made, lent.due, lent.cleaning.until) == (
+        NOW + 2 * MINUTE,
+        NOW + 2 * MINUTE + units.STEP_WITHIN,
+        None,
+    )
+    assert (lent.session.past_hash, lent.creation.is_making) == ("hash", False)
 
 
 def test_what_is_not_made_yet_makes_room_first() -> None:
@@ -206,7 +228,7 @@ def test_a_unit_on_its_way_that_was_held_is_asked_for_once_more() -> None:
     held = maintenance.hold(units.mark_made(fresh(), NOW, 10 * MINUTE), "ada", "why", 3600, NOW)
     assert held.due == NOW + 60 * MINUTE
     free = maintenance.release(held, "ada", NOW + MINUTE, LEASE)
-    assert (free.made, free.due) == (None, NOW + MINUTE + units.STEP_WITHIN)
+    assert (free.creation.made, free.due) == (None, NOW + MINUTE + units.STEP_WITHIN)
     there = prewarm.arrive(held, WARM, "hash", NOW, LEASE)
     assert maintenance.release(there, "ada", NOW + MINUTE, LEASE).due == NOW + MINUTE + LEASE
 
@@ -225,7 +247,7 @@ def test_what_slots_are_is_told_by_pool() -> None:
 
 
 def test_idle_again_and_stamped() -> None:
-    assert prewarm.end_call(replace(fresh(), busy=NOW)).busy is None
+    assert prewarm.end_call(changed(fresh(), busy=NOW)).step.busy is None
     assert pools.mark_ready(slot(TARGET, "1"), NOW).since == NOW
 
 

@@ -77,7 +77,7 @@ def reported(result: Result, canary: str = "target/ubuntu") -> Job:
 def test_what_it_fails_on_is_broken(result: Result) -> None:
     had = [unit(), unit(id="r-1", pool="resource/bench"), unit(id="w-2", broken="it was before")]
     ((was, after),) = canaries.mark_broken(reported(result), had, NOW)
-    assert (was, after.broken) == (unit(), "canary job J1 failed on it: exit 1")
+    assert (was, after.health.broken) == (unit(), "canary job J1 failed on it: exit 1")
 
 
 @pytest.mark.parametrize(

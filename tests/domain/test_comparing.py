@@ -9,7 +9,8 @@ import pytest
 
 from penstock.domain.units import comparison
 from penstock.domain.units.comparison import GRACE, OUTAGE, STRAY_AFTER, Comparison, LastSweep, Verdict
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import Creation, Unit, UnitKind, UnitLease, UnitState
+from tests.rows import changed
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 LEASE = timedelta(minutes=2)
@@ -20,14 +21,9 @@ UNIT = Unit(
     maker="aws",
     type="linux",
     state=UnitState.READY,
-    job="j",
-    attempt=1,
-    order=0,
-    pool="target/linux",
-    slot="1",
-    fence=1,
+    lease=UnitLease(job="j", attempt=1, order=0, pool="target/linux", slot="1", fence=1),
     since=NOW,
-    made=NOW,
+    creation=Creation(made=NOW),
     due=NOW,
 )
 
@@ -106,7 +102,7 @@ def test_a_heartbeat_that_is_newer_than_the_list_beats_it() -> None:
 @pytest.mark.parametrize(
     "unit",
     [
-        replace(UNIT, state=UnitState.CREATING, made=None),
+        replace(UNIT, state=UnitState.CREATING, creation=replace(UNIT.creation, made=None)),
         replace(UNIT, state=UnitState.DIRTY),
         replace(UNIT, state=UnitState.CLEANING),
         replace(UNIT, state=UnitState.GONE),
@@ -171,7 +167,7 @@ def test_a_sweep_knows_when_there_was_none_for_long() -> None:
     ],
 )
 def test_only_a_worker_with_an_agent_is_heard(changes: dict[str, object], was_heard: bool) -> None:
-    unit = replace(UNIT, **{"due": NOW + LEASE, **changes})  # type: ignore[arg-type]
+    unit = changed(UNIT, **{"due": NOW + LEASE, **changes})  # type: ignore[arg-type]
     assert comparison.was_in_contact(unit, NOW, LEASE) is was_heard
 
 

@@ -102,8 +102,8 @@ def test_a_release_lets_everything_go_on(is_a: UnitKind) -> None:
     assert release(held(UnitState.READY)).due == (due if is_worker else None)
     cleaning = release(held(UnitState.CLEANING))
     assert cleaning.due == NOW + (CLEAN_WITHIN if is_worker else STEP_WITHIN)
-    assert cleaning.begun == (NOW if is_worker else None)
-    assert release(held(UnitState.CLEANING, begun=NOW - MINUTE)).begun == NOW - MINUTE
+    assert cleaning.cleaning.begun == (NOW if is_worker else None)
+    assert release(held(UnitState.CLEANING, begun=NOW - MINUTE)).cleaning.begun == NOW - MINUTE
     assert release(held(UnitState.IDLE)).due == NOW + MINUTE
     assert release(held(UnitState.DIRTY)).due == NOW + STEP_WITHIN
     assert release(held(UnitState.DIRTY)).hold is None
@@ -115,9 +115,9 @@ def test_a_held_resource_is_asked_about_anew_all_the_same() -> None:
     """Its job goes on with what its well said of it."""
     leased = unit(is_a=UnitKind.RESOURCE, state=UnitState.READY, renews=NOW + MINUTE / 2, due=NOW + MINUTE / 2)
     held = hold(leased)
-    assert held.due == leased.renews
-    assert hold(replace(leased, renews=NOW + MINUTE * 2)).due == NOW + MINUTE
-    assert release(held).due == leased.renews
+    assert held.due == leased.access.renews
+    assert hold(replace(leased, access=replace(leased.access, renews=NOW + MINUTE * 2))).due == NOW + MINUTE
+    assert release(held).due == leased.access.renews
 
 
 def test_what_is_not_held_is_not_released() -> None:
@@ -132,9 +132,14 @@ def test_a_held_unit_whose_lease_ends_waits_for_its_operator(is_a: UnitKind, is_
     before = unit(is_a=is_a, state=UnitState.READY, is_kept=is_kept, token_hash="hash", hold=HOLD)
     found = units.end_lease(before, "its lease ended", NOW, ended_well=True)
     assert found.state is (UnitState.CLEANING if is_kept else UnitState.DIRTY)
-    assert (found.due, found.begun, found.token_hash, found.past_hash) == (HOLD.until, None, None, "hash")
+    assert (found.due, found.cleaning.begun, found.session.token_hash, found.session.past_hash) == (
+        HOLD.until,
+        None,
+        None,
+        "hash",
+    )
     free = units.end_lease(unit(**{**vars(before), "hold": OVER}), "its lease ended", NOW, ended_well=True)
-    assert free.begun == (NOW if is_a is UnitKind.WORKER else None)
+    assert free.cleaning.begun == (NOW if is_a is UnitKind.WORKER else None)
     assert free.due != HOLD.until
 
 
@@ -150,8 +155,8 @@ def test_a_held_unit_is_never_given_up_nor_begun(state: UnitState) -> None:
         units.give_up(unit(state=state, hold=HOLD), "it made room", NOW)
     with pytest.raises(ValueError, match="held by ada"):
         units.begin_end(unit(state=state, hold=HOLD), NOW)
-    assert units.give_up(unit(state=state, hold=OVER), "it made room", NOW).begun == NOW
-    assert units.begin_end(unit(begun=NOW - MINUTE), NOW).begun == NOW - MINUTE
+    assert units.give_up(unit(state=state, hold=OVER), "it made room", NOW).cleaning.begun == NOW
+    assert units.begin_end(unit(begun=NOW - MINUTE), NOW).cleaning.begun == NOW - MINUTE
 
 
 def test_a_held_resource_is_due_at_the_end_of_its_hold() -> None:
@@ -299,7 +304,7 @@ def test_a_unit_whose_hold_is_over_goes_on_at_once() -> None:
 def test_an_agent_that_did_not_get_clean_is_still_known() -> None:
     """It asks whether its machine is wanted by the token of its last job, also when it is to be destroyed."""
     cleaning = unit(state=UnitState.CLEANING, past_hash="hash")
-    assert units.give_up(cleaning, "too late", NOW).past_hash == "hash"
+    assert units.give_up(cleaning, "too late", NOW).session.past_hash == "hash"
 
 
 def test_no_reason_is_not_noted() -> None:

@@ -33,7 +33,7 @@ REPORTED = [
 @pytest.mark.parametrize(("result", "fields", "outcome", "reason"), REPORTED)
 def test_a_report_settles_the_job(result: Result, fields: dict[str, Any], outcome: Outcome, reason: str) -> None:
     found = conclude(job(report=Report(result, "said", NOW, 7), **fields), "Lost", "a cause", NOW)
-    assert (found.state, found.outcome, found.reason) == (SETTLED, outcome, reason)
+    assert (found.state, found.end.outcome, found.end.reason) == (SETTLED, outcome, reason)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_report_leads_to_the_next_attempt(result: Result, fields: dict[str, An
     before = job(report=Report(result, "said", NOW), **fields)
     found = conclude(before, None, None, NOW)
     assert (found.state, found.attempt) == (State.QUEUED, before.attempt + 1)
-    assert found.attempts[-1].outcome == outcome
+    assert found.history.attempts[-1].outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -65,21 +65,21 @@ def test_an_error_of_the_flow_settles_the_job(
     error: str | None, cause: str | None, outcome: Outcome, reason: str
 ) -> None:
     found = conclude(job(), error, cause, NOW)
-    assert (found.state, found.outcome, found.reason) == (SETTLED, outcome, reason)
+    assert (found.state, found.end.outcome, found.end.reason) == (SETTLED, outcome, reason)
 
 
 def test_a_cancellation_comes_before_the_error_that_it_led_to() -> None:
     found = conclude(job(cancelled_by="ada"), "QueueDeadline", "waited", NOW)
-    assert (found.outcome, found.reason) == (Outcome.CANCELLED, "cancelled by ada")
+    assert (found.end.outcome, found.end.reason) == (Outcome.CANCELLED, "cancelled by ada")
 
 
 def test_a_lost_worker_without_a_report_leads_to_the_next_attempt() -> None:
     found = conclude(job(), "Lost", None, NOW)
-    assert (found.state, found.attempts[0].reason) == (State.QUEUED, REASONS["Lost"])
+    assert (found.state, found.history.attempts[0].reason) == (State.QUEUED, REASONS["Lost"])
 
 
 def test_the_exit_code_is_kept() -> None:
-    assert conclude(job(report=Report(Result.FAILED, "said", NOW, 7)), None, None, NOW).exit_code == 7
+    assert conclude(job(report=Report(Result.FAILED, "said", NOW, 7)), None, None, NOW).end.exit_code == 7
 
 
 @given(st.data())
@@ -91,16 +91,16 @@ def test_whatever_happens_the_job_ends_within_its_retries(data: st.DataObject) -
         result = data.draw(st.none() | st.sampled_from(Result))
         told = job(
             retries=retries,
-            retry_failed=found.retry_failed,
+            retry_failed=found.limits.retry_failed,
             attempt=found.attempt,
-            attempts=found.attempts,
+            attempts=found.history.attempts,
             cancelled_by=data.draw(st.sampled_from([None, None, "ada"])),
             report=result and Report(result, "said", NOW),
         )
         found = conclude(told, data.draw(st.sampled_from([None, "Lost", "Unsatisfiable"])), None, NOW)
         tries += 1
     assert tries <= retries + 1
-    assert found.reason
+    assert found.end.reason
 
 
 def test_how_long_it_took_is_said_with_and_without_a_beginning() -> None:

@@ -57,8 +57,8 @@ def test_an_agent_tells_the_kinds_that_are_its_own() -> None:
 def settled(before: Job, error: str | None = None, cause: str | None = None) -> Failure:
     after = conclude(before, error, cause, NOW)
     assert after.is_settled
-    assert after.failure
-    return after.failure
+    assert after.run.failure
+    return after.run.failure
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,9 @@ def test_a_cancelled_job_keeps_what_it_said_last() -> None:
 
 
 def test_a_job_that_succeeds_has_none() -> None:
-    assert conclude(job(report=Report(Result.SUCCEEDED, "said", NOW), failure=TOLD), None, None, NOW).failure is None
+    assert (
+        conclude(job(report=Report(Result.SUCCEEDED, "said", NOW), failure=TOLD), None, None, NOW).run.failure is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,12 +125,12 @@ def test_an_attempt_that_is_followed_by_another_keeps_its_kind(
     result: Result, told: Failure | None, kind: Kind
 ) -> None:
     after = conclude(job(report=Report(result, "said", NOW), failure=told, retry_failed=True), None, None, NOW)
-    assert (after.state, after.failure, after.attempts[-1].failure) == (State.QUEUED, None, kind)
+    assert (after.state, after.run.failure, after.history.attempts[-1].failure) == (State.QUEUED, None, kind)
 
 
 def test_who_gives_back_has_no_failure() -> None:
     after = conclude(job(idle_hold=60), unused.IDLE_HOLD_ERROR, None, NOW)
-    assert (after.failure, after.attempts[-1].failure) == (None, None)
+    assert (after.run.failure, after.history.attempts[-1].failure) == (None, None)
 
 
 def ended(*had: Any, **changes: Any) -> Ending:
@@ -208,8 +210,8 @@ def test_who_waited_in_vain_says_for_what_and_what_the_maker_said() -> None:
 
 def test_a_worker_knows_when_it_was_heard_of() -> None:
     spoke = units.hello(unit(), "hash", NOW, MINUTE)
-    assert spoke.heard == NOW
-    assert units.renew(spoke, NOW + MINUTE, MINUTE).heard == NOW + MINUTE
+    assert spoke.session.heard == NOW
+    assert units.renew(spoke, NOW + MINUTE, MINUTE).session.heard == NOW + MINUTE
 
 
 def test_a_settled_job_is_due_only_while_its_flow_is_to_be_stopped() -> None:

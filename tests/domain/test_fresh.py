@@ -60,7 +60,7 @@ def test_a_hand_takes_a_cold_slot_for_it_and_its_unit_is_not_kept() -> None:
     hand = Allocator(fresh()[TARGET], given)
     assert hand.warm(TARGET) is None
     made = hand.order(unit(id="w-2", pool=TARGET, order=0), NEED)
-    assert (made.slot, made.is_kept) == ("c0", False)
+    assert (made.lease.slot, made.cleaning.is_kept) == ("c0", False)
 
 
 def test_what_is_warm_makes_room_if_that_alone_is_in_the_way() -> None:

@@ -15,7 +15,7 @@ from penstock.domain.github.commits import CheckSet, Stage, Tip
 from penstock.domain.github.deliveries import Delivery, Event, ListCheck, Malformed, Pause
 from penstock.domain.github.policy import Policy
 from penstock.domain.jobfile import Problem
-from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, Times
+from penstock.domain.jobs.jobs import Job, JobLimits, Outcome, Report, Request, Result, State, Times
 from penstock.domain.jobs.store import Value
 from penstock.domain.site import parse
 from penstock.domain.site.site import GitHubApp, Site
@@ -27,9 +27,14 @@ A = "a" * 40
 EVENT = Event("push", "", 0, 99, "oxide/hubris", 55, "ada", A, "heads/main", "main", people=("ada",))
 SET = commits.new_set(EVENT, NOW)
 JOB = Job(
-    id="J", name="build", owner="oxide:hubris", target="t", target_resolved="t", state=State.QUEUED, needs=(),
-    times=Times(NOW), timeout=60, queue_seconds=60, grace=1,
-)  # fmt: skip
+    id="J",
+    name="build",
+    owner="oxide:hubris",
+    request=Request(target="t", target_resolved="t", needs=()),
+    state=State.QUEUED,
+    times=Times(NOW),
+    limits=JobLimits(timeout=60, queue_seconds=60, grace=1),
+)
 
 
 def payload(**more: Any) -> dict[str, Any]:
@@ -229,7 +234,9 @@ def test_what_a_jobs_check_says() -> None:
     runs = replace(JOB, state=State.RUNNING, times=replace(JOB.times, started=LATER))
     said = checks.job_output(runs, [], [], "https://x")
     assert (said["status"], said["started_at"]) == ("in_progress", "2026-01-01T01:00:00Z")
-    ended = replace(runs, state=State.SETTLED, outcome=Outcome.FAILED, reason="it <b>said</b> @oxide/all so")
+    ended = replace(
+        runs, state=State.SETTLED, end=replace(runs.end, outcome=Outcome.FAILED, reason="it <b>said</b> @oxide/all so")
+    )
     said = checks.job_output(ended, [], [], "https://x")
     assert (said["status"], said["conclusion"], said["actions"]) == ("completed", "failure", [checks.RERUN])
     assert "completed_at" not in said
@@ -252,7 +259,10 @@ def test_what_a_jobs_check_says() -> None:
 )
 def test_conclusions(outcome: Outcome | None, result: Result | None, says: str) -> None:
     report = Report(result, "why", NOW) if result else None
-    assert checks.conclusion(replace(JOB, outcome=outcome, report=report)) == says
+    assert (
+        checks.conclusion(replace(JOB, end=replace(JOB.end, outcome=outcome), run=replace(JOB.run, report=report)))
+        == says
+    )
 
 
 def test_the_last_lines_can_do_nothing() -> None:

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.jobs.jobs import Job, State, Times
+from penstock.domain.jobs.jobs import Job, JobLimits, Request, State, Times
 from penstock.domain.users import oidc
 from penstock.domain.users.oidc import LIFE, VOUCH, PublicKey, subject
 from penstock.domain.users.users import User
 from tests.domain.helpers import NOW
+from tests.rows import changed
 
 REPOSITORY = "oxide:hubris"
 
 
 def job(**change: object) -> Job:
     made = Job(
-        id="J", name="build", owner=REPOSITORY, target="default", target_resolved="linux", state=State.RUNNING,
-        needs=(), times=Times(submitted=NOW, started=NOW), timeout=600, queue_seconds=1, grace=30, attempt=2,
+        id="J",
+        name="build",
+        owner=REPOSITORY,
+        request=Request(target="default", target_resolved="linux", needs=()),
+        state=State.RUNNING,
+        times=Times(submitted=NOW, started=NOW),
+        limits=JobLimits(timeout=600, queue_seconds=1, grace=30),
+        attempt=2,
         due=NOW + timedelta(seconds=750),
-    )  # fmt: skip
-    return replace(made, **change)  # type: ignore[arg-type]
+    )
+    return changed(made, **change)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -67,16 +67,20 @@ def test_who_is_parked(changes: dict[str, Any], is_parked: bool) -> None:
 def test_what_is_given_back_is_no_retry_and_no_new_wait() -> None:
     was = job(**IDLE, retries=0)
     after = outcome.conclude(was, unused.IDLE_HOLD_ERROR, "it held a bench", NOW)
-    assert (after.state, after.attempt, after.given_back, after.spared) == (State.QUEUED, 2, 1, 0)
-    assert (after.parked_until, after.due, after.queue_until) == (NOW + MINUTE, NOW + MINUTE, was.queue_until)
-    assert [(past.outcome, past.reason) for past in after.attempts] == [("gave back", "it held a bench")]
+    assert (after.state, after.attempt, after.history.given_back, after.history.spared) == (State.QUEUED, 2, 1, 0)
+    assert (after.flow.parked_until, after.due, after.flow.queue_until) == (
+        NOW + MINUTE,
+        NOW + MINUTE,
+        was.flow.queue_until,
+    )
+    assert [(past.outcome, past.reason) for past in after.history.attempts] == [("gave back", "it held a bench")]
     assert why.explain(after, [], None).summary == (
         "the job gave back what it held (it held a bench), and queues again at 2026-01-02 03:05:05Z"
     )
     again = jobs.acquire(after, NOW + 2 * MINUTE)
-    assert (again.parked_until, again.queue_until) == (None, was.queue_until)
+    assert (again.flow.parked_until, again.flow.queue_until) == (None, was.flow.queue_until)
     lost = outcome.conclude(again, "Lost", "its machine vanished", NOW)
-    assert (lost.outcome, lost.reason) == (Outcome.ERRORED, "tried 2 times: its machine vanished")
+    assert (lost.end.outcome, lost.end.reason) == (Outcome.ERRORED, "tried 2 times: its machine vanished")
     assert not outcome.conclude(jobs.acquire(jobs.give_back(job(**IDLE), REPORT, NOW), NOW), "Lost", "", NOW).is_settled
 
 
@@ -91,7 +95,8 @@ def test_it_is_parked_no_longer_than_it_may_wait() -> None:
 def test_who_is_cancelled_or_has_reported_gives_nothing_back() -> None:
     """JOB-1."""
     assert (
-        outcome.conclude(job(**IDLE, cancelled_by="ada"), unused.IDLE_HOLD_ERROR, "", NOW).outcome is Outcome.CANCELLED
+        outcome.conclude(job(**IDLE, cancelled_by="ada"), unused.IDLE_HOLD_ERROR, "", NOW).end.outcome
+        is Outcome.CANCELLED
     )
     done = job(**IDLE, report=Report(Result.SUCCEEDED, "it ended", NOW))
-    assert outcome.conclude(done, unused.IDLE_HOLD_ERROR, "", NOW).outcome is Outcome.SUCCEEDED
+    assert outcome.conclude(done, unused.IDLE_HOLD_ERROR, "", NOW).end.outcome is Outcome.SUCCEEDED

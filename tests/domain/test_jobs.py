@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import SETTLE_WITHIN, START_WITHIN, Job, Outcome, Report, Result, State
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
+from tests.rows import changed
 
 FAILED = Report(Result.FAILED, "exit status 1", NOW, 1)
 LOST = Report(Result.LOST, "the worker was lost", NOW)
@@ -28,7 +29,7 @@ def test_the_next_attempt_has_a_queue_deadline_of_its_own() -> None:
 
 def test_a_running_job_has_its_timeout_its_grace_and_some() -> None:
     found = jobs.start(jobs.acquire(job(), NOW), "w-1", NOW + MINUTE)
-    assert (found.state, found.worker) == (State.RUNNING, "w-1")
+    assert (found.state, found.run.worker) == (State.RUNNING, "w-1")
     assert (found.times.acquired, found.times.started) == (NOW + MINUTE, NOW + MINUTE)
     assert found.due == NOW + MINUTE + timedelta(seconds=630) + SETTLE_WITHIN
 
@@ -49,7 +50,7 @@ def test_a_job_keeps_the_time_at_which_it_first_had_everything() -> None:
 
 def test_the_first_report_stands() -> None:
     told = jobs.report(job(), FAILED)
-    assert (told.report, told.due) == (FAILED, NOW + SETTLE_WITHIN)
+    assert (told.run.report, told.due) == (FAILED, NOW + SETTLE_WITHIN)
     assert jobs.report(told, LOST) == told
 
 
@@ -63,18 +64,18 @@ def test_the_first_report_stands() -> None:
 )
 def test_a_cancelled_job_is_due_no_later_than_its_grace_and_some(due: timedelta | None, after: timedelta) -> None:
     found = jobs.cancel(job(due=due and NOW + due), "ada", NOW)
-    assert (found.cancelled_by, found.due) == ("ada", NOW + after)
+    assert (found.cancellation.cancelled_by, found.due) == ("ada", NOW + after)
 
 
 def test_who_cancelled_first_is_remembered() -> None:
-    assert jobs.cancel(jobs.cancel(job(), "ada", NOW), "bob", NOW).cancelled_by == "ada"
+    assert jobs.cancel(jobs.cancel(job(), "ada", NOW), "bob", NOW).cancellation.cancelled_by == "ada"
 
 
 def test_a_settled_job_owes_nothing() -> None:
     found = jobs.settle(job(due=NOW, run_token="t"), Outcome.SUCCEEDED, "done", NOW, 0)
     assert found.is_settled
-    assert (found.due, found.run_token, found.times.settled) == (None, None, NOW)
-    assert (found.outcome, found.reason, found.exit_code) == (Outcome.SUCCEEDED, "done", 0)
+    assert (found.due, found.flow.run_token, found.times.settled) == (None, None, NOW)
+    assert (found.end.outcome, found.end.reason, found.end.exit_code) == (Outcome.SUCCEEDED, "done", 0)
 
 
 @given(st.sampled_from(State), st.sampled_from(Outcome), st.sampled_from(Outcome))
@@ -82,17 +83,17 @@ def test_a_job_settles_exactly_once(state: State, first: Outcome, second: Outcom
     settled = job(state=State.SETTLED)
     if state is not State.SETTLED:
         settled = jobs.settle(job(state=state), first, "why", NOW)
-        assert (settled.is_settled, settled.outcome) == (True, first)
+        assert (settled.is_settled, settled.end.outcome) == (True, first)
     with pytest.raises(ValueError, match="job J1 is settled already"):
         jobs.settle(settled, second, "why", NOW)
 
 
 def test_the_next_attempt_starts_clean_and_remembers_the_last() -> None:
-    tried = replace(jobs.start(job(due=NOW), "w-1", NOW), run_token="t", report=LOST)
+    tried = changed(jobs.start(job(due=NOW), "w-1", NOW), run_token="t", report=LOST)
     found = jobs.retry(tried, LOST, "lost", NOW + MINUTE)
     assert (found.state, found.attempt, found.due) == (State.QUEUED, 2, NOW + MINUTE + START_WITHIN)
-    assert (found.run_token, found.worker, found.report) == (None, None, None)
-    assert [(past.attempt, past.outcome, past.reason) for past in found.attempts] == [(1, "lost", LOST.reason)]
+    assert (found.flow.run_token, found.run.worker, found.run.report) == (None, None, None)
+    assert [(past.attempt, past.outcome, past.reason) for past in found.history.attempts] == [(1, "lost", LOST.reason)]
 
 
 @given(st.integers(1, 6))
@@ -100,15 +101,15 @@ def test_every_attempt_but_the_present_one_is_past(tries: int) -> None:
     found: Job = job()
     for _ in range(tries - 1):
         found = jobs.retry(found, FAILED, "failed", NOW)
-    assert [past.attempt for past in found.attempts] == list(range(1, found.attempt))
+    assert [past.attempt for past in found.history.attempts] == list(range(1, found.attempt))
     assert found.attempt == tries
 
 
 def test_a_job_between_two_steps_is_due_soon_and_one_that_claims_at_its_queue_deadline() -> None:
     claiming = jobs.acquire(job(), NOW)
-    between = jobs.step_on(replace(claiming, nudged=True), NOW + MINUTE)
-    assert (between.due, between.nudged) == (NOW + MINUTE + jobs.STEP_WITHIN, False)
-    assert jobs.acquire(between, NOW + 2 * MINUTE).due == claiming.due == claiming.queue_until
+    between = jobs.step_on(replace(claiming, flow=replace(claiming.flow, nudged=True)), NOW + MINUTE)
+    assert (between.due, between.flow.nudged) == (NOW + MINUTE + jobs.STEP_WITHIN, False)
+    assert jobs.acquire(between, NOW + 2 * MINUTE).due == claiming.due == claiming.flow.queue_until
 
 
 def test_a_job_that_no_longer_acquires_takes_no_step() -> None:
@@ -118,4 +119,4 @@ def test_a_job_that_no_longer_acquires_takes_no_step() -> None:
 
 def test_a_nudged_job_remembers_it() -> None:
     nudged = jobs.nudge(job(), NOW, MINUTE)
-    assert (nudged.due, nudged.nudged) == (NOW + MINUTE, True)
+    assert (nudged.due, nudged.flow.nudged) == (NOW + MINUTE, True)

@@ -67,7 +67,7 @@ def test_all_must_end_and_one_that_ended_wrong_counts_at_once() -> None:
 def test_what_is_ready_queues_and_its_flow_is_to_start_soon() -> None:
     found = ready(job(state=State.WAITING, times=Times(NOW), due=None), NOW + MINUTE)
     assert (found.state, found.times.ready, found.due) == (State.QUEUED, NOW + MINUTE, NOW + MINUTE + START_WITHIN)
-    assert found.queue_until is None
+    assert found.flow.queue_until is None
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_who_waits_longer_is_looked_at_less_often(waited: timedelta, after: time
 
 def test_a_broken_dependency_fails_the_job_and_a_cancellation_cancels_it() -> None:
     after = outcome.conclude(job(state=State.WAITING), prerequisites.DEPENDENCY_ERROR, "so it is", NOW)
-    assert (after.outcome, after.reason) == (Outcome.FAILED, "so it is")
+    assert (after.end.outcome, after.end.reason) == (Outcome.FAILED, "so it is")
     after = outcome.conclude(
         job(state=State.WAITING, cancelled_by="ada"), prerequisites.DEPENDENCY_ERROR, "so it is", NOW
     )
-    assert (after.outcome, after.reason) == (Outcome.CANCELLED, "cancelled by ada")
+    assert (after.end.outcome, after.end.reason) == (Outcome.CANCELLED, "cancelled by ada")
 
 
 def test_a_dependent_stands_with_the_job_that_it_waits_for() -> None:
@@ -96,7 +96,7 @@ def waiting(*dependencies: Dependency) -> Job:
 
 
 def explained(one: Job, priors: dict[str, Job], next_: Why | None, *files: Input) -> Why:
-    return explain_dependencies(one, judge(one.dependencies, priors, files, NOW), priors, next_)
+    return explain_dependencies(one, judge(one.request.dependencies, priors, files, NOW), priors, next_)
 
 
 def test_files_are_waited_for_until_they_are_late() -> None:

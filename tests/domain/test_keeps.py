@@ -10,6 +10,7 @@ from penstock.domain.jobs import holds
 from penstock.domain.jobs.jobs import HoldRequest, Job, Report, Result, State
 from penstock.domain.units.units import Drain, Hold, Unit, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, job, unit
+from tests.rows import changed
 
 KEEP = HoldRequest("ada", "to look at it", 600)
 HELD = Hold("ada", "to look at it", NOW, NOW + 10 * MINUTE)
@@ -27,10 +28,10 @@ def reported(result: Result, **changes: object) -> Job:
         (reported(Result.SUCCEEDED), False),
         (reported(Result.CANCELLED), False),
         (reported(Result.LOST), False),
-        (replace(reported(Result.FAILED), cancelled_by="ada"), False),
-        (replace(reported(Result.FAILED), retries=1, retry_failed=True), False),
+        (changed(reported(Result.FAILED), cancelled_by="ada"), False),
+        (changed(reported(Result.FAILED), retries=1, retry_failed=True), False),
         (replace(reported(Result.FAILED), keep=None), False),
-        (replace(reported(Result.FAILED), report=None), False),
+        (changed(reported(Result.FAILED), report=None), False),
         (replace(reported(Result.SUCCEEDED), keep=replace(KEEP, whatever=True)), True),
         (replace(reported(Result.FAILED), keep=replace(KEEP, whatever=True)), True),
         (replace(reported(Result.CANCELLED), keep=replace(KEEP, whatever=True)), False),

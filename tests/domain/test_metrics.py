@@ -132,14 +132,47 @@ def ending(before: Any, *units: Any, error: str | None = None, is_overdue: bool 
     [
         (ending(RUNNING, MACHINE), None),
         (ending(RUNNING, MACHINE, error="QueueDeadline"), None),
-        (ending(replace(RUNNING, report=Report(Result.SUCCEEDED, "", NOW)), MACHINE, error="Lost"), None),
-        (ending(replace(RUNNING, cancelled_by="ada", report=LOST), MACHINE), None),
-        (ending(replace(RUNNING, report=LOST), replace(MACHINE, reason=SILENT)), LostBy.SILENT),
-        (ending(replace(RUNNING, report=LOST), replace(MACHINE, reason=SILENT), is_overdue=True), LostBy.SILENT),
-        (ending(replace(RUNNING, report=LOST), MACHINE), LostBy.VANISHED),
-        (ending(replace(RUNNING, report=LOST), BENCH, replace(MACHINE, drain=RECYCLED)), LostBy.RECYCLED),
+        (
+            ending(
+                replace(RUNNING, run=replace(RUNNING.run, report=Report(Result.SUCCEEDED, "", NOW))),
+                MACHINE,
+                error="Lost",
+            ),
+            None,
+        ),
+        (
+            ending(
+                replace(
+                    RUNNING,
+                    cancellation=replace(RUNNING.cancellation, cancelled_by="ada"),
+                    run=replace(RUNNING.run, report=LOST),
+                ),
+                MACHINE,
+            ),
+            None,
+        ),
+        (
+            ending(
+                replace(RUNNING, run=replace(RUNNING.run, report=LOST)),
+                replace(MACHINE, step=replace(MACHINE.step, reason=SILENT)),
+            ),
+            LostBy.SILENT,
+        ),
+        (
+            ending(
+                replace(RUNNING, run=replace(RUNNING.run, report=LOST)),
+                replace(MACHINE, step=replace(MACHINE.step, reason=SILENT)),
+                is_overdue=True,
+            ),
+            LostBy.SILENT,
+        ),
+        (ending(replace(RUNNING, run=replace(RUNNING.run, report=LOST)), MACHINE), LostBy.VANISHED),
+        (
+            ending(replace(RUNNING, run=replace(RUNNING.run, report=LOST)), BENCH, replace(MACHINE, drain=RECYCLED)),
+            LostBy.RECYCLED,
+        ),
         (ending(job(), unit(reason=NO_HELLO), error="Lost"), LostBy.NO_HELLO),
-        (ending(job(), replace(BENCH, reason=NO_HELLO), error="Lost"), LostBy.VANISHED),
+        (ending(job(), replace(BENCH, step=replace(BENCH.step, reason=NO_HELLO)), error="Lost"), LostBy.VANISHED),
         (ending(job(), error="Lost", is_overdue=True), LostBy.FLOW),
         (ending(RUNNING, MACHINE, error="Lost", is_overdue=True), LostBy.OVERDUE),
     ],

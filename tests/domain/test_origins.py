@@ -10,6 +10,7 @@ from penstock.domain.jobs.jobs import Spec
 from penstock.domain.jobs.origins import Origin
 from penstock.domain.site.site import GitHubApp
 from tests.domain.helpers import job
+from tests.rows import changed
 
 SHA = "a" * 40
 ENV = {"GITHUB_REPOSITORY": "oxide/hubris", "GITHUB_SHA": SHA}
@@ -17,7 +18,7 @@ SPEC = Spec(job="J", path="a.sh", script="true", env=ENV)
 
 
 def checked():
-    return replace(job(), check="1/abc/1")
+    return changed(job(), check="1/abc/1")
 
 
 def test_a_job_by_hand_that_merely_has_such_an_environment_comes_from_nowhere():

@@ -106,9 +106,9 @@ def test_a_warm_unit_that_moved_since_it_was_read_is_not_handed_over() -> None:
     own = given.warm(BENCH)
     assert own
     given.over(read, own, [], 1, NOW)
-    assert store.commit([Replace(read, replace(read, reason="to be destroyed"))])
+    assert store.commit([Replace(read, replace(read, step=replace(read.step, reason="to be destroyed")))])
     assert not store.commit(given.changes())
-    assert current(store, idle).reason == "to be destroyed"
+    assert current(store, idle).step.reason == "to be destroyed"
 
 
 def test_what_a_pool_is_stays_as_it_is_where_a_grant_changes_nothing_of_it() -> None:
@@ -116,7 +116,7 @@ def test_what_a_pool_is_stays_as_it_is_where_a_grant_changes_nothing_of_it() -> 
     store = stored(pool(), slot("1"), slot("2"))
     hands = [hand(stock(store, pool(), [slot(name)])) for name in ("1", "2")]
     for each, name in zip(hands, ("r-1", "r-2"), strict=True):
-        assert not each.order(ordered(name), SLOT_ALONE).is_kept
+        assert not each.order(ordered(name), SLOT_ALONE).cleaning.is_kept
     assert [store.commit(each.changes()) for each in hands] == [True, True]
 
 

@@ -62,8 +62,8 @@ def test_a_job_that_is_refused_fails_whatever_ended_its_flow() -> None:
     assert refused.due == jobs.cancel(job(), "x", NOW).due
     for error, cause in ((None, None), ("Cancelled", "cancelled by x"), ("Lost", "silent"), ("Unsatisfiable", "y")):
         ended = conclude(refused, error, cause, NOW)
-        assert (ended.outcome, ended.reason) == (Outcome.FAILED, "eve may not")
-    assert conclude(jobs.cancel(job(), "x", NOW), None, None, NOW).outcome is Outcome.CANCELLED
+        assert (ended.end.outcome, ended.end.reason) == (Outcome.FAILED, "eve may not")
+    assert conclude(jobs.cancel(job(), "x", NOW), None, None, NOW).end.outcome is Outcome.CANCELLED
 
 
 @pytest.mark.parametrize(

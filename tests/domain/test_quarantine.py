@@ -30,12 +30,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "internals" / "unit-lifecycle.md"
 
 
 def test_a_unit_in_quarantine_says_why_and_since_when_and_is_due_in_a_day() -> None:
-    found = replace(DIRTY, since=NOW - DAY, reminders=7)
+    found = replace(DIRTY, since=NOW - DAY, health=replace(DIRTY.health, reminders=7))
     apart = quarantine.enter(found, "it is broken: hot", NOW)
-    assert (apart.state, apart.reason, apart.since, apart.due) == (
+    assert (apart.state, apart.step.reason, apart.since, apart.due) == (
         UnitState.QUARANTINED, "it is broken: hot", NOW, NOW + DAY,
     )  # fmt: skip
-    assert (apart.tries, apart.stuck, apart.reminders, apart.next_look) == (0, 0, 0, None)
+    assert (apart.step.tries, apart.health.stuck, apart.health.reminders, apart.step.next_look) == (0, 0, 0, None)
     assert apart.journal.entries[-1].what == "quarantined: it is broken: hot"
     assert quarantine.describe(apart) == "worker w-1 is quarantined since 2026-01-02 03:04:05Z: it is broken: hot"
     assert apart.place is not None, "it is listed"
@@ -53,7 +53,7 @@ def test_reminders_are_counted_and_ever_less_often_noted() -> None:
     for day in range(1, 18):
         before = len(found.journal.entries)
         found = quarantine.remind(found, NOW + day * DAY)
-        assert (found.reminders, found.due) == (day, NOW + (day + 1) * DAY)
+        assert (found.health.reminders, found.due) == (day, NOW + (day + 1) * DAY)
         noted += [day] if len(found.journal.entries) > before else []
     assert noted == [1, 2, 4, 8, 16]
     assert found.journal.entries[-1].what == "still quarantined, since 2026-01-02 03:04:05Z"
@@ -68,19 +68,30 @@ ERRORS = [
 @pytest.mark.parametrize(("error", "most"), ERRORS, ids=lambda each: type(each).__name__)
 def test_only_what_time_does_not_mend_is_counted_and_bounded(error: DriverError, most: int | None) -> None:
     found = unit(state=UnitState.DIRTY)
-    assert quarantine.count_failure(found, error).stuck == (1 if most else 0)
+    assert quarantine.count_failure(found, error).health.stuck == (1 if most else 0)
     for stuck in (0, 2, 3, 19, 20, 1000):
-        assert quarantine.is_stuck(replace(found, stuck=stuck), error) is (most is not None and stuck >= most)
+        assert quarantine.is_stuck(replace(found, health=replace(found.health, stuck=stuck)), error) is (
+            most is not None and stuck >= most
+        )
 
 
 def test_an_operator_lets_it_go_and_everything_is_counted_anew() -> None:
     late = NOW + 3 * DAY
-    found = maintenance.release(replace(APART, reminders=3), "bob", late, DAY)
-    assert (found.state, found.reason, found.broken) == (UnitState.DIRTY, "released from quarantine by bob", None)
-    assert (found.since, found.due, found.begun, found.reminders) == (late, late + STEP_WITHIN, late, 0)
-    assert maintenance.release(replace(APART, begun=NOW), "bob", late, DAY).begun == NOW
+    found = maintenance.release(replace(APART, health=replace(APART.health, reminders=3)), "bob", late, DAY)
+    assert (found.state, found.step.reason, found.health.broken) == (
+        UnitState.DIRTY,
+        "released from quarantine by bob",
+        None,
+    )
+    assert (found.since, found.due, found.cleaning.begun, found.health.reminders) == (late, late + STEP_WITHIN, late, 0)
+    assert (
+        maintenance.release(
+            replace(APART, cleaning=replace(APART.cleaning, begun=NOW)), "bob", late, DAY
+        ).cleaning.begun
+        == NOW
+    )
     again = maintenance.recycle(APART, "bob", "sold", late)
-    assert (again.state, again.reason) == (UnitState.DIRTY, "recycled by bob: sold")
+    assert (again.state, again.step.reason) == (UnitState.DIRTY, "recycled by bob: sold")
 
 
 def test_it_is_not_held_and_draining_it_changes_nothing() -> None:
@@ -92,8 +103,12 @@ def test_it_is_not_held_and_draining_it_changes_nothing() -> None:
 
 def test_what_was_removed_by_hand_is_gone_with_the_operators_word() -> None:
     gone = quarantine.removed(APART, "bob", "shredded", NOW)
-    assert gone.proof
-    assert (gone.state, gone.proof.by, gone.proof.checked) == (UnitState.GONE, "the operator bob", "shredded")
+    assert gone.cleaning.proof
+    assert (gone.state, gone.cleaning.proof.by, gone.cleaning.proof.checked) == (
+        UnitState.GONE,
+        "the operator bob",
+        "shredded",
+    )
     for state in UnitState:
         if state is not UnitState.QUARANTINED:
             with pytest.raises(Refused) as told:
@@ -110,7 +125,9 @@ def test_what_was_removed_by_hand_is_gone_with_the_operators_word() -> None:
 )  # fmt: skip
 def test_what_comes_after_waits_while_a_script_may_run(is_a: UnitKind, may_run: bool, goes_on: bool) -> None:
     """JOB-2"""
-    assert quarantine.may_continue(replace(APART, is_a=is_a, may_run=may_run)) is goes_on
+    assert (
+        quarantine.may_continue(replace(APART, is_a=is_a, session=replace(APART.session, may_run=may_run))) is goes_on
+    )
 
 
 READY = unit(state=UnitState.READY, is_kept=True)
@@ -121,14 +138,14 @@ READY = unit(state=UnitState.READY, is_kept=True)
     [
         (READY, False, True),
         (READY, True, False),
-        (replace(READY, broken="hot"), False, False),
+        (replace(READY, health=replace(READY.health, broken="hot")), False, False),
         (replace(READY, is_a=UnitKind.RESOURCE), False, False),
         (replace(READY, state=UnitState.CREATING), False, False),
     ],
 )
 def test_a_script_may_run_where_nobody_said_that_it_ended(was: Unit, well: bool, may_run: bool) -> None:
     """JOB-2: who never said hello gets no job any more; who reported, or is broken, said that it does not run."""
-    assert units.end_lease(was, "why", NOW, ended_well=well).may_run is may_run
+    assert units.end_lease(was, "why", NOW, ended_well=well).session.may_run is may_run
 
 
 def test_a_broken_worker_is_not_cleaned_for_the_next() -> None:
@@ -139,7 +156,7 @@ def test_a_broken_worker_is_not_cleaned_for_the_next() -> None:
 
 def test_what_was_found_first_stands() -> None:
     found = units.mark_broken(READY, "hot", NOW)
-    assert (found.broken, found.journal.entries[-1].what) == ("hot", "broken: hot")
+    assert (found.health.broken, found.journal.entries[-1].what) == ("hot", "broken: hot")
     assert units.mark_broken(found, "cold", NOW) == found
 
 
@@ -174,7 +191,10 @@ def test_what_was_wrong_is_said() -> None:
 def test_what_becomes_of_it_next_is_an_operators_business() -> None:
     said = "an operator mends it and releases it, recycles it, or removes it by hand and proves it"
     assert lifecycle.next_step(APART, NOW) == said
-    assert lifecycle.next_step(replace(APART, reminders=2), NOW) == f"{said} (reminded 2 times)"
+    assert (
+        lifecycle.next_step(replace(APART, health=replace(APART.health, reminders=2)), NOW)
+        == f"{said} (reminded 2 times)"
+    )
 
 
 def test_the_table_in_the_documents_is_the_codes() -> None:

@@ -16,6 +16,7 @@ from penstock.domain.units import reuse, units
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
 from penstock.kernel.rows import Create, Delete, Replace
 from tests.domain.helpers import MINUTE, NOW, SECOND, claim, pool, slot, unit
+from tests.rows import changed
 
 HELD, IDLE = SlotState.HELD, SlotState.IDLE
 TARGET, QUOTA = "target/linux", "quota/vcpus"
@@ -153,7 +154,12 @@ def test_a_hand_takes_from_all_pools_of_a_claim_in_one_commit() -> None:
     given = stocks(claims(), cold=1, used=0)
     hand = Allocator(claims()[TARGET], given)
     made = hand.order(unit(pool=TARGET, order=0), NEED)
-    assert (made.slot, made.fence, made.also, made.is_kept) == ("c0", 1, ((QUOTA, "w-1"),), True)
+    assert (made.lease.slot, made.lease.fence, made.lease.also, made.cleaning.is_kept) == (
+        "c0",
+        1,
+        ((QUOTA, "w-1"),),
+        True,
+    )
     before, after = given[QUOTA].pool, replace(given[QUOTA].pool, used=4)
     assert Replace(before, after) in hand.changes()
     assert [change.row.name for change in hand.changes() if isinstance(change, Create) and isinstance(change.row, Slot)]
@@ -167,7 +173,13 @@ def test_a_hand_gives_a_warm_unit_to_its_next_lease() -> None:
     assert hand.warm(TARGET) is None
     was = unit(state=UnitState.IDLE, until=NOW, proof=PROOF)
     given = hand.over(was, own, [other], 0, NOW)
-    assert (given.job, given.attempt, given.fence, given.leases, given.state) == ("B", 2, 4, 2, UnitState.CREATING)
+    assert (given.lease.job, given.lease.attempt, given.lease.fence, given.lease.leases, given.state) == (
+        "B",
+        2,
+        4,
+        2,
+        UnitState.CREATING,
+    )
     moved = [change for change in hand.changes() if isinstance(change, Create)]
     assert {(one.row.pool, one.row.state, one.row.job) for one in moved} == {(TARGET, HELD, "B"), (QUOTA, HELD, "B")}
     assert Replace(was, given) in hand.changes()
@@ -225,7 +237,7 @@ READY = unit(state=UnitState.READY, is_kept=True, token_hash="hash", born=NOW - 
     [
         (READY, True, UnitState.CLEANING),
         (READY, False, UnitState.DIRTY),
-        (replace(READY, is_kept=False), True, UnitState.DIRTY),
+        (replace(READY, cleaning=replace(READY.cleaning, is_kept=False)), True, UnitState.DIRTY),
         (replace(READY, state=UnitState.CREATING), True, UnitState.DIRTY),
         (replace(READY, state=UnitState.IDLE), True, UnitState.IDLE),
     ],
@@ -234,7 +246,7 @@ def test_only_what_was_ready_and_ended_well_is_cleaned_for_the_next(was: Unit, w
     after = units.end_lease(was, "its lease ended", NOW, ended_well=well)
     assert after.state is state
     if state is UnitState.CLEANING:
-        assert (after.token_hash, after.past_hash, after.sealed) == (None, "hash", "")
+        assert (after.session.token_hash, after.session.past_hash, after.access.sealed) == (None, "hash", "")
         assert after.due == NOW + units.CLEAN_WITHIN
         resource = units.end_lease(replace(was, is_a=UnitKind.RESOURCE), "", NOW, ended_well=True)
         assert resource.due == NOW + units.STEP_WITHIN
@@ -255,28 +267,38 @@ CLEANING = units.end_lease(READY, "its lease ended", NOW, ended_well=True)
     ],
 )
 def test_why_a_unit_is_not_kept(changes: dict[str, object], others: int, why: str | None) -> None:
-    assert reuse.why_not_kept(replace(CLEANING, **changes), Warm(), others, NOW) == why
+    assert reuse.why_not_kept(changed(CLEANING, **changes), Warm(), others, NOW) == why
     assert reuse.why_not_kept(CLEANING, None, 0, NOW) == "0 are kept already"
 
 
 def test_a_kept_worker_is_due_when_it_must_be_heard_and_a_resource_when_it_was_idle_too_long() -> None:
     kept = reuse.keep_warm(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
-    assert (kept.state, kept.proof, kept.due, kept.until) == (
+    assert (kept.state, kept.cleaning.proof, kept.due, kept.cleaning.until) == (
         UnitState.IDLE, PROOF, NOW + LEASE, NOW + timedelta(seconds=600),
     )  # fmt: skip
-    assert reuse.renew(kept, NOW + timedelta(seconds=590), LEASE).due == kept.until
+    assert reuse.renew(kept, NOW + timedelta(seconds=590), LEASE).due == kept.cleaning.until
     resource = reuse.keep_warm(replace(CLEANING, is_a=UnitKind.RESOURCE), PROOF, Warm(idle=600), NOW, LEASE)
-    assert resource.due == resource.until
+    assert resource.due == resource.cleaning.until
     old = reuse.keep_warm(CLEANING, PROOF, Warm(idle=600, life=90), NOW, LEASE)
-    assert old.until == NOW + timedelta(seconds=30)
-    assert reuse.keep_warm(replace(CLEANING, born=None), PROOF, Warm(life=90), NOW, LEASE).until == NOW + 90 * SECOND
-    assert reuse.renew(replace(kept, until=None), NOW, LEASE).due == NOW
+    assert old.cleaning.until == NOW + timedelta(seconds=30)
+    assert (
+        reuse.keep_warm(
+            replace(CLEANING, creation=replace(CLEANING.creation, born=None)), PROOF, Warm(life=90), NOW, LEASE
+        ).cleaning.until
+        == NOW + 90 * SECOND
+    )
+    assert reuse.renew(replace(kept, cleaning=replace(kept.cleaning, until=None)), NOW, LEASE).due == NOW
 
 
 @pytest.mark.parametrize(("is_a", "made"), [(UnitKind.WORKER, NOW), (UnitKind.RESOURCE, None)])
 def test_a_unit_that_is_lent_again_is_made_already_only_if_it_is_a_worker(is_a: UnitKind, made: object) -> None:
     lent = reuse.lend(unit(state=UnitState.IDLE, is_a=is_a, proof=PROOF, until=NOW), "B", 2, 0, 5, NOW)
-    assert (lent.made, lent.proof, lent.fence, lent.due) == (made, None, 5, NOW + units.STEP_WITHIN)
+    assert (lent.creation.made, lent.cleaning.proof, lent.lease.fence, lent.due) == (
+        made,
+        None,
+        5,
+        NOW + units.STEP_WITHIN,
+    )
 
 
 def test_only_what_nobody_leases_is_given_up() -> None:

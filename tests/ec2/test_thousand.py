@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import Cleaning, Creation, Unit, UnitKind, UnitLease, UnitState
 from penstock.drivers.factories.ec2 import machines
 from penstock.drivers.factories.ec2.factory import LOOK_AGAIN
 from penstock.drivers.factories.ec2.machines import PAGE
@@ -51,10 +51,17 @@ def idle(aws: Account, name: str, due: timedelta) -> Unit:
     """The row of an idle worker that may stay for as long as it likes, and is to be heard of by then."""
     now = aws.site.world.now()
     return Unit(
-        id=name, is_a=UnitKind.WORKER, maker="aws", type="crowd", state=UnitState.IDLE, job=ids.ulid(now, bytes(10)),
-        attempt=1, order=0, pool="target/crowd", slot=name, fence=1, since=now, made=now, due=now + due,
-        until=now + WEEK,
-    )  # fmt: skip
+        id=name,
+        is_a=UnitKind.WORKER,
+        maker="aws",
+        type="crowd",
+        state=UnitState.IDLE,
+        lease=UnitLease(job=ids.ulid(now, bytes(10)), attempt=1, order=0, pool="target/crowd", slot=name, fence=1),
+        since=now,
+        creation=Creation(made=now),
+        due=now + due,
+        cleaning=Cleaning(until=now + WEEK),
+    )
 
 
 def crowd(aws: Account, count: int, due: timedelta = WEEK) -> list[str]:

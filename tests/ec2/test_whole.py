@@ -153,7 +153,9 @@ def see_off(whole: Whole, job: str) -> str:
 
 def assert_it_went_well(whole: Whole, job: str) -> None:
     settled = job_of(whole.twin, job)
-    assert (settled.state, settled.outcome) == (State.SETTLED, Outcome.SUCCEEDED), jobs.explain(whole.twin.on, settled)
+    assert (settled.state, settled.end.outcome) == (State.SETTLED, Outcome.SUCCEEDED), jobs.explain(
+        whole.twin.on, settled
+    )
     workers = [worker for worker, _ in whole.welcome]
     assert len(workers) == len(set(workers)), "two machines were welcome as one worker"
     assert list(whole.ec2.alive()) == []
@@ -237,7 +239,7 @@ def test_a_machine_whose_end_is_told_is_replaced_at_once(whole: Whole) -> None:
         cloud_events.handle(whole.twin.on, ends(first))
     whole.twin.run()
     assert job_of(whole.twin, job).attempt == 2
-    assert f"EC2 says that {first} is terminated" in job_of(whole.twin, job).attempts[0].reason
+    assert f"EC2 says that {first} is terminated" in job_of(whole.twin, job).history.attempts[0].reason
     assert_it_went_well(whole, see_off(whole, job))
     for machine in whole.ec2.instances:
         cloud_events.handle(whole.twin.on, ends(machine))
@@ -308,7 +310,7 @@ def test_a_job_that_is_cancelled_at_once_leaves_no_machine(whole: Whole) -> None
     cancel.cancel(whole.twin.on, ADA, job)
     for _ in range(20):
         whole.go_on(11)
-    assert job_of(whole.twin, job).outcome is Outcome.CANCELLED
+    assert job_of(whole.twin, job).end.outcome is Outcome.CANCELLED
     assert list(whole.ec2.alive()) == []
     assert slots(whole.twin, "target/default", SlotState.FREE) == ["1"]
 

@@ -74,7 +74,7 @@ class CountingStore(MemoryStore):
         done = super().commit(changes)
         written = sum(not isinstance(change, Check) for change in changes) if done else 0
         granted = [change.row for change in changes if not isinstance(change, Check) and hasattr(change, "row")]
-        units_made = {row.job for row in granted if isinstance(row, Unit) and row.version == 0}
+        units_made = {row.lease.job for row in granted if isinstance(row, Unit) and row.version == 0}
         self._add(commits=1, rows_written=written, grants=len(units_made) if done else 0)
         return done
 
@@ -108,7 +108,10 @@ class CountingTwin(Twin):
     def job(self, kind: str) -> Job:
         """A job that wants one resource, accepted."""
         made = submit.prepare(self.on, USER, SubmitJob("#!/bin/sh\n", resources=[kind])).job
-        job = replace(made, needs=tuple(need for need in made.needs if need.order != WORKER))
+        job = replace(
+            made,
+            request=replace(made.request, needs=tuple(need for need in made.request.needs if need.order != WORKER)),
+        )
         self.store.commit([Create(job)])
         return replace(job, version=1)
 
@@ -119,14 +122,14 @@ class CountingTwin(Twin):
         self.run()
         settle.settle(self.on, job.id, 1, None, "it had all that it asked for")
         self.queues.messages.clear()
-        return next(row for row in self.store.rows.values() if isinstance(row, Unit) and row.job == job.id)
+        return next(row for row in self.store.rows.values() if isinstance(row, Unit) and row.lease.job == job.id)
 
     def wait(self, kind: str, count: int) -> None:
         """That many more jobs that wait for a resource, as rows: nobody is served."""
         like = self.job(kind)
         for _ in range(count):
             job = replace(like, id=self.world.ulid(), version=0)
-            (need,) = job.needs
+            (need,) = job.request.needs
             lease = Lease(
                 job=job.id, attempt=1, order=need.order, step=need.step, name=need.name, type=need.type,
                 pool=need.pool, state=LeaseState.WAITING, token="token", since=self.world.now(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 from penstock.domain.jobs import outcome
@@ -16,6 +15,7 @@ from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, UnitState
 from penstock.kernel.rows import Create, holds
 from tests.domain.helpers import NOW, claim, job, lease, pool, slot, unit
+from tests.rows import changed
 
 SECONDS = 0.5
 """How long each is repeated."""
@@ -40,7 +40,7 @@ def _decisions() -> dict[str, Callable[[], object]]:
     queue = [claim(f"J{number:02d}", count=9 if number < 8 else 1) for number in range(grants.WINDOW)]
     stocks = {"resource/bench": Stock(pool(), queue, free)}
     held = pools.take(free[0], queue[0], 1, "r-1", NOW)
-    running = replace(job(state=State.RUNNING), report=Report(Result.SUCCEEDED, "the script ended", NOW, 0))
+    running = changed(job(state=State.RUNNING), report=Report(Result.SUCCEEDED, "the script ended", NOW, 0))
     made, dirty = unit(), unit(state=UnitState.DIRTY)
     proof = CleanProof("lock", NOW, "r-1")
     attempt = [lease(order, LeaseState.RELEASING) for order in range(4)]

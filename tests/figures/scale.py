@@ -114,13 +114,13 @@ class Works(Twin):
                 self.run()
                 unit = self.store.rows[unit_key(order.id)]
                 assert isinstance(unit, Unit)
-                caller = agents.authenticate(self.on, unit.job, TOKEN)
+                caller = agents.authenticate(self.on, unit.lease.job, TOKEN)
                 agents.report_finished(self.on, caller, Result.SUCCEEDED, "the script ended", 0)
                 self.run()
 
     def _is_new(self, order: Order) -> bool:
         unit = self.store.rows.get(unit_key(order.id))
-        return isinstance(unit, Unit) and unit.token_hash is None and unit.proof is None
+        return isinstance(unit, Unit) and unit.session.token_hash is None and unit.cleaning.proof is None
 
     def forget(self) -> None:
         """Drop what belongs to jobs that are over: settled, and everything put back."""
@@ -143,7 +143,7 @@ class Works(Twin):
         flow = self.flows.executions.pop((job.id, job.attempt))
         self.flows.tokens = {token: each for token, each in self.flows.tokens.items() if each is not flow}
         del self.open[job.id]
-        self.outcomes[str(job.outcome)] += 1
+        self.outcomes[str(job.end.outcome)] += 1
         self.done += 1
 
 

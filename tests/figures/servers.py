@@ -74,7 +74,7 @@ def _fill(orders: Orders) -> None:
 
 
 def _waiting(on: System, job: Job) -> Iterator[Job | Lease]:
-    need = next(need for need in job.needs if need.step == 1)
+    need = next(need for need in job.request.needs if need.step == 1)
     now = on.world.now()
     yield job
     yield Lease(

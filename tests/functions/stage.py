@@ -140,7 +140,9 @@ class Stage:
 
     def unit(self, order: int) -> str:
         rows = self.service.twin.store.rows.values()
-        return next(row.id for row in rows if isinstance(row, Unit) and (row.job, row.order) == (self.job, order))
+        return next(
+            row.id for row in rows if isinstance(row, Unit) and (row.lease.job, row.lease.order) == (self.job, order)
+        )
 
     def key(self) -> str:
         return secrets.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))

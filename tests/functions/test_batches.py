@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Job, Outcome, job_key
-from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
+from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState
 from penstock.kernel.rows import Create
 from penstock.ports import MachineFate, MachineNotice
 from penstock.testing.twin import START
@@ -137,7 +137,7 @@ def test_an_attempt_is_settled_by_its_flow(service: Service) -> None:
     error = {"Error": "Unsatisfiable", "Cause": "there is no such thing"}
     assert wake("settle", {"job": job, "attempt": 1, "needs": [], "error": error}) == {}
     settled = job_of(service, job)
-    assert (settled.outcome, settled.reason) == (Outcome.FAILED, "there is no such thing")
+    assert (settled.end.outcome, settled.end.reason) == (Outcome.FAILED, "there is no such thing")
     wake("settle", {"job": job, "attempt": 1})
     assert job_of(service, job) == settled
 
@@ -150,8 +150,8 @@ def test_an_attempt_whose_flow_ended_otherwise_is_settled_by_eventbridge(service
     source = {"source": "aws.states", "detail-type": "Step Functions Execution Status Change", "detail": detail}
     assert wake("settle", source) == {}
     settled = job_of(service, job)
-    assert settled.outcome is Outcome.ERRORED
-    assert status in str(settled.reason)
+    assert settled.end.outcome is Outcome.ERRORED
+    assert status in str(settled.end.reason)
     service.twin.run()
     assert not service.twin.drivers.hand.made
 
@@ -166,9 +166,16 @@ def test_the_sweep_says_what_it_did(service: Service) -> None:
 
 def test_a_row_that_cannot_be_moved_on_does_not_stop_the_sweep(service: Service) -> None:
     broken = Unit(
-        id="w-broken", is_a=UnitKind.WORKER, maker="hand", type="linux", state=UnitState.READY, job="none", attempt=1,
-        order=0, pool="target/linux", slot="1", fence=1, since=START, due=START - STEP_WITHIN, made=START,
-    )  # fmt: skip
+        id="w-broken",
+        is_a=UnitKind.WORKER,
+        maker="hand",
+        type="linux",
+        state=UnitState.READY,
+        lease=UnitLease(job="none", attempt=1, order=0, pool="target/linux", slot="1", fence=1),
+        since=START,
+        due=START - STEP_WITHIN,
+        creation=Creation(made=START),
+    )
     service.twin.store.commit([Create(broken)])
     first = wake("sweep", {})
     assert first["nudged"] + first["failed"] == 1

@@ -89,6 +89,10 @@ class Types:
                 return get_type_hints(found).get("return") if found else None
         return None
 
+    def of_argument(self, node: ast.expr) -> Sequence[Any]:
+        """The types of an argument: those of a tuple's elements, where it is starred."""
+        return get_args(self.of(node.value)) if isinstance(node, ast.Starred) else [self.of(node)]
+
     def _called(self, node: ast.expr) -> Any:
         match node:
             case ast.Name(id=name):
@@ -122,23 +126,24 @@ def attributes(hint: Any) -> Mapping[str, Any]:
 
 
 @cache
-def views() -> Sequence[tuple[str, type, Any, frozenset[str]]]:
-    """Every call of `view`: where it stands, the shape, the row's type, and what is given besides the row."""
+def views() -> Sequence[tuple[str, type, Sequence[Any], frozenset[str]]]:
+    """Every call of `view`: where it stands, the shape, the types of the row and its parts, and what else is given."""
     return [found for module in NOUNS if module for found in _views(module)]
 
 
-def _views(module: ModuleType) -> Iterator[tuple[str, type, Any, frozenset[str]]]:
+def _views(module: ModuleType) -> Iterator[tuple[str, type, Sequence[Any], frozenset[str]]]:
     for function in ast.parse(inspect.getsource(module)).body:
         if not isinstance(function, ast.FunctionDef):
             continue
         types = Types(module, function)
         for node in ast.walk(function):
             match node:
-                case ast.Call(func=ast.Name(id="view"), args=[ast.Name(id=name), row], keywords=given):
+                case ast.Call(func=ast.Name(id="view"), args=[ast.Name(id=name), *rows], keywords=given):
                     shape = getattr(module, name)
                     more = {part for each in given if each.arg is None for part in _keys(module, each.value)}
                     where = f"{module.__name__.rpartition('.')[2]}.{function.name}: {name}"
-                    yield where, shape, types.of(row), frozenset({str(each.arg) for each in given} | more)
+                    kinds = [kind for row in rows for kind in types.of_argument(row)]
+                    yield where, shape, kinds, frozenset({str(each.arg) for each in given} | more)
 
 
 def _keys(module: ModuleType, call: ast.expr) -> Iterator[str]:
@@ -151,23 +156,26 @@ def _keys(module: ModuleType, call: ast.expr) -> Iterator[str]:
             yield from (str(key.value) for key in node.value.keys if isinstance(key, ast.Constant))
 
 
-@pytest.mark.parametrize(("where", "shape", "row", "given"), views(), ids=[where for where, *_ in views()])
-def test_every_field_of_a_view_has_a_source(where: str, shape: type, row: Any, given: frozenset[str]) -> None:
-    """A field that is not given is an attribute of the row."""
+@pytest.mark.parametrize(("where", "shape", "rows", "given"), views(), ids=[where for where, *_ in views()])
+def test_every_field_of_a_view_has_a_source(
+    where: str, shape: type, rows: Sequence[Any], given: frozenset[str]
+) -> None:
+    """A field that is not given is an attribute of the row, or of a part of it that is named."""
     names = {each.name for each in fields(shape)}
     assert given - {"None"} <= names
-    assert not list(missing(shape, row, given))
+    assert not list(missing(shape, rows, given))
 
 
-def missing(shape: type, row: Any, given: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The fields of a shape, and of the shapes in it, that rows of a type do not have."""
-    found = attributes(row)
-    assert found, "the row's type is not known: annotate it"
+def missing(shape: type, rows: Sequence[Any], given: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The fields of a shape, and of the shapes in it, that none of the rows has. The first row that has one counts."""
+    known = [attributes(row) for row in rows]
+    assert all(known), "the row's type is not known: annotate it"
+    found = {name: kind for each in reversed(known) for name, kind in each.items()}
     for name, hint in get_type_hints(shape).items():
         if name not in given and name not in found:
             yield f"{shape.__name__}.{name}"
         elif name not in given and (inner := dataclass_in(hint)) and (source := dataclass_in(found[name])) != inner:
-            yield from missing(inner, source)
+            yield from missing(inner, [source])
 
 
 def dataclass_in(hint: Any) -> Any:

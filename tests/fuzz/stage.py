@@ -85,7 +85,7 @@ class Stage:
     def hello(self, job: str, token: str) -> str:
         """The worker of a job says hello."""
         made = self.site.drivers.hands["factory"].made
-        worker, order = next((name, each) for name, each in made.items() if self.site.unit(name).job == job)
+        worker, order = next((name, each) for name, each in made.items() if self.site.unit(name).lease.job == job)
         self.key = order.key
         self.user("POST", "/v1/agent/hello", {"worker": worker, "key": self.key, "token": token})
         return worker

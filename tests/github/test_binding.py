@@ -43,7 +43,7 @@ def test_the_first_commit_binds(rig: Rig) -> None:
 
 def test_who_takes_a_name_over_gets_nothing_and_an_operator_is_told_how_to_accept_it(taken: Rig) -> None:
     taken.say("push", by_another())
-    assert [each for each in taken.all_jobs() if each.tags["commit"] == B] == []
+    assert [each for each in taken.all_jobs() if each.request.tags["commit"] == B] == []
     shown = taken.fake.shown("penstock")
     assert (shown["repository"], shown["conclusion"]) == (NEW, "failure")
     assert "oxide:hubris is the repository that GitHub calls 55, and this one is 77" in shown["output"]["summary"]
@@ -56,7 +56,7 @@ def test_what_was_accepted_is_run(taken: Rig) -> None:
     again = check_suite(B, "eve")
     again["repository"] |= {"id": NEW}
     taken.say("check_suite", again)
-    assert [each.owner for each in taken.all_jobs() if each.tags["commit"] == B] == [NAME]
+    assert [each.owner for each in taken.all_jobs() if each.request.tags["commit"] == B] == [NAME]
     taken.repo.name = "oxide/hubris"
     taken.fake.repos[NEW].name = "oxide/else"
     taken.say("check_suite", check_suite(A, "ada"))

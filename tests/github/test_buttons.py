@@ -36,7 +36,7 @@ def test_an_outsiders_commit_waits_for_approval(rig: Rig) -> None:
     assert (rig.set().approved_by, rig.set().outsider) == ("ada", True)
     assert rig.fake.shown("penstock")["conclusion"] == "success"
     assert len([run for run in rig.fake.runs.values() if run["name"] == "penstock"]) == 1
-    assert rig.jobs()["build"].tags["pull_request"] == "12"
+    assert rig.jobs()["build"].request.tags["pull_request"] == "12"
 
 
 def test_the_button_is_there_as_soon_as_the_check_is(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_an_approval_is_of_one_commit_and_of_no_other(rig: Rig) -> None:
     press_old["check_run"]["head_sha"] = B  # a button of one commit's check that claims to be of another
     assert rig.say("check_run", press_old) == "ignored: this check is not, or no longer, ours"
     assert rig.set(B).stage is Stage.AWAITING
-    assert not [each for each in rig.all_jobs() if each.tags["commit"] == B]
+    assert not [each for each in rig.all_jobs() if each.request.tags["commit"] == B]
 
 
 def test_another_apps_buttons_and_another_repositorys_are_not_ours(rig: Rig) -> None:
@@ -151,7 +151,7 @@ def test_cancel_ends_a_job_and_those_that_wait_for_it(rig: Rig) -> None:
     assert press(rig, "build", "cancel", "bob") == "ignored: bob may not write to oxide/hubris"
     assert press(rig, "build", "cancel") == "cancelled by ada"
     found = rig.jobs()
-    assert (found["build"].outcome, found["test"].outcome) == (Outcome.CANCELLED, Outcome.FAILED)
+    assert (found["build"].end.outcome, found["test"].end.outcome) == (Outcome.CANCELLED, Outcome.FAILED)
     assert rig.fake.shown("build")["conclusion"] == "cancelled"
     assert press(rig, "build", "cancel") == "ignored: there is nothing to cancel"
     assert press(rig, "build", "explode") == "ignored: an unknown button"
@@ -168,8 +168,8 @@ def test_a_re_run_runs_what_depends_on_it_as_well(rig: Rig, button: str) -> None
     assert press(rig, "build", button) == "3 to be run again"
     again = rig.jobs()
     assert {name for name in first if again[name].id != first[name].id} == {"build", "test", "last"}
-    assert again["test"].dependencies[0].job == again["build"].id
-    assert [each.outcome for each in rig.all_jobs() if each.id == first["last"].id] == [Outcome.CANCELLED]
+    assert again["test"].request.dependencies[0].job == again["build"].id
+    assert [each.end.outcome for each in rig.all_jobs() if each.id == first["last"].id] == [Outcome.CANCELLED]
     assert again["build"].state is State.ACQUIRING
     assert rig.fake.shown("build")["id"] != old["id"]
     assert rig.fake.shown("build")["status"] == "queued"
@@ -281,7 +281,7 @@ def test_a_job_of_which_nobody_took_note_is_run_again_as_well(rig: Rig) -> None:
     assert rig.on.store.commit([Replace(was, replace(was, job=""))])
     assert press(rig, "build", "rerun") == "2 to be run again"
     assert rig.jobs()["test"].id != old.id
-    assert [each.outcome for each in rig.all_jobs() if each.id == old.id] == [Outcome.CANCELLED]
+    assert [each.end.outcome for each in rig.all_jobs() if each.id == old.id] == [Outcome.CANCELLED]
 
 
 def test_a_check_that_never_got_a_job_is_not_due_for_ever(rig: Rig) -> None:

@@ -189,7 +189,7 @@ def test_a_set_that_was_superseded_while_it_was_submitted_stays_so_and_its_jobs_
     commits.submit(rig.on, found, members, {}, outsider=False)
     rig.twin.run()
     assert rig.set().stage is Stage.SUPERSEDED
-    left: list[Job] = [each for each in rig.jobs().values() if not (each.is_settled or each.cancelled_by)]
+    left: list[Job] = [each for each in rig.jobs().values() if not (each.is_settled or each.cancellation.cancelled_by)]
     assert left == []
 
 

@@ -18,7 +18,7 @@ def test_a_push_runs_the_jobs_of_its_commit_and_shows_each(rig: Rig) -> None:
     assert rig.set().stage is Stage.SUBMITTED
     found = rig.jobs()
     assert {name: job.owner for name, job in found.items()} == {"build": "oxide:hubris", "test": "oxide:hubris"}
-    assert found["build"].tags == {"repository": "oxide/hubris", "commit": A, "branch": "main"}
+    assert found["build"].request.tags == {"repository": "oxide/hubris", "commit": A, "branch": "main"}
     assert (found["build"].state, found["test"].state) == (State.ACQUIRING, State.WAITING)
     shown = rig.fake.shown("build")
     assert (shown["status"], shown["head_sha"], shown["output"]["title"]) == (
@@ -132,7 +132,7 @@ def test_a_matrix_is_a_check_for_each_of_its_jobs(rig: Rig) -> None:
     rig.commit(A, many=job("many", more='#: [matrix]\n#: n = ["1", "2"]\n'), last=job("last", "many"))
     rig.say("push", push(A))
     assert len(rig.jobs()) == 3
-    assert len(rig.jobs()["last"].dependencies) == 2
+    assert len(rig.jobs()["last"].request.dependencies) == 2
 
 
 def test_a_commit_without_jobs(rig: Rig) -> None:
@@ -190,4 +190,4 @@ def test_a_job_is_cancelled_by_its_user_and_shown_so(rig: Rig) -> None:
     cancel.cancel(rig.on, rig.user, rig.jobs()["build"].id)
     rig.twin.run()
     assert rig.fake.shown("build")["conclusion"] == "cancelled"
-    assert rig.jobs()["test"].outcome is Outcome.FAILED
+    assert rig.jobs()["test"].end.outcome is Outcome.FAILED

@@ -40,7 +40,7 @@ def test_a_limit_while_jobs_are_shown_stops_no_job(rig: Rig) -> None:
     rig.hello(build)
     rig.finish(build)
     assert rig.fake.shown("build")["status"] == "queued"
-    assert rig.jobs()["build"].outcome is Outcome.SUCCEEDED
+    assert rig.jobs()["build"].end.outcome is Outcome.SUCCEEDED
     assert rig.checks()["build"].due is not None
     for _ in range(12):
         rig.later(60)
@@ -137,7 +137,7 @@ def test_a_job_that_nobody_noted_is_superseded_all_the_same(rig: Rig, monkeypatc
     rig.say("pull_request", pull_request(B, author="ada"))
     rig.twin.run()
     assert rig.set(A).stage is Stage.SUPERSEDED
-    assert [each.outcome for each in rig.all_jobs() if each.tags["commit"] == A] == [Outcome.CANCELLED]
+    assert [each.end.outcome for each in rig.all_jobs() if each.request.tags["commit"] == A] == [Outcome.CANCELLED]
 
 
 def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
@@ -158,9 +158,9 @@ def test_who_submits_while_a_newer_commit_comes_cancels_what_it_submitted(
     rig.hook("pull_request", pull_request(A, author="ada"))
     monkeypatch.setattr(commits, "_record_submit", slowly)
     rig.twin.run()
-    found = [each for each in rig.all_jobs() if each.tags["commit"] == A]
-    assert {each.outcome for each in found} == {Outcome.CANCELLED}
-    assert rig.jobs(B)["build"].outcome is None
+    found = [each for each in rig.all_jobs() if each.request.tags["commit"] == A]
+    assert {each.end.outcome for each in found} == {Outcome.CANCELLED}
+    assert rig.jobs(B)["build"].end.outcome is None
 
 
 def test_two_never_show_one_check_at_once(rig: Rig) -> None:

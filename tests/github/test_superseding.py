@@ -24,7 +24,7 @@ def come(rig: Rig, sha: str) -> str:
 
 
 def outcomes(rig: Rig, sha: str) -> set[Outcome | None]:
-    return {each.outcome for each in rig.jobs(sha).values()}
+    return {each.end.outcome for each in rig.jobs(sha).values()}
 
 
 def test_a_new_commit_of_a_pull_request_cancels_the_jobs_of_the_old(two: Rig) -> None:

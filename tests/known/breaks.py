@@ -22,6 +22,7 @@ from penstock.testing.store import MemoryStore
 from penstock.testing.twin import MemoryFlows
 from penstock.usecases.jobs import submit
 from penstock.usecases.pools import scheduler
+from tests.rows import changed
 
 
 def _put(store: MemoryStore, change: Change) -> None:
@@ -213,7 +214,7 @@ def fails_when_nothing_is_free(patch: pytest.MonkeyPatch) -> None:
 def waits_without_deadline(patch: pytest.MonkeyPatch) -> None:
     """`jobs.acquire`: who waits is not due."""
     acquire = jobs.acquire
-    patch.setattr(jobs, "acquire", lambda job, now: replace(acquire(job, now), due=None, queue_until=None))
+    patch.setattr(jobs, "acquire", lambda job, now: changed(acquire(job, now), due=None, queue_until=None))
 
 
 def counts_waiting_as_running(patch: pytest.MonkeyPatch) -> None:

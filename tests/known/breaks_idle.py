@@ -13,6 +13,7 @@ from penstock.domain.pools.grants import Pick, Stock
 from penstock.domain.pools.pools import Warm
 from penstock.domain.units import reuse
 from penstock.domain.units.units import CleanProof, Unit
+from tests.rows import changed
 
 
 def evicts_for_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
@@ -31,7 +32,7 @@ def counts_from_birth(patch: pytest.MonkeyPatch) -> None:
     keep = reuse.keep_warm
 
     def kept(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
-        until = (unit.born or now) + timedelta(seconds=warm.idle)
-        return replace(keep(unit, proof, warm, now, lease), until=until, due=until)
+        until = (unit.creation.born or now) + timedelta(seconds=warm.idle)
+        return changed(keep(unit, proof, warm, now, lease), until=until, due=until)
 
     patch.setattr(reuse, "keep_warm", kept)

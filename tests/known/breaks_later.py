@@ -53,7 +53,7 @@ def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
     """`units._hand_over`: nobody asks whether what was made is still wanted."""
 
     def hand_over(on: Any, unit: Unit, made: Unit) -> None:
-        lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+        lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
         on.store.commit(
             [Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease, on.world.now()))]
         )
@@ -67,7 +67,7 @@ def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
         on.store.commit(retire._give_back(on, unit))
-        scheduler.serve(on, unit.pool)
+        scheduler.serve(on, unit.lease.pool)
         hand_over(on, unit, made)
 
     patch.setattr(create, "_resource_ready", offered)
@@ -106,7 +106,7 @@ def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
     put_back = release.destroy
 
     def only(on: Any, unit: Unit) -> None:
-        if unit.made:
+        if unit.creation.made:
             put_back(on, unit)
             return
         transaction.run(
@@ -185,7 +185,7 @@ def tells_before_it_writes(patch: pytest.MonkeyPatch) -> None:
     finish = agents.report_finished
 
     def hasty(on: Any, caller: agents.Caller, *given: Any) -> Any:
-        on.flows.succeed(caller.job.run_token)
+        on.flows.succeed(caller.job.flow.run_token)
         return finish(on, caller, *given)
 
     patch.setattr(agents, "report_finished", hasty)

@@ -53,7 +53,7 @@ def starts(change: Change) -> bool:
 def gives_up(change: Change) -> bool:
     """An attempt is reported lost."""
     row = change.row if isinstance(change, Replace) else None
-    return isinstance(row, Job) and row.report is not None and row.report.result is Result.LOST
+    return isinstance(row, Job) and row.run.report is not None and row.run.report.result is Result.LOST
 
 
 def ends(change: Change) -> bool:

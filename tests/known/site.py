@@ -116,8 +116,8 @@ def held(twin: Twin, pool: str) -> list[Slot]:
 
 def units_of(twin: Twin, job: str) -> list[Unit]:
     """The units of a job that are not gone, resources first."""
-    rows = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.job == job]
-    return sorted((row for row in rows if row.state is not UnitState.GONE), key=lambda unit: -unit.order)
+    rows = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.job == job]
+    return sorted((row for row in rows if row.state is not UnitState.GONE), key=lambda unit: -unit.lease.order)
 
 
 def set_limit(twin: Twin, pool: str, limit: int, names: tuple[str, ...] | None = None, *, amount: bool = False) -> None:

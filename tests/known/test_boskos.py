@@ -80,7 +80,7 @@ def test_a_resource_whose_cleaning_failed_is_free_again(twin: Known, ada: User) 
     assert holders(twin, "resource/bench") == {"bench-1": second}
     unit = twin.store.get(unit_key(bench), Unit)
     assert unit
-    assert unit.proof
+    assert unit.cleaning.proof
 
 
 @fails_with(breaks_later.frees_what_is_not_clean)
@@ -109,7 +109,7 @@ def test_a_lease_is_reaped_in_the_middle_of_its_teardown_and_given_to_another(tw
     sweep(twin, 121)
     for _ in range(2):
         assert holders(twin, "resource/bench") == {"bench-1": first}, "its worker may still use it"
-        assert worker_of(twin, first).slot in holders(twin, "target/wide")
+        assert worker_of(twin, first).lease.slot in holders(twin, "target/wide")
         sweep(twin, 61)
     sweep(twin, 61)
     assert holders(twin, "resource/bench") == {"bench-1": second}
@@ -124,8 +124,8 @@ def test_a_heartbeat_ends_silently_and_the_holder_does_not_know(twin: Known, ada
     twin.run()
     caller = hello(twin, job)
     sweep(twin, 121)
-    assert job_of(twin, job).outcome is Outcome.ERRORED
-    assert "nothing was heard from its agent" in str(job_of(twin, job).reason)
+    assert job_of(twin, job).end.outcome is Outcome.ERRORED
+    assert "nothing was heard from its agent" in str(job_of(twin, job).end.reason)
     assert any("was lost: nothing was heard" in line for line in told(twin, job))
     with pytest.raises(Refused) as refused:
         agents.heartbeat(twin.on, caller)
@@ -182,7 +182,7 @@ def test_a_credential_outlives_the_lease_that_it_came_with(twin: Known, ada: Use
     with pytest.raises(Refused):
         agents.authenticate(twin.on, job, TOKEN)
     rows = [row for row in twin.store.rows.values() if isinstance(row, Unit)]
-    assert not [row for row in rows if row.token_hash or row.sealed]
+    assert not [row for row in rows if row.session.token_hash or row.access.sealed]
 
 
 @fails_with(breaks.fails_when_nothing_is_free)
@@ -194,4 +194,4 @@ def test_an_exhausted_pool_fails_the_build(twin: Known, ada: User) -> None:
     assert f"held are bench-1 by job {first}" in jobs.explain(twin.on, job_of(twin, second)).summary
     run_to_end(twin, first)
     run_to_end(twin, second)
-    assert job_of(twin, second).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, second).end.outcome is Outcome.SUCCEEDED

@@ -56,7 +56,7 @@ def test_a_job_counts_as_complete_in_memory_while_its_row_does_not(twin: Known, 
         agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
     agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
     twin.run()
-    assert (job_of(twin, job).outcome, job_of(twin, job).exit_code) == (Outcome.FAILED, 3)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).end.exit_code) == (Outcome.FAILED, 3)
     assert_nothing_is_left(twin)
 
 
@@ -74,7 +74,7 @@ def test_watchers_are_told_of_an_end_that_was_not_written(twin: Known, ada: User
     twin.run()
     assert job_of(twin, job).state is State.RUNNING
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 @fails_with(breaks_later.nobody_looks_who_waits)
@@ -107,7 +107,7 @@ def test_the_worker_of_a_cancelled_job_idles_for_half_an_hour(twin: Known, ada: 
     assert len(twin.factory.made) == 1
     cancel.cancel(twin.on, ada, job)
     twin.run()
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED
     assert_nothing_is_left(twin)
 
 
@@ -138,4 +138,4 @@ def test_a_machine_that_is_not_listed_yet_is_taken_for_gone(twin: Known, ada: Us
     assert list(twin.factory.made) == [worker_of(twin, job).id]
     hello(twin, job)
     finish(twin, job)
-    assert (job_of(twin, job).outcome, job_of(twin, job).attempt) == (Outcome.SUCCEEDED, 1)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).attempt) == (Outcome.SUCCEEDED, 1)

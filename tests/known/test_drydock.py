@@ -120,11 +120,11 @@ def test_race_6_a_crash_between_the_making_and_the_record(twin: Known, ada: User
     job = submit(twin, ada)
     with dying(twin.factory, "create", after=True):
         twin.run()
-    assert worker_of(twin, job).made is None
+    assert worker_of(twin, job).creation.made is None
     sweep(twin)
     assert list(twin.factory.made) == [worker_of(twin, job).id]
     assert set(twin.factory.asked) == set(twin.factory.made)
-    assert worker_of(twin, job).made
+    assert worker_of(twin, job).creation.made
     run_to_end(twin, job)
     assert_nothing_is_left(twin)
 
@@ -140,7 +140,7 @@ def test_race_7_a_resource_dies_between_acquire_and_activate(twin: Known, ada: U
 
     twin.well.meanwhile["create"] = cancel
     twin.run()
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED
     assert_nothing_is_left(twin)
 
 
@@ -203,7 +203,7 @@ def test_race_12_jobs_hold_what_can_never_become_active(twin: Known, ada: User) 
     assert [len(units_of(twin, job)) for job in made[1:]] == [0] * 4
     for job in made:
         run_to_end(twin, job)
-    assert {job_of(twin, job).outcome for job in made} == {Outcome.SUCCEEDED}
+    assert {job_of(twin, job).end.outcome for job in made} == {Outcome.SUCCEEDED}
     assert_nothing_is_left(twin)
 
 
@@ -244,5 +244,5 @@ def test_race_15_a_command_arrives_while_a_lease_is_activated(twin: Known, ada: 
     with just_before(twin, starts, lambda: cancel.cancel(twin.on, ada, job)), pytest.raises(Refused):
         agents.hello(twin.on, ask)
     twin.run()
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED
     assert_nothing_is_left(twin)

@@ -70,8 +70,8 @@ def test_defect_d_a_build_that_hangs_is_waited_for_for_ever(twin: Known, ada: Us
     twin.run()
     sweep(twin, WEEK)
     assert job_of(twin, job).state is State.SETTLED
-    assert job_of(twin, job).outcome is Outcome.ERRORED
-    assert "bench to be made ready (it is being built)" in str(job_of(twin, job).reason)
+    assert job_of(twin, job).end.outcome is Outcome.ERRORED
+    assert "bench to be made ready (it is being built)" in str(job_of(twin, job).end.reason)
     assert_nothing_is_left(twin)
 
 
@@ -94,5 +94,5 @@ def test_defect_f_one_plain_error_breaks_the_lease(twin: Known, ada: User) -> No
     assert not job_of(twin, job).is_settled
     sweep(twin, 91)
     run_to_end(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert_nothing_is_left(twin)

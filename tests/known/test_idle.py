@@ -68,10 +68,10 @@ def test_an_idle_runner_is_removed_before_its_job_comes(twin: Known, ada: User) 
     with just_before(twin, retires, granted):
         twin.run()
     granted_one = unit_of(twin, worker.worker)
-    assert (granted_one.state, granted_one.job) == (UnitState.CREATING, jobs[0])
+    assert (granted_one.state, granted_one.lease.job) == (UnitState.CREATING, jobs[0])
     assert worker.hello()["job"] == jobs[0]
     worker.finish(jobs[0])
-    assert (job_of(twin, jobs[0]).outcome, job_of(twin, jobs[0]).attempt) == (Outcome.SUCCEEDED, 1)
+    assert (job_of(twin, jobs[0]).end.outcome, job_of(twin, jobs[0]).attempt) == (Outcome.SUCCEEDED, 1)
 
 
 @fails_with(breaks_idle.counts_from_birth)

@@ -53,9 +53,11 @@ def test_two_locks_nested_in_opposite_orders_deadlock(twin: Known, ada: User) ->
     made = [submit(twin, ada, resources=names) for names in (["bench", "board"], ["board", "bench"])]
     twin.run()
     for job in made:
-        assert job_of(twin, job).worker or units_of(twin, job)[-1].order == 0, "nothing keeps it from its worker"
+        assert job_of(twin, job).run.worker or units_of(twin, job)[-1].lease.order == 0, (
+            "nothing keeps it from its worker"
+        )
         run_to_end(twin, job)
-    assert {job_of(twin, job).outcome for job in made} == {Outcome.SUCCEEDED}
+    assert {job_of(twin, job).end.outcome for job in made} == {Outcome.SUCCEEDED}
     assert_nothing_is_left(twin)
 
 
@@ -81,8 +83,8 @@ def test_nobody_gives_up_waiting(twin: Known, ada: User) -> None:
     twin.well.unclean = [Misconfigured("its power switch does not answer")] * 100
     run_to_end(twin, first)
     sweep(twin, WEEK)
-    assert job_of(twin, second).outcome is Outcome.ERRORED
-    assert f"waits for bench: held are bench-1 by job {first}" in str(job_of(twin, second).reason)
+    assert job_of(twin, second).end.outcome is Outcome.ERRORED
+    assert f"waits for bench: held are bench-1 by job {first}" in str(job_of(twin, second).end.reason)
 
 
 @fails_with(breaks.counts_waiting_as_running)
@@ -154,5 +156,5 @@ def test_a_build_that_was_killed_keeps_its_lock(twin: Known, ada: User) -> None:
     twin.run()
     hello(twin, first)
     sweep(twin, 121)
-    assert job_of(twin, first).outcome is Outcome.ERRORED
+    assert job_of(twin, first).end.outcome is Outcome.ERRORED
     assert holders(twin, "resource/bench") == {"bench-1": second}

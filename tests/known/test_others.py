@@ -40,10 +40,10 @@ def test_two_multinode_jobs_of_different_priorities_take_one_device_each(twin: K
     low = submit(twin, ada, resources={"x": {"type": "bench"}, "y": {"type": "board"}})
     high = submit(twin, ada, resources={"x": {"type": "board"}, "y": {"type": "bench"}}, priority=50)
     run_to_end(twin, holder)
-    assert units_of(twin, high)[-1].order == 0, "it has both, and its worker"
+    assert units_of(twin, high)[-1].lease.order == 0, "it has both, and its worker"
     run_to_end(twin, high)
     run_to_end(twin, low)
-    assert {job_of(twin, job).outcome for job in (low, high)} == {Outcome.SUCCEEDED}
+    assert {job_of(twin, job).end.outcome for job in (low, high)} == {Outcome.SUCCEEDED}
     assert_nothing_is_left(twin)
 
 
@@ -105,7 +105,7 @@ def test_an_instance_is_started_before_the_database_hears_of_it(twin: Known, ada
     with dying(twin.factory, "create", after=True):
         twin.run()
     assert list(twin.factory.made) == [worker_of(twin, job).id]
-    assert worker_of(twin, job).made is None
+    assert worker_of(twin, job).creation.made is None
     cancel.cancel(twin.on, ada, job)
     twin.run()
     assert_nothing_is_left(twin)
@@ -149,7 +149,7 @@ def test_there_is_no_waiting_only_an_error(twin: Known, ada: User) -> None:
     assert {job_of(twin, job).state for job in made} == {State.ACQUIRING}
     for job in made:
         run_to_end(twin, job)
-    assert {job_of(twin, job).outcome for job in made} == {Outcome.SUCCEEDED}
+    assert {job_of(twin, job).end.outcome for job in made} == {Outcome.SUCCEEDED}
 
 
 @fails_with(breaks_later.takes_from_holders)
@@ -163,7 +163,7 @@ def test_editing_the_configuration_confuses_what_is_running(twin: Known, ada: Us
     twin.run()
     assert holders(twin, "resource/board") == {"board-1": job}
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     following = submit(twin, ada, target="linux", resources=["board"])
     twin.run()
     assert holders(twin, "resource/board") == {"board-2": following}
@@ -182,5 +182,5 @@ def test_an_execution_that_died_keeps_its_place_in_a_semaphore(twin: Known, ada:
     assert holders(twin, "resource/bench") == {"bench-1": first}
     for _ in range(3):
         sweep(twin)
-    assert job_of(twin, first).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, first).end.outcome is Outcome.SUCCEEDED
     assert holders(twin, "resource/bench") == {"bench-1": second}

@@ -61,7 +61,7 @@ def test_a_busy_runner_is_killed_as_an_orphan(twin: Known, ada: User) -> None:
         twin.run()
     assert job_of(twin, job).state is State.RUNNING
     finish(twin, job)
-    assert (job_of(twin, job).outcome, job_of(twin, job).attempt) == (Outcome.SUCCEEDED, 1)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).attempt) == (Outcome.SUCCEEDED, 1)
 
 
 @fails_with(breaks_later.rows_before_the_list)
@@ -123,7 +123,7 @@ def test_a_registration_without_a_machine_stays(twin: Known, ada: User) -> None:
     hello(twin, busy)
     twin.factory.made.clear()
     sweep(twin, 601)
-    assert {job_of(twin, job).outcome for job in (busy, booting)} == {Outcome.ERRORED}
+    assert {job_of(twin, job).end.outcome for job in (busy, booting)} == {Outcome.ERRORED}
     assert_nothing_is_left(twin)
 
 
@@ -137,7 +137,7 @@ def test_an_event_is_lost_and_its_job_hangs_until_the_provider_gives_up(twin: Kn
     sweep(twin)
     assert job_of(twin, job).state is State.ACQUIRING
     run_to_end(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def unreached(*_: Any) -> bool:
@@ -163,8 +163,8 @@ def test_errors_and_retries_never_end(twin: Known, ada: User) -> None:
     job = submit(twin, ada, retries=2)
     for _ in range(6):
         sweep(twin, 601)
-    assert (job_of(twin, job).outcome, job_of(twin, job).attempt) == (Outcome.ERRORED, 3)
-    assert "tried 3 times" in str(job_of(twin, job).reason)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).attempt) == (Outcome.ERRORED, 3)
+    assert "tried 3 times" in str(job_of(twin, job).end.reason)
     assert_nothing_is_left(twin)
 
 
@@ -202,7 +202,7 @@ def test_a_runner_stays_running_after_its_job_failed(twin: Known, ada: User) -> 
     twin.run()
     hello(twin, job)
     finish(twin, job, Result.FAILED)
-    assert job_of(twin, job).outcome is Outcome.FAILED
+    assert job_of(twin, job).end.outcome is Outcome.FAILED
     assert_nothing_is_left(twin)
 
 
@@ -216,7 +216,7 @@ def test_a_full_quota_is_an_error_for_good(twin: Known, ada: User) -> None:
         assert job_of(twin, job).state is State.ACQUIRING, "it waits, with what it has"
         sweep(twin, 301)
     run_to_end(twin, job)
-    assert (job_of(twin, job).outcome, job_of(twin, job).attempt) == (Outcome.SUCCEEDED, 1)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).attempt) == (Outcome.SUCCEEDED, 1)
 
 
 @fails_with(breaks_later.starts_with_nothing)
@@ -229,7 +229,7 @@ def test_a_manager_that_starts_deletes_all_instances(twin: Known, ada: User) -> 
     sweep(twin)
     assert list(twin.factory.made) == [worker_of(twin, job).id]
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 @fails_with(breaks.counts_and_then_writes)

@@ -62,7 +62,7 @@ def _facts(was: Job, now: Job) -> Moves:
     found = set()
     if _report(was) != _report(now):
         found.add(f"report: {_report(was)} -> {_report(now)}")
-    if now.cancelled_by and not was.cancelled_by:
+    if now.cancellation.cancelled_by and not was.cancellation.cancelled_by:
         found.add("cancelled: no -> yes")
     if now.attempt > was.attempt or (now.is_settled and not was.is_settled):
         found.add("end: no -> yes")
@@ -78,9 +78,9 @@ def _state(row: Row | None) -> str:
 
 
 def _report(job: Job) -> str:
-    if job.report is None:
+    if job.run.report is None:
         return "none"
-    return "lost" if job.report.result is Result.LOST else "done"
+    return "lost" if job.run.report.result is Result.LOST else "done"
 
 
 def actions_of(found: Moves) -> list[str]:
@@ -140,7 +140,7 @@ class ObservedStore(MemoryStore):
                 assert job.attempt == lease.attempt, f"{name} of an attempt that is over"
                 assert Job in touched or name == "claim", f"{name} does not write the job"
             if name in ("claim", "hello"):
-                assert not job.cancelled_by, f"{name} for a cancelled job"
+                assert not job.cancellation.cancelled_by, f"{name} for a cancelled job"
                 assert not job.is_settled, f"{name} for a settled job"
             if name == "release" and lease.order:
                 turn = [row for row in before.values() if isinstance(row, Lease) and row.job == lease.job]

@@ -54,7 +54,7 @@ def check_guard(name: str, changes: Sequence[Change], before: Mapping[Key, Row],
             assert isinstance(pool, Pool)
             assert not pool.paused, "granted from a paused pool"
             assert pool.due or _held(after, pool) <= pool.limit, "granted beyond the limit"
-        units = {row.job for row in _written(changes) if isinstance(row, Unit)}
+        units = {row.lease.job for row in _written(changes) if isinstance(row, Unit)}
         left = [row for row in after.values() if isinstance(row, Claim) and row.job in units]
         assert not left, "granted, and left in a queue"
 
@@ -70,7 +70,12 @@ def check_promises(rows: Collection[Row]) -> None:
         assert own.count("free") + own.count("held") == pool.limit, f"{pool.name} is not as its row says"
         assert pool.over or "withdrawn" not in own, f"a release would overlook what was withdrawn of {pool.name}"
     held = {(slot.pool, slot.name): slot.unit for slot in slots if slot.unit}
-    wanted = {place: unit.id for unit in rows if _holds(unit) for place in ((unit.pool, unit.slot), *unit.also)}
+    wanted = {
+        place: unit.id
+        for unit in rows
+        if _holds(unit)
+        for place in ((unit.lease.pool, unit.lease.slot), *unit.lease.also)
+    }
     assert held == wanted, "a unit has all that its lease takes, and nobody else has any of it"
     assert all(row.overtaken <= grants.MAX_OVERTAKEN for row in rows if isinstance(row, Claim)), "overtaken too often"
 

@@ -200,7 +200,7 @@ class Scenario:
         agents.hello(self.twin.on, Hello(worker, key, TOKEN))
 
     def _finish(self, worker: str) -> None:
-        job = next(row.job for row in self.store.rows.values() if isinstance(row, Unit) and row.id == worker)
+        job = next(row.lease.job for row in self.store.rows.values() if isinstance(row, Unit) and row.id == worker)
         caller = agents.authenticate(self.twin.on, job, TOKEN)
         if caller.unit.id == worker:
             agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "it ended", 0)

@@ -35,7 +35,7 @@ def test_without_faults_all_succeed() -> None:
     scenario = Scenario(seed=1, faults=0)
     scenario.walk()
     assert {"claim", "grant", "hello", "finish", "settle", "release"} <= set(scenario.store.trace)
-    assert [scenario.job(job).outcome for job in scenario.jobs] == [Outcome.SUCCEEDED] * 4
+    assert [scenario.job(job).end.outcome for job in scenario.jobs] == [Outcome.SUCCEEDED] * 4
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -44,7 +44,7 @@ def test_every_commit_is_a_step_of_the_model(seed: int) -> None:
     assert all(scenario.job(job).is_settled for job in scenario.jobs)
     assert not scenario.twin.drivers.hand.made
     if seed % 7 == 0:
-        assert {scenario.job(job).outcome for job in scenario.jobs} == {Outcome.SUCCEEDED}
+        assert {scenario.job(job).end.outcome for job in scenario.jobs} == {Outcome.SUCCEEDED}
 
 
 def test_the_scenarios_take_every_action() -> None:

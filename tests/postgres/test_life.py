@@ -91,12 +91,12 @@ class Story:
     def greet(self) -> None:
         """Let every worker that was ordered say hello, and its job make its mess."""
         for unit in self.units(UnitKind.WORKER, UnitState.CREATING):
-            if not unit.made:
+            if not unit.creation.made:
                 continue
             key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
             told = agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))["resources"]["db"]["metadata"]
             self._use(told)
-            self.running[unit.job] = told
+            self.running[unit.lease.job] = told
 
     def _use(self, told: Mapping[str, Any]) -> None:
         assert told["password"] not in self.passwords
@@ -152,7 +152,7 @@ def test_many_jobs_share_a_few_databases_and_leave_nothing(story: Story) -> None
     for job in story.open_ones:
         with pytest.raises((DatabaseError, InterfaceError)):
             job.run("SELECT 1")
-    proofs = [unit.proof for unit in story.units(UnitKind.RESOURCE, UnitState.GONE)]
+    proofs = [unit.cleaning.proof for unit in story.units(UnitKind.RESOURCE, UnitState.GONE)]
     assert len(proofs) == JOBS
     assert all(
         proof and "there are 0 databases, 0 roles, 0 connections and 0 prepared" in proof.checked for proof in proofs
@@ -168,7 +168,7 @@ def is_settled(twin: Twin, job: str) -> bool:
     found = twin.store.get(job_key(job), Job)
     assert found
     is_over = found.state is State.SETTLED
-    assert not is_over or found.outcome in (Outcome.SUCCEEDED, Outcome.FAILED)
+    assert not is_over or found.end.outcome in (Outcome.SUCCEEDED, Outcome.FAILED)
     return is_over
 
 
@@ -201,8 +201,8 @@ def test_what_only_the_server_knows_fails_the_job_at_once(story: Story, options:
     story.settle()
     found = story.twin.store.get(job_key(job), Job)
     assert found
-    assert (found.state, found.outcome) == (State.SETTLED, Outcome.FAILED)
-    assert why in (found.reason or "")
+    assert (found.state, found.end.outcome) == (State.SETTLED, Outcome.FAILED)
+    assert why in (found.end.reason or "")
     assert story.most == 0
 
 

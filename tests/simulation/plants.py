@@ -50,7 +50,7 @@ def release_without_fence(patch: pytest.MonkeyPatch) -> None:
     def release(on: Any, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool]:
         changes, is_first = original(on, unit_id, proof)
         unit = on.store.get(unit_key(unit_id), Unit)
-        slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
+        slot = on.store.get(Slot(pool=unit.lease.pool, name=unit.lease.slot, state=SlotState.HELD).key, Slot)
         return (pools.move(slot, pools.give_back(slot)), True) if slot and not is_first else (changes, is_first)
 
     patch.setattr(units_release, "_gone_changes", release)
@@ -63,7 +63,7 @@ def start_at_once(patch: pytest.MonkeyPatch) -> None:
         job = on.store.get(job_key(job_id), Job)
         if job is None or job.state is not State.QUEUED:
             return True
-        return bool(on.flows.start(job.id, job.attempt, scheduler.steps(job.needs)))
+        return bool(on.flows.start(job.id, job.attempt, scheduler.steps(job.request.needs)))
 
     def put_back(on: Any, job_id: str, attempt: int) -> None:
         original(on, job_id, attempt)
@@ -89,9 +89,9 @@ def old_agents_write(patch: pytest.MonkeyPatch) -> None:
 
     def authenticate(on: Any, job_id: str, token: str) -> agents.Caller:
         job = on.store.get(job_key(job_id), Job)
-        if not job or not job.worker:
+        if not job or not job.run.worker:
             raise LeaseGone
-        return agents.Caller(on.store.get(unit_key(job.worker), Unit), job)
+        return agents.Caller(on.store.get(unit_key(job.run.worker), Unit), job)
 
     def finish(
         on: Any, caller: agents.Caller, result: Any, reason: str, exit_code: int | None, broken: str = ""
@@ -99,7 +99,7 @@ def old_agents_write(patch: pytest.MonkeyPatch) -> None:
         del broken
         told = domain_jobs.report(caller.job, Report(result, reason, on.world.now(), exit_code))
         on.store.commit([Replace(caller.job, told)])
-        on.flows.succeed(told.run_token or "")
+        on.flows.succeed(told.flow.run_token or "")
         return {}
 
     patch.setattr(agents, "authenticate", authenticate)
@@ -111,7 +111,7 @@ def free_before_clean(patch: pytest.MonkeyPatch) -> None:
     original = release.destroy
 
     def hasty(on: Any, unit: Unit) -> None:
-        slot = on.store.get(Slot(pool=unit.pool, name=unit.slot, state=SlotState.HELD).key, Slot)
+        slot = on.store.get(Slot(pool=unit.lease.pool, name=unit.lease.slot, state=SlotState.HELD).key, Slot)
         if slot and slot.unit == unit.id:
             on.store.commit(list(pools.move(slot, pools.give_back(slot))))
         original(on, unit)

@@ -67,10 +67,10 @@ def any_job_of_the_worker(patch: pytest.MonkeyPatch) -> None:
 
     def authenticate(on: Any, job_id: str, token: str) -> agents.Caller:
         job = on.store.get(job_key(job_id), Job)
-        unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
-        if unit is None or unit.state is not UnitState.READY or unit.attempt != job.attempt:
+        unit = on.store.get(unit_key(job.run.worker), Unit) if job and job.run.worker else None
+        if unit is None or unit.state is not UnitState.READY or unit.lease.attempt != job.attempt:
             raise jobs.LeaseGone
-        if unit.token_hash != users.digest(token):
+        if unit.session.token_hash != users.digest(token):
             raise jobs.LeaseGone
         return agents.Caller(unit, job)
 

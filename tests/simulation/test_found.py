@@ -59,7 +59,7 @@ def test_a_named_slot_that_was_taken_out_does_not_come_back_in_anothers_place() 
 def test_a_slot_that_is_withdrawn_while_it_is_given_back_is_not_swapped_with_itself() -> None:
     """RULE-3: a release that loses a race reads again. Seed 200."""
     twin, (_, second) = held_by_two("limit = 2")
-    bench = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.job == second)
+    bench = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.job == second)
     cancel.cancel(twin.on, ADA, second)
     settle.settle(twin.on, *twin.flows.settling.popleft())
     apply.resize(twin.on, "resource/bench", 0)
@@ -75,4 +75,4 @@ def test_a_slot_that_is_withdrawn_while_it_is_given_back_is_not_swapped_with_its
     twin.store.find = racing  # type: ignore[method-assign,assignment]
     advance.advance(twin.on, bench.id)
     assert twin.store.find == find
-    assert slots(twin, SlotState.OFF) == [bench.slot]
+    assert slots(twin, SlotState.OFF) == [bench.lease.slot]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from penstock.domain.units.units import Unit
 from penstock.usecases.units import advance, release
 from simulation import runner
 from simulation.runner import Run
+from tests.rows import changed
 from tests.simulation.plants import SEEDS
 from tests.simulation.plants_holds import the_sweep_forgets_holds
 
@@ -22,7 +22,7 @@ def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     original = advance.units.end_lease
 
     def end_lease(unit: Unit, *given: Any, **more: Any) -> Unit:
-        return replace(original(unit, *given, **more), begun=None)
+        return changed(original(unit, *given, **more), begun=None)
 
     patch.setattr(advance.units, "end_lease", end_lease)
 

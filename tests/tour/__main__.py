@@ -37,7 +37,7 @@ def tour() -> list[Call]:
             job = site.run_job(SCRIPT, "licence", lambda: agent.join(PATIENCE))
         finally:
             tracer.stop()
-        assert site.job(job).outcome is Outcome.SUCCEEDED, site.job(job)
+        assert site.job(job).end.outcome is Outcome.SUCCEEDED, site.job(job)
     return sorted(calls)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from penstock.domain.pools.leases import Lease, lease_key
@@ -13,6 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace, Row
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
+from tests.rows import changed
 from tests.usecases.steps import hello, live, submit
 
 
@@ -44,7 +44,7 @@ def sent(twin: Twin) -> list[tuple[str, dict[str, Any]]]:
 
 
 def unit_of(twin: Twin, job: str, order: int) -> Unit:
-    return next(unit for unit in live(twin, job) if unit.order == order)
+    return next(unit for unit in live(twin, job) if unit.lease.order == order)
 
 
 def lease_of(twin: Twin, job: str, order: int) -> Lease:
@@ -55,7 +55,7 @@ def lease_of(twin: Twin, job: str, order: int) -> Lease:
 
 def put(twin: Twin, row: Row, **change: Any) -> None:
     """Let a row say something else."""
-    assert twin.store.commit([Replace(row, replace(row, **change))])
+    assert twin.store.commit([Replace(row, changed(row, **change))])
 
 
 def drop(twin: Twin, row: Row) -> None:

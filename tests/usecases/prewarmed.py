@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Replace
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
+from tests.rows import changed
 from tests.usecases.warm import Agent
 
 SITE = site_toml(
@@ -57,7 +56,7 @@ def pool_of(twin: Twin, name: str = LINUX) -> Pool:
 
 def change_pool(twin: Twin, name: str = LINUX, **given: object) -> None:
     row = pool_of(twin, name)
-    assert twin.store.commit([Replace(row, replace(row, **given))])  # type: ignore[arg-type]
+    assert twin.store.commit([Replace(row, changed(row, **given))])  # type: ignore[arg-type]
 
 
 def at_rest(twin: Twin) -> Agent:

@@ -33,7 +33,7 @@ def run_to_end(twin: Twin, job: str) -> None:
 
 def live(twin: Twin, job: str) -> list[Unit]:
     rows = twin.store.rows.values()
-    return [row for row in rows if isinstance(row, Unit) and row.job == job and row.state is not UnitState.GONE]
+    return [row for row in rows if isinstance(row, Unit) and row.lease.job == job and row.state is not UnitState.GONE]
 
 
 SCRIPT = "#!/bin/bash\necho hello\n"
@@ -53,8 +53,12 @@ def job_of(twin: Twin, job: str) -> Job:
 
 
 def worker_of(twin: Twin, job: str) -> Unit:
-    found = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.job == job and row.order == 0]
-    return max(found, key=lambda unit: unit.attempt)
+    found = [
+        row
+        for row in twin.store.rows.values()
+        if isinstance(row, Unit) and row.lease.job == job and row.lease.order == 0
+    ]
+    return max(found, key=lambda unit: unit.lease.attempt)
 
 
 def hello(twin: Twin, job: str) -> Caller:

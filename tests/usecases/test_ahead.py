@@ -45,7 +45,12 @@ def wells() -> Twin:
 
 def test_a_worker_is_made_before_anybody_asks(twin: Twin, ada: User) -> None:
     unit = only(twin)
-    assert (unit.state, unit.leases, unit.job, unit.made is not None) == (UnitState.IDLE, 0, "", True)
+    assert (unit.state, unit.lease.leases, unit.lease.job, unit.creation.made is not None) == (
+        UnitState.IDLE,
+        0,
+        "",
+        True,
+    )
     assert used(twin, "quota/vcpus") == 4
     (warm,) = slots(twin, LINUX, "free#warm#")
     assert (warm.unit, warm.since) == (unit.id, None)
@@ -55,12 +60,12 @@ def test_a_worker_is_made_before_anybody_asks(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="linux")
     twin.run()
     assert agent.hello()["job"] == job
-    assert (job_of(twin, job).state, job_of(twin, job).worker) == (State.RUNNING, unit.id)
+    assert (job_of(twin, job).state, job_of(twin, job).run.worker) == (State.RUNNING, unit.id)
     assert f"warm unit {unit.id}" in "\n".join(told(twin, job))
     agent.finish(job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert agent.hello()["idle"]
-    assert unit_of(twin, unit.id).leases == 1
+    assert unit_of(twin, unit.id).lease.leases == 1
 
 
 def test_the_next_is_made_when_one_was_handed_over(twin: Twin, ada: User) -> None:
@@ -69,7 +74,7 @@ def test_the_next_is_made_when_one_was_handed_over(twin: Twin, ada: User) -> Non
     twin.run()
     both = existing(twin)
     assert [unit.id for unit in both if unit.state is UnitState.CREATING] == [first.id]
-    assert [unit.leases for unit in both] == [1, 0]
+    assert [unit.lease.leases for unit in both] == [1, 0]
     assert used(twin, "quota/vcpus") == 8
 
 
@@ -80,7 +85,12 @@ def test_a_job_is_lent_a_worker_that_is_still_booting(twin: Twin, ada: User) -> 
     job = submit(twin, ada, target="linux")
     twin.run()
     lent = worker_of(twin, job)
-    assert (lent.id, lent.state, lent.made, lent.due) == (unit.id, UnitState.CREATING, unit.made, unit.due)
+    assert (lent.id, lent.state, lent.creation.made, lent.due) == (
+        unit.id,
+        UnitState.CREATING,
+        unit.creation.made,
+        unit.due,
+    )
     assert hello(twin, job).job.id == job
 
 
@@ -94,7 +104,7 @@ def test_a_job_is_lent_one_whose_order_is_overdue(ada: User) -> None:
     twin.queues.messages.clear()
     twin.pass_time(3600)
     assert unit.due
-    assert (unit.made, unit.due < twin.world.now()) == (None, True)
+    assert (unit.creation.made, unit.due < twin.world.now()) == (None, True)
     job = submit(twin, ada, target="linux")
     twin.run()
     assert worker_of(twin, job).id == unit.id
@@ -123,7 +133,7 @@ def test_one_that_is_there_is_lent_before_one_that_is_not(ada: User) -> None:
     job = submit(twin, ada, target="linux")
     twin.run()
     assert worker_of(twin, job).id == second.id
-    assert unit_of(twin, first.id).leases == 0
+    assert unit_of(twin, first.id).lease.leases == 0
 
 
 def test_no_more_are_made_than_there_is_room_for(ada: User) -> None:
@@ -170,12 +180,12 @@ def test_nothing_is_made_ahead_while_anybody_waits_for_what_it_takes(ada: User) 
     change_pool(twin, "quota/vcpus", limit=12)
     for _ in range(2):
         sweep(twin)
-    assert {unit.job for unit in existing(twin)} == set(jobs)
+    assert {unit.lease.job for unit in existing(twin)} == set(jobs)
     hello(twin, jobs[0])
     finish(twin, jobs[0])
     assert worker_of(twin, waits)
     sweep(twin)
-    assert [unit.leases for unit in existing(twin)] == [1, 1, 0]
+    assert [unit.lease.leases for unit in existing(twin)] == [1, 1, 0]
 
 
 def test_what_was_made_ahead_makes_room_for_who_waits(twin: Twin, ada: User) -> None:
@@ -184,15 +194,15 @@ def test_what_was_made_ahead_makes_room_for_who_waits(twin: Twin, ada: User) -> 
     jobs = [submit(twin, ada, target="other") for _ in range(2)]
     twin.run()
     assert unit_of(twin, unit.id).state is UnitState.GONE
-    assert {each.job for each in existing(twin)} == set(jobs)
+    assert {each.lease.job for each in existing(twin)} == set(jobs)
     sweep(twin)
-    assert {each.job for each in existing(twin)} == set(jobs)
+    assert {each.lease.job for each in existing(twin)} == set(jobs)
     assert pool_of(twin).setback is None
     for job in jobs:
         hello(twin, job)
         finish(twin, job)
     sweep(twin)
-    assert only(twin).leases == 0
+    assert only(twin).lease.leases == 0
 
 
 def test_two_that_look_at_once_make_one() -> None:
@@ -247,7 +257,7 @@ def test_a_grant_between_the_look_and_the_commit_goes_first(ada: User) -> None:
 
     before_the_next_commit(twin, submitted)
     prewarm.fill(twin.on, LINUX)
-    assert [unit.job for unit in existing(twin)] == jobs
+    assert [unit.lease.job for unit in existing(twin)] == jobs
 
 
 def test_a_lost_message_is_made_up_for_by_the_sweep() -> None:
@@ -256,7 +266,7 @@ def test_a_lost_message_is_made_up_for_by_the_sweep() -> None:
     change_pool(twin, LINUX, warm=Warm(least=1))
     prewarm.fill(twin.on, LINUX)
     twin.queues.messages.clear()
-    assert (only(twin).made, twin.drivers.hand.made) == (None, {})
+    assert (only(twin).creation.made, twin.drivers.hand.made) == (None, {})
     sweep(twin)
     assert list(twin.drivers.hand.made) == [only(twin).id]
 
@@ -289,7 +299,7 @@ def test_what_can_never_be_made_is_not_tried_in_a_hot_loop() -> None:
     twin.drivers.hand.says = [Unsatisfiable("no such image")]
     prewarm.fill(twin.on, LINUX)
     twin.run()
-    assert [unit.leases for unit in existing(twin)] == [0]
+    assert [unit.lease.leases for unit in existing(twin)] == [0]
     setback = pool_of(twin).setback
     assert setback
     assert (setback.count, setback.why) == (1, "it can never be made: no such image")
@@ -303,7 +313,7 @@ def test_a_site_that_is_applied_again_tries_again_at_once(twin: Twin) -> None:
     assert pool_of(twin).setback
     apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
-    assert (pool_of(twin).setback, only(twin).leases) == (None, 0)
+    assert (pool_of(twin).setback, only(twin).lease.leases) == (None, 0)
 
 
 def test_how_much_is_made_ahead_is_told_when_a_site_is_applied() -> None:
@@ -320,11 +330,11 @@ def test_what_there_is_none_of_now_is_waited_for(twin: Twin, ada: User) -> None:
     prewarm.fill(twin.on, LINUX)
     twin.run()
     unit = only(twin)
-    assert (unit.made, unit.reason, pool_of(twin).setback) == (None, "NoCapacity: none left", None)
+    assert (unit.creation.made, unit.step.reason, pool_of(twin).setback) == (None, "NoCapacity: none left", None)
     twin.pass_time(200)
     job = submit(twin, ada, target="linux")
     twin.run()
-    assert (worker_of(twin, job).id, worker_of(twin, job).made is not None) == (unit.id, True)
+    assert (worker_of(twin, job).id, worker_of(twin, job).creation.made is not None) == (unit.id, True)
 
 
 def test_one_whose_agent_falls_silent_is_made_anew_later(twin: Twin) -> None:
@@ -414,7 +424,7 @@ def test_one_more_than_is_wanted_wears_out(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="linux")
     twin.run()
     first.hello()
-    second = Agent(twin, next(unit.id for unit in existing(twin) if not unit.leases))
+    second = Agent(twin, next(unit.id for unit in existing(twin) if not unit.lease.leases))
     assert second.hello()["idle"]
     first.finish(job)
     assert first.hello()["idle"]
@@ -478,7 +488,7 @@ def test_an_agent_that_comes_before_its_factorys_word(ada: User) -> None:
     prewarm.fill(twin.on, LINUX)
     assert Agent(twin, only(twin).id).hello()["idle"]
     unit = only(twin)
-    assert unit.made
+    assert unit.creation.made
     twin.run()
     assert not is_prewarming(unit)
 
@@ -538,12 +548,12 @@ def test_one_that_is_released_before_it_is_there_is_asked_for_again(root: User, 
     unit = only(twin)
     maintenance.hold(twin.on, root, UnitKind.WORKER, unit.id, "looking", 3600)
     twin.run()
-    assert (unit_of(twin, unit.id).made is not None) is is_made
+    assert (unit_of(twin, unit.id).creation.made is not None) is is_made
     twin.pass_time(1000)
     maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
     assert [slot.since for slot in slots(twin, LINUX, "free#warm#")] == [None]
     twin.run()
-    made = unit_of(twin, unit.id).made
+    made = unit_of(twin, unit.id).creation.made
     assert made
     assert made > twin.world.now() - timedelta(seconds=5)
     assert at_rest(twin).worker == unit.id
@@ -567,7 +577,7 @@ def test_a_resource_is_made_ahead_and_asked_for_again_with_what_its_job_wants(we
     (made,) = wells.drivers.basin.made.values()
     assert (made.options, made.settings) == ({}, {"zone": "a"})
     unit = only(wells)
-    assert (unit.state, unit.sealed, unit.until, unit.proof) == (
+    assert (unit.state, unit.access.sealed, unit.cleaning.until, unit.cleaning.proof) == (
         UnitState.IDLE, "", wells.world.now() + timedelta(minutes=10), None,
     )  # fmt: skip
     job = submit(wells, ada, target="other", resources={"db": {"type": "db", "options": {"size": 3}}})
@@ -575,7 +585,7 @@ def test_a_resource_is_made_ahead_and_asked_for_again_with_what_its_job_wants(we
     assert wells.drivers.basin.made[unit.id].options == {"size": 3}
     assert hello(wells, job)
     finish(wells, job)
-    assert job_of(wells, job).outcome is Outcome.SUCCEEDED
+    assert job_of(wells, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: User) -> None:
@@ -590,7 +600,7 @@ def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: Use
             job = submit(wells, ada, target="other", resources={"db": {"type": "db", "options": {"size": 3}}})
             seen.append(order)
             wells.run()
-            assert [each.job for each in existing(wells) if each.id == order.id] == [job]
+            assert [each.lease.job for each in existing(wells) if each.id == order.id] == [job]
         seen.append(order)
         return create(order)
 
@@ -600,7 +610,7 @@ def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: Use
     mine = [order.options for order in seen if order.id == seen[0].id]
     assert mine == [{}, {}, {"size": 3}]
     unit = unit_of(wells, seen[0].id)
-    assert (unit.state, unit.busy) == (UnitState.READY, None)
+    assert (unit.state, unit.step.busy) == (UnitState.READY, None)
 
 
 def test_a_resource_that_is_not_ready_yet_is_asked_for_until_it_is() -> None:
@@ -609,10 +619,10 @@ def test_a_resource_that_is_not_ready_yet_is_asked_for_until_it_is() -> None:
     wells.drivers.basin.says = [NotYet(5, "it is coming")]
     prewarm.fill(wells.on, "resource/db")
     wells.run()
-    assert (only(wells).made, only(wells).is_making, only(wells).busy) == (None, True, None)
+    assert (only(wells).creation.made, only(wells).creation.is_making, only(wells).step.busy) == (None, True, None)
     wells.pass_time(6)
     wells.run()
-    assert only(wells).made
+    assert only(wells).creation.made
     assert [slot.since is not None for slot in slots(wells, "resource/db", "free#warm#")] == [True]
 
 
@@ -633,7 +643,7 @@ def test_a_resource_that_was_evicted_while_it_was_made_is_destroyed() -> None:
     prewarm.fill(wells.on, "resource/db")
     wells.run()
     assert seen == [UnitState.GONE]
-    assert [unit.made is not None for unit in existing(wells)] == [True]
+    assert [unit.creation.made is not None for unit in existing(wells)] == [True]
     for _ in range(20):  # a stray is destroyed when it was seen twice
         sweep(wells)
     assert list(wells.drivers.basin.made) == [unit.id for unit in existing(wells)]

@@ -377,10 +377,10 @@ def test_a_log_is_gone_with_the_retention_of_its_job(twin: Twin, ada: User) -> N
     twin.world.time = end_of(twin, job)
     tidy(twin, 4)
     assert nothing_is_left(twin)
-    assert job_of(twin, job).outputs_gone
+    assert job_of(twin, job).end.outputs_gone
     with pytest.raises(Refused) as refused:
         logs.read(twin.on, job, 0, 10)
-    since = f"{job_of(twin, job).outputs_gone:%Y-%m-%d %H:%M} UTC"
+    since = f"{job_of(twin, job).end.outputs_gone:%Y-%m-%d %H:%M} UTC"
     assert (refused.value.status, refused.value.code) == (410, "log-gone")
     assert refused.value.detail == f"the log of job {job} is gone since {since}"
     logs.append(twin.on, job, 1, "too late")

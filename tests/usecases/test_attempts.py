@@ -44,7 +44,7 @@ def test_a_job_settles_once(twin: Twin, ada: User, error: str | None, outcome: O
         cancel.cancel(twin.on, ada, job)
     twin.run()
     assert job_of(twin, job) == settled
-    assert settled.outcome is outcome
+    assert settled.end.outcome is outcome
     assert sum("settled:" in line for line in told(twin, job)) == 1
 
 
@@ -56,7 +56,7 @@ def test_the_first_report_stands(twin: Twin, ada: User) -> None:
     agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
     agents.report_finished(twin.on, caller, Result.SUCCEEDED, "no it did not", 0)
     sweep(twin, 1000)
-    assert (job_of(twin, job).outcome, job_of(twin, job).exit_code) == (Outcome.FAILED, 3)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).end.exit_code) == (Outcome.FAILED, 3)
     assert job_of(twin, job).attempt == 1
 
 
@@ -73,7 +73,7 @@ def test_a_worker_whose_greeting_was_not_passed_on_is_not_told_off(twin: Twin, a
     twin.run()
     assert job_of(twin, job).state is State.RUNNING
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_the_next_attempt_waits_until_the_last_worker_is_gone(twin: Twin, ada: User) -> None:
@@ -136,7 +136,7 @@ def test_secrets_are_kept_as_digests_and_die_with_their_lease(twin: Twin, ada: U
     assert key not in str(twin.store.rows)
     finish(twin, job)
     gone = [row for row in twin.store.rows.values() if isinstance(row, Unit)]
-    assert all(unit.token_hash is None and not unit.sealed for unit in gone)
+    assert all(unit.session.token_hash is None and not unit.access.sealed for unit in gone)
 
 
 def test_a_unit_whose_well_is_gone_waits_for_the_operator(twin: Twin, ada: User) -> None:
@@ -148,6 +148,6 @@ def test_a_unit_whose_well_is_gone_waits_for_the_operator(twin: Twin, ada: User)
     assert "no such image" in jobs.explain(twin.on, job_of(twin, job)).summary
     cancel.cancel(twin.on, ada, job)
     sweep(twin)
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED
     assert [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.is_a is UnitKind.WORKER]
     assert_all_is_put_back(twin)

@@ -102,7 +102,7 @@ def test_cancelling_anothers_job_is_noted_and_ones_own_is_not(twin: Twin, ada: U
     cancel.cancel(twin.on, root, hers)
     cancel.cancel(twin.on, root, hers)
     twin.run()
-    assert job_of(twin, hers).outcome is Outcome.CANCELLED
+    assert job_of(twin, hers).end.outcome is Outcome.CANCELLED
     assert entries(twin) == [("root", "cancel", f"job {hers}", "of ada")]
 
 

@@ -64,7 +64,9 @@ def test_an_agent_is_told_of_the_scripts_of_its_target(twin: Twin, ada: User) ->
         found = job_of(twin, job)
         assert found.due
         assert found.times.started
-        assert (found.due - found.times.started).total_seconds() == found.timeout + found.grace + 120 + more
+        assert (
+            found.due - found.times.started
+        ).total_seconds() == found.limits.timeout + found.limits.grace + 120 + more
 
 
 def test_a_job_whose_target_is_no_more_has_no_scripts(twin: Twin, ada: User) -> None:
@@ -84,12 +86,12 @@ def test_a_worker_that_is_broken_before_the_script_is_destroyed_and_the_next_att
     breaks(twin, job)
     assert unit_of(twin, worker.id).state is UnitState.GONE
     found = job_of(twin, job)
-    assert (found.attempt, found.spared, found.is_settled) == (2, 1, False)
-    (past,) = found.attempts
+    assert (found.attempt, found.history.spared, found.is_settled) == (2, 1, False)
+    (past,) = found.history.attempts
     assert (past.outcome, past.reason) == ("lost", f"worker {worker.id} is broken: {WHY}")
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_so_many_attempts_are_spared_and_then_they_count(twin: Twin, ada: User) -> None:
@@ -98,15 +100,15 @@ def test_so_many_attempts_are_spared_and_then_they_count(twin: Twin, ada: User) 
         assert not job_of(twin, job).is_settled
         breaks(twin, job)
         for _ in range(40):  # three in a row cool their target down
-            if job_of(twin, job).is_settled or worker_of(twin, job).made:
+            if job_of(twin, job).is_settled or worker_of(twin, job).creation.made:
                 break
             sweep(twin, 61)
         if not job_of(twin, job).is_settled:
             hello(twin, job)
     found = job_of(twin, job)
-    assert (found.outcome, found.attempt, found.spared) == (Outcome.ERRORED, 5, 3)
-    assert found.reason
-    assert found.reason.startswith("tried 5 times: worker w-")
+    assert (found.end.outcome, found.attempt, found.history.spared) == (Outcome.ERRORED, 5, 3)
+    assert found.end.reason
+    assert found.end.reason.startswith("tried 5 times: worker w-")
 
 
 def test_a_broken_worker_is_not_kept(twin: Twin, ada: User) -> None:
@@ -116,10 +118,10 @@ def test_a_broken_worker_is_not_kept(twin: Twin, ada: User) -> None:
     agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "its fan stands still")
     twin.run()
     found = unit_of(twin, worker.id)
-    assert (found.state, found.broken) == (UnitState.GONE, "its fan stands still")
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert (found.state, found.health.broken) == (UnitState.GONE, "its fan stands still")
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert f"worker {worker.id} is broken: its fan stands still" in told(twin, job)
-    assert not found.may_run
+    assert not found.session.may_run
 
 
 def test_what_was_said_first_stands(twin: Twin, ada: User) -> None:
@@ -128,8 +130,8 @@ def test_what_was_said_first_stands(twin: Twin, ada: User) -> None:
     agents.report_finished(twin.on, caller, Result.FAILED, "it failed", 1, "first")
     agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "second")
     agents.report_broken(twin.on, caller, "third")
-    assert unit_of(twin, worker.id).broken == "first"
-    report = job_of(twin, job).report
+    assert unit_of(twin, worker.id).health.broken == "first"
+    report = job_of(twin, job).run.report
     assert report
     assert (report.result, report.is_unbegun) == (Result.FAILED, False)
 
@@ -148,7 +150,7 @@ def test_a_broken_worker_that_is_held_stays(twin: Twin, ada: User) -> None:
     maintenance.hold(twin.on, ROOT, worker.is_a, worker.id, "looking", 3600)
     breaks(twin, job)
     found = unit_of(twin, worker.id)
-    assert (found.state, found.broken) == (UnitState.DIRTY, WHY)
+    assert (found.state, found.health.broken) == (UnitState.DIRTY, WHY)
     assert worker.id in twin.drivers.hand.made
 
 
@@ -158,12 +160,12 @@ def test_one_that_cannot_be_made_anew_is_quarantined_and_the_job_goes_on_elsewhe
     job, worker = running(twin, ada)
     breaks(twin, job)
     found = unit_of(twin, worker.id)
-    assert (found.state, found.reason) == (UnitState.QUARANTINED, f"it is broken: {WHY}")
+    assert (found.state, found.step.reason) == (UnitState.QUARANTINED, f"it is broken: {WHY}")
     assert worker.id in twin.drivers.hand.made
     assert job_of(twin, job).attempt == 2
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert len(slots(twin, "target/other", SlotState.HELD)) == 1
     maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     twin.run()
@@ -210,7 +212,7 @@ def test_an_agent_says_that_it_cannot_clean_and_nobody_waits_until_it_does(twin:
     agent = cleaning(twin, ada)
     cannot_clean(twin, agent)
     found = unit_of(twin, agent.worker)
-    assert (found.state, found.broken) == (UnitState.GONE, "/work: busy")
+    assert (found.state, found.health.broken) == (UnitState.GONE, "/work: busy")
     assert any("it could not be cleaned: /work: busy" in entry.what for _, entry in found.journal.after(0))
 
 
@@ -229,7 +231,7 @@ def test_before_its_attempt_is_settled_it_is_noted(twin: Twin, ada: User) -> Non
     agents.report_finished(twin.on, agents.authenticate(twin.on, job, agent.token(1)), Result.SUCCEEDED, "", 0)
     with pytest.raises(Refused):
         agents.hello(twin.on, Hello(agent.worker, "", agent.token(2), "", agent.token(1), broken="busy"))
-    assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).broken) == (UnitState.READY, "busy")
+    assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).health.broken) == (UnitState.READY, "busy")
     assert {"unit": agent.worker} not in [message for _, _, message in twin.queues.messages], "it is not to be moved on"
     twin.run()
     assert unit_of(twin, agent.worker).state is UnitState.GONE
@@ -244,7 +246,7 @@ def test_while_it_is_held_it_stays_though_it_cannot_be_cleaned(twin: Twin, ada: 
     maintenance.hold(twin.on, ROOT, UnitKind.WORKER, agent.worker, "looking", 60)
     agent.finish(job)
     cannot_clean(twin, agent)
-    assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).broken) == (
+    assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).health.broken) == (
         UnitState.CLEANING,
         "/work: busy",
     )
@@ -261,7 +263,9 @@ def test_a_stranger_cannot_say_that_a_worker_is_broken(twin: Twin, ada: User) ->
     agent.hello()
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
     cannot_clean(twin, agent)
-    assert (unit_of(twin, agent.worker).state, idle.broken) == (UnitState.IDLE, None), "it has said that it is clean"
+    assert (unit_of(twin, agent.worker).state, idle.health.broken) == (UnitState.IDLE, None), (
+        "it has said that it is clean"
+    )
 
 
 # Three in a row.
@@ -329,7 +333,7 @@ def test_three_in_a_row_cool_their_target_down(twin: Twin, ada: User, how: Calla
     assert "its workers are broken/other, one after the other; none is made until" in why.summary
     fine = submit(twin, ada, target="linux")
     twin.run()
-    assert worker_of(twin, fine).made, "other targets have another image"
+    assert worker_of(twin, fine).creation.made, "other targets have another image"
 
 
 @pytest.mark.parametrize("how", BAD, ids=lambda how: how.__name__)
@@ -381,19 +385,19 @@ def test_one_probes_when_the_time_is_over_and_if_it_works_all_go_on(twin: Twin, 
     twin.run()
     for _ in range(7):
         sweep(twin, 61)
-    made = [job for job in (first, second) if worker_of(twin, job).made]
+    made = [job for job in (first, second) if worker_of(twin, job).creation.made]
     assert len(made) == 1
     (row,) = rows(twin)
     probe = worker_of(twin, made[0])
-    assert (row.probe, probe.is_probe) == (probe.id, True)
+    assert (row.probe, probe.creation.is_probe) == (probe.id, True)
     sweep(twin, 300)
     other = second if made == [first] else first
-    assert not worker_of(twin, other).made, "a machine takes longer to boot than a call to answer"
+    assert not worker_of(twin, other).creation.made, "a machine takes longer to boot than a call to answer"
     hello(twin, made[0])
     assert (rows(twin), pool(twin).broken) == ([], 0)
     sweep(twin, 61)
-    assert worker_of(twin, other).made
-    assert not worker_of(twin, other).is_probe
+    assert worker_of(twin, other).creation.made
+    assert not worker_of(twin, other).creation.is_probe
 
 
 def test_a_probe_that_does_not_boot_either_cools_for_longer(twin: Twin, ada: User) -> None:
@@ -403,7 +407,7 @@ def test_a_probe_that_does_not_boot_either_cools_for_longer(twin: Twin, ada: Use
     twin.run()
     for _ in range(7):
         sweep(twin, 61)
-    assert worker_of(twin, job).is_probe
+    assert worker_of(twin, job).creation.is_probe
     never_booted(twin, job)
     (after,) = rows(twin)
     assert (after.count, after.probe) == (2, None)
@@ -445,7 +449,7 @@ def test_a_probe_whose_machine_is_slow_to_order_goes_on_asking(twin: Twin, ada: 
     twin.drivers.hand.says = [NotYet(5), NotYet(5)]
     for _ in range(9):
         sweep(twin, 61)
-    assert (worker_of(twin, job).is_probe, job_of(twin, job).state) == (True, State.ACQUIRING)
+    assert (worker_of(twin, job).creation.is_probe, job_of(twin, job).state) == (True, State.ACQUIRING)
     assert cooldowns.blocking(twin.on, worker_of(twin, job)) == []
 
 

@@ -80,7 +80,7 @@ def test_all_but_the_key_is_compared_whole(twin: Twin, ada: User) -> None:
     assert found(twin, job, "deps-", "") is not None
     assert found(twin, job, "deps-1", "", name="dep") is None
     assert found(twin, job, "deps-1", "", paths=("/work/deps", "/b")) is None
-    assert found(twin, replace(job, target_resolved="other"), "deps-1", "") is None
+    assert found(twin, replace(job, request=replace(job.request, target_resolved="other")), "deps-1", "") is None
     assert found(twin, replace(job, owner="eve"), "deps-1", "") is None
 
 
@@ -155,7 +155,7 @@ def test_no_script_says_its_scope(twin: Twin, ada: User) -> None:
     """SEC-2: nothing of a job's file has to do with it."""
     script = '#!/bin/bash\n#: name = "a"\n#: variety = "basic"\n#: tags = { cache_scope = "trunk", scope = "trunk" }\n'
     job = jobs_submit.submit(twin.on, ada, SubmitJob(script, cache_scope=BRANCH), None)
-    assert job_of(twin, job).cache_scope == show(job_of(twin, job), []).cache_scope == BRANCH
+    assert job_of(twin, job).request.cache_scope == show(job_of(twin, job), []).cache_scope == BRANCH
     wrong = script.replace("tags = {", "cache_scope = 1 #")
     assert refused(lambda: jobs_submit.submit(twin.on, ada, SubmitJob(wrong), None))[1] == "bad-job-file"
     with pytest.raises(Refused) as told:
@@ -167,14 +167,14 @@ def test_a_repositorys_job_without_a_scope_reads_the_trunk_and_adds_nothing(twin
     assert twin.store.commit([Create(User(name="oxide:x", created=twin.world.now()))])
     id = save(twin, run(twin, ada, "trunk", owner="oxide:x"))
     job = run(twin, ada, owner="oxide:x")
-    assert (job.cache_scope, found(twin, job)) == ("", id)
+    assert (job.request.cache_scope, found(twin, job)) == ("", id)
     assert show(job, []).cache_scope is None
     told = caches.begin(twin.on, job, ask("other"), 1, DIGEST)
     assert told == {
         "there": False, "why": "this job was submitted without a scope, and adds to no cache (docs/users/caches.md)"
     }  # fmt: skip
     again = job_of(twin, jobs_submit.retry(twin.on, ada, run(twin, ada, BRANCH, owner="oxide:x")))
-    assert again.cache_scope == BRANCH
+    assert again.request.cache_scope == BRANCH
 
 
 def test_a_restore_keeps_an_entry_for_longer_and_writes_no_more_than_once_an_hour(twin: Twin, ada: User) -> None:
@@ -413,7 +413,7 @@ def test_a_job_saves_only_so_often(twin: Twin, ada: User) -> None:
     job = run(twin, ada)
     put(twin, job_of(twin, job.id), cache_saves=limits.CACHE_SAVES - 1)
     sent(twin, job)
-    assert job_of(twin, job.id).cache_saves == limits.CACHE_SAVES
+    assert job_of(twin, job.id).usage.cache_saves == limits.CACHE_SAVES
     assert refused(lambda: sent(twin, job, "k2")) == (409, "too-many-saves")
 
 

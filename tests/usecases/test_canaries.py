@@ -26,6 +26,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import broken
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
+from tests.rows import changed
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, sweep, worker_of
 from tests.usecases.warm import unit_of
@@ -112,10 +113,10 @@ def round_trip(twin: Twin, pool: str, result: Result) -> str:
 
 def test_each_is_sent_when_it_is_due_and_not_again_before(twin: Twin) -> None:
     job = out(twin)
-    assert (job_of(twin, job).owner, job_of(twin, job).target, job_of(twin, job).tags) == (
+    assert (job_of(twin, job).owner, job_of(twin, job).request.target, job_of(twin, job).request.tags) == (
         "canary", "linux", {"penstock-canary": LINUX},
     )  # fmt: skip
-    assert [need.type for need in job_of(twin, of(twin, DB).job or "").needs if need.order] == ["db"]
+    assert [need.type for need in job_of(twin, of(twin, DB).job or "").request.needs if need.order] == ["db"]
     assert len(jobs(twin)) == 2
     hello(twin, job)
     finish(twin, job)
@@ -158,7 +159,7 @@ def test_the_worker_that_it_fails_on_is_broken_and_three_in_a_row_stop_the_targe
     for failures in (1, 2, 3):
         job = round_trip(twin, LINUX, Result.FAILED)
         assert of(twin).failures == failures
-        assert f"canary job {job} failed on it" in (unit_of(twin, worker_of(twin, job).id).broken or "")
+        assert f"canary job {job} failed on it" in (unit_of(twin, worker_of(twin, job).id).health.broken or "")
     (row,) = [row for row in cooldowns.cooldowns_of(twin.on, "factory/hand") if row.cause == "broken"]
     assert "3 in a row; the last: canary job" in row.why
 
@@ -182,9 +183,9 @@ def test_a_resource_that_exists_already_is_quarantined_and_the_worker_is_not_bla
     twin.run()
     sweep(twin)
     worker = unit_of(twin, caller.unit.id)
-    assert (worker.state, worker.broken) == (UnitState.GONE, None)
+    assert (worker.state, worker.health.broken) == (UnitState.GONE, None)
     (apart,) = [unit for unit in twin.store.rows.values() if getattr(unit, "state", "") is UnitState.QUARANTINED]
-    assert "canary job" in str(apart.reason)
+    assert "canary job" in str(apart.step.reason)
 
 
 def test_resources_that_are_made_are_made_no_more_after_three() -> None:
@@ -204,7 +205,7 @@ def test_a_job_of_anybody_else_breaks_nothing(twin: Twin, result: Result) -> Non
     twin.run()
     hello(twin, job)
     finish(twin, job, result)
-    assert worker_of(twin, job).broken is None
+    assert worker_of(twin, job).health.broken is None
 
 
 def test_what_the_site_has_no_longer_is_not_sent(twin: Twin) -> None:
@@ -254,7 +255,7 @@ def test_an_operator_whose_call_died_asks_again_and_finds_the_same_job(twin: Twi
     twin.store.commit = commit  # type: ignore[method-assign]
     twin.pass_time(1)
     sent = canaries.send(twin.on, LINUX)
-    assert [row.id for row in jobs(twin) if row.canary == LINUX] == [before, sent.job]
+    assert [row.id for row in jobs(twin) if row.provenance.canary == LINUX] == [before, sent.job]
 
 
 def test_nobody_can_be_created_whose_jobs_they_would_be(twin: Twin) -> None:
@@ -297,7 +298,7 @@ def test_whose_lease_has_ended_meanwhile_says_nothing_of_its_target(changes: dic
 
     def ends() -> None:
         row = unit_of(twin, worker.id)
-        assert twin.store.commit([Replace(row, replace(row, **changes)) if changes else Delete(row)])
+        assert twin.store.commit([Replace(row, changed(row, **changes)) if changes else Delete(row)])
 
     if at == "before it is read":
         ends()

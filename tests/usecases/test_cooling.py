@@ -124,7 +124,7 @@ def test_a_probe_that_finds_some_ends_it_for_all(twin: Twin, ada: User, cloud: C
     assert "spot" not in cool(twin)
     for job in found:
         run_to_end(twin, job)
-    assert {job_of(twin, job).outcome for job in found} == {Outcome.SUCCEEDED}
+    assert {job_of(twin, job).end.outcome for job in found} == {Outcome.SUCCEEDED}
     assert not cloud.made
 
 
@@ -375,9 +375,9 @@ def test_a_job_that_waits_is_told_why_and_ends_with_the_queue_deadline(
     asked = 10_000 - len(twin.drivers.hand.says)
     sweep(twin, 7 * 24 * 3600)
     settled = job_of(twin, job)
-    assert settled.outcome is Outcome.ERRORED
-    assert "queue deadline" in str(settled.reason)
-    assert str(error) in str(settled.reason)
+    assert settled.end.outcome is Outcome.ERRORED
+    assert "queue deadline" in str(settled.end.reason)
+    assert str(error) in str(settled.end.reason)
     assert asked <= 10
     twin.run()
     assert_all_is_put_back(twin)
@@ -405,7 +405,7 @@ def test_errors_are_counted_by_code(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     go_on(twin, 5)
-    assert worker_of(twin, job).made
+    assert worker_of(twin, job).creation.made
     found = {row.code: (row.count, row.message) for row in cooldowns.failures(twin.on, MAKER)}
     assert found == {"Unknown:Odd": (2, "odder"), "RateLimited": (1, "slow")}
 
@@ -424,7 +424,7 @@ def test_what_is_remembered_never_holds_a_unit_up(twin: Twin, ada: User, cloud: 
     job = submit(twin, ada)
     twin.run()
     run_to_end(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert cool(twin) == {}
 
 

@@ -214,7 +214,7 @@ def test_the_journal_says_why_what_is_released_is_not_kept(twin: Twin, ada: User
     hold(twin, database)
     apply.apply(twin.on, "admin", SITE.replace("warm = { max = 2 }\n", ""), "site.toml")
     free = maintenance.release(twin.on, ROOT, RESOURCE, database.id)
-    assert (free.state, free.reason) == (UnitState.DIRTY, "its slot was withdrawn")
+    assert (free.state, free.step.reason) == (UnitState.DIRTY, "its slot was withdrawn")
 
 
 def test_what_is_to_be_destroyed_is_told_by_its_own_queue(twin: Twin, ada: User) -> None:
@@ -263,7 +263,7 @@ def test_a_worker_that_is_recycled_while_it_cleans_keeps_its_slots_until_it_is_g
 
 def test_recycling_what_nobody_leases_is_no_news_to_a_job(twin: Twin, ada: User) -> None:
     agent = worker_at_rest(twin, ada)
-    job = unit_of(twin, agent.worker).job
+    job = unit_of(twin, agent.worker).lease.job
     before, found = job_of(twin, job), commits(twin)
     assert maintenance.recycle(twin.on, ROOT, WORKER, agent.worker, "").state is UnitState.DIRTY
     assert job_of(twin, job) == before
@@ -272,9 +272,9 @@ def test_recycling_what_nobody_leases_is_no_news_to_a_job(twin: Twin, ada: User)
 
 def test_recycling_a_running_worker_is_a_report_that_it_was_lost(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    flows, token = Flows(twin), job_of(twin, job).run_token
+    flows, token = Flows(twin), job_of(twin, job).flow.run_token
     maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "it swaps")
-    said = job_of(twin, job).report
+    said = job_of(twin, job).run.report
     assert said == Report(Result.LOST, f"worker {worker.id} was recycled by root: it swaps", twin.world.now())
     assert (flows.succeeded, flows.failed) == ([token], [])
     assert [line for line in told(twin, job) if "recycled" in line] == [said.reason]
@@ -286,7 +286,7 @@ def test_recycling_a_worker_whose_flow_has_not_come_to_wait_answers_nobody(twin:
     put(twin, job_of(twin, job), run_token=None)
     flows = Flows(twin)
     maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
-    assert job_of(twin, job).report
+    assert job_of(twin, job).run.report
     assert (flows.succeeded, flows.failed) == ([], [])
 
 
@@ -295,14 +295,14 @@ def test_recycling_a_worker_that_boots_ends_the_step_and_reports_nothing(twin: T
     twin.run()
     worker, flows = worker_of(twin, job), Flows(twin)
     maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
-    assert job_of(twin, job).report is None
+    assert job_of(twin, job).run.report is None
     assert [given[1:] for given in flows.failed] == [("Lost", f"worker {worker.id} was recycled by root")]
     assert flows.succeeded == []
 
 
 def test_recycling_a_worker_that_has_reported_tells_its_flow_again_and_leaves_the_report(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    flows, token = Flows(twin), job_of(twin, job).run_token
+    flows, token = Flows(twin), job_of(twin, job).flow.run_token
     report(twin, job)
     before, found = job_of(twin, job), commits(twin)
     maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
@@ -341,5 +341,5 @@ def test_a_recycling_that_was_not_carried_out_is_gone_on_with(twin: Twin, ada: U
     job, worker = recycled(twin, ada)
     flows = Flows(twin)
     maintenance.end_attempt(twin.on, worker)
-    assert job_of(twin, job).report
+    assert job_of(twin, job).run.report
     assert len(flows.succeeded) == 1

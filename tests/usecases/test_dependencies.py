@@ -47,7 +47,7 @@ def test_a_job_waits_until_the_other_has_succeeded(twin: Twin, ada: User) -> Non
     assert (begun.state, begun.times.ready is not None) == (State.ACQUIRING, True)
     assert any(line.startswith("job dependencies complete; ready to run") for line in told(twin, second))
     run(twin, second)
-    assert job_of(twin, second).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, second).end.outcome is Outcome.SUCCEEDED
 
 
 def test_all_of_several_are_waited_for(twin: Twin, ada: User) -> None:
@@ -68,8 +68,8 @@ def test_what_has_settled_is_not_waited_for(twin: Twin, ada: User) -> None:
     assert not [row for row in twin.store.rows.values() if isinstance(row, Dependent)]
     failing = submit(twin, ada, **depends(first, on="failure"))
     found = job_of(twin, failing)
-    assert found.outcome is Outcome.FAILED
-    assert found.reason == f"this job depends on job {first} (job) failing, but it has completed; failing job"
+    assert found.end.outcome is Outcome.FAILED
+    assert found.end.reason == f"this job depends on job {first} (job) failing, but it has completed; failing job"
 
 
 def test_a_failure_fails_those_that_depend_on_it_one_after_the_other(twin: Twin, ada: User) -> None:
@@ -78,13 +78,13 @@ def test_a_failure_fails_those_that_depend_on_it_one_after_the_other(twin: Twin,
     third = submit(twin, ada, **depends(second))
     cleaner = submit(twin, ada, **depends(second, on="failure", copy_outputs=False))
     run(twin, first, Result.FAILED)
-    assert (job_of(twin, second).outcome, job_of(twin, third).outcome) == (Outcome.FAILED, Outcome.FAILED)
+    assert (job_of(twin, second).end.outcome, job_of(twin, third).end.outcome) == (Outcome.FAILED, Outcome.FAILED)
     said = f"this job depends on job {first} (build) completing, but it has failed; failing job"
-    assert job_of(twin, second).reason == said
+    assert job_of(twin, second).end.reason == said
     assert f"settled: failed: {said}; took 0 s" in told(twin, second)
-    assert "job " + second in (job_of(twin, third).reason or "")
+    assert "job " + second in (job_of(twin, third).end.reason or "")
     run(twin, cleaner)
-    assert job_of(twin, cleaner).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, cleaner).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_waiting_job_is_cancelled_at_once_and_so_fails_those_behind_it(twin: Twin, ada: User) -> None:
@@ -92,11 +92,11 @@ def test_a_waiting_job_is_cancelled_at_once_and_so_fails_those_behind_it(twin: T
     second = submit(twin, ada, **depends(first))
     third = submit(twin, ada, **depends(second))
     found = cancel.cancel(twin.on, ada, second)
-    assert (found.state, found.outcome, found.reason) == (State.SETTLED, Outcome.CANCELLED, "cancelled by ada")
+    assert (found.state, found.end.outcome, found.end.reason) == (State.SETTLED, Outcome.CANCELLED, "cancelled by ada")
     twin.run()
-    assert "completing, but it was cancelled" in (job_of(twin, third).reason or "")
+    assert "completing, but it was cancelled" in (job_of(twin, third).end.reason or "")
     run(twin, first)
-    assert job_of(twin, second).outcome is Outcome.CANCELLED
+    assert job_of(twin, second).end.outcome is Outcome.CANCELLED
 
 
 def test_a_cancellation_that_stopped_halfway_is_finished_by_who_looks_next(twin: Twin, ada: User) -> None:
@@ -109,7 +109,7 @@ def test_a_cancellation_that_stopped_halfway_is_finished_by_who_looks_next(twin:
     assert settle.settle is was
     assert job_of(twin, second).state is State.WAITING
     sweep(twin, 200)
-    assert job_of(twin, second).outcome is Outcome.CANCELLED
+    assert job_of(twin, second).end.outcome is Outcome.CANCELLED
 
 
 def test_a_lost_message_is_made_good_by_the_sweep(twin: Twin, ada: User) -> None:
@@ -221,7 +221,7 @@ def test_as_many_as_there_may_be_fit_one_commit(twin: Twin, ada: User) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.store, "commit", lambda changes: sizes.append(len(changes)) or was(changes))
         last = submit(twin, ada, **depends(*priors))
-    assert len(job_of(twin, last).dependencies) == 64
+    assert len(job_of(twin, last).request.dependencies) == 64
     assert max(sizes) <= 100
 
 
@@ -265,10 +265,10 @@ true
 def test_what_a_file_says_of_a_dependency_counts_for_the_job_that_is_named(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     ask = SubmitJob(HEADED, path="test.sh", dependencies={"build": {"job": first}})
-    (found,) = job_of(twin, jobs_submit.submit(twin.on, ada, ask, None)).dependencies
+    (found,) = job_of(twin, jobs_submit.submit(twin.on, ada, ask, None)).request.dependencies
     assert (found.name, found.job, found.on, found.copy_outputs) == ("build", first, "failure", False)
     ask = SubmitJob(HEADED, dependencies={"build": {"job": first, "on": "always"}})
-    (found,) = job_of(twin, jobs_submit.submit(twin.on, ada, ask, None)).dependencies
+    (found,) = job_of(twin, jobs_submit.submit(twin.on, ada, ask, None)).request.dependencies
     assert (found.on, found.copy_outputs) == ("always", False)
 
 
@@ -289,10 +289,10 @@ def test_a_job_goes_without_what_was_left_out_of_its_set(twin: Twin, ada: User) 
     job = jobs_submit.submit(
         twin.on, ada, SubmitJob(script, without=["two"], dependencies={"one": {"job": first}}), None
     )
-    assert [each.name for each in job_of(twin, job).dependencies] == ["one"]
+    assert [each.name for each in job_of(twin, job).request.dependencies] == ["one"]
     free = jobs_submit.submit(twin.on, ada, SubmitJob(script, without=["one", "two"]), None)
     assert job_of(twin, free).state is State.QUEUED
-    assert job_of(twin, jobs_submit.retry(twin.on, ada, job_of(twin, free))).dependencies == ()
+    assert job_of(twin, jobs_submit.retry(twin.on, ada, job_of(twin, free))).request.dependencies == ()
     with pytest.raises(Refused) as refused:
         jobs_submit.submit(twin.on, ada, SubmitJob(script, without=["two", "three"]), None)
     (fault,) = refused.value.faults
@@ -317,9 +317,9 @@ def test_a_job_that_depends_is_retried_with_what_it_depended_on(twin: Twin, ada:
     run(twin, first)
     run(twin, second, Result.FAILED)
     again = jobs_submit.retry(twin.on, ada, job_of(twin, second))
-    assert job_of(twin, again).dependencies == job_of(twin, second).dependencies
+    assert job_of(twin, again).request.dependencies == job_of(twin, second).request.dependencies
     run(twin, again)
-    assert job_of(twin, again).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, again).end.outcome is Outcome.SUCCEEDED
 
 
 def test_who_was_judged_is_not_judged_again(twin: Twin, ada: User) -> None:
@@ -353,8 +353,8 @@ def test_one_job_of_a_file_with_a_matrix(twin: Twin, ada: User) -> None:
     ask = SubmitJob(MATRIX, path="build.sh", matrix={"os": "linux", "board": "b"}, dependencies=named)
     job = jobs_submit.submit(twin.on, ada, ask, None)
     found = job_of(twin, job)
-    assert (found.name, found.target) == ("build (linux, b)", "linux")
-    assert [each.name for each in found.dependencies] == ["fetch/x", "fetch/y"]
+    assert (found.name, found.request.target) == ("build (linux, b)", "linux")
+    assert [each.name for each in found.request.dependencies] == ["fetch/x", "fetch/y"]
     spec = twin.store.get(spec_key(job), Spec)
     assert spec
     assert dict(spec.env) == {"MATRIX_OS": "linux", "MATRIX_BOARD": "b"}

@@ -113,8 +113,8 @@ def test_everyone_who_depends_is_judged_once_and_never_lost(story: list[tuple[st
 
 def check(found: Story) -> None:
     for job in (job_of(found.twin, each) for each in found.jobs):
-        priors = {prior.id: prior for prior in (job_of(found.twin, each.job) for each in job.dependencies)}
-        outcomes = [(priors[each.job].outcome, ENDS[each.on]) for each in job.dependencies]
+        priors = {prior.id: prior for prior in (job_of(found.twin, each.job) for each in job.request.dependencies)}
+        outcomes = [(priors[each.job].end.outcome, ENDS[each.on]) for each in job.request.dependencies]
         good = all(outcome in wanted for outcome, wanted in outcomes)
         broken = any(outcome and outcome not in wanted for outcome, wanted in outcomes)
         lines = told(found.twin, job.id)
@@ -123,6 +123,6 @@ def check(found: Story) -> None:
         if job.times.ready:
             assert good, "it went on before it was time, or although it never was"
         elif job.is_settled:
-            assert broken or job.outcome is Outcome.CANCELLED
+            assert broken or job.end.outcome is Outcome.CANCELLED
         if found.starts[job.id]:
             assert job.times.ready

@@ -42,7 +42,7 @@ def test_it_is_there_until_its_end_and_gone_after_it(twin: Twin, ada: User) -> N
     tidy(twin, 2)
     assert nothing_is_left(twin)
     assert kept(twin, job) is None
-    assert job_of(twin, job).outputs_gone == row.ended
+    assert job_of(twin, job).end.outputs_gone == row.ended
 
 
 def test_an_unsettled_jobs_things_never_end(twin: Twin, ada: User) -> None:
@@ -60,10 +60,10 @@ def test_many_names_are_taken_apart_some_at_a_time(twin: Twin, ada: User) -> Non
     expire.end_retention(twin.on, job)
     expire.end_retention(twin.on, job)
     assert len(of(twin, Output)) == 1
-    assert job_of(twin, job).outputs_gone is None
+    assert job_of(twin, job).end.outputs_gone is None
     expire.end_retention(twin.on, job)
     assert of(twin, Output) == []
-    assert job_of(twin, job).outputs_gone
+    assert job_of(twin, job).end.outputs_gone
 
 
 def test_each_name_goes_with_its_ownership_in_one_write(twin: Twin, ada: User) -> None:
@@ -142,7 +142,7 @@ def test_a_dependent_whose_leaving_was_lost_keeps_nothing(twin: Twin, ada: User)
     at_the_end(twin, job)
     tidy(twin, 3)
     assert not any(name.owners == (f"job#{job}",) for name in of(twin, Artifact))
-    assert job_of(twin, job).outputs_gone
+    assert job_of(twin, job).end.outputs_gone
 
 
 def test_those_that_have_settled_are_dropped_and_the_others_keep_it(twin: Twin, ada: User) -> None:

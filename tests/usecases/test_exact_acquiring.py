@@ -138,17 +138,17 @@ def test_a_claim_that_nobody_waits_with_is_dropped(twin: Twin, ada: User) -> Non
         else:
             drop(twin, lease_of(twin, job, 1) if gone == "leases" else job_of(twin, job))
     apply.resize(twin.on, "resource/licence", 3)
-    for unit in live(twin, next(iter({unit.job for unit in all_units(twin)}))):
-        if unit.order:
+    for unit in live(twin, next(iter({unit.lease.job for unit in all_units(twin)}))):
+        if unit.lease.order:
             put(twin, unit, state=UnitState.DIRTY)
             advance.advance(twin.on, unit.id)
     assert not [row for row in twin.store.rows.values() if isinstance(row, Claim)]
-    assert not [unit for unit in all_units(twin) if unit.order and unit.state is not UnitState.GONE]
+    assert not [unit for unit in all_units(twin) if unit.lease.order and unit.state is not UnitState.GONE]
 
 
 def test_a_run_is_parked_once_and_answered_when_its_end_is_known(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    token = str(job_of(twin, job).run_token)
+    token = str(job_of(twin, job).flow.run_token)
     flows, written = Flows(twin), commits(twin)
     scheduler.park_run(twin.on, job, 1, token)
     assert (flows.succeeded, written) == ([], [])

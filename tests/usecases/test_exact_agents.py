@@ -22,6 +22,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
+from tests.rows import changed
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (
     Flows,
@@ -91,7 +92,7 @@ def test_a_worker_that_had_no_job_cannot_fail_to_clean_up_after_it(twin: Twin, a
     worker = worker_of(twin, job).id
     ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, broken="it is busy")
     assert agents.hello(twin.on, ask)["job"] == job
-    assert worker_of(twin, job).broken is None
+    assert worker_of(twin, job).health.broken is None
 
 
 def test_a_hello_that_is_repeated_says_nothing_new_of_its_target(twin: Twin, ada: User) -> None:
@@ -116,7 +117,7 @@ def test_a_machine_that_is_held_while_its_agent_says_that_it_is_broken_stays(twi
     said = agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, "its fan stands still")
     found = worker_of(twin, job)
     assert found.hold
-    assert (found.hold.reason, found.broken) == ("looking", "its fan stands still")
+    assert (found.hold.reason, found.health.broken) == ("looking", "its fan stands still")
     assert said == {"held_seconds": 3600}
 
 
@@ -131,7 +132,7 @@ def test_what_moves_while_an_agent_says_hello_is_not_written_over(twin: Twin, ad
     before_the_next_commit(twin, lambda: put(twin, row, **moved))
     with pytest.raises(Refused, match="no longer wanted"):
         agents.hello(twin.on, ask)
-    assert twin.store.get(row.key, type(row)) == replace(row, version=row.version + 1, **moved)  # type: ignore[arg-type]
+    assert twin.store.get(row.key, type(row)) == changed(row, version=row.version + 1, **moved)  # type: ignore[arg-type]
     assert job_of(twin, job).state is State.ACQUIRING
 
 
@@ -166,7 +167,7 @@ def test_a_key_has_served_its_turn_when_its_first_job_is_over(twin: Twin, ada: U
     """SEC-2: the job may have read the key, and the token with it."""
     job = running(twin, ada)
     worker = worker_of(twin, job)
-    put(twin, worker, state=state, leases=1, token_hash=None, past_hash=worker.token_hash)
+    put(twin, worker, state=state, leases=1, token_hash=None, past_hash=worker.session.token_hash)
     with pytest.raises(Refused) as refused:
         agents.hello(twin.on, Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN))
     assert refused.value.code == "wrong-key"
@@ -209,7 +210,7 @@ def test_an_assignment_says_who_holds_what_until_when(twin: Twin, ada: User) -> 
     twin.pass_time(10)
     said = agents.hello(twin.on, ask)
     assert said["deadline"] == (begun + timedelta(seconds=600)).isoformat()
-    assert (said["fence"], said["factory"]) == (worker.fence, "hand")
+    assert (said["fence"], said["factory"]) == (worker.lease.fence, "hand")
     assert list(said["resources"]) == ["bench"]
     put(twin, unit_of(twin, job, 1), fence=9)
     assert agents.hello(twin.on, ask)["resources"] == {}

@@ -18,6 +18,7 @@ from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, prewarm, retire
+from tests.rows import changed
 from tests.usecases.between import before_the_next_commit, before_the_next_look
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.quotas import used
@@ -39,7 +40,7 @@ def wanting(site: str = NONE, name: str = LINUX) -> Twin:
 
 def change_unit(twin: Twin, unit: Unit, **given: object) -> Unit:
     row = unit_of(twin, unit.id)
-    assert twin.store.commit([Replace(row, replace(row, **given))])  # type: ignore[arg-type]
+    assert twin.store.commit([Replace(row, changed(row, **given))])  # type: ignore[arg-type]
     return unit_of(twin, unit.id)
 
 
@@ -54,7 +55,7 @@ def test_an_amount_that_somebody_takes_meanwhile_is_not_used_twice(ada: User) ->
     before_the_next_commit(twin, granted)
     prewarm.fill(twin.on, LINUX)
     assert used(twin, "quota/vcpus") == 4
-    assert [unit.leases for unit in existing(twin)] == [1]
+    assert [unit.lease.leases for unit in existing(twin)] == [1]
 
 
 @pytest.mark.parametrize(("name", "queue"), [(LINUX, "factory"), ("resource/db", "well")])
@@ -109,7 +110,7 @@ def test_a_hello_whose_pool_is_no_more_is_heard(twin: Twin) -> None:
     agent = Agent(twin, only(twin).id)
     del twin.store.rows[pool_key(LINUX)]
     assert agent.hello()["idle"]
-    assert only(twin).until
+    assert only(twin).cleaning.until
 
 
 @pytest.mark.parametrize("state", [UnitState.DIRTY, UnitState.GONE, UnitState.QUARANTINED])
@@ -157,21 +158,21 @@ def test_a_call_lets_go_of_what_it_began_and_of_nothing_else() -> None:
     prewarm.unlock(twin.on, replace(unit, id="r-none"))
     prewarm.unlock(twin.on, unit)
     other = change_unit(twin, unit, busy=now + timedelta(seconds=9))
-    prewarm.unlock(twin.on, replace(unit, busy=now))
+    prewarm.unlock(twin.on, replace(unit, step=replace(unit.step, busy=now)))
     assert (unit_of(twin, unit.id), list(twin.queues.messages)) == (other, [])
     before_the_next_commit(twin, lambda: change_unit(twin, unit, reason="it moved"))
     prewarm.unlock(twin.on, other)
     after = unit_of(twin, unit.id)
-    assert (after.busy, after.reason) == (None, "it moved")
+    assert (after.step.busy, after.step.reason) == (None, "it moved")
     assert [(message[1], message[2]) for message in twin.queues.messages] == [("well", {"unit": unit.id})]
 
 
 def no_pool(twin: Twin, unit: Unit) -> None:
-    del twin.store.rows[pool_key(unit.pool)]
+    del twin.store.rows[pool_key(unit.lease.pool)]
 
 
 def not_kept(twin: Twin, unit: Unit) -> None:
-    change_pool(twin, unit.pool, warm=None)
+    change_pool(twin, unit.lease.pool, warm=None)
 
 
 def lent(twin: Twin, unit: Unit) -> None:
@@ -198,7 +199,7 @@ def test_a_hold_that_comes_before_it_stays_stands(twin: Twin, root: User) -> Non
     prewarm.idle_ended(twin.on, unit)
     held = unit_of(twin, agent.worker)
     assert held.hold
-    assert (held.state, held.due, held.until) == (UnitState.IDLE, held.hold.until, unit.until)
+    assert (held.state, held.due, held.cleaning.until) == (UnitState.IDLE, held.hold.until, unit.cleaning.until)
 
 
 def test_one_that_had_a_job_is_no_setback(ada: User) -> None:
@@ -217,7 +218,7 @@ def test_whoever_destroys_an_idle_unit_is_asked_to(site: str, queue: str) -> Non
     before_the_next_commit(twin, lambda: change_unit(twin, unit, born=later))
     assert retire.retire(twin.on, unit.id, "it is in the way")
     assert [(message[1], message[2]) for message in twin.queues.messages] == [(queue, {"unit": unit.id})]
-    assert (unit_of(twin, unit.id).state, unit_of(twin, unit.id).born) == (UnitState.DIRTY, later)
+    assert (unit_of(twin, unit.id).state, unit_of(twin, unit.id).creation.born) == (UnitState.DIRTY, later)
 
 
 def test_only_what_is_idle_is_retired(twin: Twin) -> None:

@@ -44,7 +44,7 @@ def test_two_saves_that_begin_at_one_instant_are_both_counted(twin: Twin) -> Non
     job = run(twin, ADA)
     before_the_next_commit(twin, lambda: sent(twin, job, "b"))
     sent(twin, job, "a")
-    assert job_of(twin, job.id).cache_saves == 2
+    assert job_of(twin, job.id).usage.cache_saves == 2
 
 
 def test_what_is_deleted_twice_at_one_instant_is_counted_once(twin: Twin) -> None:

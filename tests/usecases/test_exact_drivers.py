@@ -64,7 +64,7 @@ def test_looks_are_sent_to_whoever_makes_the_unit_for_the_time_that_was_said(twi
     (message,) = twin.queues.messages
     assert (message[0] - twin.world.now(), message[1]) == (timedelta(seconds=7), "factory")
     advance.advance(twin.on, worker)
-    assert worker_of(twin, job).made
+    assert worker_of(twin, job).creation.made
 
 
 def test_a_look_that_lost_its_race_sends_nothing(twin: Twin, ada: User) -> None:
@@ -137,7 +137,7 @@ def test_a_driver_is_given_what_it_needs_and_what_is_no_more_is_left_out(twin: T
 
 
 def needs(twin: Twin, job: str) -> Any:
-    return job_of(twin, job).needs
+    return job_of(twin, job).request.needs
 
 
 def test_the_order_for_a_worker_has_its_key(twin: Twin, ada: User) -> None:
@@ -234,7 +234,7 @@ def test_a_well_that_needs_time_is_asked_again_by_way_of_its_queue(twin: Twin, a
         job = submit(twin, ada, resources=["licence"])
         twin.run()
         assert [queue for _, queue, _ in twin.queues.messages] == ["well"]
-        needs = [replace(need, options={"of": need.order}) for need in job_of(twin, job).needs]
+        needs = [replace(need, options={"of": need.order}) for need in job_of(twin, job).request.needs]
         for ordered in (needs, needs[::-1]):
             put(twin, job_of(twin, job), needs=tuple(ordered))
             advance.advance(twin.on, unit_of(twin, job, 1).id)
@@ -277,4 +277,4 @@ def test_an_idle_unit_is_destroyed_for_its_age_or_its_silence(ada: User, left: i
     now = twin.world.now()
     put(twin, unit_of_id(twin, agent.worker), due=now, until=now + timedelta(seconds=left))
     advance.advance(twin.on, agent.worker)
-    assert reason in str(unit_of_id(twin, agent.worker).reason)
+    assert reason in str(unit_of_id(twin, agent.worker).step.reason)

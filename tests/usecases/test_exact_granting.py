@@ -122,7 +122,7 @@ def test_a_warm_unit_that_does_not_fit_any_more_is_not_handed_over(ada: User, wh
         put(twin, unit, maker="other")
     job = submit(twin, ada, target="linux")
     if what == "other uses":
-        needs = tuple(replace(need, uses={"quota/vcpus": 2}) for need in job_of(twin, job).needs)
+        needs = tuple(replace(need, uses={"quota/vcpus": 2}) for need in job_of(twin, job).request.needs)
         put(twin, job_of(twin, job), needs=needs)
     if what == "silent":
         put(twin, unit_of(twin, agent.worker), due=twin.world.now())
@@ -147,7 +147,7 @@ def test_a_warm_unit_that_takes_nothing_else_makes_room_too(ada: User) -> None:
     twin = site(DESKS)
     first = running(twin, ada, resources=["desk"])
     finish(twin, first)
-    (desk,) = (unit for unit in all_units(twin) if unit.order)
+    (desk,) = (unit for unit in all_units(twin) if unit.lease.order)
     assert desk.state is UnitState.IDLE
     job = submit(twin, ada, resources=["pair"])
     twin.run()

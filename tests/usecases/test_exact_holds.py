@@ -38,7 +38,9 @@ UNIT = unit(
     id="r-1", is_a=UnitKind.RESOURCE, maker="spring", state=UnitState.CLEANING, is_kept=True, order=1, pool=DB,
     since=START, due=START,
 )  # fmt: skip
-WORKER = replace(UNIT, is_a=UnitKind.WORKER, order=0, past_hash="hash")
+WORKER = replace(
+    UNIT, is_a=UnitKind.WORKER, lease=replace(UNIT.lease, order=0), session=replace(UNIT.session, past_hash="hash")
+)
 
 
 def hold_of(until: datetime) -> Hold:
@@ -86,7 +88,7 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     if how in UNFIT:
         UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
     hand = Allocator(Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,)))), {})
-    lent = scheduler._assign_warm(warm_twin.on, hand, slot, job.needs[-1])
+    lent = scheduler._assign_warm(warm_twin.on, hand, slot, job.request.needs[-1])
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 
 
@@ -153,7 +155,7 @@ def test_the_journal_says_why_a_clean_unit_is_not_kept(twin: Twin, site: Row | N
     there(twin, UNIT)
     kept = reuse.unit_cleaned(twin.on, "r-1", PROOF, timedelta(0))
     assert kept
-    assert (kept.state, kept.reason) == (UnitState.DIRTY, "its slot was withdrawn")
+    assert (kept.state, kept.step.reason) == (UnitState.DIRTY, "its slot was withdrawn")
 
 
 def test_a_unit_that_is_cleaned_has_begun_and_one_that_is_made_has_not(twin: Twin) -> None:
@@ -162,7 +164,7 @@ def test_a_unit_that_is_cleaned_has_begun_and_one_that_is_made_has_not(twin: Twi
         there(twin, UNIT)
         alone = reuse.lock(twin.on, row_of(twin), is_to_clean=is_to_clean)
         assert alone
-        assert (alone.begun, row_of(twin).begun) == (begun, begun)
+        assert (alone.cleaning.begun, row_of(twin).cleaning.begun) == (begun, begun)
 
 
 def test_a_unit_that_vanished_after_the_write_is_nobodys(twin: Twin) -> None:
@@ -184,11 +186,11 @@ def test_a_unit_that_is_recycled_has_its_attempt_ended_by_its_next_step(twin: Tw
     put(twin, worker_of(twin, job), drain=Drain("root", "", START, at_once=True))
     flows = Flows(twin)
     advance.advance(twin.on, worker_of(twin, job).id)
-    report = job_of(twin, job).report
+    report = job_of(twin, job).run.report
     assert report
     assert report.result is Result.LOST
     assert "recycled by root" in report.reason
-    assert flows.succeeded == [job_of(twin, job).run_token]
+    assert flows.succeeded == [job_of(twin, job).flow.run_token]
 
 
 def test_a_kept_worker_is_made_without_a_write_before_the_call(warm_twin: Twin, ada: User) -> None:
@@ -197,12 +199,12 @@ def test_a_kept_worker_is_made_without_a_write_before_the_call(warm_twin: Twin, 
     job = submit(warm_twin, ada, target="linux")
     warm_twin.run()
     worker = worker_of(warm_twin, job)
-    assert worker.is_kept
-    assert worker.made is None
+    assert worker.cleaning.is_kept
+    assert worker.creation.made is None
     advance.advance(warm_twin.on, worker.id)
     made = worker_of(warm_twin, job)
-    assert made.made
-    assert (made.busy, made.version) == (None, worker.version + 1)
+    assert made.creation.made
+    assert (made.step.busy, made.version) == (None, worker.version + 1)
 
 
 def dirty(twin: Twin, ada: User, begun: datetime | None) -> Unit:

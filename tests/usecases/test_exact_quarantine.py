@@ -15,6 +15,7 @@ from penstock.kernel.rows import Create, Row
 from penstock.testing.twin import START, Twin
 from penstock.usecases.units import quarantine, retire, reuse
 from tests.domain.helpers import lease, pool, slot, unit
+from tests.rows import changed
 from tests.usecases.between import before_the_next_commit
 
 TARGET = "target/ubuntu"
@@ -48,7 +49,7 @@ def pool_of(twin: Twin) -> Pool:
 
 def moved(twin: Twin, **changes: object) -> None:
     """Somebody else writes the unit's row."""
-    twin.store.rows[unit_key("w-1")] = replace(unit_of(twin), version=9, **changes)  # type: ignore[arg-type]
+    twin.store.rows[unit_key("w-1")] = changed(unit_of(twin), version=9, **changes)  # type: ignore[arg-type]
 
 
 def asked(twin: Twin) -> list[tuple[str, object]]:
@@ -78,7 +79,12 @@ def test_one_whose_slots_no_job_held_was_counted_before(twin: Twin) -> None:
 
 
 def test_a_pool_of_which_nothing_is_learned_is_not_written(twin: Twin) -> None:
-    scene(twin, replace(WORKER, broken=None, past_hash=None), POOL, HELD)
+    scene(
+        twin,
+        replace(WORKER, health=replace(WORKER.health, broken=None), session=replace(WORKER.session, past_hash=None)),
+        POOL,
+        HELD,
+    )
     quarantine.enter(twin.on, unit_of(twin), "stuck")
     assert (unit_of(twin).state, pool_of(twin).version) == (UnitState.QUARANTINED, 1)
 
@@ -99,9 +105,9 @@ APART = replace(WORKER, state=UnitState.QUARANTINED, since=START, due=START)
 def test_a_reminder_comes_when_it_is_due(twin: Twin) -> None:
     scene(twin, APART)
     quarantine.remind(twin.on, unit_of(twin))
-    assert (unit_of(twin).reminders, unit_of(twin).due) == (1, START + DAY)
+    assert (unit_of(twin).health.reminders, unit_of(twin).due) == (1, START + DAY)
     quarantine.remind(twin.on, unit_of(twin))
-    assert unit_of(twin).reminders == 1
+    assert unit_of(twin).health.reminders == 1
 
 
 def test_one_without_a_due_time_is_reminded_of(twin: Twin) -> None:
@@ -125,7 +131,7 @@ def test_a_reminder_that_lost_the_race_is_none(twin: Twin, caplog: pytest.LogCap
     scene(twin, APART)
     before_the_next_commit(twin, lambda: moved(twin))
     quarantine.remind(twin.on, unit_of(twin))
-    assert unit_of(twin).reminders == 0
+    assert unit_of(twin).health.reminders == 0
     assert "is quarantined since" not in caplog.text
 
 
@@ -153,12 +159,15 @@ def test_only_a_lease_that_waits_for_it_is_released(twin: Twin, state: LeaseStat
     scene(twin, APART, lease(0, state, pool=TARGET, unit="w-1"))
     found = retire.end_lease(twin.on, unit_of(twin))
     assert bool(found) is (state is LeaseState.RELEASING)
-    assert retire.end_lease(twin.on, replace(unit_of(twin), job="J2")) == []
+    assert retire.end_lease(twin.on, changed(unit_of(twin), job="J2")) == []
 
 
 def test_who_comes_after_one_in_quarantine_looks_rarely(twin: Twin) -> None:
     """JOB-2: its operator passes the turn on."""
-    ahead, behind = lease(0, LeaseState.RELEASING, unit="w-1"), replace(WORKER, id="r-1", order=1)
+    ahead, behind = (
+        lease(0, LeaseState.RELEASING, unit="w-1"),
+        replace(WORKER, id="r-1", lease=replace(WORKER.lease, order=1)),
+    )
     scene(twin, APART, ahead)
     assert reuse.turn_pause(twin.on, behind) == BACK_OFF_MOST
     moved(twin, state=UnitState.DIRTY)

@@ -140,7 +140,7 @@ def test_in_the_quiet_after_an_outage_nothing_is_put_back_either(twin: Twin, ada
     unit = unwanted(twin, ada)
     remember(twin, resumed=timedelta(0) if is_quiet else comparison.GRACE)
     reconcile.reconcile(twin.on)
-    assert (worker_of(twin, unit.job) == unit) is is_quiet
+    assert (worker_of(twin, unit.lease.job) == unit) is is_quiet
 
 
 def test_a_comparison_acts_upon_the_units_of_its_own_maker_alone(twin: Twin, ada: User) -> None:
@@ -150,7 +150,7 @@ def test_a_comparison_acts_upon_the_units_of_its_own_maker_alone(twin: Twin, ada
     remember(twin)
     twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
     reconcile.reconcile(twin.on)
-    assert worker_of(twin, unit.job) == unit
+    assert worker_of(twin, unit.lease.job) == unit
 
 
 def test_what_is_listed_after_its_unit_is_gone_is_destroyed_at_once(twin: Twin, ada: User) -> None:

@@ -51,20 +51,20 @@ def test_the_sweep_ends_only_what_is_due_when_its_end_is_written(
     put(twin, job_of(twin, job), due=None if late is None else now - timedelta(seconds=late))
     settle.settle(twin.on, job, 1, "Lost", "overdue", overdue=now)
     assert job_of(twin, job).is_settled is ends
-    assert job_of(twin, job).stop_from == (1 if ends else None)
+    assert job_of(twin, job).flow.stop_from == (1 if ends else None)
 
 
 def test_the_first_flow_that_is_to_be_stopped_is_not_forgotten(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     put(twin, job_of(twin, job), attempt=2, stop_from=1, due=START)
     settle.settle(twin.on, job, 2, "Lost", "overdue", overdue=twin.world.now())
-    assert job_of(twin, job).stop_from == 1
+    assert job_of(twin, job).flow.stop_from == 1
 
 
 def test_an_end_without_the_sweep_stops_no_flow(twin: Twin, ada: User) -> None:
     job = running(twin, ada, retries=0)
     settle.settle(twin.on, job, 1, "Lost", "its flow ended")
-    assert job_of(twin, job).stop_from is None
+    assert job_of(twin, job).flow.stop_from is None
 
 
 def test_an_end_writes_only_what_changes(twin: Twin, ada: User) -> None:
@@ -126,5 +126,5 @@ def test_a_resource_is_kept_also_when_its_worker_was_lost(ada: User) -> None:
     twin = site(WARM)
     job = running(twin, ada, target="linux", resources=["db"])
     settle.settle(twin.on, job, 1, "Lost", "its flow ended")
-    states = {unit.order: unit.state for unit in live(twin, job)}
+    states = {unit.lease.order: unit.state for unit in live(twin, job)}
     assert states == {0: UnitState.DIRTY, 1: UnitState.CLEANING}

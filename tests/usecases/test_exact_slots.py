@@ -40,7 +40,7 @@ def at(twin: Twin, pool: str, state: str) -> dict[str, bool]:
 def holders(twin: Twin, ada: User, target: str, count: int) -> dict[str, str]:
     """Jobs by the slot that their worker has."""
     found = [running(twin, ada, target=target) for _ in range(count)]
-    return {worker_of(twin, job).slot: job for job in found}
+    return {worker_of(twin, job).lease.slot: job for job in found}
 
 
 def test_a_slot_that_comes_back_goes_for_one_that_is_withdrawn(twin: Twin, ada: User) -> None:

@@ -59,8 +59,8 @@ def test_what_is_overdue_ends_for_its_reason_and_its_flow_is_stopped(
     assert found.is_settled is (late == 0)
     assert flows.stopped == ([(job, 1)] if late == 0 else [])
     if late == 0:
-        assert OVERDUE[what][1] in str(found.reason)
-        assert (found.due, found.stop_from) == (None, None)
+        assert OVERDUE[what][1] in str(found.end.reason)
+        assert (found.due, found.flow.stop_from) == (None, None)
 
 
 @pytest.mark.parametrize(("late", "outcome"), [(-1, None), (0, Outcome.ERRORED)])
@@ -71,7 +71,7 @@ def test_the_queue_deadline_is_a_moment(twin: Twin, ada: User, late: int, outcom
     now = twin.world.now()
     put(twin, job_of(twin, job), due=now, queue_until=now - timedelta(seconds=late))
     sweep.nudge(twin.on, "job", job_key(job))
-    assert job_of(twin, job).outcome is outcome
+    assert job_of(twin, job).end.outcome is outcome
 
 
 def test_a_settled_job_that_is_still_due_has_its_flows_stopped_and_nothing_else(twin: Twin, ada: User) -> None:
@@ -82,7 +82,7 @@ def test_a_settled_job_that_is_still_due_has_its_flows_stopped_and_nothing_else(
     sweep.nudge(twin.on, "job", job_key(job))
     assert flows.stopped == [(job, 1), (job, 2)]
     assert told(twin, job) == lines
-    assert (job_of(twin, job).due, job_of(twin, job).stop_from) == (None, None)
+    assert (job_of(twin, job).due, job_of(twin, job).flow.stop_from) == (None, None)
     put(twin, job_of(twin, job), due=START)
     written = commits(twin)
     sweep.nudge(twin.on, "job", job_key(job))
@@ -96,7 +96,7 @@ def test_the_flow_of_an_attempt_that_is_followed_is_stopped_and_not_the_next_one
     sweep.nudge(twin.on, "job", job_key(job))
     found = job_of(twin, job)
     assert flows.stopped == [(job, 1)]
-    assert (found.state, found.stop_from) == (State.QUEUED, None)
+    assert (found.state, found.flow.stop_from) == (State.QUEUED, None)
     assert found.due, "the sweep starts its flow, if that is lost"
 
 
@@ -108,7 +108,7 @@ def test_a_flow_that_takes_no_first_step_is_given_time_once(twin: Twin, ada: Use
         sweep.sweep(twin.on)
         sent(twin)
         assert job_of(twin, job).is_settled is is_over
-    assert "never took its first step" in str(job_of(twin, job).reason)
+    assert "never took its first step" in str(job_of(twin, job).end.reason)
 
 
 def test_a_flow_that_was_never_started_is_started_and_not_blamed(twin: Twin, ada: User) -> None:
@@ -118,7 +118,7 @@ def test_a_flow_that_was_never_started_is_started_and_not_blamed(twin: Twin, ada
         twin.flows.executions.clear()
         twin.pass_time(61)
         sweep.nudge(twin.on, "job", job_key(job))
-        assert (job_of(twin, job).state, job_of(twin, job).nudged) == (State.QUEUED, False)
+        assert (job_of(twin, job).state, job_of(twin, job).flow.nudged) == (State.QUEUED, False)
         sent(twin)
 
 
@@ -133,7 +133,7 @@ def test_each_step_that_has_all_is_answered_once_by_the_sweep_and_then_its_flow_
         twin.pass_time(seconds)
         sweep.nudge(twin.on, "job", job_key(job))
     assert sorted(flows.succeeded) == sorted(lease_of(twin, job, order).token for order in (1, 2))
-    assert "stopped between two steps" in str(job_of(twin, job).reason)
+    assert "stopped between two steps" in str(job_of(twin, job).end.reason)
 
 
 def test_a_flow_that_waits_for_a_lease_is_not_reminded(twin: Twin, ada: User) -> None:
@@ -144,7 +144,7 @@ def test_a_flow_that_waits_for_a_lease_is_not_reminded(twin: Twin, ada: User) ->
     flows = Flows(twin)
     sweep.nudge(twin.on, "job", job_key(job))
     found = job_of(twin, job)
-    assert (found.due, found.nudged, flows.succeeded) == (found.queue_until, False, [])
+    assert (found.due, found.flow.nudged, flows.succeeded) == (found.flow.queue_until, False, [])
 
 
 def test_only_pools_that_somebody_waits_for_are_served(twin: Twin, ada: User) -> None:
@@ -215,4 +215,4 @@ def test_a_job_that_was_cancelled_while_it_acquires_is_ended_and_not_reminded(tw
     twin.run()
     put(twin, job_of(twin, job), cancelled_by="ada", due=START)
     sweep.nudge(twin.on, "job", job_key(job))
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED

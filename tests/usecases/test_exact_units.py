@@ -38,8 +38,8 @@ def test_a_worker_is_lost_at_its_deadline_and_not_before(twin: Twin, ada: User, 
     flows = Flows(twin)
     advance.advance(twin.on, worker_of(twin, job).id)
     found = job_of(twin, job)
-    assert (found.report is not None and found.report.result is Result.LOST) is is_lost
-    assert flows.succeeded == [found.run_token if is_lost else lease_of(twin, job, 0).token]
+    assert (found.run.report is not None and found.run.report.result is Result.LOST) is is_lost
+    assert flows.succeeded == [found.flow.run_token if is_lost else lease_of(twin, job, 0).token]
     assert sum("was lost" in line for line in told(twin, job)) == is_lost
 
 
@@ -56,7 +56,7 @@ def test_only_a_machine_that_never_spoke_is_one_that_does_not_boot(ada: User, is
         sweep(twin)
     assert job_of(twin, job).is_settled
     gone = unit_by_id(twin, worker)
-    assert (gone.state, gone.is_unheard) == (UnitState.GONE, is_first)
+    assert (gone.state, gone.health.is_unheard) == (UnitState.GONE, is_first)
     assert pool_row(twin, "target/linux").broken == broken
 
 
@@ -69,7 +69,7 @@ def test_a_worker_that_is_lost_after_its_report_only_has_its_flow_answered(twin:
     advance.advance(twin.on, worker_of(twin, job).id)
     assert told(twin, job) == before
     assert len(flows.succeeded) == 2
-    assert job_of(twin, job).report.result is Result.SUCCEEDED  # type: ignore[union-attr]
+    assert job_of(twin, job).run.report.result is Result.SUCCEEDED  # type: ignore[union-attr]
 
 
 def test_a_worker_that_is_lost_before_its_flow_asks_answers_nobody(twin: Twin, ada: User) -> None:
@@ -109,7 +109,7 @@ def test_a_worker_that_was_not_lost_after_all_loses_nothing(twin: Twin, ada: Use
     assert flows.succeeded == []
     assert not lines
     found = twin.store.get(job_key(job), Job)
-    assert found is None or found.report is None
+    assert found is None or found.run.report is None
 
 
 LATE: dict[str, dict[str, Any]] = {
@@ -181,7 +181,7 @@ def test_a_worker_that_is_not_made_in_time_is_asked_for_again_and_not_lost(twin:
     flows = Flows(twin)
     advance.advance(twin.on, worker_of(twin, job).id)
     assert flows.failed == []
-    assert worker_of(twin, job).made
+    assert worker_of(twin, job).creation.made
 
 
 def test_a_resource_is_never_lost_for_its_silence(twin: Twin, ada: User) -> None:
@@ -191,7 +191,7 @@ def test_a_resource_is_never_lost_for_its_silence(twin: Twin, ada: User) -> None
     flows = Flows(twin)
     advance.advance(twin.on, unit.id)
     assert flows.succeeded == [lease_of(twin, job, 1).token]
-    assert job_of(twin, job).report is None
+    assert job_of(twin, job).run.report is None
 
 
 def test_a_unit_that_is_gone_is_not_touched(twin: Twin, ada: User) -> None:

@@ -38,10 +38,10 @@ def stored(twin: Twin, row: Row) -> Row | None:
 def test_a_job_that_runs_loses_its_attempt_and_its_flow_goes_on(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     unit, flows = worker_of(twin, job), Flows(twin)
-    token = job_of(twin, job).run_token
+    token = job_of(twin, job).flow.run_token
     assert vanish(twin, unit)
     cause = f"worker {unit.id} was lost: hand does not list it any more"
-    assert job_of(twin, job).report == Report(Result.LOST, cause, twin.world.now())
+    assert job_of(twin, job).run.report == Report(Result.LOST, cause, twin.world.now())
     assert (flows.succeeded, flows.failed) == ([token], [])
     assert told(twin, job).count(cause) == 1
 
@@ -51,7 +51,7 @@ def test_a_job_that_runs_before_its_flow_waits_for_it_has_nobody_to_tell(twin: T
     put(twin, job_of(twin, job), run_token=None)
     flows = Flows(twin)
     assert vanish(twin, worker_of(twin, job))
-    assert job_of(twin, job).report
+    assert job_of(twin, job).run.report
     assert (flows.succeeded, flows.failed) == ([], [])
 
 
@@ -62,7 +62,7 @@ def test_what_was_reported_stays_and_is_not_written_again(twin: Twin, ada: User)
     flows, before = Flows(twin), job_of(twin, job)
     assert vanish(twin, worker_of(twin, job))
     assert job_of(twin, job) == before, "not even its version grew"
-    assert flows.succeeded == [before.run_token]
+    assert flows.succeeded == [before.flow.run_token]
 
 
 def test_a_job_whose_worker_boots_has_the_step_ended_that_waits_for_it(twin: Twin, ada: User) -> None:
@@ -104,7 +104,7 @@ def test_an_agent_that_speaks_just_before_its_attempt_is_lost_is_alive(twin: Twi
     unit, flows = worker_of(twin, job), Flows(twin)
     before_the_next_commit(twin, lambda: put(twin, unit, due=twin.world.now() + LEASE))
     assert not vanish(twin, unit)
-    assert job_of(twin, job).report is None
+    assert job_of(twin, job).run.report is None
     assert flows.succeeded == []
 
 
@@ -112,7 +112,7 @@ def test_a_report_that_comes_just_before_stands(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     before_the_next_commit(twin, lambda: put(twin, job_of(twin, job), report=ENDED))
     assert vanish(twin, worker_of(twin, job))
-    assert job_of(twin, job).report == ENDED
+    assert job_of(twin, job).run.report == ENDED
 
 
 def left_over(twin: Twin, ada: User, order: int = 1) -> Unit:
@@ -127,7 +127,7 @@ def left_over(twin: Twin, ada: User, order: int = 1) -> Unit:
 def assert_put_back(twin: Twin, unit: Unit) -> None:
     found = stored(twin, unit)
     assert isinstance(found, Unit)
-    assert (found.state, found.reason) == (UnitState.DIRTY, "its attempt is over")
+    assert (found.state, found.step.reason) == (UnitState.DIRTY, "its attempt is over")
 
 
 @pytest.mark.parametrize(("order", "queue"), [(0, "factory"), (1, "well")])
@@ -152,7 +152,7 @@ def test_a_unit_of_an_attempt_before_is_put_back_while_its_job_tries_again(twin:
 @pytest.mark.parametrize("state", [UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY, UnitState.GONE])
 def test_a_unit_that_nobody_leases_is_left_to_who_moves_it_on(twin: Twin, ada: User, state: UnitState) -> None:
     put(twin, left_over(twin, ada), state=state)
-    (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit) and row.order == 1)
+    (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.order == 1)
     reconcile.end_unwanted(twin.on, unit)
     assert stored(twin, unit) == unit
     assert sent(twin) == []
@@ -161,7 +161,7 @@ def test_a_unit_that_nobody_leases_is_left_to_who_moves_it_on(twin: Twin, ada: U
 def test_a_unit_is_not_asked_for_before_its_time(twin: Twin, ada: User) -> None:
     unit = left_over(twin, ada)
     put(twin, unit, since=unit.since + MOMENT)
-    (young,) = (one for one in live(twin, unit.job) if one.order == 1)
+    (young,) = (one for one in live(twin, unit.lease.job) if one.lease.order == 1)
     reconcile.end_unwanted(twin.on, young)
     assert stored(twin, unit) == young
     assert sent(twin) == []
@@ -171,5 +171,5 @@ def test_a_unit_that_moves_just_before_it_is_put_back_stays(twin: Twin, ada: Use
     unit = left_over(twin, ada)
     before_the_next_commit(twin, lambda: put(twin, unit, reason="lent again"))
     reconcile.end_unwanted(twin.on, unit)
-    assert stored(twin, unit) == replace(unit, reason="lent again", version=unit.version + 1)
+    assert stored(twin, unit) == replace(unit, step=replace(unit.step, reason="lent again"), version=unit.version + 1)
     assert sent(twin) == []

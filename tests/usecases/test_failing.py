@@ -26,9 +26,9 @@ TOLD = Failure(Kind.KILLED, {"signal": 9}, 0, "build", ("the end",))
 def failure_of(twin: Twin, job: str, kind: Kind) -> dict[str, Any]:
     found = job_of(twin, job)
     assert found.is_settled
-    assert found.failure
-    assert found.failure.kind is kind
-    return dict(found.failure.evidence)
+    assert found.run.failure
+    assert found.run.failure.kind is kind
+    return dict(found.run.failure.evidence)
 
 
 def say(twin: Twin, job: str, *lines: str, first: int = 1, stream: str = "stdout", task: int = 0) -> None:
@@ -53,7 +53,7 @@ def test_a_worker_that_fell_silent_says_when_it_was_heard_of_and_what_it_said_la
         "lost_by": "silent",
         "last_heard": heard.isoformat(timespec="seconds"),
     }
-    found = job_of(twin, job).failure
+    found = job_of(twin, job).run.failure
     assert found
     assert (len(found.lines), found.lines[0], found.lines[-1]) == (MAX_LINES, "11", "the last")
     assert (found.task, found.is_console) == (2, False)
@@ -66,7 +66,7 @@ def test_a_machine_that_never_spoke_shows_its_console(twin: Twin, ada: User) -> 
     for _ in range(3):
         sweep(twin, 700)
     assert failure_of(twin, job, Kind.WORKER_LOST)["lost_by"] == "no_hello"
-    found = job_of(twin, job).failure
+    found = job_of(twin, job).run.failure
     assert found
     assert (found.lines, found.is_console, found.task) == (("i-1 printed:", "kernel panic"), True, None)
 
@@ -79,9 +79,9 @@ def test_only_the_lines_of_its_last_attempt_count(twin: Twin, ada: User) -> None
     for _ in range(8):
         sweep(twin, 700)
     found = job_of(twin, job)
-    assert found.failure
-    assert (found.failure.lines, found.failure.task) == ((), None)
-    assert [past.failure for past in found.attempts] == [Kind.WORKER_LOST]
+    assert found.run.failure
+    assert (found.run.failure.lines, found.run.failure.task) == ((), None)
+    assert [past.failure for past in found.history.attempts] == [Kind.WORKER_LOST]
 
 
 class Cloud(Hand):
@@ -122,7 +122,7 @@ def test_who_waited_in_vain_says_for_what(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     assert job_of(twin, job).state is State.ACQUIRING
-    sweep(twin, job_of(twin, job).queue_seconds + 1)
+    sweep(twin, job_of(twin, job).limits.queue_seconds + 1)
     sweep(twin, 200)
     evidence = failure_of(twin, job, Kind.QUEUE_EXPIRED)
     assert (evidence["waited_for"], evidence["bound"]) == ("target/linux", "queue deadline")
@@ -133,9 +133,9 @@ def test_what_an_agent_tells_is_kept(twin: Twin, ada: User) -> None:
     twin.run()
     who = hello(twin, job)
     agents.report_finished(twin.on, who, Result.FAILED, "killed", None, failure=TOLD)
-    assert job_of(twin, job).failure == TOLD, "it is the report's, and stands"
+    assert job_of(twin, job).run.failure == TOLD, "it is the report's, and stands"
     twin.run()
-    assert job_of(twin, job).failure == TOLD
+    assert job_of(twin, job).run.failure == TOLD
 
 
 def test_a_machine_that_is_broken_says_so_without_further_words(twin: Twin, ada: User) -> None:
@@ -144,7 +144,7 @@ def test_a_machine_that_is_broken_says_so_without_further_words(twin: Twin, ada:
         twin.run()
         who = hello(twin, job)
         agents.report_broken(twin.on, who, "no such device", told)
-        found = job_of(twin, job).failure
+        found = job_of(twin, job).run.failure
         assert found
         assert found.kind is kind
         if told is None:
@@ -156,7 +156,7 @@ def test_inputs_that_could_not_be_had_say_so_without_further_words(twin: Twin, a
         job = submit(twin, ada)
         twin.run()
         agents.report_unprepared(twin.on, hello(twin, job), "it is gone", told)
-        found = job_of(twin, job).failure
+        found = job_of(twin, job).run.failure
         assert found
         assert found.kind is kind
         if told is None:
@@ -168,7 +168,7 @@ def test_a_job_that_succeeds_has_none(twin: Twin, ada: User) -> None:
     twin.run()
     hello(twin, job)
     finish(twin, job)
-    assert (job_of(twin, job).outcome, job_of(twin, job).failure) == (Outcome.SUCCEEDED, None)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).run.failure) == (Outcome.SUCCEEDED, None)
 
 
 class Never(Hand):
@@ -197,7 +197,7 @@ def test_what_kept_a_maker_from_making_is_told_at_the_queue_deadline(twin: Twin,
     job = submit(twin, ada)
     twin.run()
     for _ in range(3):
-        sweep(twin, job_of(twin, job).queue_seconds)
+        sweep(twin, job_of(twin, job).limits.queue_seconds)
     assert "no such image: ami-1" in failure_of(twin, job, Kind.QUEUE_EXPIRED)["error"]
 
 

@@ -96,5 +96,5 @@ def test_why_a_job_cannot_be_has_no_key(twin: Twin, ada: User, monkeypatch: pyte
     monkeypatch.setattr(twin.drivers, "well", lambda *told: Telltale(Unsatisfiable))
     job = submit(twin, ada, resources=["bench"])
     twin.run()
-    assert "bad login: (its key)" in str(job_of(twin, job).reason)
+    assert "bad login: (its key)" in str(job_of(twin, job).end.reason)
     assert not [event for event in logs.read(twin.on, job, 0, 1000) if KEY in event.line.payload]

@@ -83,7 +83,7 @@ OVER: dict[str, Callable[[Twin, str, str], object]] = {
 def test_a_hint_about_what_is_over_does_nothing(twin: Twin, ada: User, hint: str) -> None:
     job = submit(twin, ada, resources=["bench"])
     twin.run()
-    (unit,) = (unit.id for unit in live(twin, job) if unit.order == 0)
+    (unit,) = (unit.id for unit in live(twin, job) if unit.lease.order == 0)
     run_to_end(twin, job)
     rows, flows = dict(twin.store.rows), len(twin.flows.executions)
     OVER[hint](twin, job, unit)
@@ -107,7 +107,7 @@ def test_a_step_of_an_attempt_that_is_over_is_told_so(twin: Twin, ada: User) -> 
     finish(twin, job)
     scheduler.acquire(twin.on, job, 1, 0, "no more")
     assert told[3:] == [("no more", "Stale")]
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_step_of_a_cancelled_job_is_told_that_it_is(twin: Twin, ada: User) -> None:

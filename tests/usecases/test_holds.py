@@ -62,7 +62,7 @@ def test_a_held_worker_stays_whatever_becomes_of_its_job(twin: Twin, ada: User, 
     end(twin, job)
     wait(twin, 3000)
     kept = unit_of(twin, worker.id)
-    assert (kept.state, kept.due, kept.begun) == (UnitState.DIRTY, kept.hold and kept.hold.until, None)
+    assert (kept.state, kept.due, kept.cleaning.begun) == (UnitState.DIRTY, kept.hold and kept.hold.until, None)
     assert worker.id in twin.drivers.hand.made
     assert [slot.unit for slot in slots(twin, "target/other", "held#")] == [worker.id]
     wait(twin, 700)
@@ -82,7 +82,7 @@ def test_the_next_attempt_waits_until_the_held_worker_is_gone(twin: Twin, ada: U
     assert unit_of(twin, worker.id).state is UnitState.GONE
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_the_resources_of_its_attempt_stay_with_a_held_worker(twin: Twin, ada: User) -> None:
@@ -169,7 +169,7 @@ def test_nothing_touches_an_idle_worker_that_is_held(twin: Twin, ada: User, do: 
     twin.run()
     sweep(twin)
     after = unit_of(twin, agent.worker)
-    assert (after.state, after.leases, after.hold, after.begun) == (UnitState.IDLE, 1, before.hold, None)
+    assert (after.state, after.lease.leases, after.hold, after.cleaning.begun) == (UnitState.IDLE, 1, before.hold, None)
     assert agent.worker in twin.drivers.hand.made
     assert slots(twin, "target/linux", "free#warm#") == []
     assert agent.worker in [slot.unit for slot in slots(twin, "target/linux", "held#")]
@@ -183,7 +183,7 @@ def test_without_the_hold_everything_does(twin: Twin, ada: User, do: Do) -> None
     twin.run()
     sweep(twin)
     after = unit_of(twin, agent.worker)
-    assert (after.state, after.leases) != (UnitState.IDLE, 1) or do is no_such_target
+    assert (after.state, after.lease.leases) != (UnitState.IDLE, 1) or do is no_such_target
 
 
 def test_an_idle_worker_that_is_released_is_lent_again(twin: Twin, ada: User) -> None:
@@ -193,7 +193,7 @@ def test_an_idle_worker_that_is_released_is_lent_again(twin: Twin, ada: User) ->
     twin.run()
     assert [claim.job for claim in twin.store.find(collection("target/linux"), "wait#", Claim)] == [second]
     released = release(twin, agent.worker)
-    assert (released.state, released.leases, released.job) == (UnitState.CREATING, 2, second)
+    assert (released.state, released.lease.leases, released.lease.job) == (UnitState.CREATING, 2, second)
     assert agent.hello()["job"] == second
     assert worker_of(twin, first).id != agent.worker
 
@@ -330,7 +330,7 @@ def test_a_resource_whose_turn_has_not_come_can_still_be_held(twin: Twin, ada: U
     twin.drivers.hand.destroy = lambda unit, now: NotYet(5, "it is going down")  # type: ignore[method-assign]
     finish(twin, job)
     (database,) = databases(twin)
-    assert (database.state, database.begun) == (UnitState.DIRTY, None)
+    assert (database.state, database.cleaning.begun) == (UnitState.DIRTY, None)
     hold(twin, database)
     twin.drivers.hand.destroy = destroy  # type: ignore[method-assign]
     wait(twin, 3000)
@@ -400,7 +400,7 @@ def test_a_hold_between_the_look_and_the_commit(twin: Twin, ada: User, do: Do) -
     twin.run()
     after = unit_of(twin, agent.worker)
     assert between.happened
-    assert (after.state, after.leases) == (UnitState.IDLE, 1)
+    assert (after.state, after.lease.leases) == (UnitState.IDLE, 1)
     assert not destroyed(twin, agent.worker)
     assert agent.worker in [slot.unit for slot in slots(twin, "target/linux", "held#")]
 
@@ -442,7 +442,7 @@ def test_a_drained_worker_ends_its_job_and_is_destroyed(twin: Twin, ada: User, k
     assert job_of(twin, job).state is State.RUNNING
     agent.finish(job)
     twin.run()
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert destroyed(twin, agent.worker)
 
 
@@ -480,11 +480,11 @@ def test_a_worker_that_is_recycled_costs_its_job_an_attempt(twin: Twin, ada: Use
     job, worker = running(twin, ada)
     maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "it swaps")
     twin.run()
-    assert job_of(twin, job).attempts[0].reason == f"worker {worker.id} was recycled by root: it swaps"
+    assert job_of(twin, job).history.attempts[0].reason == f"worker {worker.id} was recycled by root: it swaps"
     assert destroyed(twin, worker.id)
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert any("was recycled by root: it swaps" in line for line in told(twin, job))
 
 
@@ -497,11 +497,11 @@ def test_a_unit_that_is_recycled_before_the_script_begins_costs_an_attempt(
     unit = worker_of(twin, job) if is_a is UnitKind.WORKER else databases(twin)[0]
     maintenance.recycle(twin.on, ROOT, is_a, unit.id, "")
     twin.run()
-    assert job_of(twin, job).attempts[0].reason == f"{is_a} {unit.id} was recycled by root"
+    assert job_of(twin, job).history.attempts[0].reason == f"{is_a} {unit.id} was recycled by root"
     assert destroyed(twin, unit.id)
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_recycling_whose_handler_died_goes_on_by_the_sweep(twin: Twin, ada: User) -> None:

@@ -50,11 +50,11 @@ def test_a_host_takes_job_after_job_and_is_clean_in_between(twin: Twin, ada: Use
     for _ in range(2):
         job = order(twin, ada)
         assert bench.run() == job
-        assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+        assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
         unit = worker_of(twin, job)
-        assert (unit.state, unit.slot) == (UnitState.GONE, "bench-7")
-        assert unit.proof
-        assert (unit.proof.by, unit.proof.checked) == ("the agent of host bench-7", "nothing is left")
+        assert (unit.state, unit.lease.slot) == (UnitState.GONE, "bench-7")
+        assert unit.cleaning.proof
+        assert (unit.cleaning.proof.by, unit.cleaning.proof.checked) == ("the agent of host bench-7", "nothing is left")
         assert states(twin) == {"bench-7": "free", "bench-8": "away"}
         assert bench.do() == "wait"
 
@@ -157,7 +157,7 @@ def test_a_second_machine_is_not_let_in_while_the_worker_of_the_first_is_heard_o
     unit = worker_of(twin, job_of(twin, first_job(twin)).id)
     sweep(twin, LEASE - 1)
     fresh = replace(unit, due=twin.world.now() + timedelta(seconds=LEASE))
-    twin.store.commit([Replace(worker_of(twin, unit.job), fresh)])
+    twin.store.commit([Replace(worker_of(twin, unit.lease.job), fresh)])
     sweep(twin, 1)
     assert host_of(twin).away
     with pytest.raises(Refused, match="served by another"):
@@ -181,7 +181,7 @@ def test_a_host_whose_agent_died_says_so_and_its_attempt_is_lost_at_once(twin: T
     assert bench.clean()["do"] == "forget"
     assert job_of(twin, job).attempt == 2
     assert bench.run() == job
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_an_agent_that_died_before_its_hello(twin: Twin, ada: User) -> None:
@@ -227,7 +227,7 @@ def test_what_a_host_says_of_another_worker_changes_nothing(twin: Twin, ada: Use
     assert twin.store.rows == rows
     assert bench.clean()["do"] == "forget"
     assert states(twin) == {"bench-7": "free", "bench-8": "held"}
-    assert {job_of(twin, job).outcome for job in (first, second)} == {Outcome.SUCCEEDED}
+    assert {job_of(twin, job).end.outcome for job in (first, second)} == {Outcome.SUCCEEDED}
 
 
 def test_what_is_said_again_changes_nothing(twin: Twin, ada: User) -> None:
@@ -303,9 +303,9 @@ def test_a_host_that_cannot_get_clean_says_why(twin: Twin, ada: User) -> None:
     bench.report(bench.hello())
     bench.stage = "ended"
     assert bench.do() == "clean"
-    assert "cannot get clean" not in str(worker_of(twin, job).reason)
+    assert "cannot get clean" not in str(worker_of(twin, job).step.reason)
     assert bench.do(trouble="a mount is busy") == "clean"
-    assert worker_of(twin, job).reason == "bench-7 cannot get clean: a mount is busy"
+    assert worker_of(twin, job).step.reason == "bench-7 cannot get clean: a mount is busy"
     assert "bench-7 cannot get clean: a mount is busy" in "\n".join(told(twin, job))
     assert states(twin)["bench-7"] == "held"
 
@@ -331,7 +331,7 @@ def test_a_dead_host_keeps_its_slot_but_not_its_job(twin: Twin, ada: User) -> No
     assert lease_of(twin, lost) is LeaseState.RELEASED
     assert "nothing runs on bench-7 any more, which is still to be cleaned" in told(twin, job)
     assert other.run() == job
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert states(twin) == {"bench-7": "held", "bench-8": "free"}
     assert states(twin, "resource/licence") == {"1": "free"}
     bench.stage = "ended"
@@ -340,7 +340,7 @@ def test_a_dead_host_keeps_its_slot_but_not_its_job(twin: Twin, ada: User) -> No
 
 
 def lease_of(twin: Twin, unit: Unit) -> LeaseState:
-    found = twin.store.get(lease_key(unit.job, unit.attempt, 0), Lease)
+    found = twin.store.get(lease_key(unit.lease.job, unit.lease.attempt, 0), Lease)
     assert found
     return found.state
 
@@ -448,7 +448,7 @@ def test_a_result_that_is_not_good_is_cleaned_after_as_well(twin: Twin, ada: Use
     bench.ask()
     bench.report(bench.hello(), Result.FAILED)
     assert bench.clean()["do"] == "forget"
-    assert job_of(twin, job).outcome is Outcome.FAILED
+    assert job_of(twin, job).end.outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize(
@@ -643,7 +643,7 @@ def test_a_dead_host_lets_go_of_its_job_once(twin: Twin, ada: User) -> None:
     assert "\n".join(told(twin, job)).count("nothing runs on bench-7 any more") == 1
     unit = worker_of(twin, job) if worker_of(twin, job).id == lost.id else None
     assert unit
-    assert unit.reason == "its host has not said yet that it is clean"
+    assert unit.step.reason == "its host has not said yet that it is clean"
     del twin.store.rows[lease_key(job, 1, 0)]
     sweep(twin, 1000)
     assert states(twin)["bench-7"] == "held"
@@ -658,8 +658,8 @@ def test_machines_that_are_made_keep_their_job_until_they_are_gone(ada: User) ->
     hello(twin, job)
     sweep(twin, LEASE)
     dirty = worker_of(twin, job)
-    assert (dirty.state, dirty.reason) == (UnitState.DIRTY, "it is going down")
-    assert dirty.next_look == twin.world.now() + timedelta(seconds=7)
+    assert (dirty.state, dirty.step.reason) == (UnitState.DIRTY, "it is going down")
+    assert dirty.step.next_look == twin.world.now() + timedelta(seconds=7)
     for _ in range(4):
         sweep(twin, LEASE)
     assert lease_of(twin, lost) is LeaseState.RELEASING

@@ -82,7 +82,7 @@ def test_the_machine_that_was_made_is_let_in(twin: Twin, ada: User, hand: Knowin
     assert hello(twin, worker, worker.id)["job"] == job
     assert hand.asked == [({"document": worker.id, "signature": "signed"}, {"id": worker.id})]
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_another_machine_is_refused_with_the_right_key_and_the_journal_says_it_once(twin: Twin, ada: User) -> None:
@@ -94,7 +94,7 @@ def test_another_machine_is_refused_with_the_right_key_and_the_journal_says_it_o
     begin = "a machine that had its key was refused: it is "
     assert [what for what in said if what.startswith(begin)] == [f"{begin}another", f"{begin}nobody"]
     assert job_of(twin, job).state is State.ACQUIRING
-    assert worker_of(twin, job).token_hash is None
+    assert worker_of(twin, job).session.token_hash is None
     assert hello(twin, worker, worker.id)["job"] == job, "the right one is let in after all"
 
 

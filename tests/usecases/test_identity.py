@@ -102,7 +102,7 @@ def test_it_is_noted_told_and_counted_and_kept_nowhere(site: Twin, ada: User) ->
     assert note.detail == f"user:ada:job:job for {AWS}, attempt 1, jti {said['jti']}"
     assert told(site, job)[-1] == f"the job was given an identity token for {AWS}, {said['jti']}"
     assert site.metrics.of(metrics.IDENTITY_TOKENS, target="linux") == [1]
-    assert job_of(site, job).identities == 1
+    assert job_of(site, job).usage.identities == 1
     signature = given["token"].rpartition(".")[2]
     assert not [row for row in site.store.rows.values() if signature in json.dumps(asdict(row), default=str)]
 
@@ -110,7 +110,7 @@ def test_it_is_noted_told_and_counted_and_kept_nowhere(site: Twin, ada: User) ->
 def test_every_token_has_an_id_of_its_own(site: Twin, ada: User) -> None:
     job = running(site, ada)
     ids = {verified(site, ask(site, job)["token"])["jti"] for _ in range(3)}
-    assert len(ids) == 3 == job_of(site, job).identities
+    assert len(ids) == 3 == job_of(site, job).usage.identities
     assert {each.detail.rpartition(" ")[2] for each in notes(site)} == ids
 
 
@@ -209,7 +209,7 @@ def test_of_two_that_are_asked_for_at_once_both_count(site: Twin, ada: User) -> 
     job = running(site, ada)
     before_the_next_commit(site, lambda: ask(site, job))
     ask(site, job)
-    assert job_of(site, job).identities == 2 == len(notes(site))
+    assert job_of(site, job).usage.identities == 2 == len(notes(site))
 
 
 def test_it_is_one_commit_that_names_the_lease(site: Twin, ada: User) -> None:
@@ -263,7 +263,7 @@ def test_what_others_or_the_file_say_of_its_source_is_not(site: Twin, gate: User
     assert claims(site, by(site, root, tags=TAGS)) == UNVOUCHED
     file = '#!/bin/bash\n#: name = "job"\n#: variety = "basic"\n#: [tags]\n#: ref = "refs/heads/main"\necho\n'
     job = by(site, gate, file)
-    assert job_of(site, job).tags == {"ref": "refs/heads/main"}
+    assert job_of(site, job).request.tags == {"ref": "refs/heads/main"}
     assert claims(site, job) == UNVOUCHED
 
 

@@ -131,15 +131,20 @@ def test_what_is_held_for_too_long_goes_to_whoever_can_use_it(impatient: Twin, a
     job, other = waiting_for_a_licence(twin, ada, retries=0)
     younger = submit(twin, ada, resources=["bench"])
     twin.run()
-    deadline = job_of(twin, job).queue_until
+    deadline = job_of(twin, job).flow.queue_until
     wait(twin, LIMIT - 61)
     assert holder(twin, "resource/bench") == job
     wait(twin, 122)
     assert holder(twin, "resource/bench") == younger
     found = job_of(twin, job)
-    assert (found.state, found.attempt, found.given_back, found.queue_until) == (State.QUEUED, 2, 1, deadline)
-    assert found.attempts[0].outcome == "gave back"
-    assert found.attempts[0].reason.startswith(
+    assert (found.state, found.attempt, found.history.given_back, found.flow.queue_until) == (
+        State.QUEUED,
+        2,
+        1,
+        deadline,
+    )
+    assert found.history.attempts[0].outcome == "gave back"
+    assert found.history.attempts[0].reason.startswith(
         f"it held bench and got no further for {LIMIT} s: the job waits for licence"
     )
     assert not twin.store.find(collection("resource/licence"), "wait#", Claim), "it stands in no queue"
@@ -154,7 +159,7 @@ def test_what_is_held_for_too_long_goes_to_whoever_can_use_it(impatient: Twin, a
     twin.run()
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert held(twin, job)[0][:3] == (1, "bench", "bench")
     assert held(twin, job)[0][3] == held(twin, job)[0][4] >= LIMIT
 
@@ -168,8 +173,8 @@ def test_it_is_not_taken_again_at_once(impatient: Twin, ada: User) -> None:
     wait(twin, LIMIT - 122)
     assert holder(twin, "resource/bench") is None
     wait(twin, 183)
-    assert (holder(twin, "resource/bench"), job_of(twin, job).given_back) == (job, 1)
-    assert job_of(twin, job).parked_until is None
+    assert (holder(twin, "resource/bench"), job_of(twin, job).history.given_back) == (job, 1)
+    assert job_of(twin, job).flow.parked_until is None
 
 
 def test_after_so_many_times_it_keeps_what_it_holds(impatient: Twin, ada: User) -> None:
@@ -178,14 +183,14 @@ def test_after_so_many_times_it_keeps_what_it_holds(impatient: Twin, ada: User) 
     job, other = waiting_for_a_licence(twin, ada, retries=0)
     put(twin, job_of(twin, job), given_back=unused.MAX_GIVE_BACKS - 1)
     wait(twin, LIMIT + 61)
-    assert job_of(twin, job).given_back == unused.MAX_GIVE_BACKS
+    assert job_of(twin, job).history.given_back == unused.MAX_GIVE_BACKS
     wait(twin, 5 * LIMIT)
     assert (holder(twin, "resource/bench"), job_of(twin, job).attempt) == (job, 2)
-    assert job_of(twin, job).due == job_of(twin, job).queue_until
+    assert job_of(twin, job).due == job_of(twin, job).flow.queue_until
     finish(twin, other)
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_who_gets_further_begins_anew(impatient: Twin, ada: User) -> None:
@@ -210,7 +215,7 @@ def test_who_holds_nothing_gives_nothing_back(impatient: Twin, ada: User) -> Non
     job, _ = waiting_for_a_licence(twin, ada)
     first = submit(twin, ada, resources=["licence"])
     twin.run()
-    assert job_of(twin, first).due == job_of(twin, first).queue_until, "nobody looks at it before"
+    assert job_of(twin, first).due == job_of(twin, first).flow.queue_until, "nobody looks at it before"
     wait(twin, LIMIT + 122)
     assert (job_of(twin, first).attempt, job_of(twin, job).attempt) == (1, 2)
 
@@ -218,7 +223,7 @@ def test_who_holds_nothing_gives_nothing_back(impatient: Twin, ada: User) -> Non
 def test_without_a_limit_it_is_held_until_the_queue_deadline(ada: User) -> None:
     twin = site(SITE.replace(f"idle_hold = {LIMIT}", ""))
     job, _ = waiting_for_a_licence(twin, ada)
-    assert job_of(twin, job).due == job_of(twin, job).queue_until
+    assert job_of(twin, job).due == job_of(twin, job).flow.queue_until
     wait(twin, 3 * LIMIT)
     assert (holder(twin, "resource/bench"), job_of(twin, job).attempt) == (job, 1)
 
@@ -238,9 +243,9 @@ def test_a_worker_that_there_is_none_of_is_waited_for_without_the_resources(
     twin.run()
     assert holder(twin, "resource/bench") == job
     wait(twin, LIMIT + 122)
-    assert (holder(twin, "resource/bench"), job_of(twin, job).given_back) == (None, 1)
+    assert (holder(twin, "resource/bench"), job_of(twin, job).history.given_back) == (None, 1)
     assert [slot.job for slot in twin.store.find(collection("target/linux"), "held#", Slot)] == sorted(others)
-    assert job_of(twin, job).attempts[0].reason.startswith(f"it held bench and got no further for {LIMIT} s: ")
+    assert job_of(twin, job).history.attempts[0].reason.startswith(f"it held bench and got no further for {LIMIT} s: ")
 
 
 def test_a_grant_that_comes_before_it_gives_back_stands(impatient: Twin, ada: User) -> None:
@@ -248,7 +253,7 @@ def test_a_grant_that_comes_before_it_gives_back_stands(impatient: Twin, ada: Us
     twin = impatient
     job, other = waiting_for_a_licence(twin, ada)
     twin.pass_time(LIMIT + 1)
-    unit = next(unit for unit in live(twin, other) if unit.order == 1)
+    unit = next(unit for unit in live(twin, other) if unit.lease.order == 1)
 
     def granted() -> None:
         finish_silently(twin, other)
@@ -256,12 +261,12 @@ def test_a_grant_that_comes_before_it_gives_back_stands(impatient: Twin, ada: Us
 
     before_the_next_commit(twin, granted)
     usecases_sweep.nudge(twin.on, "job", job_of(twin, job).key)
-    assert (job_of(twin, job).attempt, job_of(twin, job).given_back) == (1, 0)
+    assert (job_of(twin, job).attempt, job_of(twin, job).history.given_back) == (1, 0)
     assert unit_by_id(twin, unit.id).state is UnitState.GONE
     twin.run()
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def finish_silently(twin: Twin, job: str) -> None:
@@ -275,12 +280,12 @@ def test_one_that_is_cancelled_while_it_is_parked_ends_at_once(impatient: Twin, 
     twin = impatient
     job, _ = waiting_for_a_licence(twin, ada)
     wait(twin, LIMIT + 61)
-    assert job_of(twin, job).parked_until
+    assert job_of(twin, job).flow.parked_until
     twin.run()
     assert (job, 2) not in twin.flows.executions
     cancel.cancel(twin.on, ada, job)
     twin.run()
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED
 
 
 def test_its_queue_deadline_stays(impatient: Twin, ada: User) -> None:
@@ -291,8 +296,8 @@ def test_its_queue_deadline_stays(impatient: Twin, ada: User) -> None:
     wait(twin, LIMIT + 122)
     assert job_of(twin, job).state is State.QUEUED
     wait(twin, 600)
-    assert job_of(twin, job).outcome is Outcome.ERRORED
-    assert str(job_of(twin, job).reason).startswith("it waited longer than the queue deadline: the job gave back")
+    assert job_of(twin, job).end.outcome is Outcome.ERRORED
+    assert str(job_of(twin, job).end.reason).startswith("it waited longer than the queue deadline: the job gave back")
 
 
 def test_the_flow_of_the_attempt_that_gave_back_is_stopped(impatient: Twin, ada: User) -> None:
@@ -300,7 +305,7 @@ def test_the_flow_of_the_attempt_that_gave_back_is_stopped(impatient: Twin, ada:
     job, _ = waiting_for_a_licence(twin, ada)
     wait(twin, LIMIT + 61)
     assert twin.flows.executions[job, 1].ended
-    assert job_of(twin, job).stop_from is None
+    assert job_of(twin, job).flow.stop_from is None
 
 
 def test_only_who_is_parked_has_its_flow_started_to_hear_that_it_is_cancelled(impatient: Twin, ada: User) -> None:

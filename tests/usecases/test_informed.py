@@ -141,7 +141,7 @@ def test_who_goes_into_quarantine_takes_the_notes_along(twin: Twin) -> None:
         twin.pass_time(60)
         twin.run()
     unit = resource_of(twin)
-    assert (unit.state, unit.notes) == (UnitState.QUARANTINED, {"failed": 3})
+    assert (unit.state, unit.creation.notes) == (UnitState.QUARANTINED, {"failed": 3})
 
 
 def _noted(error: DriverError, notes: Mapping[str, Any]) -> DriverError:
@@ -202,7 +202,7 @@ def test_it_is_too_late_to_hold_what_is_cleaned_by_name(twin: Twin) -> None:
     twin.drivers.quarantining = True
     spring(twin).ends = [NotYet(60, "slow")]
     unit = ended(twin)
-    assert unit.begun
+    assert unit.cleaning.begun
     with pytest.raises(Refused, match="too late"):
         maintenance.hold(twin.on, ADA, UnitKind.RESOURCE, unit.id, "look", 60)
 
@@ -222,4 +222,4 @@ def test_while_the_site_no_longer_parses_nobody_is_asked_and_it_is_told(
         patch.setattr(release.configuration, "current", unreadable)
         advance.advance(twin.on, unit.id)
     assert len(spring(twin).calls("destroy")) == 1
-    assert "no longer parses" in str(resource_of(twin).reason)
+    assert "no longer parses" in str(resource_of(twin).step.reason)

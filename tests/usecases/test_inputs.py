@@ -130,9 +130,9 @@ def test_what_goes_while_one_waits_fails_it_with_a_sentence(twin: Twin, ada: Use
     twin.store.commit([Replace(row, replace(row, ended=twin.world.now()))])
     run(twin, other)
     found = job_of(twin, last)
-    assert found.outcome is Outcome.FAILED
-    assert (found.reason or "").startswith(f"this job needs what job {first} (n0) kept, but the outputs of job")
-    assert f"settled: failed: {found.reason}; took 0 s" in told(twin, last)
+    assert found.end.outcome is Outcome.FAILED
+    assert (found.end.reason or "").startswith(f"this job needs what job {first} (n0) kept, but the outputs of job")
+    assert f"settled: failed: {found.end.reason}; took 0 s" in told(twin, last)
 
 
 def test_inputs_that_cannot_be_had_lose_the_attempt_and_then_the_job(twin: Twin, ada: User) -> None:
@@ -142,7 +142,7 @@ def test_inputs_that_cannot_be_had_lose_the_attempt_and_then_the_job(twin: Twin,
         agents.report_unprepared(twin.on, hello(twin, job), "the input a is not what it was")
         twin.run()
     found = job_of(twin, job)
-    assert (found.outcome, found.reason) == (Outcome.ERRORED, "tried 2 times: the input a is not what it was")
+    assert (found.end.outcome, found.end.reason) == (Outcome.ERRORED, "tried 2 times: the input a is not what it was")
 
 
 # What users send
@@ -247,9 +247,9 @@ def test_what_never_comes_fails_the_job(twin: Twin, ada: User, begun: bool, said
     assert job_of(twin, job).state is State.WAITING
     sweep(twin, 600)
     found = job_of(twin, job)
-    assert found.outcome is Outcome.FAILED
-    assert (found.reason or "").startswith("the input a did not arrive within 60 min: ")
-    assert said in (found.reason or "")
+    assert found.end.outcome is Outcome.FAILED
+    assert (found.end.reason or "").startswith("the input a did not arrive within 60 min: ")
+    assert said in (found.end.reason or "")
 
 
 def test_a_late_file_is_noticed_when_it_is_late(twin: Twin, ada: User) -> None:
@@ -321,6 +321,6 @@ def test_inputs_go_with_all_else_that_a_job_owned(twin: Twin, ada: User) -> None
     sweep(twin, 8 * 24 * 3600)
     for _ in range(4):
         sweep(twin)
-    assert job_of(twin, job).outputs_gone
+    assert job_of(twin, job).end.outputs_gone
     assert not inputs.list_inputs(twin.on, job_of(twin, job))
     assert not twin.objects.objects

@@ -22,6 +22,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import events, retire, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import lease, slot, unit
+from tests.rows import changed
 from tests.usecases.between import before_the_next_commit
 
 HELD, IDLE, FREE = SlotState.HELD, SlotState.IDLE, SlotState.FREE
@@ -33,7 +34,9 @@ UNIT = unit(
     id="r-1", is_a=UnitKind.RESOURCE, maker="spring", state=UnitState.CLEANING, is_kept=True, order=1, pool=DB,
     since=START, due=START, also=((RACK, "1"), (GB, "r-1")),
 )  # fmt: skip
-WORKER = replace(UNIT, is_a=UnitKind.WORKER, order=0, past_hash="hash")
+WORKER = replace(
+    UNIT, is_a=UnitKind.WORKER, lease=replace(UNIT.lease, order=0), session=replace(UNIT.session, past_hash="hash")
+)
 POOL, OTHER = Pool(name=DB, limit=1, warm=Warm()), Pool(name=RACK, limit=1)
 AMOUNT = Pool(name=GB, limit=4, used=2, is_amount=True)
 HOLDER = {"job": "J1", "attempt": 1, "order": 1, "unit": "r-1", "since": START, "fence": 1}
@@ -74,7 +77,7 @@ def change(twin: Twin, **changes: object) -> Callable[[], None]:
 
     def act() -> None:
         was = unit_of(twin)
-        assert twin.store.commit([Replace(was, replace(was, **changes))])
+        assert twin.store.commit([Replace(was, changed(was, **changes))])
 
     return act
 
@@ -206,13 +209,13 @@ def test_a_worker_has_until_it_is_due_to_say_that_it_is_clean(twin: Twin, due: i
 
 @pytest.mark.parametrize(("look", "cleaned"), [(EARLY, ["r-1"]), (EARLY + SECOND, [])])
 def test_a_message_that_may_be_this_one_is_not_waited_for(twin: Twin, look: timedelta, cleaned: list[str]) -> None:
-    reuse.clean(twin.on, scene(twin, replace(UNIT, next_look=twin.world.now() + look)))
+    reuse.clean(twin.on, scene(twin, replace(UNIT, step=replace(UNIT.step, next_look=twin.world.now() + look))))
     assert twin.drivers.basin.cleaned == cleaned
 
 
 @pytest.mark.parametrize(("busy", "cleaned"), [(0 * SECOND, ["r-1"]), (SECOND, [])])
 def test_a_call_is_over_when_its_time_is(twin: Twin, busy: timedelta, cleaned: list[str]) -> None:
-    reuse.clean(twin.on, scene(twin, replace(UNIT, busy=twin.world.now() + busy)))
+    reuse.clean(twin.on, scene(twin, replace(UNIT, step=replace(UNIT.step, busy=twin.world.now() + busy))))
     assert twin.drivers.basin.cleaned == cleaned
 
 
@@ -220,7 +223,7 @@ def test_a_resource_is_cleaned_after_the_worker_that_used_it(twin: Twin) -> None
     was = scene(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
     before_the_next_commit(twin, change(twin, leases=2))
     reuse.clean(twin.on, was)
-    assert (unit_of(twin).leases, unit_of(twin).due) == (2, was.due)
+    assert (unit_of(twin).lease.leases, unit_of(twin).due) == (2, was.due)
     reuse.clean(twin.on, unit_of(twin))
     due = unit_of(twin).due
     assert due
@@ -269,7 +272,7 @@ def test_a_well_that_is_not_done_is_asked_again_by_one_message(twin: Twin) -> No
     twin.drivers.basin.says += [NotYet(30, "it is being wiped")]
     reuse.clean(twin.on, scene(twin))
     found = unit_of(twin)
-    assert (found.busy, found.next_look) == (None, twin.world.now() + 30 * SECOND)
+    assert (found.step.busy, found.step.next_look) == (None, twin.world.now() + 30 * SECOND)
     assert asked(twin) == [("well", {"unit": "r-1"})]
 
 
@@ -282,7 +285,7 @@ def test_whoever_moved_during_the_call_sends_the_next_message(twin: Twin) -> Non
 
     twin.drivers.basin.clean = slow  # type: ignore[method-assign, assignment]
     reuse.clean(twin.on, was)
-    assert (unit_of(twin).leases, asked(twin)) == (2, [])
+    assert (unit_of(twin).lease.leases, asked(twin)) == (2, [])
 
 
 def at_rest(twin: Twin, of: Unit = UNIT) -> Unit:
@@ -298,7 +301,7 @@ def test_an_idle_unit_is_retired_by_who_made_it(twin: Twin, of: Unit, queue: str
     at_rest(twin, of)
     before_the_next_commit(twin, change(twin, leases=5))
     assert retire.retire(twin.on, "r-1", "it is too many")
-    assert (unit_of(twin).state, unit_of(twin).leases) == (UnitState.DIRTY, 5)
+    assert (unit_of(twin).state, unit_of(twin).lease.leases) == (UnitState.DIRTY, 5)
     assert asked(twin) == [(queue, {"unit": "r-1"})]
     assert all(row.leaving for row in twin.store.rows.values() if isinstance(row, Slot))
 
@@ -313,9 +316,9 @@ def test_what_is_not_idle_is_not_retired(twin: Twin) -> None:
 def test_a_units_slots_are_its_own_by_pool_name_and_fence(twin: Twin) -> None:
     """SLOT-3: what it takes besides has other fences, also a slot of the same name, and one of the same pool."""
     second = slot("2", HELD, pool=DB, **{**HOLDER, "fence": 8})
-    was = scene(twin, replace(UNIT, also=((DB, "2"), (RACK, "1"))), second)
+    was = scene(twin, replace(UNIT, lease=replace(UNIT.lease, also=((DB, "2"), (RACK, "1")))), second)
     assert [(one.pool, one.name) for one in retire.slots_of(twin.on, was)] == [(DB, "1"), (DB, "2"), (RACK, "1")]
-    assert [one.pool for one in retire.slots_of(twin.on, replace(was, fence=2))] == [DB, RACK]
+    assert [one.pool for one in retire.slots_of(twin.on, replace(was, lease=replace(was.lease, fence=2)))] == [DB, RACK]
     assert retire.slots_of(twin.on, replace(was, id="r-2")) == []
 
 
@@ -358,7 +361,7 @@ def test_a_worker_waits_for_its_next_job_if_it_knows_its_last(
 ) -> None:
     """SEC-2: by the token of its last job, and nobody else's."""
     assert not wait(twin)
-    scene(twin, replace(WORKER, **changes))
+    scene(twin, changed(WORKER, **changes))
     assert wait(twin) is waits
 
 
@@ -380,7 +383,7 @@ def test_who_wrote_an_idle_worker_meanwhile_is_heard(twin: Twin) -> None:
     twin.world.time += LEASE
     before_the_next_commit(twin, change(twin, leases=5))
     assert wait(twin)
-    assert (unit_of(twin).leases, unit_of(twin).due) == (5, twin.world.now() + LEASE)
+    assert (unit_of(twin).lease.leases, unit_of(twin).due) == (5, twin.world.now() + LEASE)
 
 
 def test_a_resize_of_an_amount_leaves_its_parts_alone(twin: Twin) -> None:

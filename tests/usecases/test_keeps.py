@@ -49,7 +49,7 @@ def states(twin: Twin, *units: str) -> list[UnitState]:
 def test_both_are_held_as_they_are_and_go_home_when_the_time_is_over(twin: Twin, ada: User) -> None:
     job, worker, database = failing(twin, ada)
     wait(twin, 1100)
-    assert job_of(twin, job).outcome is Outcome.FAILED
+    assert job_of(twin, job).end.outcome is Outcome.FAILED
     assert states(twin, worker, database) == [UnitState.DIRTY, UnitState.CLEANING]
     assert (worker in twin.drivers.hand.made, twin.drivers.basin.cleaned) == (True, [])
     assert [slot.unit for slot in slots(twin, "resource/db", "held#")] == [database]

@@ -32,7 +32,7 @@ from penstock.domain.artifacts.retention import Retention
 from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs import jobs
-from penstock.domain.jobs.jobs import Job, Report, Result, State, Times, job_key
+from penstock.domain.jobs.jobs import Job, JobLimits, Report, Request, Result, State, Times, job_key
 from penstock.domain.logs.archives import Archive, ArchiveState
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 from penstock.domain.published import Published
@@ -160,9 +160,14 @@ class Keeping(RuleBasedStateMachine):
         self.count += 1
         id, now = name or self.twin.world.ulid(), self.twin.world.now()
         made = Job(
-            id=id, name=f"build-{self.count % 2}", owner="ada", target="linux", target_resolved="linux", needs=(),
-            state=State.RUNNING, times=Times(now, now, now, now), timeout=600, queue_seconds=600, grace=5, retries=0,
-        )  # fmt: skip
+            id=id,
+            name=f"build-{self.count % 2}",
+            owner="ada",
+            request=Request(target="linux", target_resolved="linux", needs=()),
+            state=State.RUNNING,
+            times=Times(now, now, now, now),
+            limits=JobLimits(timeout=600, queue_seconds=600, grace=5, retries=0),
+        )
         lease = Lease(
             job=id, attempt=1, order=WORKER, step=WORKER, name="worker", type="linux", pool="target/linux", since=now,
             state=LeaseState.READY, token="t",

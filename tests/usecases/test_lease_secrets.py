@@ -100,5 +100,5 @@ def test_of_a_resource_with_another_fence_nothing_is_told(twin: Twin, ada: User)
     """SLOT-3: whatever stands in a unit's row, it is told of for the lease only that it was made for."""
     _, worker, _ = started(twin, ada, resources=["bench"])
     (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit) and row.is_a is UnitKind.RESOURCE)
-    twin.store.commit([Replace(unit, replace(unit, fence=unit.fence + 1))])
+    twin.store.commit([Replace(unit, replace(unit, lease=replace(unit.lease, fence=unit.lease.fence + 1)))])
     assert greet(twin, worker, TOKEN) == {}

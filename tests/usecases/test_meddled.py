@@ -103,10 +103,10 @@ class Site:
     def agents_act(self, result: Result = Result.SUCCEEDED) -> None:
         """Whatever agents there are say hello, and that they ended."""
         for unit in self.rows(Unit):
-            if unit.is_a is UnitKind.WORKER and unit.state is UnitState.CREATING and unit.made:
+            if unit.is_a is UnitKind.WORKER and unit.state is UnitState.CREATING and unit.creation.made:
                 self.hello(unit)
         for job in self.rows(Job):
-            if job.worker and not job.is_settled and not job.report:
+            if job.run.worker and not job.is_settled and not job.run.report:
                 caller = agents.authenticate(self.on, job.id, _token(job.attempt, job.id))
                 agents.heartbeat(self.on, caller)
                 agents.report_finished(self.on, caller, result, "it ended", 0)
@@ -114,8 +114,8 @@ class Site:
 
     def hello(self, unit: Unit) -> None:
         key = secrets.bootstrap_key(self.on.signing_key(), unit.id)
-        if unit.leases == 1:
-            agents.hello(self.on, Hello(unit.id, key, _token(unit.attempt, unit.job)))
+        if unit.lease.leases == 1:
+            agents.hello(self.on, Hello(unit.id, key, _token(unit.lease.attempt, unit.lease.job)))
         self.twin.run()
 
     def end(self) -> None:
@@ -192,7 +192,7 @@ def fall_silent(site: Site) -> None:
     for seconds in (16, 46, 91, 1300, 61, 61):
         site.sweep(seconds)
     for unit in site.rows(Unit):
-        if unit.state is UnitState.CREATING and unit.made:
+        if unit.state is UnitState.CREATING and unit.creation.made:
             site.hello(unit)
     cancel.cancel(site.on, site.ada, first)
     for seconds in (121, 46, 61, 1300):

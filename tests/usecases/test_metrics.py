@@ -134,7 +134,7 @@ def test_who_lost_the_race_counts_nothing(twin: Twin, ada: User, kind: str, monk
 
 
 def worker_of_is_made(twin: Twin, job: str) -> bool:
-    return bool(twin.drivers.hand.made) and worker_of(twin, job).made is not None
+    return bool(twin.drivers.hand.made) and worker_of(twin, job).creation.made is not None
 
 
 def test_of_two_who_destroy_a_unit_one_counts(twin: Twin, ada: User) -> None:

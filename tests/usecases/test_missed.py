@@ -69,8 +69,8 @@ def test_what_it_waited_for_before_it_was_launched_is_no_boot(ada: User) -> None
     for _ in range(60):
         twin.pass_time(10)
         twin.run()
-    assert worker_of(twin, job).made
-    made = worker_of(twin, job).made
+    assert worker_of(twin, job).creation.made
+    made = worker_of(twin, job).creation.made
     twin.pass_time(15)
     Agent(twin, worker_of(twin, job).id).hello()
     assert made

@@ -33,7 +33,7 @@ def test_a_job_runs_and_leaves_nothing(twin: Twin, ada: User) -> None:
     assert job_of(twin, job).state is State.RUNNING
     finish(twin, job)
     settled = job_of(twin, job)
-    assert (settled.state, settled.outcome, settled.attempt) == (State.SETTLED, Outcome.SUCCEEDED, 1)
+    assert (settled.state, settled.end.outcome, settled.attempt) == (State.SETTLED, Outcome.SUCCEEDED, 1)
     assert_all_is_put_back(twin)
 
 
@@ -74,7 +74,7 @@ def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, a
     assert assignment["resources"]["bench"]["metadata"]["name"] == "bench-1"
     twin.run()
     finish(twin, job, Result.FAILED)
-    assert job_of(twin, job).outcome is Outcome.FAILED
+    assert job_of(twin, job).end.outcome is Outcome.FAILED
     given_back = [line.partition(":")[0] for line in told(twin, job) if "given back" in line]
     assert given_back == ["target/linux", "resource/licence", "resource/bench"]
     assert_all_is_put_back(twin)
@@ -101,7 +101,7 @@ def test_a_waiting_job_is_cancelled_at_once(twin: Twin, ada: User) -> None:
     twin.run()
     cancel.cancel(twin.on, ada, second)
     twin.run()
-    assert job_of(twin, second).outcome is Outcome.CANCELLED
+    assert job_of(twin, second).end.outcome is Outcome.CANCELLED
     hello(twin, first)
     finish(twin, first)
     assert_all_is_put_back(twin)
@@ -112,7 +112,7 @@ def test_a_job_is_cancelled_while_its_worker_boots(twin: Twin, ada: User) -> Non
     twin.run()
     cancel.cancel(twin.on, ada, job)
     twin.run()
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED
     assert_all_is_put_back(twin)
 
 
@@ -124,7 +124,7 @@ def test_a_running_job_hears_of_its_cancellation_and_reports(twin: Twin, ada: Us
     caller = agents.authenticate(twin.on, job, TOKEN)
     assert agents.heartbeat(twin.on, caller)["cancel"]
     finish(twin, job, Result.CANCELLED)
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED
     assert_all_is_put_back(twin)
 
 
@@ -138,9 +138,9 @@ def test_a_lost_agent_leads_to_the_next_attempt_and_then_to_an_error(twin: Twin,
         sweep_.sweep(twin.on)
         twin.run()
     settled = job_of(twin, job)
-    assert (settled.outcome, settled.attempt) == (Outcome.ERRORED, 2)
-    assert "nothing was heard from its agent" in str(settled.reason)
-    assert [past.outcome for past in settled.attempts] == ["lost"]
+    assert (settled.end.outcome, settled.attempt) == (Outcome.ERRORED, 2)
+    assert "nothing was heard from its agent" in str(settled.end.reason)
+    assert [past.outcome for past in settled.history.attempts] == ["lost"]
     assert_all_is_put_back(twin)
 
 
@@ -150,8 +150,8 @@ def test_a_worker_that_never_says_hello_is_lost(twin: Twin, ada: User) -> None:
     twin.pass_time(601)
     sweep_.sweep(twin.on)
     twin.run()
-    assert job_of(twin, job).outcome is Outcome.ERRORED
-    assert "did not say hello" in str(job_of(twin, job).reason)
+    assert job_of(twin, job).end.outcome is Outcome.ERRORED
+    assert "did not say hello" in str(job_of(twin, job).end.reason)
     assert_all_is_put_back(twin)
 
 
@@ -162,5 +162,5 @@ def test_a_job_that_waits_past_the_queue_deadline_is_errored(twin: Twin, ada: Us
     twin.pass_time(7 * 24 * 3600 + 1)
     sweep_.sweep(twin.on)
     twin.run()
-    assert job_of(twin, second).outcome is Outcome.ERRORED
-    assert "queue deadline" in str(job_of(twin, second).reason)
+    assert job_of(twin, second).end.outcome is Outcome.ERRORED
+    assert "queue deadline" in str(job_of(twin, second).end.reason)

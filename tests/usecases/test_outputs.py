@@ -435,4 +435,4 @@ def test_an_output_that_two_commit_is_committed_once(twin: Twin, ada: User) -> N
 def test_the_outcome_of_a_finished_job_stands(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     finish(twin, job.id, Result.FAILED)
-    assert job_of(twin, job.id).reason == "the script ended"
+    assert job_of(twin, job.id).end.reason == "the script ended"

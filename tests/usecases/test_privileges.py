@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome, State
@@ -18,6 +16,7 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import privileges, users
+from tests.rows import changed
 from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import all_units, commits, unit_of
 from tests.usecases.locked import LOCKED
@@ -50,15 +49,15 @@ def test_who_waits_fails_at_once_and_who_holds_keeps_it(twin: Twin, eve: User, r
     found = revoke(twin, root)
     assert (found.stopped, found.holding) == ([waits], [holds])
     refused = job_of(twin, waits)
-    assert (refused.state, refused.outcome) == (State.SETTLED, Outcome.FAILED)
+    assert (refused.state, refused.end.outcome) == (State.SETTLED, Outcome.FAILED)
     said = f"eve may not have this any more: root revoked 'resource.bench' at {refused.times.settled:%Y-%m-%d %H:%M}"
-    assert str(refused.reason).startswith(said)
+    assert str(refused.end.reason).startswith(said)
     assert any(line.startswith(said) for line in told(twin, waits))
     assert not [claim for claim in waiting(twin) if claim.job == waits]
     for job in (holds, other):
         hello(twin, job)
         finish(twin, job)
-        assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+        assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
 
 
@@ -67,7 +66,7 @@ def test_who_holds_is_cancelled_with_now(twin: Twin, eve: User, root: User) -> N
     twin.run()
     hello(twin, holds)
     assert revoke(twin, root, at_once=True).holding == [holds]
-    assert job_of(twin, holds).cancelled_by == "root"
+    assert job_of(twin, holds).cancellation.cancelled_by == "root"
 
 
 def test_who_holds_what_is_taken_still_gets_what_it_may_have(twin: Twin, eve: User, root: User) -> None:
@@ -80,7 +79,7 @@ def test_who_holds_what_is_taken_still_gets_what_it_may_have(twin: Twin, eve: Us
     twin.run()
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_who_has_settled_or_is_cancelled_already_holds_nothing(twin: Twin, eve: User, root: User) -> None:
@@ -127,7 +126,7 @@ def test_jobs_of_others_and_under_other_privileges_go_on(twin: Twin, eve: User, 
     lab = [submit(twin, eve, target="lab") for _ in range(2)]
     twin.run()
     assert revoke(twin, root) == privileges.Revocation([], [])
-    assert all(not job_of(twin, job).cancelled_by for job in [*mine, *lab])
+    assert all(not job_of(twin, job).cancellation.cancelled_by for job in [*mine, *lab])
 
 
 @pytest.mark.parametrize(("target", "privilege"), [("lab", "target.lab"), ("alias", "target.alias")])
@@ -140,7 +139,7 @@ def test_a_target_is_under_its_own_and_its_aliass_privilege(
     plain = submit(twin, eve, target="linux")
     twin.run()
     assert revoke(twin, root, privilege).stopped == [job]
-    assert not job_of(twin, plain).cancelled_by
+    assert not job_of(twin, plain).cancellation.cancelled_by
 
 
 def test_an_operator_who_is_none_any_more_keeps_what_they_were_granted_besides(
@@ -153,9 +152,9 @@ def test_an_operator_who_is_none_any_more_keeps_what_they_were_granted_besides(
     lab = submit(twin, users.find(twin.on, "eve"), target="lab")
     twin.run()
     assert revoke(twin, root, ADMIN) == privileges.Revocation([lab], [])
-    assert "root revoked 'admin'" in str(job_of(twin, lab).reason)
-    assert not job_of(twin, holds).cancelled_by
-    assert not job_of(twin, waits).cancelled_by
+    assert "root revoked 'admin'" in str(job_of(twin, lab).end.reason)
+    assert not job_of(twin, holds).cancellation.cancelled_by
+    assert not job_of(twin, waits).cancellation.cancelled_by
 
 
 def test_nothing_is_granted_to_who_may_not_have_it_whatever_happened_to_the_one_who_revoked_it(
@@ -169,8 +168,8 @@ def test_nothing_is_granted_to_who_may_not_have_it_whatever_happened_to_the_one_
     finish(twin, first)
     sweep(twin)
     for job in (then, last):
-        assert job_of(twin, job).outcome is Outcome.FAILED
-        assert "root revoked 'resource.bench'" in str(job_of(twin, job).reason)
+        assert job_of(twin, job).end.outcome is Outcome.FAILED
+        assert "root revoked 'resource.bench'" in str(job_of(twin, job).end.reason)
     assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
     assert not waiting(twin)
 
@@ -193,7 +192,7 @@ def test_a_grant_and_a_revocation_at_once_do_not_both_win(twin: Twin, eve: User,
         patch.setattr(twin.store, "commit", late)
         scheduler.serve(twin.on, "resource/bench")
     twin.run()
-    assert job_of(twin, job).outcome is Outcome.FAILED
+    assert job_of(twin, job).end.outcome is Outcome.FAILED
     assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
 
 
@@ -220,7 +219,7 @@ def test_the_next_attempt_is_not_granted_what_the_first_had(twin: Twin, eve: Use
     sweep(twin, 121)
     sweep(twin, 31)
     assert job_of(twin, job).attempt == 2
-    assert job_of(twin, job).outcome is Outcome.FAILED
+    assert job_of(twin, job).end.outcome is Outcome.FAILED
 
 
 def test_a_privilege_that_is_given_again_is_as_if_it_had_not_been_taken(twin: Twin, eve: User, root: User) -> None:
@@ -240,7 +239,7 @@ def test_a_user_who_is_no_more_may_have_nothing(twin: Twin, eve: User, root: Use
     assert user
     del twin.store.rows[user.key]
     twin.run()
-    assert "needs the privilege 'resource.bench'" in str(job_of(twin, job).reason)
+    assert "needs the privilege 'resource.bench'" in str(job_of(twin, job).end.reason)
 
 
 def test_who_begins_to_run_meanwhile_is_not_refused(twin: Twin, eve: User) -> None:
@@ -249,7 +248,7 @@ def test_who_begins_to_run_meanwhile_is_not_refused(twin: Twin, eve: User) -> No
     twin.run()
     before_the_next_commit(twin, lambda: hello(twin, job))
     assert privileges.end_waiting(twin.on, job, "no") is False
-    assert (job_of(twin, job).state, job_of(twin, job).cancelled_by) == (State.RUNNING, None)
+    assert (job_of(twin, job).state, job_of(twin, job).cancellation.cancelled_by) == (State.RUNNING, None)
 
 
 @pytest.mark.parametrize("change", [{"state": State.RUNNING}, {"state": State.SETTLED}, {"cancelled_by": "x"}])
@@ -257,7 +256,7 @@ def test_only_what_waits_is_refused(twin: Twin, eve: User, change: dict[str, obj
     job = submit(twin, eve, resources=["licence"])
     twin.run()
     row = job_of(twin, job)
-    twin.store.rows[row.key] = replace(row, **change)  # type: ignore[arg-type]
+    twin.store.rows[row.key] = changed(row, **change)  # type: ignore[arg-type]
     assert privileges.end_waiting(twin.on, job, "no") is False
     assert privileges.end_waiting(twin.on, "0" * 26, "no") is False
 

@@ -94,10 +94,10 @@ def wait(twin: Twin, seconds: float) -> None:
 def test_a_factory_that_works_passes_and_nothing_is_left(twin: Twin, root: User) -> None:
     job = begin(twin, root)
     row = job_of(twin, job)
-    assert (row.priority, row.owner, row.retries, row.target, row.proves) == (
+    assert (row.request.priority, row.owner, row.limits.retries, row.request.target, row.provenance.proves) == (
         PRIORITY, "root", 0, "linux", Proves("hand"),
     )  # fmt: skip
-    assert row.tags == {checks.TAG: "hand"}
+    assert row.request.tags == {checks.TAG: "hand"}
     assert oks(twin, root, job)["listed with its tags"] is True
     assert not progress(twin, root, job).is_over
     run_as_it_should(twin, job)
@@ -254,7 +254,7 @@ def test_a_misconfigured_factory_fails_at_once_and_says_why(twin: Twin, root: Us
     twin.drivers.hand.says = [Misconfigured("no such image")]
     job = begin(twin, root)
     found = progress(twin, root, job)
-    assert (found.job.outcome, found.job.reason) == (Outcome.FAILED, "no such image")
+    assert (found.job.end.outcome, found.job.end.reason) == (Outcome.FAILED, "no such image")
     assert [(one.check, one.detail) for one in found.checks if one.ok is False] == [("ordered", "no such image")]
     assert found.is_over
     assert not found.is_passed
@@ -307,7 +307,7 @@ def test_a_machine_that_never_says_hello_fails_and_is_destroyed(twin: Twin, root
     job = begin(twin, root)
     sweep(twin, 601)
     found = progress(twin, root, job)
-    assert (found.job.outcome, found.job.attempt, found.waits) == (Outcome.ERRORED, 1, None)
+    assert (found.job.end.outcome, found.job.attempt, found.waits) == (Outcome.ERRORED, 1, None)
     (check,) = [one for one in found.checks if one.ok is False]
     assert check.check == "agent said hello"
     assert "did not say hello in time" in check.detail
@@ -400,7 +400,7 @@ def test_the_target_is_the_first_that_has_a_limit_or_what_is_named(
     twin: Twin, root: User, target: str | None, chosen: str
 ) -> None:
     begun = factory_test.start(twin.on, root, "hand", target, None, None)
-    assert (begun.target, job_of(twin, begun.job).target_resolved) == (chosen, chosen)
+    assert (begun.target, job_of(twin, begun.job).request.target_resolved) == (chosen, chosen)
 
 
 def test_a_site_without_factories_says_so(root: User) -> None:
@@ -415,7 +415,7 @@ def test_a_limit_that_an_operator_lowered_to_nothing_is_refused_too(twin: Twin, 
 
 
 def test_the_longest_hold_that_may_be(twin: Twin, root: User) -> None:
-    assert job_of(twin, begin(twin, root, keep=7 * 86400)).proves == Proves("hand", 7 * 86400)
+    assert job_of(twin, begin(twin, root, keep=7 * 86400)).provenance.proves == Proves("hand", 7 * 86400)
 
 
 def test_the_same_request_twice_is_one_test(twin: Twin, root: User) -> None:

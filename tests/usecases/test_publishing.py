@@ -281,7 +281,7 @@ def test_a_job_that_succeeds_publishes_before_its_end_is_seen(twin: Twin, ada: U
     assert seen == [State.RUNNING]
     made = row(twin)
     assert (made.full, made.path, made.job, made.by) == ("ada/nightly/c0ffee/a.bin", "/work/0", job, "ada")
-    assert job_of(twin, job).reason == "the script ended"
+    assert job_of(twin, job).end.reason == "the script ended"
     assert "published /work/0 as ada/nightly/c0ffee/a.bin" in told(twin, job)
     assert audited(twin) == [("ada", "publish", made.full, f"/work/0 of job {job}")]
 
@@ -321,9 +321,9 @@ def test_an_output_that_is_not_there_is_said_loudly(twin: Twin, ada: User) -> No
     send(twin, job, 2)
     finish(twin, job)
     settled = job_of(twin, job)
-    assert settled.outcome == "succeeded"
+    assert settled.end.outcome == "succeeded"
     missing = [f"the job kept no /work/{number}; no output rule matched such a file" for number in range(2, 6)]
-    assert settled.reason == f"the script ended; BUT NOT PUBLISHED: {'; '.join(missing[:3])}; and 1 more"
+    assert settled.end.reason == f"the script ended; BUT NOT PUBLISHED: {'; '.join(missing[:3])}; and 1 more"
     assert [each.name for each in of(twin, Published)] == ["a.bin", "n1"]
     lines = [line for line in told(twin, job) if "NOT published" in line]
     assert lines == [f"NOT published: /work/{number}: {text}" for number, text in enumerate(missing, 2)]
@@ -337,7 +337,7 @@ def test_three_that_are_not_there_are_all_named(twin: Twin, ada: User) -> None:
     job = asks(twin, ada, FILE + more)
     send(twin, job)
     finish(twin, job)
-    assert str(job_of(twin, job).reason).endswith("/work/3; no output rule matched such a file")
+    assert str(job_of(twin, job).end.reason).endswith("/work/3; no output rule matched such a file")
 
 
 def test_other_bytes_under_a_jobs_name_are_said_and_the_job_succeeds(twin: Twin, ada: User) -> None:
@@ -345,8 +345,8 @@ def test_other_bytes_under_a_jobs_name_are_said_and_the_job_succeeds(twin: Twin,
         job = asks(twin, ada, env={"GITHUB_SHA": "c0ffee"})
         send_(twin, job)  # type: ignore[operator]
         finish(twin, job)
-    assert job_of(twin, job).outcome == "succeeded"
-    assert "BUT NOT PUBLISHED: ada/nightly/c0ffee/a.bin was given other bytes" in str(job_of(twin, job).reason)
+    assert job_of(twin, job).end.outcome == "succeeded"
+    assert "BUT NOT PUBLISHED: ada/nightly/c0ffee/a.bin was given other bytes" in str(job_of(twin, job).end.reason)
 
 
 def test_the_same_bytes_of_another_run_are_good_and_not_told_twice(twin: Twin, ada: User) -> None:
@@ -354,7 +354,7 @@ def test_the_same_bytes_of_another_run_are_good_and_not_told_twice(twin: Twin, a
         job = asks(twin, ada, env={"GITHUB_SHA": "c0ffee"})
         send(twin, job)
         finish(twin, job)
-    assert job_of(twin, job).reason == "the script ended"
+    assert job_of(twin, job).end.reason == "the script ended"
     assert row(twin).job != job
     assert not [line for line in told(twin, job) if line.startswith("published")]
 
@@ -369,7 +369,7 @@ def test_what_was_withdrawn_is_not_published_again_by_a_job(twin: Twin, ada: Use
     send(twin, again)
     finish(twin, again)
     assert row(twin).withdrawn
-    assert "was withdrawn by ada" in str(job_of(twin, again).reason)
+    assert "was withdrawn by ada" in str(job_of(twin, again).end.reason)
 
 
 def test_who_settles_twice_publishes_once_and_what_was_interrupted_is_gone_on_with(twin: Twin, ada: User) -> None:
@@ -380,7 +380,7 @@ def test_who_settles_twice_publishes_once_and_what_was_interrupted_is_gone_on_wi
     assert row(twin).job == job
     finish(twin, job)
     settle.settle(twin.on, job, 1, None, None)
-    assert job_of(twin, job).reason == "the script ended"
+    assert job_of(twin, job).end.reason == "the script ended"
     assert len(audited(twin)) == 1
 
 
@@ -391,7 +391,7 @@ def test_only_what_the_last_attempt_kept_is_published(twin: Twin, ada: User) -> 
     put(twin, made, attempt=7)
     finish(twin, job)
     assert of(twin, Published) == []
-    assert "kept no /work/0" in str(job_of(twin, job).reason)
+    assert "kept no /work/0" in str(job_of(twin, job).end.reason)
 
 
 def test_what_has_not_arrived_is_not_published(twin: Twin, ada: User) -> None:

@@ -80,12 +80,12 @@ def slots_of(twin: Twin, unit: Unit) -> list[Slot]:
 def test_what_can_never_be_destroyed_is_kept_apart_with_all_that_it_takes(twin: Twin, ada: User) -> None:
     """UNIT-1: it exists, so it is in the ledger: as quarantined, since when and why; what it takes stays taken."""
     job, worker = quarantined(twin, ada)
-    assert worker.reason == "tried 3 times to destroy it: Unsatisfiable: its disk is gone"
+    assert worker.step.reason == "tried 3 times to destroy it: Unsatisfiable: its disk is gone"
     assert worker.due
     assert timedelta(hours=23) < worker.due - twin.world.now() <= timedelta(days=1)
     held = [(slot.pool, slot.state, slot.job, slot.count) for slot in slots_of(twin, worker)]
     assert sorted(held) == [("quota/vcpus", SlotState.HELD, None, 4), ("target/other", SlotState.HELD, None, 1)]
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert any("is quarantined, until an operator has seen to it" in line for line in told(twin, job))
 
 
@@ -98,7 +98,7 @@ def test_so_many_failures_are_enough(twin: Twin, ada: User, error: DriverError, 
     finish(twin, job)
     for failures in range(1, after):
         found = unit_of(twin, worker.id)
-        assert (found.state, found.stuck) == (UnitState.DIRTY, failures)
+        assert (found.state, found.health.stuck) == (UnitState.DIRTY, failures)
         assert found.due
         twin.pass_time((found.due - twin.world.now()).total_seconds())
         twin.run()
@@ -126,7 +126,11 @@ def test_nothing_touches_it_but_a_reminder_each_day(twin: Twin, ada: User) -> No
     twin.drivers.hand.stuck = None
     wait(twin, 4.5 * DAY, each=3601)
     found = unit_of(twin, worker.id)
-    assert (found.state, found.reminders, worker.id in twin.drivers.hand.made) == (UnitState.QUARANTINED, 4, True)
+    assert (found.state, found.health.reminders, worker.id in twin.drivers.hand.made) == (
+        UnitState.QUARANTINED,
+        4,
+        True,
+    )
     notes = [entry.what for _, entry in found.journal.after(0) if entry.what.startswith("still")]
     assert len(notes) == 3, "the first, the second and the fourth"
     assert found.due
@@ -145,7 +149,7 @@ def test_what_was_released_is_destroyed_and_its_tries_are_counted_anew(twin: Twi
     maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     twin.run()
     found = unit_of(twin, worker.id)
-    assert (found.state, found.stuck, found.reminders) == (UnitState.DIRTY, 1, 0)
+    assert (found.state, found.health.stuck, found.health.reminders) == (UnitState.DIRTY, 1, 0)
     twin.drivers.hand.stuck = None
     wait(twin, 100)
     assert unit_of(twin, worker.id).state is UnitState.GONE
@@ -179,9 +183,9 @@ def test_what_an_operator_removed_by_hand_is_gone_with_their_word_as_the_proof(t
         twin.on, ROOT, worker.is_a, worker.id, "pulled the plug; the disk is shredded"
     )
     twin.run()
-    assert (gone.state, gone.proof and gone.proof.by) == (UnitState.GONE, "the operator root")
-    assert gone.proof
-    assert (gone.proof.checked, gone.proof.time) == ("pulled the plug; the disk is shredded", now)
+    assert (gone.state, gone.cleaning.proof and gone.cleaning.proof.by) == (UnitState.GONE, "the operator root")
+    assert gone.cleaning.proof
+    assert (gone.cleaning.proof.checked, gone.cleaning.proof.time) == ("pulled the plug; the disk is shredded", now)
     assert unit_of(twin, worker.id).state is UnitState.GONE
     assert slots_of(twin, worker) == []
     assert twin.store.get(pool_key("quota/vcpus"), Pool).used == 0  # type: ignore[union-attr]
@@ -221,7 +225,7 @@ def test_a_held_unit_is_not_quarantined(twin: Twin, ada: User) -> None:
     twin.drivers.hand.stuck = NEVER
     finish(twin, job)
     wait(twin, 3600)
-    assert (unit_of(twin, worker.id).state, unit_of(twin, worker.id).stuck) == (UnitState.DIRTY, 0)
+    assert (unit_of(twin, worker.id).state, unit_of(twin, worker.id).health.stuck) == (UnitState.DIRTY, 0)
     wait(twin, 2 * 3600)
     assert unit_of(twin, worker.id).state is UnitState.QUARANTINED
 
@@ -257,7 +261,7 @@ def test_while_its_script_may_run_the_next_attempt_waits_and_is_told_for_what(tw
     assert databases(twin)[0].state is not UnitState.CLEANING
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize("what", ["being destroyed", "no lease", "under way"])
@@ -283,7 +287,7 @@ def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(a
     twin.run()
     found = jobs.explain(twin.on, job_of(twin, job))
     since = worker.since.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
-    said = f"worker {worker.id} is quarantined since {since}: {worker.reason}"
+    said = f"worker {worker.id} is quarantined since {since}: {worker.step.reason}"
     assert found.blocked_on
     assert found.blocked_on.quarantined == (said,)
     assert said in found.summary
@@ -339,7 +343,7 @@ def test_a_resource_is_quarantined_too(twin: Twin, ada: User) -> None:
     twin.drivers.basin.stuck = NEVER
     finish(twin, job)
     wait(twin, 1300)
-    (database,) = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.order == 1]
+    (database,) = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.order == 1]
     assert database.state is UnitState.QUARANTINED
     assert units_quarantine.list_of_maker(twin.on, UnitKind.RESOURCE, "spring") == [database]
     assert len(twin.store.find(collection("resource/db"), "held#", Slot)) == 1

@@ -103,12 +103,14 @@ def test_two_jobs_that_name_their_resources_in_opposite_order_never_block_each_o
     for _ in range(8):
         sweep(twin)
         for job in made:
-            if worker := [unit for unit in live(twin, job) if unit.order == 0 and unit.id in twin.drivers.hand.made]:
+            if worker := [
+                unit for unit in live(twin, job) if unit.lease.order == 0 and unit.id in twin.drivers.hand.made
+            ]:
                 if job_of(twin, job).state is State.ACQUIRING:
                     hello(twin, job)
                 if worker[0].state is not UnitState.DIRTY and not job_of(twin, job).is_settled:
                     finish(twin, job)
-    assert [job_of(twin, job).outcome for job in made] == [Outcome.SUCCEEDED] * 2
+    assert [job_of(twin, job).end.outcome for job in made] == [Outcome.SUCCEEDED] * 2
     assert_all_is_put_back(twin)
 
 

@@ -10,6 +10,7 @@ import pytest
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW
 from penstock.domain.pools.pools import Claim, Pool, pool_key
+from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change
@@ -52,7 +53,7 @@ def test_a_worker_takes_its_slot_and_its_share_of_the_quota_and_gives_both_back(
     assert used(twin, "quota/vcpus") == 8
     run_to_end(twin, job)
     assert used(twin, "quota/vcpus") == 0
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_an_amount_never_exceeds_its_limit_and_what_is_given_back_goes_to_who_waits(twin: Twin, ada: User) -> None:
@@ -168,10 +169,8 @@ def test_one_resource_has_as_many_leases_as_the_site_says(twin: Twin, ada: User)
     twin.run()
     assert [is_granted(twin, job, "resource/server") for job in held] == [True] * 4 + [False]
     hello(twin, held[0])
-    unit = next(
-        row for row in twin.store.rows.values() if getattr(row, "job", "") == held[0] and hasattr(row, "sealed")
-    )
-    assert (unit.slot, secrets.unseal(twin.on, unit)["name"]) == ("one/1", "one")
+    unit = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.job == held[0])
+    assert (unit.lease.slot, secrets.unseal(twin.on, unit)["name"]) == ("one/1", "one")
 
 
 def test_jobs_that_want_pools_in_both_directions_never_wait_for_each_other(twin: Twin, ada: User) -> None:
@@ -181,7 +180,7 @@ def test_jobs_that_want_pools_in_both_directions_never_wait_for_each_other(twin:
         for job in both:
             if job_of(twin, job).state is State.ACQUIRING and is_granted(twin, job, "target/plain"):
                 run_to_end(twin, job)
-    assert {job_of(twin, job).outcome for job in both} == {Outcome.SUCCEEDED}
+    assert {job_of(twin, job).end.outcome for job in both} == {Outcome.SUCCEEDED}
 
 
 def test_what_could_never_be_granted_is_refused(twin: Twin, ada: User) -> None:

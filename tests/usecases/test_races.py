@@ -107,8 +107,12 @@ class Tale:
         return found
 
     def worker(self, job: str) -> Unit | None:
-        rows = [row for row in self.store.rows.values() if isinstance(row, Unit) and row.job == job and not row.order]
-        return max(rows, key=lambda unit: unit.attempt, default=None)
+        rows = [
+            row
+            for row in self.store.rows.values()
+            if isinstance(row, Unit) and row.lease.job == job and not row.lease.order
+        ]
+        return max(rows, key=lambda unit: unit.lease.attempt, default=None)
 
     def hello(self, job: str) -> None:
         worker = self.worker(job)
@@ -165,8 +169,8 @@ class Tale:
             assert not self.store.find(collection(name), "held#", Slot)
         for job in (self.first, self.second):
             end = self.job(job)
-            assert end.reason
-            assert not end.cancelled_by or end.outcome is not Outcome.ERRORED
+            assert end.end.reason
+            assert not end.cancellation.cancelled_by or end.end.outcome is not Outcome.ERRORED
 
 
 class _Operating:

@@ -73,7 +73,7 @@ def test_two_machines_of_a_worker_that_is_wanted_stay(twin: Twin, ada: User) -> 
     twin.drivers.hand.list = lambda: [unit, unit]  # type: ignore[method-assign]
     assert regular(twin, 30, lambda: agents.heartbeat(twin.on, caller)) == []
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_unit_that_is_made_while_the_list_is_read_is_no_stray(twin: Twin, ada: User) -> None:
@@ -110,7 +110,7 @@ def test_a_row_that_comes_late_saves_its_machine(twin: Twin, ada: User) -> None:
     twin.store.rows[row.key] = replace(row, due=twin.world.now() + timedelta(minutes=2))
     assert regular(twin, 20, lambda: agents.heartbeat(twin.on, caller)) == []
     finish(twin, caller.job.id)
-    assert job_of(twin, caller.job.id).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, caller.job.id).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_row_that_comes_in_the_last_moment_saves_it_too(twin: Twin, ada: User) -> None:
@@ -221,7 +221,7 @@ def test_a_worker_whose_machine_vanished_is_lost(long: Twin, ada: User, is_runni
     assert worker_of(long, job).id != first.id
     assert any("does not list it any more" in line for line in told(long, job))
     run_to_end(long, job)
-    assert (job_of(long, job).outcome, job_of(long, job).attempt) == (Outcome.SUCCEEDED, 2)
+    assert (job_of(long, job).end.outcome, job_of(long, job).attempt) == (Outcome.SUCCEEDED, 2)
 
 
 def test_an_agent_that_speaks_is_alive_whatever_the_list_says(long: Twin, ada: User) -> None:
@@ -239,7 +239,7 @@ def test_an_agent_that_speaks_is_alive_whatever_the_list_says(long: Twin, ada: U
     assert compared(long).missing == {}
     long.drivers.hand.list = listed  # type: ignore[method-assign]
     finish(long, job)
-    assert job_of(long, job).outcome is Outcome.SUCCEEDED
+    assert job_of(long, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_an_agent_that_speaks_in_the_last_moment_is_alive_too(long: Twin, ada: User) -> None:
@@ -276,7 +276,7 @@ def test_a_resource_that_vanished_loses_the_attempt_that_has_it(long: Twin, ada:
     assert found
     assert found.state is UnitState.GONE
     run_to_end(long, job)
-    assert (job_of(long, job).outcome, job_of(long, job).attempt) == (Outcome.SUCCEEDED, 2)
+    assert (job_of(long, job).end.outcome, job_of(long, job).attempt) == (Outcome.SUCCEEDED, 2)
 
 
 def test_a_kept_unit_that_vanished_is_not_lent(long: Twin, ada: User) -> None:
@@ -286,7 +286,7 @@ def test_a_kept_unit_that_vanished_is_not_lent(long: Twin, ada: User) -> None:
     long.run()
     run_to_end(long, job)
     regular(long, 4)
-    (idle,) = [unit for unit in live(long, job) if unit.state is UnitState.IDLE and unit.order]
+    (idle,) = [unit for unit in live(long, job) if unit.state is UnitState.IDLE and unit.lease.order]
     long.drivers.basin.made.clear()
     regular(long, 15)
     found = long.store.get(unit_key(idle.id), type(idle))
@@ -328,7 +328,7 @@ def test_a_unit_of_an_attempt_that_is_over_is_put_back(long: Twin, ada: User, or
     job = submit(long, ada, resources=["bench"])
     long.run()
     hello(long, job)
-    unit = next(unit for unit in live(long, job) if unit.order == order)
+    unit = next(unit for unit in live(long, job) if unit.lease.order == order)
     finish(long, job)
     regular(long, 3)
     gone = long.store.get(unit.key, type(unit))
@@ -338,7 +338,7 @@ def test_a_unit_of_an_attempt_that_is_over_is_put_back(long: Twin, ada: User, or
     found = long.store.get(unit.key, type(unit))
     assert found
     assert found.state in (UnitState.GONE, UnitState.DIRTY)
-    assert found.reason == "its attempt is over"
+    assert found.step.reason == "its attempt is over"
 
 
 def test_a_job_whose_worker_is_gone_settles_by_its_deadline(twin: Twin, ada: User) -> None:
@@ -350,8 +350,8 @@ def test_a_job_whose_worker_is_gone_settles_by_its_deadline(twin: Twin, ada: Use
     twin.store.commit([Replace(unit, replace(unit, state=UnitState.GONE, due=None))])
     sweep(twin, 5 * 3600)
     sweep(twin)
-    assert job_of(twin, job).outcome is Outcome.ERRORED
-    assert "neither finished nor stopped" in str(job_of(twin, job).reason)
+    assert job_of(twin, job).end.outcome is Outcome.ERRORED
+    assert "neither finished nor stopped" in str(job_of(twin, job).end.reason)
 
 
 def test_a_claim_of_an_attempt_that_is_over_is_dropped(twin: Twin, ada: User) -> None:

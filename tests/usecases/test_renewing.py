@@ -105,7 +105,7 @@ def test_at_half_its_time_it_is_said_anew_for_the_same_lease(twin: Twin, spring:
     beating(twin, job, 3 * 60)
     after = key_of(twin, job)
     assert asked(twin, job)["metadata"] == {"key": "k2"}
-    assert (after.id, after.fence, after.state) == (before.id, before.fence, UnitState.READY)
+    assert (after.id, after.lease.fence, after.state) == (before.id, before.lease.fence, UnitState.READY)
     first, second = spring.orders
     assert (first.id, first.key, first.job) == (second.id, second.key, second.job)
     beating(twin, job, 180 * 60)
@@ -145,7 +145,7 @@ def test_the_well_is_told_whose_lease_it_is_and_how_long_it_may_last(twin: Twin,
     first, second = spring.orders
     assert first.job == second.job == job
     row = job_of(twin, job)
-    assert first.lasts == 7 * 86400 + 90 * 60 + row.grace + 120 - 1, "a millisecond has passed"
+    assert first.lasts == 7 * 86400 + 90 * 60 + row.limits.grace + 120 - 1, "a millisecond has passed"
     assert second.lasts is not None
     assert 58 * 60 <= second.lasts <= 63 * 60
 
@@ -164,7 +164,7 @@ def test_a_well_that_fails_is_asked_again_and_the_job_goes_on(
     assert any(f"spring cannot renew key yet: {type(error).__name__}" in line for line in told(twin, job))
     beating(twin, job, 12 * 60)
     assert asked(twin, job)["metadata"] == {"key": "k3"}
-    assert (key_of(twin, job).reason, key_of(twin, job).tries) == (None, 0)
+    assert (key_of(twin, job).step.reason, key_of(twin, job).step.tries) == (None, 0)
     finish(twin, job)
 
 
@@ -196,7 +196,7 @@ def test_nobody_renews_while_another_was_told_to_wait(spring_for_two: tuple[Twin
         put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
         advance.advance(twin.on, key_of(twin, job).id)
     assert len(spring.orders) == 3, "two were made, and the first was to be renewed"
-    assert "the provider asks to slow down (calls/AssumeRole)" in str(key_of(twin, second).reason)
+    assert "the provider asks to slow down (calls/AssumeRole)" in str(key_of(twin, second).step.reason)
     due = key_of(twin, second).due
     assert due
     assert due > twin.world.now() + timedelta(seconds=590)
@@ -241,7 +241,7 @@ def test_what_comes_after_the_end_of_the_lease_is_sealed_for_nobody(twin: Twin, 
     found = twin.store.get(unit.key, Unit)
     assert found is not None
     assert found.state is UnitState.GONE
-    assert found.sealed == ""
+    assert found.access.sealed == ""
 
 
 def test_an_agent_is_told_of_its_own_job_only_and_not_after_it(twin: Twin, spring: Spring, ada: User) -> None:
@@ -271,7 +271,7 @@ def test_what_is_sealed_anew_is_sealed_for_its_lease(twin: Twin, spring: Spring,
     beating(twin, job, 32 * 60)
     unit = key_of(twin, job)
     assert secrets.unseal(twin.on, unit) == {"key": "k2"}
-    put(twin, unit, fence=unit.fence + 1)
+    put(twin, unit, fence=unit.lease.fence + 1)
     with pytest.raises(ValueError, match="not sealed as that"):
         secrets.unseal(twin.on, key_of(twin, job))
 
@@ -284,10 +284,10 @@ def test_of_a_kept_resource_no_renewal_is_under_way_when_it_is_cleaned(ada: User
     unit = key_of(twin, job)
     put(twin, unit, renews=twin.world.now(), due=twin.world.now())
     seen: list[Any] = []
-    spring.before = lambda: seen.append(key_of(twin, job).busy)
+    spring.before = lambda: seen.append(key_of(twin, job).step.busy)
     advance.advance(twin.on, unit.id)
     assert seen == [twin.world.now() + CLEAN_WITHIN]
-    assert key_of(twin, job).busy is None
+    assert key_of(twin, job).step.busy is None
     put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now(), busy=twin.world.now() + HOUR)
     advance.advance(twin.on, unit.id)
     assert len(seen) == 1, "another is at it"

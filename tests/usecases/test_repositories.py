@@ -49,7 +49,7 @@ def test_a_repositorys_job_is_granted_what_the_repository_has(twin: Twin, hubris
     assert told(twin, job)[0].startswith(f"job {job} accepted for {HUBRIS}, from gate: first bench")
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_what_the_submitter_has_is_not_the_repositorys(twin: Twin, hubris: User) -> None:
@@ -68,7 +68,7 @@ def test_what_is_taken_from_a_repository_stops_what_waits_for_it(twin: Twin, hub
     found = privileges.revoke(twin.on, root, HUBRIS, "resource.bench", at_once=False)[1]
     twin.run()
     assert (found.stopped, found.holding) == ([waits], [holds])
-    assert f"{HUBRIS} may not have this any more" in str(job_of(twin, waits).reason)
+    assert f"{HUBRIS} may not have this any more" in str(job_of(twin, waits).end.reason)
 
 
 def test_for_whom_nobody_submits(twin: Twin, hubris: User, ada: User) -> None:

@@ -15,6 +15,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.site import configuration
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import assignment
+from tests.rows import changed
 from tests.usecases.steps import job_of, submit
 
 KEY = "k" * 64
@@ -27,31 +28,33 @@ def leased(twin: Twin, ada: User) -> Unit:
     return next(
         row
         for row in twin.store.rows.values()
-        if isinstance(row, Unit) and row.job == job and row.is_a is UnitKind.RESOURCE
+        if isinstance(row, Unit) and row.lease.job == job and row.is_a is UnitKind.RESOURCE
     )
 
 
 def test_no_row_has_metadata_in_clear(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     assert secrets.unseal(twin.on, unit)["name"] == "bench-1"
-    assert "bench-1" not in unit.sealed
+    assert "bench-1" not in unit.access.sealed
 
 
 def test_what_was_sealed_for_one_lease_is_not_opened_for_another(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
-    for other in (replace(unit, fence=unit.fence + 1), replace(unit, id="r-other")):
+    for other in (replace(unit, lease=replace(unit.lease, fence=unit.lease.fence + 1)), replace(unit, id="r-other")):
         with pytest.raises(ValueError, match="not sealed as that"):
             secrets.unseal(twin.on, other)
 
 
 def test_a_unit_of_which_nothing_was_said_has_no_metadata(twin: Twin, ada: User) -> None:
-    assert secrets.unseal(twin.on, replace(leased(twin, ada), sealed="")) == {}
+    assert secrets.unseal(twin.on, changed(leased(twin, ada), sealed="")) == {}
 
 
 def test_a_well_may_say_so_much_and_no_more(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     room = secrets.METADATA_BYTES - len('{"a":""}')
-    assert secrets.unseal(twin.on, replace(unit, sealed=secrets.seal(twin.on, unit, {"a": "x" * room})))
+    assert secrets.unseal(
+        twin.on, replace(unit, access=replace(unit.access, sealed=secrets.seal(twin.on, unit, {"a": "x" * room})))
+    )
     with pytest.raises(Misconfigured, match=f"{secrets.METADATA_BYTES + 1} bytes"):
         secrets.seal(twin.on, unit, {"a": "x" * (room + 1)})
 
@@ -64,8 +67,8 @@ def test_a_well_may_say_only_what_is_json(twin: Twin, ada: User) -> None:
 def test_the_secret_of_a_lease_is_the_same_for_each_call_and_another_for_each_lease(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     first = secrets.lease_secret(KEY, unit)
-    assert first == secrets.lease_secret(KEY, replace(unit, version=9, tries=3))
-    others = [replace(unit, fence=unit.fence + 1), replace(unit, id="r-other")]
+    assert first == secrets.lease_secret(KEY, replace(unit, version=9, step=replace(unit.step, tries=3)))
+    others = [replace(unit, lease=replace(unit.lease, fence=unit.lease.fence + 1)), replace(unit, id="r-other")]
     assert len({first, secrets.lease_secret("l" * 64, unit), *(secrets.lease_secret(KEY, one) for one in others)}) == 4
 
 
@@ -73,9 +76,9 @@ def test_what_is_public_is_what_the_driver_says_and_the_site(twin: Twin, ada: Us
     unit = leased(twin, ada)
     site = Site(resources={"bench": ResourceType("bench", "w", 1, public=("host", "absent"))})
     done = Ready({"name": "b", "host": "h", "password": "p"}, public=["name"])
-    sealed = replace(unit, sealed=secrets.seal_answer(twin.on, site, unit, done))
+    sealed = replace(unit, access=replace(unit.access, sealed=secrets.seal_answer(twin.on, site, unit, done)))
     assert secrets.metadata_of(twin.on, sealed) == secrets.ResourceMetadata(dict(done.metadata), ["host", "name"])
-    unknown = replace(unit, sealed=secrets.seal_answer(twin.on, Site(), unit, done))
+    unknown = replace(unit, access=replace(unit.access, sealed=secrets.seal_answer(twin.on, Site(), unit, done)))
     assert secrets.metadata_of(twin.on, unknown).public == ["name"]
 
 
@@ -87,14 +90,14 @@ def test_of_a_machine_and_of_what_is_not_there_nothing_is_kept(twin: Twin, ada: 
 
 def test_of_what_was_sealed_without_a_word_of_what_is_public_nothing_is(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
-    context = {"unit": unit.id, "fence": str(unit.fence)}
-    old = replace(unit, sealed=twin.on.vault.seal(b'{"name":"bench-1"}', context))
+    context = {"unit": unit.id, "fence": str(unit.lease.fence)}
+    old = replace(unit, access=replace(unit.access, sealed=twin.on.vault.seal(b'{"name":"bench-1"}', context)))
     assert secrets.metadata_of(twin.on, old) == secrets.ResourceMetadata({"name": "bench-1"}, ())
 
 
 def test_an_agent_is_told_what_is_public(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
-    job = job_of(twin, unit.job)
+    job = job_of(twin, unit.lease.job)
     told = assignment.assignment(twin.on, job, configuration.current(twin.on), "w", is_kept=False)["resources"]
     assert told["bench"]["public"] == ["name", "type"]
     assert told["bench"]["metadata"]["name"] == "bench-1"

@@ -248,7 +248,7 @@ def test_an_agent_whose_lease_has_ended_changes_nothing(twin: Twin, ada: User) -
     assert twin.store.rows == rows
     hello(twin, job)
     finish(twin, job, Result.FAILED)
-    assert job_of(twin, job).outcome is Outcome.FAILED
+    assert job_of(twin, job).end.outcome is Outcome.FAILED
 
 
 def test_a_late_cleaning_of_an_old_holder_frees_nothing(twin: Twin, ada: User) -> None:

@@ -59,10 +59,10 @@ def bare(twin: Twin, ada: User) -> str:
     """A job whose worker has been looked for, and for which there is no way."""
     job = submit(twin, ada)
     twin.run()
-    assert worker_of(twin, job).bare is None, "a way was tried, and who tries may have an answer lost"
+    assert worker_of(twin, job).creation.bare is None, "a way was tried, and who tries may have an answer lost"
     keep_cool(twin)
     look_again(twin, job)
-    assert worker_of(twin, job).bare == twin.world.now()
+    assert worker_of(twin, job).creation.bare == twin.world.now()
     return job
 
 
@@ -87,8 +87,8 @@ def test_it_is_looked_for_once_and_then_nobody_is_asked_until_there_may_be_a_way
     assert failure.count == 2, "of calls that were made"
     cloud.faults = Faults()
     go_on(twin, 900)
-    assert worker_of(twin, job).made
-    assert worker_of(twin, job).bare is None
+    assert worker_of(twin, job).creation.made
+    assert worker_of(twin, job).creation.bare is None
     assert len(cloud.machines) == 1
 
 
@@ -114,10 +114,10 @@ def test_a_machine_that_may_be_there_is_looked_for_though_there_is_no_way(
         patch.setattr(FakeDriver, "create", FakeDriver.create if is_lost else dies(FakeDriver.create))
         look_again(twin, job)
     assert len(cloud.machines) == 1
-    assert (worker_of(twin, job).bare, worker_of(twin, job).made) == (None, None)
+    assert (worker_of(twin, job).creation.bare, worker_of(twin, job).creation.made) == (None, None)
     cloud.faults = NONE
     keep_cool(twin)
-    assert look_again(twin, job).made
+    assert look_again(twin, job).creation.made
     assert len(cloud.machines) == 1
 
 
@@ -184,7 +184,7 @@ def test_a_well_that_lost_the_race_to_ask_looks_anew_itself(ada: User) -> None:
     unit = unit_of(twin, job, 1)
     keep_cool(twin, maker)
     twin.take("well", {"unit": unit.id})
-    assert unit_of(twin, job, 1).bare
+    assert unit_of(twin, job, 1).creation.bare
     cloud.faults = Faults()
     keep_cool(twin, maker, timedelta(0))
     sent(twin)
@@ -202,7 +202,7 @@ def test_only_who_looked_knows_that_nothing_is_there(twin: Twin, ada: User, clou
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FakeDriver, "create", lambda *_: (_ for _ in ()).throw(error))
         look_again(twin, job)
-    assert bool(worker_of(twin, job).bare) is isinstance(error, NoCapacity)
+    assert bool(worker_of(twin, job).creation.bare) is isinstance(error, NoCapacity)
 
 
 def test_a_driver_that_cannot_tell_is_asked_each_time(twin: Twin, ada: User) -> None:
@@ -213,7 +213,7 @@ def test_a_driver_that_cannot_tell_is_asked_each_time(twin: Twin, ada: User) -> 
     for _ in range(3):
         keep_cool(twin)
         look_again(twin, job)
-    assert (len(hand.says), worker_of(twin, job).bare) == (5, None)
+    assert (len(hand.says), worker_of(twin, job).creation.bare) == (5, None)
 
 
 def test_a_worker_that_was_known_to_have_nothing_is_let_go_at_once(twin: Twin, ada: User, cloud: Cloud) -> None:

@@ -92,7 +92,7 @@ def cleaning(twin: Twin, ada: User) -> Unit:
 def test_a_machine_that_ends_loses_its_attempt_at_once_and_the_next_follows(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
     lost(twin, worker.id)
-    report = job_of(twin, job).report
+    report = job_of(twin, job).run.report
     assert report
     assert (report.result, report.reason) == (Result.LOST, f"worker {worker.id} was recycled by hand: {ENDS}")
     assert f"worker {worker.id}: {ENDS}" in told(twin, job)
@@ -101,7 +101,7 @@ def test_a_machine_that_ends_loses_its_attempt_at_once_and_the_next_follows(twin
     assert unit_of(twin, worker.id).state is UnitState.GONE
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_machine_that_ends_while_it_boots_is_replaced_and_what_it_printed_is_told(
@@ -116,7 +116,7 @@ def test_a_machine_that_ends_while_it_boots_is_replaced_and_what_it_printed_is_t
     assert told(twin, job).count("kernel panic with (its key)") == 1
     twin.run()
     assert job_of(twin, job).attempt == 2
-    assert ENDS in job_of(twin, job).attempts[0].reason
+    assert ENDS in job_of(twin, job).history.attempts[0].reason
     assert unit_of(twin, worker.id).state is UnitState.GONE
 
 
@@ -133,7 +133,7 @@ def test_a_step_that_was_not_answered_is_answered_by_the_next_event_or_when_it_i
     flows = Flows(twin)
     lost(twin, worker.id)
     lost(twin, worker.id)
-    assert flows.succeeded == [job_of(twin, job).run_token] * 2
+    assert flows.succeeded == [job_of(twin, job).flow.run_token] * 2
     assert told(twin, job).count(f"worker {worker.id}: {ENDS}") == 1
     due = unit_of(twin, worker.id).due
     assert due
@@ -147,7 +147,7 @@ def test_a_job_that_has_reported_ends_as_it_said(twin: Twin, ada: User) -> None:
     Flows(twin)
     finish(twin, job)
     lost(twin, worker.id)
-    report = job_of(twin, job).report
+    report = job_of(twin, job).run.report
     assert report
     assert report.result is Result.SUCCEEDED
 
@@ -210,9 +210,9 @@ def test_a_machine_that_is_taken_back_goes_on_and_is_lent_to_nobody_after(twin: 
     assert (found.drain.by, found.drain.reason, found.drain.at_once) == ("hand", f"{WARNS}; 119 s are left", False)
     assert journal(twin, agent.worker)[-1] == f"drained by hand: {WARNS}; 119 s are left"
     assert told(twin, job)[-1] == f"worker {agent.worker}: {WARNS}; 119 s are left"
-    assert job_of(twin, job).report is None
+    assert job_of(twin, job).run.report is None
     agent.finish(job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert unit_of(twin, agent.worker).state is UnitState.GONE
 
 
@@ -227,7 +227,7 @@ def test_a_recommendation_ends_no_job(twin: Twin, ada: User) -> None:
     warned(twin, worker.id, None)
     assert told(twin, job)[-1] == f"worker {worker.id}: {WARNS}"
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_recommendation_a_warning_and_the_end_are_each_told_once(twin: Twin, ada: User) -> None:
@@ -251,7 +251,7 @@ def test_a_machine_that_is_taken_back_while_it_boots_may_still_do_its_job(twin: 
     twin.run()
     hello(twin, job)
     finish(twin, job)
-    assert (job_of(twin, job).outcome, job_of(twin, job).attempt) == (Outcome.SUCCEEDED, 1)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).attempt) == (Outcome.SUCCEEDED, 1)
 
 
 def test_a_held_worker_is_not_touched_and_its_journal_says_that_its_machine_ends(twin: Twin, ada: User) -> None:
@@ -265,7 +265,7 @@ def test_a_held_worker_is_not_touched_and_its_journal_says_that_its_machine_ends
     assert journal(twin, worker.id)[-1] == ENDS
     assert journal(twin, worker.id).count(ENDS) == 1
     assert told(twin, job)[-1] == f"worker {worker.id}: {ENDS}"
-    assert job_of(twin, job).report is None
+    assert job_of(twin, job).run.report is None
 
 
 def test_what_is_noted_overtakes_nothing(twin: Twin, ada: User) -> None:
@@ -309,7 +309,7 @@ def test_a_hold_that_has_run_out_protects_nothing(twin: Twin, ada: User) -> None
     hold(twin, worker)
     twin.pass_time(HOUR)
     lost(twin, worker.id)
-    assert job_of(twin, job).report
+    assert job_of(twin, job).run.report
 
 
 def test_a_worker_that_is_granted_meanwhile_is_lost_with_its_new_job(twin: Twin, ada: User) -> None:
@@ -337,7 +337,7 @@ def test_a_late_end_of_a_machine_does_not_end_the_next_attempt(twin: Twin, ada: 
     second = worker_of(twin, job)
     hello(twin, job)
     lost(twin, first.id, "it is gone for good")
-    assert job_of(twin, job).report is None
+    assert job_of(twin, job).run.report is None
     assert worker_of(twin, job).id == second.id != first.id
 
 
@@ -350,7 +350,7 @@ def test_a_worker_that_nobody_knows_is_passed_over(twin: Twin, ada: User) -> Non
     job, worker = running(twin, ada)
     drop(twin, worker)
     lost(twin, worker.id)
-    assert job_of(twin, job).report is None
+    assert job_of(twin, job).run.report is None
 
 
 def test_a_resource_is_nobodys_machine(twin: Twin, ada: User) -> None:
@@ -365,7 +365,7 @@ def test_a_factory_that_cannot_tell_stops_nobody(twin: Twin, ada: User, cloud: C
     job, _ = running(twin, ada)
     cloud.tells = Misconfigured("no leave to list machines")
     cloud_events.handle(twin.on, EVENT)
-    assert job_of(twin, job).report is None
+    assert job_of(twin, job).run.report is None
     assert cloud.heard == [EVENT]
 
 
@@ -380,7 +380,7 @@ def test_every_factory_is_asked_until_one_knows(twin: Twin, ada: User, monkeypat
     monkeypatch.setattr(twin.drivers, "factory", lambda driver, settings, name="": clouds.get(name, twin.drivers.hand))
     cloud_events.handle(twin.on, EVENT)
     assert [name for name in names if getattr(clouds[name], "heard", [])] == ["broken", "knows", "strange"]
-    report = job_of(twin, job).report
+    report = job_of(twin, job).run.report
     assert report
     assert report.reason == f"worker {worker.id} was recycled by knows: {ENDS}"
 

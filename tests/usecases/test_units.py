@@ -54,7 +54,7 @@ def test_what_no_row_knows_is_destroyed_and_what_is_held_is_not(twin: Twin, ada:
     sweep(twin, 31)
     assert worker_of(twin, job).state is UnitState.READY
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize("lost", [0.0, 1.0], ids=["answered", "answer lost"])
@@ -106,11 +106,11 @@ def test_nothing_dirty_is_granted_again(twin: Twin, ada: User) -> None:
     finish(twin, first)
     for _ in range(5):
         sweep(twin, 700)
-    assert worker.slot in slots(twin, "target/linux", SlotState.HELD)
-    assert "the key was revoked" in str(worker_of(twin, first).reason)
+    assert worker.lease.slot in slots(twin, "target/linux", SlotState.HELD)
+    assert "the key was revoked" in str(worker_of(twin, first).step.reason)
     hand.destroy = destroy  # type: ignore[method-assign]
     sweep(twin, 700)
-    proof = worker_of(twin, first).proof
+    proof = worker_of(twin, first).cleaning.proof
     assert proof
     assert proof.by == "hand"
     assert_all_is_put_back(twin)
@@ -211,7 +211,7 @@ def test_a_look_that_comes_early_is_followed_by_a_sooner_one(twin: Twin, ada: Us
     twin.run()
     twin.pass_time(6)
     twin.run()
-    assert worker_of(twin, job).made
+    assert worker_of(twin, job).creation.made
 
 
 def test_a_race_that_was_lost_before_it_is_destroyed_is_run_again_at_once(twin: Twin, ada: User) -> None:
@@ -223,7 +223,12 @@ def test_a_race_that_was_lost_before_it_is_destroyed_is_run_again_at_once(twin: 
 
     def losing(changes: Sequence[Change]) -> bool:
         first = changes[0]
-        is_begin = len(changes) == 1 and isinstance(first, Replace) and isinstance(first.row, Unit) and first.row.begun
+        is_begin = (
+            len(changes) == 1
+            and isinstance(first, Replace)
+            and isinstance(first.row, Unit)
+            and first.row.cleaning.begun
+        )
         if is_begin and not lost:
             lost.append(first)
             return False

@@ -178,7 +178,7 @@ def test_a_job_is_cancelled_once_and_that_is_said_once(twin: Twin, ada: User) ->
     twin.run()
     hello(twin, job)
     for _ in range(2):
-        assert cancel.cancel(twin.on, ada, job).cancelled_by == "ada"
+        assert cancel.cancel(twin.on, ada, job).cancellation.cancelled_by == "ada"
     assert [line for line in told(twin, job) if "cancelled by" in line] == ["cancelled by ada"]
     assert job_of(twin, job).state is State.RUNNING, "its script runs until its agent hears of it"
 
@@ -209,7 +209,7 @@ def test_the_flow_of_a_job_whose_script_runs_is_left_alone(twin: Twin, ada: User
 def test_who_cancelled_first_is_who_cancelled(twin: Twin, ada: User, root: User) -> None:
     job = submit(twin, ada)
     before_the_next_commit(twin, lambda: cancel.cancel(twin.on, root, job))
-    assert cancel.cancel(twin.on, ada, job).cancelled_by == "root"
+    assert cancel.cancel(twin.on, ada, job).cancellation.cancelled_by == "root"
 
 
 def test_a_settled_job_is_not_cancelled(twin: Twin, ada: User) -> None:

@@ -47,7 +47,7 @@ def test_what_is_put_is_read_by_the_job_and_shown(twin: Twin, ada: User) -> None
     (shown,) = store.list_values(twin.on, job_of(twin, job))
     assert (shown.text, shown.by, shown) == ("http://y", "", store.show(twin.on, job_of(twin, job), "url"))
     assert [line for line in told(twin, job) if "store" in line] == ["ada put url into the job's store"]
-    assert job_of(twin, job).has_secrets is False
+    assert job_of(twin, job).usage.has_secrets is False
 
 
 def test_a_secret_is_read_by_the_job_alone_and_stays_one(twin: Twin, ada: User) -> None:

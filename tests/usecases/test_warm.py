@@ -40,12 +40,12 @@ def test_a_worker_that_cleaned_up_is_handed_to_the_next_job(twin: Twin, ada: Use
     job = submit(twin, ada, target="linux")
     twin.run()
     assert agent.hello()["job"] == job
-    assert (job_of(twin, job).state, job_of(twin, job).worker) == (State.RUNNING, agent.worker)
+    assert (job_of(twin, job).state, job_of(twin, job).run.worker) == (State.RUNNING, agent.worker)
     (held,) = slots(twin, "target/linux", "held#")
     assert (held.fence, held.job) == (warm.fence + 1, job)
     assert f"warm unit {agent.worker}" in "\n".join(told(twin, job))
     agent.finish(job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert list(twin.drivers.hand.made) == [agent.worker]
 
 
@@ -231,11 +231,11 @@ def test_a_worker_that_does_not_come_for_its_next_job_costs_the_job_an_attempt(t
     twin.run()
     sweep(twin, 61)
     sweep(twin, 61)
-    assert "for its next job" in job_of(twin, job).attempts[0].reason
+    assert "for its next job" in job_of(twin, job).history.attempts[0].reason
     assert unit_of(twin, agent.worker).state is UnitState.GONE
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_lowering_what_is_kept_destroys_the_rest(twin: Twin, ada: User) -> None:
@@ -276,13 +276,13 @@ def run_one(twin: Twin, ada: User, resources: tuple[str, ...] = ("db",)) -> Job:
 
 
 def test_a_resource_is_cleaned_by_its_well_and_handed_over(twin: Twin, ada: User) -> None:
-    assert run_one(twin, ada).outcome is Outcome.SUCCEEDED
+    assert run_one(twin, ada).end.outcome is Outcome.SUCCEEDED
     (unit,) = databases(twin)
-    assert (unit.state, twin.drivers.basin.cleaned, unit.sealed) == (UnitState.IDLE, [unit.id], "")
-    assert unit.proof
-    assert run_one(twin, ada).outcome is Outcome.SUCCEEDED
+    assert (unit.state, twin.drivers.basin.cleaned, unit.access.sealed) == (UnitState.IDLE, [unit.id], "")
+    assert unit.cleaning.proof
+    assert run_one(twin, ada).end.outcome is Outcome.SUCCEEDED
     (again,) = databases(twin)
-    assert (again.id, again.leases, again.fence) == (unit.id, 2, unit.fence + 1)
+    assert (again.id, again.lease.leases, again.lease.fence) == (unit.id, 2, unit.lease.fence + 1)
 
 
 @pytest.mark.parametrize("says", [[NotYet(5)], [RateLimited("slowly")], [NotYet(0), RateLimited("slowly")]])
@@ -353,7 +353,7 @@ def test_a_late_call_that_makes_never_meets_the_next_lease(twin: Twin, ada: User
     assert seen == [UnitState.GONE], (
         "what another makes at the same time is destroyed, and swept if it comes after that"
     )
-    assert job_of(twin, job).outcome is Outcome.CANCELLED
+    assert job_of(twin, job).end.outcome is Outcome.CANCELLED
     for _ in range(20):  # a stray is destroyed when it was seen twice
         sweep(twin)
     assert not twin.drivers.basin.made

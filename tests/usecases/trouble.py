@@ -115,8 +115,10 @@ class Life:
         rows = list(self.twin.store.rows.values())
         names = [(row.pool, row.name) for row in rows if isinstance(row, Slot)]
         assert len(names) == len(set(names)), "a slot is there twice"
-        live = [row for row in rows if isinstance(row, Unit) and row.order == 0 and row.state is not UnitState.GONE]
-        assert len({unit.job for unit in live}) == len(live), "a job has two workers"
+        live = [
+            row for row in rows if isinstance(row, Unit) and row.lease.order == 0 and row.state is not UnitState.GONE
+        ]
+        assert len({unit.lease.job for unit in live}) == len(live), "a job has two workers"
         holders = [(row.job, row.pool, row.order) for row in rows if isinstance(row, Slot) and row.job]
         assert len(holders) == len(set(holders)), "a claim was granted twice"
 
@@ -138,7 +140,7 @@ class Life:
             return True
         if not self._sweep_until_over(10, 24 * 3600):
             self._time_out()
-            assert self._sweep_until_over(10, 61), [(job.state, job.reason) for job in self.jobs()]
+            assert self._sweep_until_over(10, 61), [(job.state, job.end.reason) for job in self.jobs()]
         return False
 
     def _sweep_until_over(self, most: int, seconds: int) -> bool:
@@ -206,7 +208,7 @@ class Life:
         agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))
 
     def _finish(self, unit: Unit) -> None:
-        caller = agents.authenticate(self.twin.on, unit.job, TOKEN)
+        caller = agents.authenticate(self.twin.on, unit.lease.job, TOKEN)
         agents.report_finished(self.twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
 
     def is_over(self) -> bool:
@@ -223,7 +225,7 @@ class Life:
         )
 
     def outcomes(self) -> set[Outcome | None]:
-        return {job.outcome for job in self.jobs()}
+        return {job.end.outcome for job in self.jobs()}
 
 
 class _Hints(deque[Any]):

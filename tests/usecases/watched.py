@@ -134,23 +134,33 @@ def _look_at_holders(rows: dict[Key, Row], kinds: Kinds, places: dict[tuple[str,
         assert (claim.job, claim.attempt, claim.step) in waiting, f"nobody waits with {claim}"
     jobs = {row.id: row for row in kinds[Job]}
     assert all(jobs[job].attempt == attempt and not jobs[job].is_settled for job, attempt, _ in waiting), "it is over"
-    workers = Counter(row.job for row in kinds[Unit] if row.id in units and not row.order)
+    workers = Counter(row.lease.job for row in kinds[Unit] if row.id in units and not row.lease.order)
     assert set(workers.values()) <= {1}, f"JOB-2: {workers}"
 
 
 def _job(was: Job, now: Job) -> None:
     """JOB-1: an end, a report and a cancellation stay."""
     if was.is_settled:
-        assert replace(now, version=0, due=None, stop_from=None) == replace(was, version=0, due=None, stop_from=None)
-    assert now.cancelled_by == was.cancelled_by or not was.cancelled_by, f"the cancellation of {now.id} was forgotten"
+        assert replace(now, version=0, due=None, flow=replace(now.flow, stop_from=None)) == replace(
+            was, version=0, due=None, flow=replace(was.flow, stop_from=None)
+        )
+    assert now.cancellation.cancelled_by == was.cancellation.cancelled_by or not was.cancellation.cancelled_by, (
+        f"the cancellation of {now.id} was forgotten"
+    )
     assert now.attempt in (was.attempt, was.attempt + 1), f"{now.id}: from attempt {was.attempt} to {now.attempt}"
     if now.attempt == was.attempt:
-        assert now.report == was.report or not was.report, f"{now.id} ended otherwise than its agent said first"
+        assert now.run.report == was.run.report or not was.run.report, (
+            f"{now.id} ended otherwise than its agent said first"
+        )
         order = list(State)
         assert order.index(now.state) >= order.index(was.state), f"{now.id} went from {was.state} to {now.state}"
-        assert now.worker == was.worker or not was.worker, f"{now.id} has another worker"
-        assert now.run_token or not was.run_token or now.is_settled, f"nobody answers the flow of {now.id} any more"
-    assert now.stop_from in (was.stop_from, None) or was.stop_from is None, "a flow that is to be stopped was forgotten"
+        assert now.run.worker == was.run.worker or not was.run.worker, f"{now.id} has another worker"
+        assert now.flow.run_token or not was.flow.run_token or now.is_settled, (
+            f"nobody answers the flow of {now.id} any more"
+        )
+    assert now.flow.stop_from in (was.flow.stop_from, None) or was.flow.stop_from is None, (
+        "a flow that is to be stopped was forgotten"
+    )
 
 
 def _unit(was: Unit, now: Unit) -> None:
@@ -158,9 +168,15 @@ def _unit(was: Unit, now: Unit) -> None:
     order = list(UnitState)
     assert order.index(now.state) >= order.index(was.state), f"{now.id} went from {was.state} to {now.state}"
     assert was.state is not UnitState.GONE, f"{now.id} was gone, and changed"
-    assert now.token_hash == was.token_hash or was.state is UnitState.CREATING or now.token_hash is None
-    assert now.made or not was.made, f"that {now.id} was made was forgotten"
-    assert (now.state is UnitState.GONE) == (now.proof is not None), f"{now.id} is {now.state} with {now.proof}"
+    assert (
+        now.session.token_hash == was.session.token_hash
+        or was.state is UnitState.CREATING
+        or now.session.token_hash is None
+    )
+    assert now.creation.made or not was.creation.made, f"that {now.id} was made was forgotten"
+    assert (now.state is UnitState.GONE) == (now.cleaning.proof is not None), (
+        f"{now.id} is {now.state} with {now.cleaning.proof}"
+    )
 
 
 def _lease(was: Lease, now: Lease) -> None:

@@ -180,8 +180,8 @@ class Lending:
             if found.is_settled:
                 break
             if found.state is State.RUNNING:
-                finish(self.twin, job, Result.CANCELLED if found.cancelled_by else Result.SUCCEEDED)
-            elif any(unit.made and unit.state is UnitState.CREATING for unit in self.workers(job)):
+                finish(self.twin, job, Result.CANCELLED if found.cancellation.cancelled_by else Result.SUCCEEDED)
+            elif any(unit.creation.made and unit.state is UnitState.CREATING for unit in self.workers(job)):
                 hello(self.twin, job)
             else:
                 sweep(self.twin, PATIENCE)
@@ -193,7 +193,7 @@ class Lending:
     def left(self) -> list[str]:
         """What is not as it was: units, slots, claims, secrets, and whatever exists outside."""
         left = [f"unit {unit.id} of {unit.type} is {unit.state}" for unit in self.units()]
-        left += [f"{unit.id} keeps a secret" for unit in self.rows(Unit) if unit.sealed]
+        left += [f"{unit.id} keeps a secret" for unit in self.rows(Unit) if unit.access.sealed]
         left += [
             f"{slot.pool}/{slot.name} is {slot.state}" for slot in self.rows(Slot) if slot.state is not SlotState.FREE
         ]
@@ -217,11 +217,11 @@ class Lending:
 
     def workers(self, job: str) -> list[Unit]:
         """The workers of a job that are not gone."""
-        return [unit for unit in self.units() if unit.is_a is UnitKind.WORKER and unit.job == job]
+        return [unit for unit in self.units() if unit.is_a is UnitKind.WORKER and unit.lease.job == job]
 
     def had(self, job: str) -> list[str]:
         """What a job has that is ready for it, by type."""
-        return [unit.type for unit in self.units() if unit.job == job and unit.state is UnitState.READY]
+        return [unit.type for unit in self.units() if unit.lease.job == job and unit.state is UnitState.READY]
 
     def free(self, pool: Pool) -> list[Slot]:
         return self.twin.store.find(collection(pool.name), f"{SlotState.FREE}#", Slot)

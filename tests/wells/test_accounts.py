@@ -116,14 +116,19 @@ def test_it_is_free_again_when_it_was_cleaned_by_name() -> None:
     site = Site()
     twin = whole(site)
     used(twin)
-    assert resource_of(twin).slot not in slots(twin, POOL, SlotState.FREE)
+    assert resource_of(twin).lease.slot not in slots(twin, POOL, SlotState.FREE)
     after(twin, 2)
     assert sorted(slots(twin, POOL, SlotState.FREE)) == ["blue", "red"]
     (asked,) = site.asked
     unit = resource_of(twin)
-    assert (asked["do"], asked["name"], asked["unit"], asked["well"]) == ("clean", unit.slot, unit.id, "sandboxes")
-    assert unit.proof
-    assert unit.proof.checked == f"{unit.slot} was cleaned once: no bucket is left"
+    assert (asked["do"], asked["name"], asked["unit"], asked["well"]) == (
+        "clean",
+        unit.lease.slot,
+        unit.id,
+        "sandboxes",
+    )
+    assert unit.cleaning.proof
+    assert unit.cleaning.proof.checked == f"{unit.lease.slot} was cleaned once: no bucket is left"
 
 
 def test_as_often_in_a_row_as_the_site_wants() -> None:
@@ -137,7 +142,7 @@ def test_as_often_in_a_row_as_the_site_wants() -> None:
     after(twin, 2)
     assert len(set(site.ids("clean"))) == 3
     assert len(slots(twin, POOL, SlotState.FREE)) == 2
-    proof = resource_of(twin).proof
+    proof = resource_of(twin).cleaning.proof
     assert proof
     assert "3 times in a row" in proof.checked
 
@@ -175,7 +180,7 @@ def test_what_is_slow_is_asked_for_again_by_the_same_id() -> None:
     twin = whole(site)
     job = used(twin)
     after(twin, 2)
-    assert "emptying buckets" in str(resource_of(twin).reason)
+    assert "emptying buckets" in str(resource_of(twin).step.reason)
     assert any("emptying buckets" in line for line in told(twin, job))
     after(twin, 39)
     assert len(site.asked) == 1
@@ -194,7 +199,7 @@ def test_what_cannot_be_cleaned_is_quarantined_and_lent_to_nobody() -> None:
     after(twin, 61, times=8)
     unit = resource_of(twin)
     assert unit.state is UnitState.QUARANTINED
-    assert "a role is in use" in str(unit.reason)
+    assert "a role is in use" in str(unit.step.reason)
     assert len(slots(twin, POOL, SlotState.FREE)) == 1
     maintenance.release(twin.on, ROOT, UnitKind.RESOURCE, unit.id)
     after(twin, 181, times=2)
@@ -220,7 +225,7 @@ def test_what_is_as_before_the_lease_is_free() -> None:
     used(twin)
     after(twin, 2, times=2)
     assert [request["do"] for request in site.asked] == ["check", "clean", "check"]
-    proof = resource_of(twin).proof
+    proof = resource_of(twin).cleaning.proof
     assert proof
     assert "its digest is d1" in proof.checked
     assert len(slots(twin, POOL, SlotState.FREE)) == 2
@@ -234,7 +239,7 @@ def test_what_is_not_as_before_is_cleaned_again_and_then_quarantined_with_what_d
     after(twin, 61, times=12)
     unit = resource_of(twin)
     assert unit.state is UnitState.QUARANTINED
-    assert "is not as before: vpcs has changed, roles is gone, users is new" in str(unit.reason)
+    assert "is not as before: vpcs has changed, roles is gone, users is new" in str(unit.step.reason)
     assert len(site.ids("clean")) == len(set(site.ids("clean"))) == 3
     assert len(slots(twin, POOL, SlotState.FREE)) == 1
     site.state = {"digest": "d1", "parts": {}}
@@ -251,7 +256,7 @@ def test_the_sites_own_baseline_comes_first() -> None:
     job = submit(twin, ADA, resources=["sandbox"])
     twin.run()
     assert job_of(twin, job).state != "settled"
-    assert "is lent to nobody: its digest is d2, and was d1" in str(resource_of(twin).reason)
+    assert "is lent to nobody: its digest is d2, and was d1" in str(resource_of(twin).step.reason)
     site.state = {"digest": "d1"}
     after(twin, 20)
     hello(twin, job)

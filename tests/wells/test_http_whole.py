@@ -68,7 +68,7 @@ def test_a_job_has_what_the_service_made_and_leaves_nothing(rack: Rack) -> None:
     finish(twin, job)
     assert not rack.units
     assert slots(twin, POOL, SlotState.FREE) == ["1"]
-    proof = resource_of(twin).proof
+    proof = resource_of(twin).cleaning.proof
     assert proof
     assert "not listed" in proof.checked
 
@@ -78,12 +78,12 @@ def test_who_waits_for_a_service_that_is_down_is_told_and_goes_on_when_it_is_bac
     rack.on("PUT", down, times=3)
     job = leased(twin)
     assert not rack.units
-    assert "answered 500" in str(resource_of(twin).reason)
+    assert "answered 500" in str(resource_of(twin).step.reason)
     assert any("rack cannot give project yet: Unknown: 127.0.0.1 answered 500" in line for line in told(twin, job))
     after(twin, 61, times=3)
     hello(twin, job)
     finish(twin, job)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert not rack.units
 
 
@@ -114,14 +114,14 @@ def test_a_service_that_hangs_holds_up_nothing_but_its_own_step(rack: Rack) -> N
     for method in ("PUT", "DELETE"):
         rack.on(method, acts_and_hangs, times=1)
     job = leased(twin)
-    assert "no answer" in str(resource_of(twin).reason)
+    assert "no answer" in str(resource_of(twin).step.reason)
     after(twin, 61, times=3)
     assert len(rack.units) == 1
     hello(twin, job)
     finish(twin, job)
     assert slots(twin, POOL, SlotState.HELD) == ["1"]
     after(twin, 61, times=3)
-    assert job_of(twin, job).outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
     assert not rack.units
     assert slots(twin, POOL, SlotState.FREE) == ["1"]
 
@@ -148,7 +148,7 @@ def test_a_slot_stays_taken_until_it_is_proved_that_nothing_is_left(rack: Rack, 
     after(twin, 601, times=3)
     unit = resource_of(twin)
     assert unit.state is UnitState.DIRTY
-    assert "cleaning failed" in str(unit.reason)
+    assert "cleaning failed" in str(unit.step.reason)
     assert slots(twin, POOL, SlotState.HELD) == ["1"]
     assert not any("got slot" in line and POOL in line for line in told(twin, waits))
     rack.faults.clear()
@@ -166,8 +166,8 @@ def test_a_service_that_says_it_destroyed_what_is_there_has_it_quarantined(rack:
     after(twin, 61, times=2)
     unit = resource_of(twin)
     assert unit.state is UnitState.QUARANTINED
-    assert "says that it destroyed" in str(unit.reason)
-    assert "its status says that it is ready" in str(unit.reason)
+    assert "says that it destroyed" in str(unit.step.reason)
+    assert "its status says that it is ready" in str(unit.step.reason)
     assert not slots(twin, POOL, SlotState.FREE)
     rack.faults.clear()
     maintenance.release(twin.on, User(name="root", privileges=("admin",), created=START), UnitKind.RESOURCE, unit.id)

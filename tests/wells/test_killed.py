@@ -66,7 +66,7 @@ def is_over(lending: Lending, job: str, outcome: Outcome, attempt: int = 1) -> N
     lending.go_on()
     lending.finish(job)
     found = job_of(lending.twin, job)
-    assert (found.outcome, found.attempt, lending.ends) == (outcome, attempt, [job]), found.reason
+    assert (found.end.outcome, found.attempt, lending.ends) == (outcome, attempt, [job]), found.end.reason
     assert lending.left() == []
     assert lending.good() == []
 
@@ -121,7 +121,7 @@ def test_a_job_gives_back_what_it_cannot_use(account: Account, rack: Rack, tmp_p
     lending = Lending(account, rack, tmp_path, 'idle_hold = "15m"')
     job = reach(lending, has, "queue")
     sweep(lending.twin, 901)
-    assert job_of(lending.twin, job).given_back == 1
+    assert job_of(lending.twin, job).history.given_back == 1
     is_over(lending, job, Outcome.SUCCEEDED, attempt=2)
 
 

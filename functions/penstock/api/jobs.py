@@ -257,17 +257,22 @@ def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> Jo
     return view(
         JobView,
         row,
+        row.request,
+        row.limits,
+        row.history,
+        row.run,
+        row.end,
         resources=_resources(row, leases),
-        failure=show_failure(row.failure) if row.is_settled and row.failure else None,
+        failure=show_failure(row.run.failure) if row.is_settled and row.run.failure else None,
         held=view(HeldJob, row.keep, **_held(kept)) if row.keep and kept else None,
-        cache_scope=row.cache_scope or None,
+        cache_scope=row.request.cache_scope or None,
     )
 
 
 def _resources(row: Job, leases: Sequence[Lease]) -> list[JobResource]:
     leases_by_order = {lease.order: lease for lease in leases}
     found = []
-    for need in row.needs:
+    for need in row.request.needs:
         lease = leases_by_order.get(need.order)
         if need.order != WORKER:
             state: Any = lease.state.value if lease else "wanted"
@@ -289,7 +294,7 @@ def show_failure(found: Failure) -> JobFailure:
 
 
 def _held(found: HeldUnits) -> dict[str, Any]:
-    units = [view(HeldUnit, unit, kind=unit.is_a) for unit in found.units]
+    units = [view(HeldUnit, unit, unit.lease, kind=unit.is_a) for unit in found.units]
     return {"until": found.until, "unit_seconds": found.unit_seconds, "units": units}
 
 

@@ -57,7 +57,7 @@ def read_events(
     if not found.is_settled:
         logs.watch(on, job)
     events = [show(event) for event in logs.read(on, job, after, limit)]
-    return view(EventPage, found, items=events, next=events[-1].seq if events else after)
+    return view(EventPage, found, found.end, items=events, next=events[-1].seq if events else after)
 
 
 def show(found: Event) -> EventView:

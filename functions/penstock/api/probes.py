@@ -128,7 +128,7 @@ def show_test(found: Progress, name: str) -> FactoryTestView:
         found,
         job=job.id,
         factory=name,
-        target=job.target_resolved,
+        target=job.request.target_resolved,
         state=job.state,
         worker=unit.id if unit else None,
         held_until=unit.hold.until if unit and unit.hold else None,

@@ -24,14 +24,21 @@ class Created:
     id: Annotated[str, "Its id."]
 
 
-def view(shape: type[T], row: object, /, **given: object) -> T:
+def view(shape: type[T], row: object, /, *parts: object, **given: object) -> T:
     """A row as callers see it: each field of `shape` is the row's attribute of that name, unless it is `given`.
 
-    Times become RFC 3339 text, spans of time seconds, enums their values, and rows in rows views in their turn.
+    What the row does not have itself is an attribute of one of its `parts`. Times become RFC 3339 text, spans of time
+    seconds, enums their values, and rows in rows views in their turn.
     """
     fields: Mapping[str, type | None] = _inner(shape)  # type: ignore[arg-type]  # a class is hashable
-    made = {name: _shown(given[name] if name in given else getattr(row, name), fields[name]) for name in fields}
+    made = {name: _shown(given[name] if name in given else _value(name, row, *parts), fields[name]) for name in fields}
     return shape(**made)
+
+
+def _value(name: str, *parts: object) -> object:
+    """The attribute of the first part that has it. Raises AttributeError where none does."""
+    found = next((part for part in parts if hasattr(part, name)), parts[0])
+    return getattr(found, name)
 
 
 @cache

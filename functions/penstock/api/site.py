@@ -257,7 +257,7 @@ def _maker(on: System, user: User, kind: UnitKind, sort: str, entry: Entry) -> M
         cooling=[show_cool_down(row, now) for row in remembering.cooldowns_of(on, maker)],
         failures=[show_driver_failure(row) for row in remembering.failures(on, maker)] if user.is_admin else None,
         compared=_compared(compared, now) if compared else None,
-        quarantined=[view(ApartView, unit, unit=unit.id, reason=str(unit.reason)) for unit in apart],
+        quarantined=[view(ApartView, unit, unit.lease, unit=unit.id, reason=str(unit.step.reason)) for unit in apart],
     )
 
 

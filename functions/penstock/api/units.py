@@ -10,7 +10,7 @@ from penstock.api.routes import Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.units import lifecycle, units
 from penstock.domain.units.lifecycle import STAGES
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import DriverStep, Unit, UnitHealth, UnitKind, UnitLease, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -246,20 +246,24 @@ def recycle_resource(on: System, user: Operator, resource: str, ask: RemoveUnit 
 
 def show_worker(on: System, row: Unit) -> WorkerView:
     """A worker."""
-    return view(WorkerView, row, target=row.type, factory=row.maker, **_unit(row, on.world.now()))
+    return view(WorkerView, row, *_parts(row), target=row.type, factory=row.maker, **_unit(row, on.world.now()))
 
 
 def show_resource(on: System, row: Unit) -> ResourceView:
     """A resource, without its metadata. [SEC-1]"""
-    return view(ResourceView, row, well=row.maker, **_unit(row, on.world.now()))
+    return view(ResourceView, row, *_parts(row), well=row.maker, **_unit(row, on.world.now()))
+
+
+def _parts(row: Unit) -> tuple[UnitLease, DriverStep, UnitHealth]:
+    return row.lease, row.step, row.health
 
 
 def _unit(row: Unit, now: datetime) -> dict[str, Any]:
     """What is shown of workers and of resources, and is not as the row has it."""
     return {
         "state": "creating" if units.is_prewarming(row) else row.state,
-        "job": row.job or None,
-        "attempt": row.attempt or None,
+        "job": row.lease.job or None,
+        "attempt": row.lease.attempt or None,
         "hold": row.hold if units.is_held(row, now) else None,
         "quarantine": show_quarantine(row),
         "next_step": lifecycle.next_step(row, now),
@@ -272,7 +276,7 @@ def show_quarantine(row: Unit) -> QuarantineView | None:
     """The quarantine of a unit, if it is in one."""
     if row.state is not UnitState.QUARANTINED:
         return None
-    return view(QuarantineView, row, reason=row.reason or "")
+    return view(QuarantineView, row, row.health, reason=row.step.reason or "")
 
 
 def show_events(row: Unit, after: int, most: int) -> UnitEventPage:

@@ -69,12 +69,12 @@ def _shelf(job: Job, ask: CacheName) -> Shelf:
     most = 4 * limits.CACHE_PATH_CHARS
     if not 0 < len(ask.paths) <= limits.CACHE_PATHS or any(len(each) > most for each in ask.paths):
         raise Refused(400, "bad-request", f"a cache has 1 to {limits.CACHE_PATHS} paths of at most {most} characters")
-    return Shelf(job.owner, job.target_resolved, ask.name, caches.digest(ask.paths))
+    return Shelf(job.owner, job.request.target_resolved, ask.name, caches.digest(ask.paths))
 
 
 def _matching(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequence[str]) -> Iterator[CacheEntry]:
     """What may be restored, best first."""
-    scopes = caches.sources(job.cache_scope)
+    scopes = caches.sources(job.request.cache_scope)
     for scope in scopes:
         exact = on.store.get(entry_key(shelf, scope, key), CacheEntry)
         if exact:
@@ -108,9 +108,9 @@ def begin(on: System, job: Job, ask: CacheName, size: int, sha256: str, composit
     shelf, site = _shelf(job, ask), configuration.current(on)
     file = AgentFile(_description(ask), size, sha256, composite)
     uploads.check("cache", "the archive", file, site.limits.archive_bytes)
-    if not job.cache_scope:
+    if not job.request.cache_scope:
         return _not_saved("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
-    taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
+    taken = on.store.get(entry_key(shelf, job.request.cache_scope, ask.key), CacheEntry)
     if taken and has_bytes(on, taken):
         return {"there": True, **_entry_view(taken)}
     made = Artifact(
@@ -136,9 +136,9 @@ def _entry_view(entry: CacheEntry) -> dict[str, Any]:
 
 def _begin_changes(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Sequence[Change], None]:
     fresh = on.store.get(job_key(job.id), Job)
-    if fresh is None or fresh.cache_saves >= limits.CACHE_SAVES:
+    if fresh is None or fresh.usage.cache_saves >= limits.CACHE_SAVES:
         raise Refused(409, "too-many-saves", f"a job saves caches at most {limits.CACHE_SAVES} times")
-    counted = replace(fresh, cache_saves=fresh.cache_saves + 1)
+    counted = replace(fresh, usage=replace(fresh.usage, cache_saves=fresh.usage.cache_saves + 1))
     return [fence(on, job), Replace(fresh, counted), *owners.begin(made, upload)], None
 
 
@@ -178,7 +178,7 @@ def commit(on: System, job: Job, ask: CacheName, id: str) -> dict[str, Any]:
 
 def _save_changes(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -> tuple[Sequence[Change], Saved | None]:
     """The one write that makes an entry; or one that makes room for it, and then None. [ART-1] [SLOT-3]"""
-    taken = on.store.get(entry_key(shelf, job.cache_scope, ask.key), CacheEntry)
+    taken = on.store.get(entry_key(shelf, job.request.cache_scope, ask.key), CacheEntry)
     if taken and taken.id == id:
         return [], Saved(taken, is_new=True)
     artifact = _find_upload(on, job, id)
@@ -191,7 +191,7 @@ def _save_changes(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -
     if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
         return _make_room(on, job, artifact, use, site.limits.cache_bytes)
     made = CacheEntry(
-        shelf=shelf, scope=job.cache_scope, words=ask.key, id=id, job=job.id, size=artifact.size,
+        shelf=shelf, scope=job.request.cache_scope, words=ask.key, id=id, job=job.id, size=artifact.size,
         sha256=artifact.sha256, about=artifact.path, made=now, used=now,
         until=now + timedelta(seconds=site.retention.cache),
     )  # fmt: skip
@@ -206,7 +206,7 @@ def _make_room(
 ) -> tuple[Sequence[Change], Saved | None]:
     """Push out what was unused for longest; if that is not enough, the new archive goes instead."""
     entries = entries_of(on, use.owner)
-    gone = caches.entries_to_evict(use, entries, artifact.size, most, job.cache_scope, on.world.now())
+    gone = caches.entries_to_evict(use, entries, artifact.size, most, job.request.cache_scope, on.world.now())
     if not gone:
         full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
         return [fence(on, job), *owners.delete_changes(on, artifact)], Saved(why=full)

@@ -45,7 +45,7 @@ def request_create(on: System, site: Site, unit: Unit) -> Permission:
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     found = cooldowns_of(on, maker)
     kinds = (cooldowns.type_scope(unit.type), cooldowns.broken_scope(unit.type))
-    whole = [row for row in found if row.stops or (row.scope in kinds and not unit.is_making)]
+    whole = [row for row in found if row.stops or (row.scope in kinds and not unit.creation.is_making)]
     shut = [row for row in whole if not row.is_open_to(unit.id, now)]
     if shut:
         return _denied(on, shut, unit)
@@ -215,7 +215,7 @@ def failures(on: System, maker: str) -> list[Failure]:
 
 def blocking(on: System, unit: Unit) -> list[CoolDown]:
     """The cool-downs that may keep a unit from being made, the first to end first; none when it is made."""
-    if unit.state is not UnitState.CREATING or unit.made:
+    if unit.state is not UnitState.CREATING or unit.creation.made:
         return []
     found = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
     return sorted((row for row in found if _concerns(row, unit)), key=lambda row: row.until)

@@ -112,11 +112,11 @@ def _nudge_job(on: System, key: Key) -> None:
         _stop_flows(on, job)
     elif job.state is State.WAITING:
         prerequisites.judge(on, job.id)
-    elif job.report or job.cancelled_by:
+    elif job.run.report or job.cancellation.cancelled_by:
         _end(on, job, "Cancelled", "")
     elif job.state is State.RUNNING:
-        _end(on, job, "Lost", f"worker {job.worker} neither finished nor stopped in the time that the job had")
-    elif job.queue_until and job.queue_until <= now:
+        _end(on, job, "Lost", f"worker {job.run.worker} neither finished nor stopped in the time that the job had")
+    elif job.flow.queue_until and job.flow.queue_until <= now:
         _end(on, job, "QueueDeadline", f"it waited longer than the queue deadline: {jobs.explain(on, job).summary}")
     elif job.state is State.QUEUED:
         _resume_queued(on, job)
@@ -126,11 +126,13 @@ def _nudge_job(on: System, key: Key) -> None:
 
 def _stop_flows(on: System, job: Job) -> None:
     """Stop the flows of attempts that the sweep ended. Until that is done, the job stays due."""
-    if job.stop_from is None:
+    if job.flow.stop_from is None:
         return
-    for attempt in range(job.stop_from, job.attempt + job.is_settled):
+    for attempt in range(job.flow.stop_from, job.attempt + job.is_settled):
         on.flows.stop(job.id, attempt)
-    on.store.commit([Replace(job, replace(job, stop_from=None, due=None if job.is_settled else job.due))])
+    on.store.commit(
+        [Replace(job, replace(job, flow=replace(job.flow, stop_from=None), due=None if job.is_settled else job.due))]
+    )
 
 
 def _end(on: System, job: Job, error: str, cause: str) -> None:
@@ -146,7 +148,7 @@ def _resume_queued(on: System, job: Job) -> None:
     settle.start_release(on, job.id, job.attempt - 1)
     if scheduler.start_flow(on, job.id):
         return
-    if job.nudged:
+    if job.flow.nudged:
         _end(on, job, "Lost", "the flow never took its first step")
     else:
         on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
@@ -157,7 +159,7 @@ def _resume_acquiring(on: System, job: Job) -> None:
     held = jobs.leases_of(on, job)
     if any(lease.state in (LeaseState.WAITING, LeaseState.GRANTED) for lease in held):
         _extend_wait(on, job, held)
-    elif job.nudged:
+    elif job.flow.nudged:
         _end(on, job, "Lost", "the flow stopped between two steps")
     else:
         for step in {lease.step for lease in held}:
@@ -169,10 +171,12 @@ def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
     """Let a job wait on; or end the attempt, if it held for too long what it cannot use. [QUEUE-3]"""
     if unused.is_give_back_due(job, held, on.world.now()):
         names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
-        cause = f"it held {names} and got no further for {job.idle_hold} s: {jobs.explain(on, job).summary}"
+        cause = f"it held {names} and got no further for {job.limits.idle_hold} s: {jobs.explain(on, job).summary}"
         _end(on, job, unused.IDLE_HOLD_ERROR, cause)
     else:
-        on.store.commit([Replace(job, replace(job, due=unused.next_check(job, held), nudged=False))])
+        on.store.commit(
+            [Replace(job, replace(job, due=unused.next_check(job, held), flow=replace(job.flow, nudged=False)))]
+        )
 
 
 def serve_all(on: System) -> tuple[list[Pool], list[str]]:

@@ -126,9 +126,9 @@ def retention_key(job: str) -> Key:
 
 def settled(row: Retention, job: Job, spans: Spans) -> Retention:
     """The retention of a settled job, by its outcome. The first end stands."""
-    if row.until or job.outcome is None or job.times.settled is None:
+    if row.until or job.end.outcome is None or job.times.settled is None:
         return row
-    return replace(row, until=job.times.settled + by_outcome(spans, job.outcome))
+    return replace(row, until=job.times.settled + by_outcome(spans, job.end.outcome))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ def latest_key(owner: str, name: str) -> Key:
 
 def failure(job: Job) -> LatestFailure | None:
     """A job as the latest failure; None if it did not fail."""
-    if job.outcome is not Outcome.FAILED or job.times.settled is None:
+    if job.end.outcome is not Outcome.FAILED or job.times.settled is None:
         return None
     return LatestFailure(owner=job.owner, name=job.name, job=job.id, settled=job.times.settled)
 

@@ -59,7 +59,7 @@ def by_job(job: Job | None, row: Retention | None, owner: str) -> OwnerReason:
     if row.end is None:
         why = f"job {id} owns it, and is {job.state}"
         return OwnerReason(owner, why, None, "the job's end, and from then on the time that its outcome gives it")
-    share = f"job {id} owns it, and {job.outcome}"
+    share = f"job {id} owns it, and {job.end.outcome}"
     if row.longer == row.end:
         why = f"{share}: the latest failure of {job.owner}'s jobs called {job.name}"
         return OwnerReason(

@@ -230,7 +230,7 @@ def job_output(job: Job, lines: Sequence[str], outputs: Sequence[Output], url: s
     if job.times.started:
         said |= {"status": "in_progress", "started_at": _time(job.times.started)}
     if job.is_settled:
-        title = str(job.outcome).capitalize()
+        title = str(job.end.outcome).capitalize()
         said |= {"status": "completed", "conclusion": conclusion(job), "actions": [RERUN]}
         said |= {"completed_at": _time(job.times.settled)} if job.times.settled else {}
     return said | {"output": {"title": title, "summary": _summary(job, outputs, url)[:MAX_TEXT], "text": tail(lines)}}
@@ -238,14 +238,14 @@ def job_output(job: Job, lines: Sequence[str], outputs: Sequence[Output], url: s
 
 def conclusion(job: Job) -> str:
     """What GitHub calls a job's end."""
-    if job.outcome is Outcome.FAILED and job.report and job.report.result is Result.TIMED_OUT:
+    if job.end.outcome is Outcome.FAILED and job.run.report and job.run.report.result is Result.TIMED_OUT:
         return "timed_out"
-    return CONCLUSIONS.get(job.outcome, "failure") if job.outcome else "neutral"
+    return CONCLUSIONS.get(job.end.outcome, "failure") if job.end.outcome else "neutral"
 
 
 def _summary(job: Job, outputs: Sequence[Output], url: str) -> str:
-    said = [f"Job `{job.id}`, attempt {job.attempt}, on {escape(job.target_resolved)}."]
-    said += [escape(job.reason)] if job.reason else []
+    said = [f"Job `{job.id}`, attempt {job.attempt}, on {escape(job.request.target_resolved)}."]
+    said += [escape(job.end.reason)] if job.end.reason else []
     said += ["", f"Follow it with `penstock job tail {job.id}`."]
     if outputs:
         said += ["", f"Outputs, with `penstock job copy {job.id}` or a token:", ""]

@@ -33,14 +33,14 @@ def wanted_hold(job: Job, now: datetime) -> HoldRequest | None:
         return None
     after = outcome.conclude(job, None, None, now)
     ended = (Outcome.FAILED, Outcome.SUCCEEDED) if job.keep.whatever else (Outcome.FAILED,)
-    return job.keep if after.outcome in ended else None
+    return job.keep if after.end.outcome in ended else None
 
 
 def hold_units(keep: HoldRequest, units: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
     """The units of an attempt that can be held, each before and after. Operators' holds and recycles stay."""
     found = []
     for unit in units:
-        if unit.state is UnitState.READY and not unit.broken and not is_held(unit, now):
+        if unit.state is UnitState.READY and not unit.health.broken and not is_held(unit, now):
             with suppress(Refused):
                 found.append((unit, maintenance.hold(unit, keep.by, keep.reason, keep.seconds, now)))
     return found

@@ -99,71 +99,152 @@ class PastAttempt:
     failure: Kind | None = None
 
 
+@dataclass(frozen=True)
+class Request:
+    """What a job needs and waits for, as it was submitted. Nothing changes it.
+
+    `target_resolved` is the target that an alias stood for. `publishes` says that something of the job is to be
+    published when it has succeeded. `cache_scope` is whose caches it adds to, "" for nobody's.
+    """
+
+    target: str
+    target_resolved: str
+    needs: tuple[Need, ...]
+    dependencies: tuple[Dependency, ...] = ()
+    inputs: tuple[str, ...] = ()
+    priority: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)
+    publishes: bool = False
+    cache_scope: str = ""
+
+
+@dataclass(frozen=True)
+class JobLimits:
+    """How long each part of a job may take, in seconds, and how often it is tried again. Nothing changes them.
+
+    `idle_hold` is for how long an attempt may hold what it cannot use yet, 0 for as long as it takes.
+    """
+
+    timeout: int
+    queue_seconds: int
+    grace: int
+    idle_hold: int = 0
+    retries: int = 1
+    retry_failed: bool = False
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Who submitted a job, and for what. Set once, before the job is stored.
+
+    `check` is the check of a commit that shows the job at GitHub, `vouched` what its submitter may say of its source,
+    `canary` the pool that it is a canary of, and `proves` the factory that it tests.
+    """
+
+    check: str = ""
+    vouched: Mapping[str, str] = field(default_factory=dict)
+    canary: str = ""
+    proves: Proves | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """The attempts before the present one. A new attempt adds to it: `retry` and `give_back`.
+
+    `spared` counts the lost attempts that are no retries, `given_back` those that gave back what they held.
+    """
+
+    attempts: tuple[PastAttempt, ...] = ()
+    spared: int = 0
+    given_back: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """The script of the present attempt. `start` and `report` fill it in; the next attempt begins with an empty one.
+
+    `health` is how long the health checks of the worker may take, in seconds. `failure` is why the attempt did not
+    succeed: what its agent said of that until the job settles, and the service's own verdict from then on.
+    """
+
+    worker: str | None = None
+    report: Report | None = None
+    failure: Failure | None = None
+    health: int = 0
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Where the workflow of the present attempt stands. `acquire`, `nudge` and each new attempt move it.
+
+    `run_token` answers the step that waits for the script to end. `nudged` says that the sweep has reminded the
+    workflow of its step. `queue_until` is the queue deadline; `parked_until` is when an attempt queues that follows one
+    that gave back. `stop_from` is the first attempt that the sweep ended and whose workflow it has not stopped yet.
+    """
+
+    run_token: str | None = None
+    nudged: bool = False
+    queue_until: datetime | None = None
+    parked_until: datetime | None = None
+    stop_from: int | None = None
+
+
+@dataclass(frozen=True)
+class Cancellation:
+    """Who cancelled a job. `refused` is why the service did: its owner may no longer have what it waits for."""
+
+    cancelled_by: str | None = None
+    refused: str | None = None
+
+
+@dataclass(frozen=True)
+class End:
+    """How a job ended. `settle` fills it in, once; `outputs_gone` is when everything that the job owned was deleted."""
+
+    outcome: Outcome | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+    outputs_gone: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a job has used of the service beside its machines. Each use is counted when it begins.
+
+    `has_secrets` says that its store has, or had, secret values. `cache_saves` counts the saves to a cache that it
+    began, and `identities` the identity tokens that it got.
+    """
+
+    has_secrets: bool = False
+    cache_saves: int = 0
+    identities: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job(Row):
     """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec.
 
-    `stop_from` is the first attempt that the sweep ended and whose flow it has not stopped yet. `spared` are the lost
-    attempts that count against no retry, `health` how long the health checks of its worker may take, in seconds.
-    `idle_hold` is for how many seconds it may hold what it cannot use, 0 for as long as it takes; `given_back` is how
-    often it got no further and gave all of it back, and `parked_until` when it queues again after that: see `idling`.
-    `refused` is why it was ended while it waited: its owner may not have any more what it waits for. `outputs_gone` is
-    since when nothing is kept any more of what it owned. `has_secrets` says that its store has, or had, secret values,
-    `publishes` that something of it is to be published when it has succeeded.
-    `cache_scope` is whose caches it adds to, "" for nobody's; `cache_saves`, how often it began to.
-    `failure` is why it did not succeed, or until it settles what its agent told of that.
-    `vouched` is what whoever submitted it may say of its source, and `identities` how many identity tokens it had.
-    `check` is the check of a commit that shows it at GitHub, if one does.
+    Each group of fields is a value of its own that changes as a whole: a write says which part of the job it changes.
+    `keep` is who wants to look at its worker and resources after its end.
     """
 
     kind: ClassVar[str] = "job"
     id: str
     name: str
     owner: str
-    target: str
-    target_resolved: str
     state: State
-    needs: tuple[Need, ...]
+    request: Request
+    limits: JobLimits
+    provenance: Provenance = Provenance()
     times: Times
-    timeout: int
-    queue_seconds: int
-    grace: int
-    priority: int = 0
-    retries: int = 1
-    retry_failed: bool = False
-    dependencies: tuple[Dependency, ...] = ()
-    inputs: tuple[str, ...] = ()
     attempt: int = 1
-    attempts: tuple[PastAttempt, ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
-    proves: Proves | None = None
+    history: History = History()
+    run: Run = Run()
+    flow: Flow = Flow()
+    cancellation: Cancellation = Cancellation()
     keep: HoldRequest | None = None
-    canary: str = ""
-    check: str = ""
-    cancelled_by: str | None = None
-    refused: str | None = None
-    run_token: str | None = None
-    worker: str | None = None
-    report: Report | None = None
-    queue_until: datetime | None = None
-    nudged: bool = False
-    stop_from: int | None = None
-    spared: int = 0
-    health: int = 0
-    idle_hold: int = 0
-    given_back: int = 0
-    parked_until: datetime | None = None
-    outcome: Outcome | None = None
-    reason: str | None = None
-    exit_code: int | None = None
-    failure: Failure | None = None
-    outputs_gone: datetime | None = None
-    has_secrets: bool = False
-    publishes: bool = False
-    cache_scope: str = ""
-    cache_saves: int = 0
-    vouched: Mapping[str, str] = field(default_factory=dict)
-    identities: int = 0
+    end: End = End()
+    usage: Usage = Usage()
     due: datetime | None = None
 
     @property
@@ -191,25 +272,29 @@ def job_key(job: str) -> Key:
 
 def acquire(job: Job, now: datetime) -> Job:
     """A job that has a claim. It may wait until its queue deadline, which starts anew with each attempt."""
-    until = job.queue_until or now + timedelta(seconds=job.queue_seconds)
-    return replace(job, state=State.ACQUIRING, queue_until=until, due=until, nudged=False, parked_until=None)
+    until = job.flow.queue_until or now + timedelta(seconds=job.limits.queue_seconds)
+    flow = replace(job.flow, queue_until=until, nudged=False, parked_until=None)
+    return replace(job, state=State.ACQUIRING, flow=flow, due=until)
 
 
 def step_on(job: Job, now: datetime) -> Job:
     """A job whose claim was granted: its flow takes the next step soon."""
-    return replace(job, due=now + STEP_WITHIN, nudged=False) if job.state is State.ACQUIRING else job
+    if job.state is not State.ACQUIRING:
+        return job
+    return replace(job, due=now + STEP_WITHIN, flow=replace(job.flow, nudged=False))
 
 
 def nudge(job: Job, now: datetime, within: timedelta) -> Job:
     """A job whose flow was reminded of its step. If it is overdue again, it is lost."""
-    return replace(job, due=now + within, nudged=True)
+    return replace(job, due=now + within, flow=replace(job.flow, nudged=True))
 
 
 def start(job: Job, worker: str, now: datetime, health: int = 0) -> Job:
     """An acquiring job whose worker said hello. From now on the script may run. `health`: seconds for health checks."""
-    limit = timedelta(seconds=job.timeout + job.grace + health) + SETTLE_WITHIN
+    limit = timedelta(seconds=job.limits.timeout + job.limits.grace + health) + SETTLE_WITHIN
     times = replace(job.times, acquired=job.times.acquired or now, started=now)
-    return replace(job, state=State.RUNNING, worker=worker, times=times, due=now + limit, health=health)
+    run = replace(job.run, worker=worker, health=health)
+    return replace(job, state=State.RUNNING, run=run, times=times, due=now + limit)
 
 
 def latest_end(job: Job, now: datetime) -> datetime:
@@ -217,24 +302,28 @@ def latest_end(job: Job, now: datetime) -> datetime:
     deadline and ends within its timeout.
     """
     ends = job.due if job.state is State.RUNNING else None
-    until = job.queue_until or now + timedelta(seconds=job.queue_seconds)
-    return ends or until + timedelta(seconds=job.timeout + job.grace) + SETTLE_WITHIN
+    until = job.flow.queue_until or now + timedelta(seconds=job.limits.queue_seconds)
+    return ends or until + timedelta(seconds=job.limits.timeout + job.limits.grace) + SETTLE_WITHIN
 
 
 def report(job: Job, news: Report, failure: Failure | None = None) -> Job:
     """A job with the report of how its attempt ended, and why. The first report stands."""
-    return job if job.report else replace(job, report=news, failure=failure, due=news.time + SETTLE_WITHIN)
+    if job.run.report:
+        return job
+    return replace(job, run=replace(job.run, report=news, failure=failure), due=news.time + SETTLE_WITHIN)
 
 
 def cancel(job: Job, by: str, now: datetime) -> Job:
     """A job that somebody cancels. Its agent has the grace period; after that the sweep ends it."""
-    limit = now + timedelta(seconds=job.grace + job.health) + SETTLE_WITHIN
-    return replace(job, cancelled_by=job.cancelled_by or by, due=min(job.due or limit, limit))
+    limit = now + timedelta(seconds=job.limits.grace + job.run.health) + SETTLE_WITHIN
+    cancellation = replace(job.cancellation, cancelled_by=job.cancellation.cancelled_by or by)
+    return replace(job, cancellation=cancellation, due=min(job.due or limit, limit))
 
 
 def refuse(job: Job, why: str, now: datetime) -> Job:
     """A job whose owner lost a privilege that it needs: it ends like a cancelled job, and fails. [SEC-2]"""
-    return replace(cancel(job, "the service", now), refused=why)
+    cancelled = cancel(job, "the service", now)
+    return replace(cancelled, cancellation=replace(cancelled.cancellation, refused=why))
 
 
 def settle(
@@ -245,18 +334,16 @@ def settle(
     Raises ValueError for a settled job.
     """
     if job.is_settled:
-        raise ValueError(f"job {job.id} is settled already: {job.outcome}")
+        raise ValueError(f"job {job.id} is settled already: {job.end.outcome}")
     times = replace(job.times, settled=now)
     return replace(
         job,
         state=State.SETTLED,
-        outcome=outcome,
-        reason=reason,
-        exit_code=exit_code,
-        failure=failure,
+        end=replace(job.end, outcome=outcome, reason=reason, exit_code=exit_code),
+        run=replace(job.run, failure=failure),
         times=times,
-        due=now if job.stop_from else None,
-        run_token=None,
+        due=now if job.flow.stop_from else None,
+        flow=replace(job.flow, run_token=None),
     )
 
 
@@ -272,16 +359,9 @@ def retry(
         job,
         state=State.QUEUED,
         attempt=job.attempt + 1,
-        attempts=(*job.attempts, past),
-        run_token=None,
-        worker=None,
-        report=None,
-        failure=None,
-        queue_until=None,
-        nudged=False,
-        spared=job.spared + spared,
-        health=0,
-        parked_until=None,
+        history=replace(job.history, attempts=(*job.history.attempts, past), spared=job.history.spared + spared),
+        flow=replace(job.flow, run_token=None, queue_until=None, nudged=False, parked_until=None),
+        run=Run(),
         due=now + START_WITHIN,
     )
 
@@ -291,13 +371,14 @@ def give_back(job: Job, why: Report, now: datetime) -> Job:
 
     It uses up no retry, and the queue deadline stays the same.
     """
-    parked_until = now + timedelta(seconds=job.idle_hold)
+    parked_until = now + timedelta(seconds=job.limits.idle_hold)
+    queue_until = job.flow.queue_until
+    parked = retry(job, why, "gave back", now)
     return replace(
-        retry(job, why, "gave back", now),
-        given_back=job.given_back + 1,
-        parked_until=parked_until,
-        queue_until=job.queue_until,
-        due=min(parked_until, job.queue_until or parked_until),
+        parked,
+        history=replace(parked.history, given_back=job.history.given_back + 1),
+        flow=replace(parked.flow, parked_until=parked_until, queue_until=queue_until),
+        due=min(parked_until, queue_until or parked_until),
     )
 
 

@@ -38,12 +38,12 @@ def toolchain(file: JobFile) -> str:
 
 def is_cloned(job: Job, spec: Spec) -> bool:
     """Whether the job starts with a clone of its repository."""
-    return bool(job.check) and not spec.skip_clone
+    return bool(job.provenance.check) and not spec.skip_clone
 
 
 def origin(job: Job, spec: Spec, app: GitHubApp) -> Origin | None:
     """Where a job comes from."""
-    if not job.check:
+    if not job.provenance.check:
         return None
     name, web = spec.env["GITHUB_REPOSITORY"], _web(app.api)
     return Origin(

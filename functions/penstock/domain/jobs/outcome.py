@@ -48,20 +48,20 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
     The agent's report counts first, then a refusal, then a cancellation, then the error that ended the flow: an agent
     that finished in time overrules whoever gave up on it.
     """
-    if job.report:
-        return _by_report(job, job.report, now)
-    if job.refused:
-        why = failures.failure(Kind.NOT_ALLOWED, {"error": job.refused})
-        return jobs.settle(job, Outcome.FAILED, job.refused, now, failure=why)
-    if job.cancelled_by:
-        return _cancelled(job, f"cancelled by {job.cancelled_by}", now)
+    if job.run.report:
+        return _by_report(job, job.run.report, now)
+    if job.cancellation.refused:
+        why = failures.failure(Kind.NOT_ALLOWED, {"error": job.cancellation.refused})
+        return jobs.settle(job, Outcome.FAILED, job.cancellation.refused, now, failure=why)
+    if job.cancellation.cancelled_by:
+        return _cancelled(job, f"cancelled by {job.cancellation.cancelled_by}", now)
     reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
     if error == "Lost":
         return _lost(job, Report(Result.LOST, reason, now), now)
     if error == unused.IDLE_HOLD_ERROR:
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
     outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.DEPENDENCY_ERROR) else Outcome.ERRORED
-    bound = {"bound": "queue deadline", "bound_seconds": job.queue_seconds, "error": reason}
+    bound = {"bound": "queue deadline", "bound_seconds": job.limits.queue_seconds, "error": reason}
     why = failures.failure(KINDS.get(error, Kind.SERVICE_FAILED), bound)
     return jobs.settle(job, outcome, reason, now, failure=why)
 
@@ -69,21 +69,21 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
 def _by_report(job: Job, report: Report, now: datetime) -> Job:
     if report.result is Result.LOST:
         return _lost(job, report, now)
-    if report.result is Result.CANCELLED or (job.cancelled_by and report.result is Result.FAILED):
-        by = job.cancelled_by or "the worker"
+    if report.result is Result.CANCELLED or (job.cancellation.cancelled_by and report.result is Result.FAILED):
+        by = job.cancellation.cancelled_by or "the worker"
         return _cancelled(job, f"cancelled by {by}: {report.reason}", now, report.exit_code)
     if report.result is Result.SUCCEEDED:
         return jobs.settle(job, Outcome.SUCCEEDED, report.reason, now, report.exit_code)
-    if report.result is Result.FAILED and job.retry_failed and _may_retry(job):
+    if report.result is Result.FAILED and job.limits.retry_failed and _may_retry(job):
         return jobs.retry(job, report, "failed", now, failure=_told(job, Kind.EXITED).kind)
     why = _told(job, Kind.TIMED_OUT if report.result is Result.TIMED_OUT else Kind.EXITED)
     return jobs.settle(job, Outcome.FAILED, report.reason, now, report.exit_code, why)
 
 
 def _lost(job: Job, report: Report, now: datetime) -> Job:
-    if job.cancelled_by:
-        return _cancelled(job, f"cancelled by {job.cancelled_by}", now)
-    is_spared = report.is_unbegun and job.spared < MAX_SPARED
+    if job.cancellation.cancelled_by:
+        return _cancelled(job, f"cancelled by {job.cancellation.cancelled_by}", now)
+    is_spared = report.is_unbegun and job.history.spared < MAX_SPARED
     why = _told(job, Kind.WORKER_LOST)
     if is_spared or _may_retry(job):
         return jobs.retry(job, report, "lost", now, spared=is_spared, failure=why.kind)
@@ -93,20 +93,24 @@ def _lost(job: Job, report: Report, now: datetime) -> Job:
 
 def _told(job: Job, kind: Kind) -> Failure:
     """The failure that was reported for the attempt, or one derived from how it ended."""
-    bound = {"bound": "timeout", "bound_seconds": job.timeout}
-    return job.failure or failures.failure(kind, {**bound, "exit_code": job.report.exit_code if job.report else None})
+    bound = {"bound": "timeout", "bound_seconds": job.limits.timeout}
+    return job.run.failure or failures.failure(
+        kind, {**bound, "exit_code": job.run.report.exit_code if job.run.report else None}
+    )
 
 
 def _cancelled(job: Job, reason: str, now: datetime, exit_code: int | None = None) -> Job:
     """The end of a cancelled job, with the last lines of its script."""
-    why = failures.failure(Kind.CANCELLED, {"cancelled_by": job.cancelled_by or "the worker"})
-    if job.failure:
-        why = replace(job.failure, kind=why.kind, evidence=why.evidence)
+    why = failures.failure(Kind.CANCELLED, {"cancelled_by": job.cancellation.cancelled_by or "the worker"})
+    if job.run.failure:
+        why = replace(job.run.failure, kind=why.kind, evidence=why.evidence)
     return jobs.settle(job, Outcome.CANCELLED, reason, now, exit_code, why)
 
 
 def _may_retry(job: Job) -> bool:
-    return job.attempt - job.spared - job.given_back <= job.retries  # who asks has seen that nobody cancelled the job
+    return (
+        job.attempt - job.history.spared - job.history.given_back <= job.limits.retries
+    )  # who asks has seen that nobody cancelled the job
 
 
 def describe_duration(job: Job) -> str:
@@ -165,9 +169,9 @@ class Ending:
     @property
     def is_lost(self) -> bool:
         """Whether the attempt was lost. An agent's report overrules; a cancelled attempt is not lost."""
-        if self.before.cancelled_by:
+        if self.before.cancellation.cancelled_by:
             return False
-        report = self.before.report
+        report = self.before.run.report
         return report.result is Result.LOST if report else self.error == "Lost"
 
     @property
@@ -177,7 +181,7 @@ class Ending:
             return None
         if any(is_recycled(unit) for unit in self.units):
             return LostBy.RECYCLED
-        if self.is_overdue and self.before.report is None:
+        if self.is_overdue and self.before.run.report is None:
             return LostBy.OVERDUE if self.before.state is State.RUNNING else LostBy.FLOW
         by_reason = {NO_HELLO: LostBy.NO_HELLO, SILENT: LostBy.SILENT}
         return by_reason.get(self._worker_reason, LostBy.VANISHED)
@@ -186,7 +190,7 @@ class Ending:
     def boot(self) -> Boot | None:
         """What became of the worker, if it was ordered and never said hello."""
         worker = self._worker
-        if worker is None or worker.state is not UnitState.CREATING or worker.leases > 1:
+        if worker is None or worker.state is not UnitState.CREATING or worker.lease.leases > 1:
             return None
         if self._worker_reason == NO_HELLO or self.error == "Unsatisfiable":
             return Boot.FAILED
@@ -198,15 +202,15 @@ class Ending:
 
     @property
     def _worker_reason(self) -> str:
-        return (self._worker and self._worker.reason) or ""
+        return (self._worker and self._worker.step.reason) or ""
 
 
 def lost_failure(ending: Ending) -> Failure:
     """Why an attempt was lost: which unit, its agent's last contact, who recycled it, and its maker's error."""
-    resource = next((unit for unit in ending.units if _is_to_blame(unit, ending.after.reason or "")), None)
+    resource = next((unit for unit in ending.units if _is_to_blame(unit, ending.after.end.reason or "")), None)
     unit = resource or next((unit for unit in ending.units if unit.is_a is UnitKind.WORKER), None)
     evidence = {
-        "worker": ending.before.worker,
+        "worker": ending.before.run.worker,
         "lost_by": ending.lost_by and ending.lost_by.value,
         **(_of(unit) if unit else {}),
     }
@@ -215,16 +219,16 @@ def lost_failure(ending: Ending) -> Failure:
 
 def _is_to_blame(unit: Unit, reason: str) -> bool:
     """Whether this unit is a resource whose loss ended the attempt."""
-    is_named = unit.reason is not None and unit.reason in reason
+    is_named = unit.step.reason is not None and unit.step.reason in reason
     return unit.is_a is UnitKind.RESOURCE and (is_recycled(unit) or is_named)
 
 
 def _of(unit: Unit) -> dict[str, str | None]:
-    said = None if unit.reason in (NO_HELLO, SILENT) else unit.reason
+    said = None if unit.step.reason in (NO_HELLO, SILENT) else unit.step.reason
     return {
         unit.is_a.value: unit.id,
         "type": unit.type,
-        "last_heard": unit.heard.isoformat(timespec="seconds") if unit.heard else None,
+        "last_heard": unit.session.heard.isoformat(timespec="seconds") if unit.session.heard else None,
         "notice": str(unit.drain) if unit.drain else None,
         "error": said,
     }
@@ -233,11 +237,11 @@ def _of(unit: Unit) -> dict[str, str | None]:
 def expired_failure(ending: Ending, leases: Collection[Lease]) -> Failure:
     """The pools that an attempt waited for at its queue deadline, and the last message about the unit being made."""
     pools = dict.fromkeys(lease.pool for lease in leases if lease.state in unused.PENDING_STATES)
-    making = (unit.reason for unit in ending.units if unit.state is UnitState.CREATING)
+    making = (unit.step.reason for unit in ending.units if unit.state is UnitState.CREATING)
     known = {
         "bound": "queue deadline",
-        "bound_seconds": ending.before.queue_seconds,
+        "bound_seconds": ending.before.limits.queue_seconds,
         "waited_for": ", ".join(pools) or None,
-        "error": next(making, None) or ending.after.reason,
+        "error": next(making, None) or ending.after.end.reason,
     }
     return failures.failure(Kind.QUEUE_EXPIRED, known)

@@ -42,7 +42,7 @@ class Plan:
 
 def steps_of(job: Job) -> list[int]:
     """The steps in which a job acquires what it needs, in order. The worker's is the last."""
-    return [*sorted({need.step for need in job.needs} - {WORKER}), WORKER]
+    return [*sorted({need.step for need in job.request.needs} - {WORKER}), WORKER]
 
 
 def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast], first: Sequence[str] = ()) -> Plan:
@@ -50,11 +50,13 @@ def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast], fir
 
     `first`: a sentence for each job that it would wait for; nobody knows how long those take.
     """
-    steps = tuple(_acquires([need for need in job.needs if need.step == step]) for step in steps_of(job))
+    steps = tuple(_acquires([need for need in job.request.needs if need.step == step]) for step in steps_of(job))
     waits = tuple(one for one in forecasts if one.would_wait)
     seconds = None if first else combined_start(forecasts)[0]
     told = (*first, _order(job), *map(_wait, waits), UNKNOWN if first else _start(waits, seconds))
-    return Plan(job.target, job.target_resolved, steps, tuple(privileges), waits, seconds, told, bool(first))
+    return Plan(
+        job.request.target, job.request.target_resolved, steps, tuple(privileges), waits, seconds, told, bool(first)
+    )
 
 
 def _acquires(needs: Sequence[Need]) -> tuple[Acquire, ...]:
@@ -64,10 +66,10 @@ def _acquires(needs: Sequence[Need]) -> tuple[Acquire, ...]:
 
 
 def _order(job: Job) -> str:
-    names = [need.type for need in job.needs if need.order != WORKER]
-    aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
+    names = [need.type for need in job.request.needs if need.order != WORKER]
+    aliased = f" (asked for as {job.request.target})" if job.request.target != job.request.target_resolved else ""
     first = f"first {', '.join(names)}, then " if names else ""
-    return f"the job would acquire {first}a worker of {job.target_resolved}{aliased}"
+    return f"the job would acquire {first}a worker of {job.request.target_resolved}{aliased}"
 
 
 def _wait(one: Forecast) -> str:

@@ -73,9 +73,9 @@ def _broken(dependency: Dependency, prior: Job | None) -> str | None:
     """Why a dependency can never be met; None if it can."""
     if prior is None:
         return f"this job depends on job {dependency.job} ({dependency.name}) which has been deleted; failing job"
-    if prior.outcome is None or prior.outcome in ENDS[dependency.on]:
+    if prior.end.outcome is None or prior.end.outcome in ENDS[dependency.on]:
         return None
-    wanted, has = _WANTED[dependency.on], _HAS[prior.outcome]
+    wanted, has = _WANTED[dependency.on], _HAS[prior.end.outcome]
     return f"this job depends on job {prior.id} ({prior.name}) {wanted}, but it {has}; failing job"
 
 

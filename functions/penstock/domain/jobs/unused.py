@@ -67,19 +67,19 @@ def give_back_time(job: Job, leases: Collection[Lease]) -> datetime | None:
     waits = [lease.granted or lease.since for lease in leases if lease.state in PENDING_STATES]
     holds = any(lease.state is LeaseState.READY for lease in leases)
     if (
-        not job.idle_hold
-        or job.given_back >= MAX_GIVE_BACKS
+        not job.limits.idle_hold
+        or job.history.given_back >= MAX_GIVE_BACKS
         or job.state is not State.ACQUIRING
         or not holds
         or not waits
     ):
         return None
-    return min(waits) + timedelta(seconds=job.idle_hold)
+    return min(waits) + timedelta(seconds=job.limits.idle_hold)
 
 
 def next_check(job: Job, leases: Collection[Lease]) -> datetime | None:
     """When a waiting job has to be checked: when it gives back, and at its queue deadline."""
-    return min((time for time in (give_back_time(job, leases), job.queue_until) if time), default=None)
+    return min((time for time in (give_back_time(job, leases), job.flow.queue_until) if time), default=None)
 
 
 def is_give_back_due(job: Job, leases: Collection[Lease], now: datetime) -> bool:
@@ -90,4 +90,4 @@ def is_give_back_due(job: Job, leases: Collection[Lease], now: datetime) -> bool
 
 def is_parked(job: Job, now: datetime) -> bool:
     """Whether the next attempt is still parked. A cancelled job does not wait."""
-    return job.parked_until is not None and now < job.parked_until and job.cancelled_by is None
+    return job.flow.parked_until is not None and now < job.flow.parked_until and job.cancellation.cancelled_by is None

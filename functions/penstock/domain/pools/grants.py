@@ -41,7 +41,7 @@ Turns = Callable[[str], Sequence[bool]]
 
 def claims(job: Job, step: int, now: datetime) -> list[Claim]:
     """A step's claims, one in the queue of every pool that it takes from: written together or not at all. [SLOT-2]"""
-    needs = [need for need in job.needs if need.step == step]
+    needs = [need for need in job.request.needs if need.step == step]
     wanted = demand(needs)
     return [
         Claim(
@@ -51,10 +51,10 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
             step=step,
             count=count,
             pools=tuple(wanted),
-            priority=job.priority,
+            priority=job.request.priority,
             since=now,
             takes=tuple(need.takes for need in needs),
-            fresh=job.proves is not None,
+            fresh=job.provenance.proves is not None,
         )
         for pool, count in wanted.items()
     ]
@@ -300,18 +300,22 @@ class Allocator:
         own, *others = [slot for pool, count in need.takes.items() for slot in self._take(pool, count, unit)]
         also = tuple((other.pool, other.name) for other in others)
         is_kept = self._pools[need.pool].warm is not None and not self.claim.fresh
-        made = replace(unit, slot=own.name, fence=own.fence, also=also, is_kept=is_kept)
+        made = replace(
+            unit,
+            lease=replace(unit.lease, slot=own.name, fence=own.fence, also=also),
+            cleaning=replace(unit.cleaning, is_kept=is_kept),
+        )
         self._changes.append(Create(made))
         return made
 
     def _take(self, pool: str, count: int, unit: Unit) -> list[Slot]:
         if self._pools[pool].is_amount:
-            left, held = pools.take_amount(self._pools[pool], self.claim, unit.order, count, unit.id, unit.since)
+            left, held = pools.take_amount(self._pools[pool], self.claim, unit.lease.order, count, unit.id, unit.since)
             self._pools[pool] = left
             self._changes.append(Create(held))
             return [held]
         free, self._free[pool] = self._free[pool][:count], self._free[pool][count:]
-        taken = [pools.take(slot, self.claim, unit.order, unit.id, unit.since) for slot in free]
+        taken = [pools.take(slot, self.claim, unit.lease.order, unit.id, unit.since) for slot in free]
         self._changes += [change for was, now in zip(free, taken, strict=True) for change in pools.move(was, now)]
         return taken
 

@@ -137,7 +137,7 @@ def block(
 
 def is_granted(slots: Sequence[Slot], job: Job, step: int) -> bool:
     """Whether a step got its slot while its queue was read: then it waits for nobody."""
-    mine = {need.order for need in job.needs if need.step == step}
+    mine = {need.order for need in job.request.needs if need.step == step}
     return any((slot.job, slot.attempt) == (job.id, job.attempt) and slot.order in mine for slot in slots)
 
 
@@ -159,16 +159,18 @@ def explain(
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
     if job.is_settled:
-        summary = f"the job is settled: {job.outcome}: {job.reason}"
+        summary = f"the job is settled: {job.end.outcome}: {job.end.reason}"
         return Why(job.id, job.state, summary, None, None, since)
     if job.state is State.RUNNING:
-        summary = f"the job runs on {job.worker}" + (" and is being cancelled" if job.cancelled_by else "")
+        summary = f"the job runs on {job.run.worker}" + (
+            " and is being cancelled" if job.cancellation.cancelled_by else ""
+        )
         return Why(job.id, job.state, summary, None, None, since)
     if current and blocked:
         return _in_a_queue(job, current, blocked, forecasts, now)
     if current:
         return _being_made(job, current, unit_reason, stopped)
-    if job.attempts and job.state is State.QUEUED:
+    if job.history.attempts and job.state is State.QUEUED:
         return _between_attempts(job, since, quarantined)
     return Why(job.id, job.state, "the job is about to take its next step", None, None, since)
 
@@ -192,13 +194,15 @@ def _being_made(job: Job, lease: Lease, unit_reason: str | None, stopped: Sequen
 
 
 def _between_attempts(job: Job, since: datetime, quarantined: str | None) -> Why:
-    last = job.attempts[-1]
+    last = job.history.attempts[-1]
     summary = f"attempt {job.attempt} starts when what attempt {last.attempt} used is put back ({last.reason})"
     if quarantined:
         freed = Unblock(Action.GIVE_BACK, what=f"what attempt {last.attempt} used")
         return Why(job.id, job.state, f"{summary}; {quarantined}", None, None, since, unblocks=(freed,))
-    if job.parked_until:
-        said = f"the job gave back what it held ({last.reason}), and queues again at {format_time(job.parked_until)}"
+    if job.flow.parked_until:
+        said = (
+            f"the job gave back what it held ({last.reason}), and queues again at {format_time(job.flow.parked_until)}"
+        )
         return Why(job.id, job.state, said, None, None, since)
     back = Unblock(Action.PUT_BACK, what=str(last.attempt), job=job.id)
     return Why(job.id, job.state, summary, None, None, since, unblocks=(back,))
@@ -264,15 +268,14 @@ def _files(missing: Sequence[Input]) -> str:
 def _jobs(job: Job, waiting: Sequence[Dependency], priors: Mapping[str, Job]) -> str:
     named = [f"job {each.job} ({priors[each.job].name}) to {_VERBS[each.on]}" for each in waiting[:MAX_NAMED]]
     more = f" and {len(waiting) - MAX_NAMED} more" if len(waiting) > MAX_NAMED else ""
-    return (
-        f"the job waits for {len(waiting)} of the {len(job.dependencies)} that it depends on: {', '.join(named)}{more}"
-    )
+    every = len(job.request.dependencies)
+    return f"the job waits for {len(waiting)} of the {every} that it depends on: {', '.join(named)}{more}"
 
 
 def planned_waits(job: Job, priors: Mapping[str, Job]) -> list[str]:
     """What a job would wait for first, a sentence each. Of files that are uploaded later only the names are known."""
-    files = [f"first it would wait for its user to send {', '.join(job.inputs)}"] if job.inputs else []
-    jobs = (each for each in job.dependencies if _open(each, priors))
+    files = [f"first it would wait for its user to send {', '.join(job.request.inputs)}"] if job.request.inputs else []
+    jobs = (each for each in job.request.dependencies if _open(each, priors))
     return [*files, *(f"first it would wait for {_of(each, priors.get(each.job))}" for each in jobs)]
 
 

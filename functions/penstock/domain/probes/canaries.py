@@ -77,9 +77,11 @@ def recheck(canary: Canary, now: datetime) -> Canary:
 def settled(canary: Canary, job: Job, every: timedelta, now: datetime) -> Canary:
     """A canary whose job has settled. The next one is sent `every` so often, counted from the last."""
     told = {Outcome.SUCCEEDED: 0, Outcome.FAILED: canary.failures + 1}
-    failures = told.get(job.outcome, canary.failures) if job.outcome else canary.failures
+    failures = told.get(job.end.outcome, canary.failures) if job.end.outcome else canary.failures
     due = max(now, (canary.since or now) + every)
-    return replace(canary, is_out=False, outcome=str(job.outcome), reason=job.reason, failures=failures, due=due)
+    return replace(
+        canary, is_out=False, outcome=str(job.end.outcome), reason=job.end.reason, failures=failures, due=due
+    )
 
 
 def refused(canary: Canary, why: str, every: timedelta, now: datetime) -> Canary:
@@ -94,7 +96,15 @@ def is_failing(canary: Canary) -> bool:
 
 def mark_broken(job: Job, had: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:
     """The units on which a canary job failed, before and after; empty for any other job."""
-    if not job.canary or job.report is None or job.report.result not in (Result.FAILED, Result.TIMED_OUT):
+    if (
+        not job.provenance.canary
+        or job.run.report is None
+        or job.run.report.result not in (Result.FAILED, Result.TIMED_OUT)
+    ):
         return []
-    why = f"canary job {job.id} failed on it: {job.report.reason}"
-    return [(unit, units.mark_broken(unit, why, now)) for unit in had if unit.pool == job.canary and not unit.broken]
+    why = f"canary job {job.id} failed on it: {job.run.report.reason}"
+    return [
+        (unit, units.mark_broken(unit, why, now))
+        for unit in had
+        if unit.lease.pool == job.provenance.canary and not unit.health.broken
+    ]

@@ -56,13 +56,13 @@ EVIDENCE = 20
 
 def ordered(unit: Unit, job: Job, now: datetime) -> Unit:
     """A unit as it is ordered: that of a job that proves a factory is looked for in its list, and may be held."""
-    if job.proves is None:
+    if job.provenance.proves is None:
         return unit
     unit = replace(unit, seen=Visibility())
-    if job.proves.keep is None:
+    if job.provenance.proves.keep is None:
         return unit
-    reason = f"a test of factory {job.proves.factory}: to look at it if that fails"
-    hold = Hold(job.owner, reason, now, now + timedelta(seconds=job.proves.keep))
+    reason = f"a test of factory {job.provenance.proves.factory}: to look at it if that fails"
+    hold = Hold(job.owner, reason, now, now + timedelta(seconds=job.provenance.proves.keep))
     return add_entry(replace(unit, hold=hold), now, str(hold))
 
 
@@ -105,20 +105,20 @@ def _settings(facts: Facts) -> Check:
 
 def _ordered(facts: Facts) -> Check:
     unit, job = facts.unit, facts.job
-    if unit and unit.made:
-        return Check("ordered", True, f"worker {unit.id}", _between(job.times.ready, unit.made))
+    if unit and unit.creation.made:
+        return Check("ordered", True, f"worker {unit.id}", _between(job.times.ready, unit.creation.made))
     if job.is_settled:
-        return Check("ordered", False, job.reason or "")
-    return Check("ordered", None, (unit.reason if unit else None) or facts.waits or "")
+        return Check("ordered", False, job.end.reason or "")
+    return Check("ordered", None, (unit.step.reason if unit else None) or facts.waits or "")
 
 
 def _listed(facts: Facts) -> Check:
     name, unit = "listed with its tags", facts.unit
-    if unit is None or unit.seen is None or unit.made is None:
+    if unit is None or unit.seen is None or unit.creation.made is None:
         return Check(name)
     look = unit.seen.there
     if look.found:
-        return Check(name, True, _after(look), _between(unit.made, look.found))
+        return Check(name, True, _after(look), _between(unit.creation.made, look.found))
     is_missed = look.is_over or unit.state not in (UnitState.CREATING, UnitState.READY)
     return Check(name, False if is_missed else None, look.why or f"not listed when looked for {_times(look.tries)}")
 
@@ -126,27 +126,31 @@ def _listed(facts: Facts) -> Check:
 def _hello(facts: Facts) -> Check:
     name, unit, job = "agent said hello", facts.unit, facts.job
     if unit and job.times.started:
-        return Check(name, True, "since it was ordered", _between(unit.born, job.times.started))
-    if unit is None or unit.made is None or not job.is_settled:
+        return Check(name, True, "since it was ordered", _between(unit.creation.born, job.times.started))
+    if unit is None or unit.creation.made is None or not job.is_settled:
         return Check(name)
-    return Check(name, False, "\n".join([job.reason or "", *facts.evidence[-EVIDENCE:]]))
+    return Check(name, False, "\n".join([job.end.reason or "", *facts.evidence[-EVIDENCE:]]))
 
 
 def _version(facts: Facts) -> Check:
     unit, name = facts.unit, "agent version"
     if unit is None or facts.job.times.started is None:
         return Check(name)
-    same = unit.agent == facts.version
-    return Check(name, same, unit.agent if same else f"it says {unit.agent or 'none'}; the service has {facts.version}")
+    same = unit.session.agent == facts.version
+    return Check(
+        name,
+        same,
+        unit.session.agent if same else f"it says {unit.session.agent or 'none'}; the service has {facts.version}",
+    )
 
 
 def _ran(facts: Facts) -> Check:
     job, name = facts.job, "job ran"
-    report = job.report
+    report = job.run.report
     if report:
         good = report.result is Result.SUCCEEDED and report.exit_code == 0
         return Check(name, good, "exit 0" if good else report.reason, _between(job.times.started, report.time))
-    return Check(name, False, job.reason or "") if _has_run(job) else Check(name)
+    return Check(name, False, job.end.reason or "") if _has_run(job) else Check(name)
 
 
 def _has_run(job: Job) -> bool:
@@ -191,11 +195,11 @@ def _destroyed(facts: Facts) -> Check:
     unit, name = facts.unit, "destroyed"
     if unit is None:
         return Check(name)
-    if unit.state is not UnitState.GONE or unit.proof is None:
+    if unit.state is not UnitState.GONE or unit.cleaning.proof is None:
         held = f"held until {format_time(unit.hold.until)}" if unit.hold and facts.job.is_settled else None
-        return Check(name, None, held or (unit.reason if facts.job.is_settled else None) or "")
-    proof = f"{unit.proof.by}: {unit.proof.checked}"
-    return Check(name, True, proof, _between(facts.job.times.settled, unit.proof.time))
+        return Check(name, None, held or (unit.step.reason if facts.job.is_settled else None) or "")
+    proof = f"{unit.cleaning.proof.by}: {unit.cleaning.proof.checked}"
+    return Check(name, True, proof, _between(facts.job.times.settled, unit.cleaning.proof.time))
 
 
 def _unlisted(facts: Facts) -> Check:

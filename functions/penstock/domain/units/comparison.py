@@ -152,7 +152,7 @@ def compare(
 
 
 def _is_made(unit: Unit) -> bool:
-    return unit.state in (UnitState.READY, UnitState.IDLE, UnitState.CREATING) and unit.made is not None
+    return unit.state in (UnitState.READY, UnitState.IDLE, UnitState.CREATING) and unit.creation.made is not None
 
 
 def was_in_contact(unit: Unit, start: datetime, lease: timedelta) -> bool:

@@ -120,17 +120,19 @@ def next_step(unit: Unit, now: datetime) -> str:
             return f"{AFTER_HOLD[unit.state]} its hold ends, by {held}"
         case UnitState.CLEANING:
             return f"{'its agent' if is_worker else unit.maker} says that it is clean{by}, or it is destroyed"
-        case UnitState.IDLE if unit.until:
-            return f"the next job is lent it, or it is destroyed by {format_time(unit.until)}"
+        case UnitState.IDLE if unit.cleaning.until:
+            return f"the next job is lent it, or it is destroyed by {format_time(unit.cleaning.until)}"
         case UnitState.IDLE:
-            coming = f"its agent says hello{by}, or it is destroyed" if unit.made else f"{unit.maker} makes it{by}"
+            coming = (
+                f"its agent says hello{by}, or it is destroyed" if unit.creation.made else f"{unit.maker} makes it{by}"
+            )
             return f"{coming}; the next job is lent it, there or not"
-        case UnitState.DIRTY if unit.begun is None:
+        case UnitState.DIRTY if unit.cleaning.begun is None:
             return "it is destroyed when what its attempt gives back before it is back"
         case UnitState.DIRTY:
             return f"{unit.maker} destroys it; asked again{by}"
         case UnitState.QUARANTINED:
-            told = f" (reminded {unit.reminders} times)" if unit.reminders else ""
+            told = f" (reminded {unit.health.reminders} times)" if unit.health.reminders else ""
             return f"an operator mends it and releases it, recycles it, or removes it by hand and proves it{told}"
         case _:
             return "nothing: it is gone"
@@ -141,11 +143,13 @@ def _leased(unit: Unit, by: str, is_worker: bool) -> str:
         return "its attempt ends, for it is recycled"
     if unit.state is UnitState.READY:
         return f"its job ends, or is lost if nothing is heard of its agent{by}" if is_worker else "its job ends"
-    if unit.made:
+    if unit.creation.made:
         return f"its agent says hello{by}, or its attempt is lost"
     return f"{unit.maker} makes it; asked again{by}"
 
 
 def _after(unit: Unit, held: str) -> str:
-    end = "is destroyed" if unit.drain or not unit.is_kept else "is cleaned for the next, if its job ended well"
+    end = (
+        "is destroyed" if unit.drain or not unit.cleaning.is_kept else "is cleaned for the next, if its job ended well"
+    )
     return f"it stays as it is until its hold ends, by {held}, and {end}" if held else f"it {end}"

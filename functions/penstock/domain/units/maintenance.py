@@ -61,9 +61,9 @@ def hold(unit: Unit, by: str, reason: str, seconds: int, now: datetime) -> Unit:
     if unit.state is UnitState.QUARANTINED:
         said = f"{quarantine.describe(unit)}; nothing touches it until an operator releases or recycles it"
         raise Refused(409, "quarantined", said)
-    if unit.begun:
+    if unit.cleaning.begun:
         doing = "cleaned" if unit.state is UnitState.CLEANING else "destroyed"
-        said = f"{unit.is_a} {unit.id} is being {doing} since {format_time(unit.begun)} ({unit.reason})"
+        said = f"{unit.is_a} {unit.id} is being {doing} since {format_time(unit.cleaning.begun)} ({unit.step.reason})"
         raise Refused(409, "too-late-to-hold", f"{said}: it is too late to hold it")
     if unit.drain and unit.drain.at_once:
         raise Refused(409, "too-late-to-hold", f"{unit.is_a} {unit.id} is {unit.drain}: it is too late to hold it")
@@ -84,15 +84,17 @@ def release(unit: Unit, by: str | None, now: datetime, lease: timedelta) -> Unit
     if unit.hold is None:
         raise Refused(409, "not-held", f"{unit.is_a} {unit.id} is not held")
     what = f"released by {by}" if by else f"the hold of {unit.hold.by} ran out"
-    free = add_entry(replace(unit, hold=None, next_look=None), now, what)
+    free = add_entry(replace(unit, hold=None, step=replace(unit.step, next_look=None)), now, what)
     is_worker = unit.is_a is UnitKind.WORKER
     if is_prewarming(unit):  # it is asked for once more, and has as long to boot as any other
-        return replace(free, made=None, due=now + STEP_WITHIN)
+        return replace(free, creation=replace(free.creation, made=None), due=now + STEP_WITHIN)
     if unit.state is UnitState.IDLE:
         return renew(free, now, lease)
     if unit.state is UnitState.CLEANING:  # a worker's agent asks, and cleans when it hears this
-        begun = unit.begun or (now if is_worker else None)
-        return replace(free, begun=begun, due=now + (CLEAN_WITHIN if is_worker else STEP_WITHIN))
+        begun = unit.cleaning.begun or (now if is_worker else None)
+        return replace(
+            free, cleaning=replace(free.cleaning, begun=begun), due=now + (CLEAN_WITHIN if is_worker else STEP_WITHIN)
+        )
     if unit.state is UnitState.DIRTY:
         return replace(free, due=now + STEP_WITHIN)
     return replace(free, due=lease_due(free)) if unit.state is UnitState.READY and not is_worker else free

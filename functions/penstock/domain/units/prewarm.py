@@ -14,7 +14,17 @@ from penstock.domain.pools import pools
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import Pool, Setback, Slot, Warm
 from penstock.domain.units.reuse import renew
-from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, add_entry, is_held
+from penstock.domain.units.units import (
+    STEP_WITHIN,
+    Cleaning,
+    Creation,
+    Unit,
+    UnitKind,
+    UnitLease,
+    UnitState,
+    add_entry,
+    is_held,
+)
 from penstock.kernel.rows import Change, Create, Replace
 
 ORDERS_PER_CHECK = 10
@@ -79,7 +89,7 @@ def reserve(
             changes += pools.move(slot, slots[-1])
     own, *others = slots
     also = tuple((other.pool, other.name) for other in others)
-    made = replace(unit, pool=own.pool, slot=own.name, fence=own.fence, also=also)
+    made = replace(unit, lease=replace(unit.lease, pool=own.pool, slot=own.name, fence=own.fence, also=also))
     return made, [Create(made), *changes]
 
 
@@ -91,17 +101,19 @@ def new_unit(id: str, is_a: UnitKind, maker: str, type: str, now: datetime) -> U
         maker=maker,
         type=type,
         state=UnitState.IDLE,
-        job="",
-        attempt=0,
-        order=WORKER if is_a is UnitKind.WORKER else WORKER + 1,
-        pool="",
-        slot="",
-        fence=0,
+        lease=UnitLease(
+            job="",
+            attempt=0,
+            order=WORKER if is_a is UnitKind.WORKER else WORKER + 1,
+            pool="",
+            slot="",
+            fence=0,
+            leases=0,
+        ),
         since=now,
-        born=now,
+        creation=Creation(born=now),
         due=now + STEP_WITHIN,
-        is_kept=True,
-        leases=0,
+        cleaning=Cleaning(is_kept=True),
     )
     return add_entry(fresh, now, f"ordered from {maker} ahead of need")
 
@@ -116,9 +128,13 @@ def arrive(unit: Unit, warm: Warm | None, token_hash: str | None, now: datetime,
     first = add_entry(unit, now, f"{what}; it waits for its first lease")
     until = _until(unit, warm, now)
     come = replace(
-        first, made=unit.made or now, past_hash=token_hash, until=until, since=now, reason=None, tries=0, busy=None,
-        next_look=None, is_making=False,
-    )  # fmt: skip
+        first,
+        creation=replace(first.creation, made=unit.creation.made or now, is_making=False),
+        session=replace(first.session, past_hash=token_hash),
+        cleaning=replace(first.cleaning, until=until),
+        since=now,
+        step=replace(first.step, reason=None, tries=0, busy=None, next_look=None),
+    )
     return replace(come, due=unit.due) if is_held(unit, now) else renew(come, now, lease)
 
 
@@ -127,23 +143,23 @@ def extend_idle(unit: Unit, warm: Warm, now: datetime, lease: timedelta) -> Unit
     old.
     """
     until = _until(unit, warm, now)
-    return renew(replace(unit, until=until), now, lease) if until > now else None
+    return renew(replace(unit, cleaning=replace(unit.cleaning, until=until)), now, lease) if until > now else None
 
 
 def _until(unit: Unit, warm: Warm | None, now: datetime) -> datetime:
     if warm is None:
         return now
-    return min(now + timedelta(seconds=warm.idle), (unit.born or unit.since) + timedelta(seconds=warm.life))
+    return min(now + timedelta(seconds=warm.idle), (unit.creation.born or unit.since) + timedelta(seconds=warm.life))
 
 
 def never_booted(unit: Unit) -> bool:
     """Whether a prewarmed worker that no job was granted never said hello."""
-    return unit.is_a is UnitKind.WORKER and not unit.leases and unit.until is None
+    return unit.is_a is UnitKind.WORKER and not unit.lease.leases and unit.cleaning.until is None
 
 
 def end_call(unit: Unit) -> Unit:
     """A unit whose driver call has ended."""
-    return replace(unit, busy=None)
+    return replace(unit, step=replace(unit.step, busy=None))
 
 
 def succeeded(pool: Pool) -> Pool:

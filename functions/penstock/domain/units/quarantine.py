@@ -48,13 +48,13 @@ Unknown is what an outage of the provider looks like. Waiting for a cloud that i
 
 def count_failure(unit: Unit, error: DriverError) -> Unit:
     """A unit that its driver failed to destroy. Errors that waiting does not resolve are counted."""
-    return replace(unit, stuck=unit.stuck + 1) if type(error) in MAX_TRIES else unit
+    return replace(unit, health=replace(unit.health, stuck=unit.health.stuck + 1)) if type(error) in MAX_TRIES else unit
 
 
 def is_stuck(unit: Unit, error: DriverError) -> bool:
     """Whether destroying a unit failed so often that trying again is pointless."""
     most = MAX_TRIES.get(type(error))
-    return most is not None and unit.stuck >= most
+    return most is not None and unit.health.stuck >= most
 
 
 def enter(unit: Unit, reason: str, now: datetime) -> Unit:
@@ -63,26 +63,35 @@ def enter(unit: Unit, reason: str, now: datetime) -> Unit:
         raise ValueError(f"unit {unit.id} is {unit.state}, not dirty")
     unit = add_entry(unit, now, f"quarantined: {reason}")
     return replace(
-        unit, state=UnitState.QUARANTINED, reason=reason, since=now, due=now + REMINDER_INTERVAL, next_look=None,
-        tries=0, stuck=0, reminders=0,
-    )  # fmt: skip
+        unit,
+        state=UnitState.QUARANTINED,
+        step=replace(unit.step, reason=reason, next_look=None, tries=0),
+        since=now,
+        due=now + REMINDER_INTERVAL,
+        health=replace(unit.health, stuck=0, reminders=0),
+    )
 
 
 def remind(unit: Unit, now: datetime) -> Unit:
     """A unit that is still in quarantine. The journal gets the first reminder, the second, the fourth, the eighth..."""
-    count = unit.reminders + 1
+    count = unit.health.reminders + 1
     is_told = count & (count - 1) == 0  # its journal has few entries, and the older ones say what went wrong
     told = add_entry(unit, now, f"still quarantined, since {format_time(unit.since)}") if is_told else unit
-    return replace(told, reminders=count, due=now + REMINDER_INTERVAL)
+    return replace(told, health=replace(told.health, reminders=count), due=now + REMINDER_INTERVAL)
 
 
 def release(unit: Unit, what: str, now: datetime) -> Unit:
     """A unit that an operator released or recycled: its driver destroys it as usual, and failures are counted anew."""
     unit = add_entry(unit, now, f"{what}; it is to be destroyed")
     return replace(
-        unit, state=UnitState.DIRTY, reason=what, broken=None, since=now, due=now + STEP_WITHIN, next_look=None,
-        reminders=0, begun=unit.begun or now,
-    )  # fmt: skip
+        unit,
+        state=UnitState.DIRTY,
+        step=replace(unit.step, reason=what, next_look=None),
+        health=replace(unit.health, broken=None, reminders=0),
+        since=now,
+        due=now + STEP_WITHIN,
+        cleaning=replace(unit.cleaning, begun=unit.cleaning.begun or now),
+    )
 
 
 def removed(unit: Unit, by: str, checked: str, now: datetime) -> Unit:
@@ -102,12 +111,12 @@ def may_continue(unit: Unit) -> bool:
 
     Otherwise the attempt's resources stay as they are, and the job's next attempt waits.
     """
-    return unit.is_a is UnitKind.RESOURCE or not unit.may_run
+    return unit.is_a is UnitKind.RESOURCE or not unit.session.may_run
 
 
 def describe(unit: Unit) -> str:
     """The quarantine of a unit as a sentence."""
-    return f"{unit.is_a} {unit.id} is quarantined since {format_time(unit.since)}: {unit.reason}"
+    return f"{unit.is_a} {unit.id} is quarantined since {format_time(unit.since)}: {unit.step.reason}"
 
 
 MAX_BROKEN_IN_A_ROW = 3
@@ -123,7 +132,7 @@ raise.
 
 def is_broken(unit: Unit) -> bool:
     """Whether a unit is broken, or is a worker that never said hello."""
-    return unit.broken is not None or (unit.is_a is UnitKind.WORKER and unit.is_unheard)
+    return unit.health.broken is not None or (unit.is_a is UnitKind.WORKER and unit.health.is_unheard)
 
 
 def count_broken(pool: Pool, unit: Unit) -> Pool:
@@ -131,13 +140,13 @@ def count_broken(pool: Pool, unit: Unit) -> Pool:
 
     A worker whose job was cancelled before it booted tells nothing, nor does a resource that no canary used.
     """
-    if pool.name != unit.pool:
+    if pool.name != unit.lease.pool:
         return pool
     if is_broken(unit):
         return replace(pool, broken=pool.broken + 1)
-    return replace(pool, broken=0) if unit.past_hash else pool
+    return replace(pool, broken=0) if unit.session.past_hash else pool
 
 
 def why_broken(unit: Unit) -> str:
     """What was wrong with a worker."""
-    return unit.broken or f"worker {unit.id} did not say hello in time"
+    return unit.health.broken or f"worker {unit.id} did not say hello in time"

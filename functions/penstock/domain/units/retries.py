@@ -24,14 +24,15 @@ step.
 
 def retry_later(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
     """A unit whose driver is not done: it repeats the step after a growing pause, unless the driver named one."""
-    pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.tries, _DOUBLINGS), BACK_OFF_MOST)
-    tries = unit.tries if after is not None else unit.tries + 1
-    return replace(_told(unit, reason, now), reason=reason, tries=tries, due=now + pause)
+    pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.step.tries, _DOUBLINGS), BACK_OFF_MOST)
+    tries = unit.step.tries if after is not None else unit.step.tries + 1
+    told = _told(unit, reason, now)
+    return replace(told, step=replace(told.step, reason=reason, tries=tries), due=now + pause)
 
 
 def _told(unit: Unit, reason: str | None, now: datetime) -> Unit:
     """The journal records a reason only when it changes."""
-    return add_entry(unit, now, reason) if reason and reason != unit.reason else unit
+    return add_entry(unit, now, reason) if reason and reason != unit.step.reason else unit
 
 
 def retry_by_message(unit: Unit, reason: str | None, now: datetime, after: timedelta | None = None) -> Unit:
@@ -41,6 +42,7 @@ def retry_by_message(unit: Unit, reason: str | None, now: datetime, after: timed
     coincidence would add another, for as long as the driver is not done.
     """
     next_try = retry_later(unit, reason, now, after)
-    if unit.next_look and next_try.due and now + EARLY < unit.next_look <= next_try.due:
-        return replace(_told(unit, reason, now), reason=reason)
-    return replace(next_try, next_look=next_try.due)
+    if unit.step.next_look and next_try.due and now + EARLY < unit.step.next_look <= next_try.due:
+        told = _told(unit, reason, now)
+        return replace(told, step=replace(told.step, reason=reason))
+    return replace(next_try, step=replace(next_try.step, next_look=next_try.due))

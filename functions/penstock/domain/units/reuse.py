@@ -11,13 +11,13 @@ from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind,
 
 def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
     """Why a clean unit is not kept, given how many others the pool keeps; None if it is."""
-    born = unit.born or unit.since
+    born = unit.creation.born or unit.since
     if unit.drain:
         return str(unit.drain)
     if warm is None or others >= warm.most:
         return f"{others} are kept already"
-    if unit.leases >= warm.reuse:
-        return f"it had {unit.leases} leases"
+    if unit.lease.leases >= warm.reuse:
+        return f"it had {unit.lease.leases} leases"
     if now - born >= timedelta(seconds=warm.life):
         return "it is too old"
     return None
@@ -25,13 +25,18 @@ def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> s
 
 def keep_warm(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:
     """A clean unit that is kept for the next lease. It needs the record that it was cleaned. [UNIT-2]"""
-    end = (unit.born or unit.since) + timedelta(seconds=warm.life)
+    end = (unit.creation.born or unit.since) + timedelta(seconds=warm.life)
     until = min(now + timedelta(seconds=warm.idle), end)
     unit = add_entry(unit, now, f"clean, and kept for the next ({proof.by})")
     kept = replace(
-        unit, state=UnitState.IDLE, proof=proof, reason=None, tries=0, since=now, until=until, due=until, busy=None,
-        next_look=None, begun=None, hold=None,
-    )  # fmt: skip
+        unit,
+        state=UnitState.IDLE,
+        cleaning=replace(unit.cleaning, proof=proof, until=until, begun=None),
+        step=replace(unit.step, reason=None, tries=0, busy=None, next_look=None),
+        since=now,
+        due=until,
+        hold=None,
+    )
     return renew(kept, now, lease)
 
 
@@ -39,7 +44,7 @@ def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
     """An idle unit after contact. A resource is due when its idle time ends; a worker's agent has to stay in
     contact.
     """
-    until = unit.until or now
+    until = unit.cleaning.until or now
     return replace(unit, due=min(until, now + lease) if unit.is_a is UnitKind.WORKER else until)
 
 
@@ -50,11 +55,21 @@ def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: dateti
     unit that is not ordered yet is ordered at once, whatever it was waiting for.
     """
     is_worker, is_on_its_way = unit.is_a is UnitKind.WORKER, is_prewarming(unit)
-    due = unit.due if is_on_its_way and unit.made else now + STEP_WITHIN
-    made = unit.made if is_on_its_way else now if is_worker else None
+    due = unit.due if is_on_its_way and unit.creation.made else now + STEP_WITHIN
+    made = unit.creation.made if is_on_its_way else now if is_worker else None
     unit = add_entry(unit, now, f"handed over to job {job}, attempt {attempt}")
     return replace(
-        unit, state=UnitState.CREATING, job=job, attempt=attempt, order=order, fence=fence, leases=unit.leases + 1,
-        made=made, since=now, due=due, until=None, proof=None, reason=None, tries=0,
-        next_look=None, is_making=unit.is_making and is_on_its_way, is_probe=unit.is_probe and is_on_its_way,
-    )  # fmt: skip
+        unit,
+        state=UnitState.CREATING,
+        lease=replace(unit.lease, job=job, attempt=attempt, order=order, fence=fence, leases=unit.lease.leases + 1),
+        creation=replace(
+            unit.creation,
+            made=made,
+            is_making=unit.creation.is_making and is_on_its_way,
+            is_probe=unit.creation.is_probe and is_on_its_way,
+        ),
+        since=now,
+        due=due,
+        cleaning=replace(unit.cleaning, until=None, proof=None),
+        step=replace(unit.step, reason=None, tries=0, next_look=None),
+    )

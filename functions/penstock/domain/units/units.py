@@ -184,26 +184,118 @@ class CleanProof:
     lag: int = 0
 
 
+@dataclass(frozen=True)
+class UnitLease:
+    """The slots that a unit takes for as long as it exists, and the job of its present lease, or of its last.
+
+    A new lease changes it. A unit that is made ahead of need has had no lease, and its job is "".
+    `also` are the pools and names of the slots that it takes beside its own; `leases` counts the leases it has had.
+    """
+
+    job: str
+    attempt: int
+    order: int
+    pool: str
+    slot: str
+    fence: int
+    also: tuple[tuple[str, str], ...] = ()
+    leases: int = 1
+
+
+@dataclass(frozen=True)
+class Creation:
+    """How the unit is made. Its driver's answers move it, and a new lease does, since a well makes a resource anew.
+
+    `born` is when the unit was ordered, `made` when its driver or its agent said that it exists. `is_making` says that
+    the driver has begun and is not done; `bare` is when that found nothing of it, and is asked for none since.
+    `is_probe` says that the unit was made to see whether its target boots again. `metadata` is what a factory says of
+    its machine; `notes` are the driver's own, for its next call.
+    """
+
+    born: datetime | None = None
+    made: datetime | None = None
+    is_making: bool = False
+    bare: datetime | None = None
+    is_probe: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DriverStep:
+    """The step that the unit's driver has to take. Most changes of state begin a new one; `retries` counts its tries.
+
+    `reason` is why the unit is in its state, or why the step failed. `next_look` is when the message comes that asks
+    for the step again, None when none was sent for later; `busy` is how long the present call may be under way.
+    """
+
+    reason: str | None = None
+    tries: int = 0
+    next_look: datetime | None = None
+    busy: datetime | None = None
+
+
+@dataclass(frozen=True)
+class AgentSession:
+    """What is known of a worker's agent. Its hello and its heartbeats move it, and so does the end of a lease.
+
+    `agent` is the agent's version and `heard` when it was last heard of during a lease. `token_hash` is that of its
+    present token; `past_hash` knows it again by the token that it had before. `may_run` says that the lease ended, and
+    nobody said that the script did.
+    """
+
+    agent: str = ""
+    token_hash: str | None = None
+    past_hash: str | None = None
+    heard: datetime | None = None
+    may_run: bool = False
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What becomes of the unit between two leases. The end of a lease moves it, and so does the next one.
+
+    `is_kept` says that its pool keeps units for the next lease; `until` is how long it may be idle. `begun` is since
+    when its driver cleans or destroys it, so that it is too late to hold it; `proof` is the record that it was cleaned.
+    """
+
+    begun: datetime | None = None
+    proof: CleanProof | None = None
+    is_kept: bool = False
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ResourceAccess:
+    """What a job may know of a resource. The well's answers move it, and the end of the lease clears it.
+
+    `sealed` is for the job alone. `renews` is when the well is asked anew, for what it said ends by itself.
+    """
+
+    sealed: str = ""
+    renews: datetime | None = None
+
+
+@dataclass(frozen=True)
+class UnitHealth:
+    """What is wrong with the unit: what its agent or a canary found, what did not come, and how destroying it fails.
+
+    A unit that is `broken` is lent to nobody. `is_unheard` says that its agent never said hello in time. `stuck` counts
+    the failures to destroy it that time does not mend, `reminders` those that it is in quarantine.
+    """
+
+    broken: str | None = None
+    is_unheard: bool = False
+    stuck: int = 0
+    reminders: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Unit(Row):
     """A worker or a resource, known by an id that was chosen before it was made.
 
-    `also` are the pools and names of the other slots that it takes, for as long as it exists. The job is that of its
-    present lease, or of its last; `leases` counts them. Made ahead of need it has had none, and its job is "".
-    `is_kept` says that its pool keeps units for the next lease, `until` how long it may be idle, `busy` how long a call
-    that makes or cleans it may be under way; `past_hash` knows its agent again by the token that it had for the last
-    job. `next_look` is when the message comes that asks for its step again; None when none was sent for later.
-    `is_making` says that its driver has begun to make it, and is not done; `bare`, when that found nothing of it, and
-    is asked for none since; `begun`, since when it is too late to hold it, for its driver cleans or destroys it.
-    `metadata` is what a factory says of its machine, and `sealed` what a well says of a resource to its job alone.
-    `agent` is the version of its agent; `seen` is set for one that is looked for in its driver's list: see `seeing`.
-
-    `broken` is what its agent found wrong with the machine; it is lent to nobody then. `is_unheard` says that its agent
-    never said hello in time, `may_run` that its lease ended and nobody told that the script did, `is_probe` that it was
-    made to see whether its target boots again. `stuck` counts the failures to destroy it that time does not mend,
-    `reminders` those that it is in quarantine. `notes` are its driver's own, for its next call. `renews` is when a well
-    is asked anew what the job may know of its resource, for what it said ends by itself. `heard` is when the agent of a
-    leased worker was heard of last.
+    Each group of fields is a value of its own that changes as a whole: a write says which part of the unit it changes.
+    `seen` is set for a unit that is looked for in its driver's list: see `visibility`.
     """
 
     kind: ClassVar[str] = "unit"
@@ -212,45 +304,18 @@ class Unit(Row):
     maker: str
     type: str
     state: UnitState
-    job: str
-    attempt: int
-    order: int
-    pool: str
-    slot: str
-    fence: int
-    also: tuple[tuple[str, str], ...] = ()
     since: datetime
     due: datetime | None
-    next_look: datetime | None = None
-    made: datetime | None = None
-    tries: int = 0
-    is_making: bool = False
-    bare: datetime | None = None
-    reason: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    sealed: str = ""
-    token_hash: str | None = None
-    past_hash: str | None = None
-    is_kept: bool = False
-    leases: int = 1
-    born: datetime | None = None
-    until: datetime | None = None
-    busy: datetime | None = None
-    proof: CleanProof | None = None
+    lease: UnitLease
+    creation: Creation = Creation()
+    step: DriverStep = DriverStep()
+    session: AgentSession = AgentSession()
+    cleaning: Cleaning = Cleaning()
+    access: ResourceAccess = ResourceAccess()
+    health: UnitHealth = UnitHealth()
     hold: Hold | None = None
     drain: Drain | None = None
-    begun: datetime | None = None
-    agent: str = ""
     seen: Visibility | None = None
-    broken: str | None = None
-    is_unheard: bool = False
-    may_run: bool = False
-    is_probe: bool = False
-    stuck: int = 0
-    reminders: int = 0
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    renews: datetime | None = None
-    heard: datetime | None = None
     journal: Journal = field(default_factory=Journal)
 
     @property
@@ -282,7 +347,7 @@ def add_entry(unit: Unit, now: datetime, what: str) -> Unit:
 
 def with_notes(unit: Unit, notes: Mapping[str, Any] | None) -> Unit:
     """A unit with its driver's notes for the next call; None leaves them as they are."""
-    return unit if notes is None else replace(unit, notes=notes)
+    return unit if notes is None else replace(unit, creation=replace(unit.creation, notes=notes))
 
 
 def is_held(unit: Unit, now: datetime) -> bool:
@@ -297,14 +362,19 @@ def is_due(unit: Unit, now: datetime) -> bool:
 
 def is_prewarming(unit: Unit) -> bool:
     """Whether a prewarmed unit is still being made. Its idle time has not started."""
-    return unit.state is UnitState.IDLE and unit.until is None
+    return unit.state is UnitState.IDLE and unit.cleaning.until is None
 
 
 def mark_made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str, Any] | None = None) -> Unit:
     """A worker whose machine was ordered: it has to say hello before the boot deadline."""
-    unit = add_entry(unit, now, f"made after {unit.tries} failures" if unit.tries else "made")
-    told, due = metadata or unit.metadata, now + boot
-    return replace(unit, made=now, tries=0, reason=None, due=due, next_look=None, metadata=told)
+    unit = add_entry(unit, now, f"made after {unit.step.tries} failures" if unit.step.tries else "made")
+    told, due = metadata or unit.creation.metadata, now + boot
+    return replace(
+        unit,
+        creation=replace(unit.creation, made=now, metadata=told),
+        step=replace(unit.step, tries=0, reason=None, next_look=None),
+        due=due,
+    )
 
 
 def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: str = "") -> Unit:
@@ -312,17 +382,23 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: s
 
     The hello proves that it was made, also if it comes before the factory's own answer.
     """
-    made = unit.made or now
+    made = unit.creation.made or now
     unit = add_entry(unit, now, "its agent said hello")
     return replace(
-        unit, state=UnitState.READY, made=made, token_hash=token_hash, past_hash=None, since=now, due=now + lease,
-        agent=agent, heard=now,
-    )  # fmt: skip
+        unit,
+        state=UnitState.READY,
+        creation=replace(unit.creation, made=made),
+        session=replace(unit.session, token_hash=token_hash, past_hash=None, agent=agent, heard=now),
+        since=now,
+        due=now + lease,
+    )
 
 
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
     """A worker that was in contact. A recycled worker stays due: its attempt has to end in any case."""
-    return unit if unit.drain and unit.drain.at_once else replace(unit, due=now + lease, heard=now)
+    if unit.drain and unit.drain.at_once:
+        return unit
+    return replace(unit, due=now + lease, session=replace(unit.session, heard=now))
 
 
 def end_lease(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:
@@ -336,14 +412,21 @@ def end_lease(unit: Unit, reason: str, now: datetime, *, ended_well: bool = Fals
         return unit
     is_worker, is_ready = unit.is_a is UnitKind.WORKER, unit.state is UnitState.READY
     begun = now if is_worker and not is_held(unit, now) else None
-    unit = replace(unit, may_run=is_worker and is_ready and not ended_well and unit.broken is None)
-    if unit.is_kept and ended_well and is_ready and unit.drain is None and unit.broken is None:
+    may_run = is_worker and is_ready and not ended_well and unit.health.broken is None
+    unit = replace(unit, session=replace(unit.session, may_run=may_run))
+    if unit.cleaning.is_kept and ended_well and is_ready and unit.drain is None and unit.health.broken is None:
         unit = add_entry(unit, now, f"{reason}; it is to be cleaned for the next")
         pause = CLEAN_WITHIN if is_worker else STEP_WITHIN
         return replace(
-            unit, state=UnitState.CLEANING, reason=reason, tries=0, since=now, due=_rest(unit, now, pause),
-            next_look=None, token_hash=None, past_hash=unit.token_hash, sealed="", begun=begun,
-        )  # fmt: skip
+            unit,
+            state=UnitState.CLEANING,
+            step=replace(unit.step, reason=reason, tries=0, next_look=None),
+            since=now,
+            due=_rest(unit, now, pause),
+            session=replace(unit.session, token_hash=None, past_hash=unit.session.token_hash),
+            access=replace(unit.access, sealed=""),
+            cleaning=replace(unit.cleaning, begun=begun),
+        )
     return _dirty(unit, reason, now, begun)
 
 
@@ -356,7 +439,7 @@ def begin_end(unit: Unit, now: datetime) -> Unit:
     """A unit that its driver is about to clean or destroy. Raises ValueError for a held unit. [UNIT-3]"""
     if is_held(unit, now):
         raise ValueError(f"unit {unit.id} is {unit.hold}")
-    return replace(unit, begun=unit.begun or now)
+    return replace(unit, cleaning=replace(unit.cleaning, begun=unit.cleaning.begun or now))
 
 
 def give_up(unit: Unit, reason: str, now: datetime) -> Unit:
@@ -366,24 +449,39 @@ def give_up(unit: Unit, reason: str, now: datetime) -> Unit:
     """
     if unit.state not in (UnitState.CLEANING, UnitState.IDLE):
         raise ValueError(f"unit {unit.id} is {unit.state}, not cleaning or idle")
-    return _dirty(unit, reason, now, begin_end(replace(unit, begun=None), now).begun)
+    fresh = replace(unit, cleaning=replace(unit.cleaning, begun=None))
+    return _dirty(unit, reason, now, begin_end(fresh, now).cleaning.begun)
 
 
 def _dirty(unit: Unit, reason: str, now: datetime, begun: datetime | None) -> Unit:
     """The hash of the agent's token stays, so that the agent can still ask whether its machine is wanted."""
     unit = add_entry(unit, now, f"{reason}; it is to be destroyed")
     return replace(
-        unit, state=UnitState.DIRTY, reason=reason, tries=0, since=now, due=_rest(unit, now, STEP_WITHIN),
-        next_look=None, token_hash=None, past_hash=unit.token_hash or unit.past_hash, begun=begun,
-    )  # fmt: skip
+        unit,
+        state=UnitState.DIRTY,
+        step=replace(unit.step, reason=reason, tries=0, next_look=None),
+        since=now,
+        due=_rest(unit, now, STEP_WITHIN),
+        session=replace(unit.session, token_hash=None, past_hash=unit.session.token_hash or unit.session.past_hash),
+        cleaning=replace(unit.cleaning, begun=begun),
+    )
 
 
 def mark_broken(unit: Unit, reason: str, now: datetime) -> Unit:
     """A broken unit: it is never leased again. The first reason stands."""
-    return unit if unit.broken else replace(add_entry(unit, now, f"broken: {reason}"), broken=reason)
+    if unit.health.broken:
+        return unit
+    return replace(add_entry(unit, now, f"broken: {reason}"), health=replace(unit.health, broken=reason))
 
 
 def mark_gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
     """A unit that is gone. It needs the record that it was cleaned up. [UNIT-2]"""
     unit = add_entry(unit, now, f"destroyed ({proof.by}: {proof.checked})")
-    return replace(unit, state=UnitState.GONE, proof=proof, since=now, due=None, sealed="")
+    return replace(
+        unit,
+        state=UnitState.GONE,
+        cleaning=replace(unit.cleaning, proof=proof),
+        since=now,
+        due=None,
+        access=replace(unit.access, sealed=""),
+    )

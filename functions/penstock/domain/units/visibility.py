@@ -35,7 +35,7 @@ def _believed(unit: Unit, lag: timedelta) -> datetime:
     The time of making is written after its call, so that call has ended. Without one, a call may still be running: it
     started at the latest when the driver last found nothing of the unit, or would have been recorded.
     """
-    return unit.made + lag if unit.made else (unit.bare or unit.since) + CALL_WITHIN + lag
+    return unit.creation.made + lag if unit.creation.made else (unit.creation.bare or unit.since) + CALL_WITHIN + lag
 
 
 SEARCH_SECONDS = 5
@@ -59,7 +59,7 @@ def expected(unit: Unit) -> str | None:
         return None
     if unit.state is UnitState.GONE:
         return None if unit.seen.gone.is_over else "gone"
-    is_there = unit.made is not None and unit.state in (UnitState.CREATING, UnitState.READY)
+    is_there = unit.creation.made is not None and unit.state in (UnitState.CREATING, UnitState.READY)
     return "there" if is_there and not unit.seen.there.is_over else None
 
 
@@ -72,7 +72,7 @@ def is_search_due(unit: Unit, now: datetime) -> bool:
 def is_search_lost(unit: Unit, now: datetime) -> bool:
     """Whether the message for the next search must have been lost."""
     look = _look(unit)
-    since = look.again or (unit.since if unit.state is UnitState.GONE else unit.made)
+    since = look.again or (unit.since if unit.state is UnitState.GONE else unit.creation.made)
     return expected(unit) is not None and since is not None and since + SEARCH_LATE < now
 
 

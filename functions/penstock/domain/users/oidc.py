@@ -94,13 +94,13 @@ def _digest(text: str) -> str:
 
 def expiry(job: Job, now: datetime) -> datetime:
     """Until when a token of a running attempt is good that is given out now: not beyond the attempt. [SEC-2]"""
-    ends = (job.times.started or now) + timedelta(seconds=job.timeout)
+    ends = (job.times.started or now) + timedelta(seconds=job.limits.timeout)
     return min(now + LIFE, ends, job.due or ends)
 
 
 def claims(job: Job, issuer: str, audience: str, jti: str, now: datetime) -> dict[str, Any]:
     """What a token says. Times are in seconds since 1970, the end rounded down."""
-    begin, source = int(now.timestamp()), dict(job.vouched)
+    begin, source = int(now.timestamp()), dict(job.provenance.vouched)
     return {
         "iss": issuer,
         "sub": subject(job.owner, job.name, source.get("ref", "")),
@@ -114,7 +114,7 @@ def claims(job: Job, issuer: str, audience: str, jti: str, now: datetime) -> dic
         "job_id": job.id,
         "job_name": job.name,
         "attempt": job.attempt,
-        "target": job.target_resolved,
+        "target": job.request.target_resolved,
         **source,
     }
 

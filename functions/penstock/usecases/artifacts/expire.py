@@ -151,7 +151,7 @@ def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
     if found:
         latest = on.store.get(latest_key(found.owner, found.name), LatestFailure)
         changes += [Delete(latest)] if latest and latest.job == job else []
-        changes.append(Replace(found, replace(found, outputs_gone=row.ended)))
+        changes.append(Replace(found, replace(found, end=replace(found.end, outputs_gone=row.ended))))
     return changes, None
 
 

@@ -34,7 +34,7 @@ SIGNED_SECONDS = 3600
 
 def list_inputs(on: System, job: Job) -> list[Input]:
     """The files that are sent with a job, by name."""
-    return on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
+    return on.store.find(f"job#{job.id}", "input#", Input) if job.request.inputs else []
 
 
 def begin(on: System, job: Job, ask: NewInput) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tu
 
 
 def _find(on: System, job: Job, name: str) -> Input:
-    row = on.store.get(input_key(job.id, name), Input) if name in job.inputs else None
+    row = on.store.get(input_key(job.id, name), Input) if name in job.request.inputs else None
     if row is None:
         raise not_found("input", name[:64])
     return row
@@ -143,7 +143,7 @@ def list_for_agent(on: System, job: Job, after: str) -> dict[str, Any]:
     at, _, last = after.partition(":")
     if after and not (at.isdecimal() and len(at) < 4 and (not last or ids.is_ulid(last))):
         raise Refused(400, "bad-request", "after must be what `next` of the page before it says")
-    sources = [each for each in job.dependencies if each.copy_outputs]
+    sources = [each for each in job.request.dependencies if each.copy_outputs]
     start = int(at or 0)
     if start == 0:
         mine = [_signed(on, inputs.path_of(row.name), row) for row in list_inputs(on, job)]
@@ -181,4 +181,4 @@ def _of_last_attempt(on: System, source: Dependency, found: Sequence[Output]) ->
 
 def has_inputs(job: Job) -> bool:
     """Whether the agent downloads anything before the script begins."""
-    return bool(job.inputs) or any(each.copy_outputs for each in job.dependencies)
+    return bool(job.request.inputs) or any(each.copy_outputs for each in job.request.dependencies)

@@ -127,8 +127,8 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
     """A URL to download an output for some seconds (at most SIGNED_SECONDS_MOST)."""
     row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
     if row is None or not row.is_committed:
-        if job.outputs_gone:
-            raise Refused(410, "outputs-gone", retention.outputs_gone(job.id, job.outputs_gone).detail)
+        if job.end.outputs_gone:
+            raise Refused(410, "outputs-gone", retention.outputs_gone(job.id, job.end.outputs_gone).detail)
         raise not_found("output", name[:64])
     return sign_artifact(on, row.artifact, row.path, row.size, row.sha256, seconds)
 

@@ -44,7 +44,7 @@ def pin(on: System, job: str, dependent: str) -> list[Change]:
 
 def _gone(on: System, job: str) -> Refused:
     row = on.store.get(job_key(job), Job)
-    return retention.outputs_gone(job, row.outputs_gone or row.times.submitted) if row else not_found("job", job)
+    return retention.outputs_gone(job, row.end.outputs_gone or row.times.submitted) if row else not_found("job", job)
 
 
 def unpin(on: System, job: str, dependent: str) -> None:

@@ -301,7 +301,7 @@ def cancel(on: System, check: CheckRun, by: str) -> str:
     """Cancel a check's job; what depends on it settles with it. Also a job whose submit was not recorded yet."""
     owner = check.repository.replace("/", ":")
     job = job_of(on, check)
-    if job is None or job.is_settled or job.cancelled_by:
+    if job is None or job.is_settled or job.cancellation.cancelled_by:
         return "ignored: there is nothing to cancel"
     logs.append(on, job.id, job.attempt, f"to be cancelled at GitHub: by {by}")
     with suppress(Refused):  # it has settled meanwhile

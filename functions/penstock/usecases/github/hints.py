@@ -17,13 +17,13 @@ from penstock.system import System
 
 def job_changed(on: System, job: Job) -> None:
     """A job that a check shows has changed."""
-    if job.check:
-        send(on, {"check": job.check})
+    if job.provenance.check:
+        send(on, {"check": job.provenance.check})
 
 
 def job_settled(on: System, job: Job) -> None:
     """A job has settled: revoke the tokens that it got."""
-    if job.check and job.has_secrets:
+    if job.provenance.check and job.usage.has_secrets:
         send(on, {"revoke": job.id})
 
 

@@ -41,7 +41,7 @@ from penstock.usecases.logs import logs
 
 def request(on: System, job: Job, name: str) -> None:
     """A job asks for a value: if it is its token, request one, and drop one that has expired. [SEC-1]"""
-    if name != NAME or not job.check:
+    if name != NAME or not job.provenance.check:
         return
     value, now = on.store.get(value_key(job.id, NAME), Value), on.world.now()
     if value and is_expired(value, now):
@@ -53,11 +53,11 @@ def request(on: System, job: Job, name: str) -> None:
 def mint(on: System, job_id: str) -> bool:
     """Create a running job's token, and put it where only that job reads it. False if there is none. [SEC-1]"""
     job, now = on.store.get(job_key(job_id), Job), on.world.now()
-    if job is None or job.state is not State.RUNNING or not job.check:
+    if job is None or job.state is not State.RUNNING or not job.provenance.check:
         return False
     if is_fresh(on.store.get(value_key(job.id, NAME), Value), now):
         return False
-    check = on.store.get(checks.key_of(job.check), CheckRun)
+    check = on.store.get(checks.key_of(job.provenance.check), CheckRun)
     found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
     if not (found and check and check.job == job.id):
         return False

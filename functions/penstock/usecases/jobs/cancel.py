@@ -25,17 +25,20 @@ def cancel(on: System, user: User, job_id: str) -> Job:
     def decide() -> tuple[Sequence[Change], tuple[Job, bool]]:
         job = find(on, user, job_id)
         if job.is_settled:
-            raise Refused(409, "job-settled", f"job {job_id} is settled already: {job.outcome}")
+            raise Refused(409, "job-settled", f"job {job_id} is settled already: {job.end.outcome}")
         now = jobs.cancel(job, user.name, on.world.now())
-        changes = [Replace(job, now)] if not job.cancelled_by else []
+        changes = [Replace(job, now)] if not job.cancellation.cancelled_by else []
         by = user.name if user.name != job.owner else ""  # the job's log already shows what its owner does
-        return audit.record(on, changes, by, "cancel", f"job {job_id}", f"of {job.owner}"), (now, not job.cancelled_by)
+        return audit.record(on, changes, by, "cancel", f"job {job_id}", f"of {job.owner}"), (
+            now,
+            not job.cancellation.cancelled_by,
+        )
 
     job, is_new = transaction.run(on, decide)
     if is_new:
         logs.append(on, job.id, job.attempt, f"cancelled by {user.name}")
-    stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancelled_by}")
-    if job.parked_until:  # start its flow, which then ends it as cancelled
+    stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancellation.cancelled_by}")
+    if job.flow.parked_until:  # start its flow, which then ends it as cancelled
         on.queues.schedule({"do": "start", "job": job.id})
     if job.state is not State.WAITING:
         return job

@@ -45,7 +45,7 @@ def request(on: System, user: User, job_id: str, reason: str, seconds: int | Non
 
     def decide() -> tuple[Sequence[Change], Job]:
         job = jobs.find(on, user, job_id)
-        if job.is_settled or job.report:
+        if job.is_settled or job.run.report:
             why = f"the script of job {job_id} has ended, and what it had is being put back"
             raise Refused(409, "too-late-to-hold", f"{why}; `job run --hold-on-failure` asks for it in time")
         asked = replace(job, keep=kept)
@@ -68,7 +68,7 @@ def units_of(on: System, job: Job) -> list[Unit]:
     """The units of a job's present attempt; none of leases that wait, nor units whose rows have expired."""
     names = dict.fromkeys(str(lease.unit) for lease in jobs.leases_of(on, job))
     found = (on.store.get(unit_key(name), Unit) for name in names)
-    return [unit for unit in found if unit and (unit.job, unit.attempt) == (job.id, job.attempt)]
+    return [unit for unit in found if unit and (unit.lease.job, unit.lease.attempt) == (job.id, job.attempt)]
 
 
 def held_units(on: System, job: Job) -> HeldUnits | None:

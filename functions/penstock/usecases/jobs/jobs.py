@@ -80,8 +80,8 @@ def _matches(job: Job, filters: Mapping[str, str], tags: Mapping[str, str]) -> b
     state, target = filters.get("state"), filters.get("target")
     return (
         (not state or job.state == state)
-        and (not target or target in (job.target, job.target_resolved))
-        and all(job.tags.get(name) == value for name, value in tags.items())
+        and (not target or target in (job.request.target, job.request.target_resolved))
+        and all(job.request.tags.get(name) == value for name, value in tags.items())
     )
 
 
@@ -110,7 +110,7 @@ def _explain_attempt(on: System, job: Job) -> Why:
     if waiting is None or found is None:
         stopped = _blocking_cooldowns(on, unit) if unit else []
         kept = _quarantined_worker(on, job)
-        return why.explain(job, held, None, unit.reason if unit else None, stopped=stopped, quarantined=kept)
+        return why.explain(job, held, None, unit.step.reason if unit else None, stopped=stopped, quarantined=kept)
     rest = [forecast.forecast_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
     forecasts = [found[0], *(one[0] for one in rest if one)]
     return why.explain(job, held, found[1], None, forecasts, now)
@@ -133,10 +133,10 @@ def _quarantined_worker(on: System, job: Job) -> str | None:
 
 def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
     """The state of a job's dependencies and input files; and the jobs that it depends on, by id."""
-    found = (on.store.get(job_key(each.job), Job) for each in job.dependencies)
+    found = (on.store.get(job_key(each.job), Job) for each in job.request.dependencies)
     priors = {prior.id: prior for prior in found if prior}
-    files = on.store.find(f"job#{job.id}", "input#", Input) if job.inputs else []
-    return prerequisites.judge(job.dependencies, priors, files, on.world.now()), priors
+    files = on.store.find(f"job#{job.id}", "input#", Input) if job.request.inputs else []
+    return prerequisites.judge(job.request.dependencies, priors, files, on.world.now()), priors
 
 
 def leases_of(on: System, job: Job) -> list[Lease]:

@@ -59,7 +59,7 @@ def _check_number(on: System, prior: Job) -> None:
 def waiting_rows(job: Job, found: dict[str, Job]) -> list[Change]:
     """The rows to write with a waiting job: one for each unsettled dependency, and one for each input."""
     waits = [Create(Dependent(job=prior.id, dependent=job.id)) for prior in found.values() if not prior.is_settled]
-    return [*waits, *(Create(inputs.declare(job.id, name, job.times.submitted)) for name in job.inputs)]
+    return [*waits, *(Create(inputs.declare(job.id, name, job.times.submitted)) for name in job.request.inputs)]
 
 
 def start_waiting(on: System, job: Job) -> None:
@@ -74,7 +74,7 @@ def _pin(on: System, job: Job) -> str | None:
     Done when the job is accepted, and ensured before it queues. Nothing of an unsettled job expires; something of a
     settled one would have to expire in between.
     """
-    for each in job.dependencies:
+    for each in job.request.dependencies:
         if each.copy_outputs:
             try:
                 transaction.run(on, partial(_pinned, on, each, job))
@@ -96,7 +96,7 @@ def judge(on: System, job_id: str) -> None:
     found, verdict = transaction.run(on, lambda: _judge_changes(on, job_id, broken))
     if found is None:
         return
-    if found.cancelled_by:
+    if found.cancellation.cancelled_by:
         settle.settle(on, job_id, found.attempt, "Cancelled", None)
     elif verdict.broken:
         settle.settle(on, job_id, found.attempt, prerequisites.DEPENDENCY_ERROR, verdict.broken)
@@ -113,7 +113,7 @@ def _judge_changes(on: System, job_id: str, broken: str | None) -> tuple[Sequenc
     if job is None or job.state is not State.WAITING:
         return [], (None, Verdict())
     verdict, now = Verdict(broken) if broken else verdict_of(on, job), on.world.now()
-    if job.cancelled_by or verdict.broken:
+    if job.cancellation.cancelled_by or verdict.broken:
         return [], (job, verdict)
     if verdict.is_ready:
         queued = prerequisites.ready(job, now)

@@ -97,10 +97,12 @@ def _may_end(job: Job, error: str | None, overdue: datetime | None) -> bool:
 
 def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is_overdue: bool) -> Job:
     """The job after its attempt's end. Its files are published before: who sees the end finds them."""
-    stopping = replace(job, stop_from=job.stop_from or job.attempt) if is_overdue else job
+    stopping = replace(job, flow=replace(job.flow, stop_from=job.flow.stop_from or job.attempt)) if is_overdue else job
     after = outcome.conclude(stopping, error, cause, on.world.now())
-    if after.publishes and after.outcome is Outcome.SUCCEEDED:
-        after = replace(after, reason=f"{after.reason}{published.publish_declared(on, job)}")
+    if after.request.publishes and after.end.outcome is Outcome.SUCCEEDED:
+        after = replace(
+            after, end=replace(after.end, reason=f"{after.end.reason}{published.publish_declared(on, job)}")
+        )
     return after
 
 
@@ -119,7 +121,7 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
     ended = leases.end(lease, on.world.now())
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
     if unit:
-        has_reported = job.report is not None and job.report.result is not Result.LOST
+        has_reported = job.run.report is not None and job.run.report.result is not Result.LOST
         well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
         dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
         changes += [] if dirty == unit else [Replace(unit, dirty)]
@@ -129,7 +131,9 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
 def _leave_queues(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[str], list[Change]]:
     """The pools in whose queues the attempt waits, and the changes that delete its claims there."""
     claims = claims_of(job, {lease.step for lease in held if lease.state is LeaseState.WAITING})
-    rows = [on.store.get(claim_key(pool, job.priority, job.id, job.attempt, step), Claim) for step, pool in claims]
+    rows = [
+        on.store.get(claim_key(pool, job.request.priority, job.id, job.attempt, step), Claim) for step, pool in claims
+    ]
     return list(dict.fromkeys(pool for _, pool in claims)), [Delete(row) for row in rows if row]
 
 
@@ -150,9 +154,9 @@ def _serve_queues(on: System, pools: Sequence[str]) -> None:
 
 def _log_end(on: System, ending: Ending) -> None:
     after = ending.after
-    text = f"settled: {after.outcome}: {after.reason}; {outcome.describe_duration(after)}"
+    text = f"settled: {after.end.outcome}: {after.end.reason}; {outcome.describe_duration(after)}"
     if not after.is_settled:
-        past = after.attempts[-1]
+        past = after.history.attempts[-1]
         text = f"attempt {past.attempt} {past.outcome}: {past.reason}; attempt {after.attempt} follows"
     logs.append(on, after.id, ending.before.attempt, text, is_end=after.is_settled)
 
@@ -167,7 +171,7 @@ def job_settled(on: System, job: Job) -> None:
 
 def _unpin_dependencies(on: System, job: Job) -> None:
     """Stop keeping what the job needed of others. Safe to repeat. [ART-1]"""
-    for each in job.dependencies:
+    for each in job.request.dependencies:
         retain.unpin(on, each.job, job.id)
 
 
@@ -190,14 +194,18 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
 
     def decide() -> tuple[Sequence[Change], tuple[Job, bool] | None]:
         fresh = on.store.get(unit_key(unit.id), Unit)
-        job = on.store.get(job_key(unit.job), Job)
-        if fresh is None or (fresh.job, fresh.attempt) != (unit.job, unit.attempt) or not is_lost(fresh):
+        job = on.store.get(job_key(unit.lease.job), Job)
+        if (
+            fresh is None
+            or (fresh.lease.job, fresh.lease.attempt) != (unit.lease.job, unit.lease.attempt)
+            or not is_lost(fresh)
+        ):
             return [], None
-        if job is None or job.is_settled or job.attempt != unit.attempt:
+        if job is None or job.is_settled or job.attempt != unit.lease.attempt:
             return [], None
         now = on.world.now()
         later = Replace(fresh, retries.retry_later(fresh, reason, now, STEP_WITHIN))
-        if job.state is not State.RUNNING or job.report:
+        if job.state is not State.RUNNING or job.run.report:
             return [later], (job, False)
         reported = jobs.report(job, Report(Result.LOST, cause, now))
         return [later, Replace(job, reported)], (reported, True)
@@ -214,8 +222,8 @@ def attempt_lost(on: System, job: Job, cause: str, *, is_new: bool) -> None:
     """What follows once an attempt is recorded as lost, in order: its flow's step ends, and so the flow ends."""
     if is_new:
         logs.append(on, job.id, job.attempt, cause)
-    if job.run_token:
-        on.flows.succeed(job.run_token)
+    if job.flow.run_token:
+        on.flows.succeed(job.flow.run_token)
     else:
         stop_waiting(on, job, "Lost", cause)
 
@@ -239,18 +247,18 @@ def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
     return [
         (step, pool)
         for step in sorted(steps)
-        for pool in leases.demand(need for need in job.needs if need.step == step)
+        for pool in leases.demand(need for need in job.request.needs if need.step == step)
     ]
 
 
 def with_failure_details(on: System, ending: Ending, leases: Collection[Lease]) -> Job:
     """The job after an attempt's end, with what rows and log show of why it did not succeed. [JOB-1]"""
     job = ending.after
-    kind = job.failure.kind if job.failure else None
+    kind = job.run.failure.kind if job.run.failure else None
     if kind is Kind.QUEUE_EXPIRED:
-        return replace(job, failure=outcome.expired_failure(ending, leases))
+        return replace(job, run=replace(job.run, failure=outcome.expired_failure(ending, leases)))
     if kind is Kind.WORKER_LOST:
-        return replace(job, failure=_with_lines(on, ending, outcome.lost_failure(ending)))
+        return replace(job, run=replace(job.run, failure=_with_lines(on, ending, outcome.lost_failure(ending))))
     return job
 
 

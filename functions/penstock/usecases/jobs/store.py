@@ -49,8 +49,10 @@ def put(on: System, job: Job, ask: NewValue, guards: Sequence[Guard] = ()) -> Va
         made = Value(job=job.id, name=ask.name, by=ask.by, time=on.world.now())
         is_secret = ask.secret or (was is not None and was.is_secret)
         now = replace(made, sealed=sealed()) if is_secret else replace(made, text=ask.text)
-        marks = is_secret and not fresh.has_secrets
-        goes_on: Change = Replace(fresh, replace(fresh, has_secrets=True)) if marks else Check(fresh)
+        marks = is_secret and not fresh.usage.has_secrets
+        goes_on: Change = (
+            Replace(fresh, replace(fresh, usage=replace(fresh.usage, has_secrets=True))) if marks else Check(fresh)
+        )
         guarded = [guard(on, fresh) for guard in guards]
         return [Replace(was, now) if was else Create(now), goes_on, *guarded], (now, was is None)
 
@@ -113,6 +115,6 @@ def read(on: System, job: Job, name: str) -> tuple[str, bool] | None:
 
 def delete_secrets(on: System, job: Job) -> None:
     """Delete the secrets of a settled job: nobody puts or reads any more. Safe to repeat."""
-    for row in list_values(on, job) if job.has_secrets else ():
+    for row in list_values(on, job) if job.usage.has_secrets else ():
         if row.is_secret:
             on.store.commit([Delete(row)])

@@ -24,8 +24,10 @@ from penstock.domain.jobs.jobs import (
     START_WITHIN,
     HoldRequest,
     Job,
+    JobLimits,
     Proves,
     Publication,
+    Request,
     Spec,
     State,
     Submission,
@@ -97,8 +99,14 @@ def submit(
     submitted once more.
     """
     made = prepare(on, user, ask, check=check)
-    vouched = oidc.vouched(user, (ask.tags or {}) if before is None else before.vouched)
-    job, spec = replace(made.job, proves=proves, canary=canary, vouched=vouched, check=check), made.spec
+    vouched = oidc.vouched(user, (ask.tags or {}) if before is None else before.provenance.vouched)
+    job, spec = (
+        replace(
+            made.job,
+            provenance=replace(made.job.provenance, proves=proves, canary=canary, vouched=vouched, check=check),
+        ),
+        made.spec,
+    )
     memory = _submission(user, ask, key, job)
 
     def decide() -> tuple[Sequence[Change], str]:
@@ -110,8 +118,8 @@ def submit(
 
     accepted = transaction.run(on, decide)
     if accepted == job.id:
-        on.metrics.add(metrics.JOBS_SUBMITTED, target=job.target_resolved)
-        waits = made.priors or job.inputs
+        on.metrics.add(metrics.JOBS_SUBMITTED, target=job.request.target_resolved)
+        waits = made.priors or job.request.inputs
         logs.append(on, job.id, 1, _accepted_line(job, made.priors, by=user.name), CONTROL if waits else DETAIL)
         _start(on, job)
     return accepted
@@ -133,17 +141,17 @@ def _repeated_job(known: Submission, now: Submission) -> str:
 
 
 def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
-    wanted = ", ".join(need.type for need in job.needs if need.order != WORKER)
-    aliased = f" (asked for as {job.target})" if job.target != job.target_resolved else ""
+    wanted = ", ".join(need.type for need in job.request.needs if need.order != WORKER)
+    aliased = f" (asked for as {job.request.target})" if job.request.target != job.request.target_resolved else ""
     named = [
         *(f"job {prior.id} ({prior.name})" for prior in priors.values()),
-        *(f"input {name}" for name in job.inputs),
+        *(f"input {name}" for name in job.request.inputs),
     ]
     waits = ", ".join(named)
     whose = f" for {job.owner}, from {by}" if by != job.owner else ""
     return (
         f"job {job.id} accepted{whose}: {f'it waits for {waits}; then ' if waits else ''}"
-        f"{f'first {wanted}, then ' if wanted else ''}a worker of {job.target_resolved}{aliased}"
+        f"{f'first {wanted}, then ' if wanted else ''}a worker of {job.request.target_resolved}{aliased}"
     )
 
 
@@ -153,7 +161,7 @@ def _start(on: System, job: Job) -> None:
         prerequisites.start_waiting(on, job)
         return
     with suppress(Unreached):  # the job is accepted, and its row is due: the sweep starts it
-        on.flows.start(job.id, 1, scheduler.steps(job.needs))
+        on.flows.start(job.id, 1, scheduler.steps(job.request.needs))
 
 
 def retry(on: System, user: User, job: Job) -> str:
@@ -165,7 +173,7 @@ def retry(on: System, user: User, job: Job) -> str:
         raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
     request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
     again = submit(on, user, SubmitJob(script=spec.script, **request), None, before=job)
-    fresh = on.store.get(job_key(again), Job) if job.inputs else None
+    fresh = on.store.get(job_key(again), Job) if job.request.inputs else None
     if fresh:
         inputs.adopt(on, fresh, job)
     return again
@@ -246,24 +254,28 @@ def _job_rows(
         id=id,
         name=file.name or "job",
         owner=user.name,
-        target=file.target,
-        target_resolved=target.name,
+        request=Request(
+            target=file.target,
+            target_resolved=target.name,
+            needs=needs,
+            dependencies=waits_for,
+            inputs=tuple(ask.inputs or ()),
+            priority=file.priority,
+            tags=file.tags,
+            publishes=bool(publish),
+            cache_scope=_scope(user, ask),
+        ),
         state=State.WAITING if waits_for or ask.inputs else State.QUEUED,
-        needs=needs,
         times=Times(submitted=now, ready=None if waits_for or ask.inputs else now),
-        dependencies=waits_for,
-        inputs=tuple(ask.inputs or ()),
-        timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
-        queue_seconds=site.limits.queue,
-        grace=site.limits.grace,
-        idle_hold=site.limits.idle_hold,
-        priority=file.priority,
-        retries=file.retries if file.retries is not None else site.limits.retries,
-        retry_failed=file.retry_failed,
+        limits=JobLimits(
+            timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
+            queue_seconds=site.limits.queue,
+            grace=site.limits.grace,
+            idle_hold=site.limits.idle_hold,
+            retries=file.retries if file.retries is not None else site.limits.retries,
+            retry_failed=file.retry_failed,
+        ),
         keep=HoldRequest(user.name, holds.FAILED, file.hold_on_failure) if file.hold_on_failure else None,
-        tags=file.tags,
-        publishes=bool(publish),
-        cache_scope=_scope(user, ask),
         due=now + START_WITHIN,
     )
     return job, _spec(job.id, ask, file, publish)

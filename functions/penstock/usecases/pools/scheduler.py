@@ -22,7 +22,7 @@ from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.pools.why import explain
 from penstock.domain.probes import factory_test
 from penstock.domain.units import units
-from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState, unit_key
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.logs import logs
@@ -45,8 +45,8 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
     """Claim what one step of a flow needs. The step is answered when it is granted and ready, or never will be."""
     job = on.store.get(job_key(job_id), Job)
     needs = _needs(job, attempt, step)
-    if job is None or not needs or job.cancelled_by:
-        error = "Cancelled" if job and job.cancelled_by else "Stale"
+    if job is None or not needs or job.cancellation.cancelled_by:
+        error = "Cancelled" if job and job.cancellation.cancelled_by else "Stale"
         on.flows.fail(token, error, "the attempt needs nothing more")
         return
     held = transaction.run(on, lambda: _claim_changes(on, job_id, attempt, step, token))
@@ -72,7 +72,7 @@ def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
     """
     if job is None or job.attempt != attempt or job.is_settled:
         return []
-    return [need for need in job.needs if need.step == step]
+    return [need for need in job.request.needs if need.step == step]
 
 
 def _claim_changes(
@@ -81,7 +81,7 @@ def _claim_changes(
     """The claim of a step: waiting leases, and their places in the pools' queues, while the attempt needs them."""
     job = on.store.get(job_key(job_id), Job)
     needs = _needs(job, attempt, step)
-    if job is None or job.cancelled_by or not needs:
+    if job is None or job.cancellation.cancelled_by or not needs:
         return [], []
     every = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     held = [lease for lease in every if lease.step == step]
@@ -187,12 +187,12 @@ def _grant_changes(
     changes: list[Change] = []
     given: list[Unit] = []
     for lease in waiting:
-        need = next(need for need in job.needs if need.order == lease.order)
+        need = next(need for need in job.request.needs if need.order == lease.order)
         warm = hand.warm(need.pool)
         unit = _assign_warm(on, hand, warm, need) if warm else hand.order(_order_unit(on, job, lease, need), need)
         if unit is None:
             return [], []
-        changes.append(Replace(lease, leases.grant(lease, unit.slot, unit.fence, unit.id, unit.since)))
+        changes.append(Replace(lease, leases.grant(lease, unit.lease.slot, unit.lease.fence, unit.id, unit.since)))
         given.append(unit)
     return [*changes, *hand.changes()], given
 
@@ -204,7 +204,7 @@ def _assign_warm(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | 
         return None
     others = retire.slots_of(on, unit)[1:]
     now = on.world.now()
-    is_late = unit.made and units.is_due(unit, now)
+    is_late = unit.creation.made and units.is_due(unit, now)
     if unit.maker != need.maker or pools.amounts(others) != need.uses or is_late:
         retire.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
         return None
@@ -225,14 +225,9 @@ def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
         maker=maker,
         type=lease.type,
         state=UnitState.CREATING,
-        job=lease.job,
-        attempt=lease.attempt,
-        order=lease.order,
-        pool=lease.pool,
-        slot="",
-        fence=0,
+        lease=UnitLease(job=lease.job, attempt=lease.attempt, order=lease.order, pool=lease.pool, slot="", fence=0),
         since=now,
-        born=now,
+        creation=Creation(born=now),
         due=now + STEP_WITHIN,
     )
     return units.add_entry(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
@@ -259,7 +254,7 @@ def claim_granted(
     warm = {unit.id for unit in given if unit.id in ready}
     counters.claim_granted(on, given, waiting, warm)
     waited = int((given[0].since - waiting[0].since).total_seconds())
-    got = ", ".join(f"slot {unit.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
+    got = ", ".join(f"slot {unit.lease.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
     logs.append(on, claim.job, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
 
 
@@ -301,9 +296,11 @@ def park_run(on: System, job_id: str, attempt: int, token: str) -> None:
 
     def decide() -> tuple[Sequence[Change], str | None]:
         job = on.store.get(job_key(job_id), Job)
-        if job is None or job.attempt != attempt or job.is_settled or job.report:
+        if job is None or job.attempt != attempt or job.is_settled or job.run.report:
             return [], "done"
-        return ([Replace(job, replace(job, run_token=token))] if job.run_token != token else []), None
+        return (
+            [Replace(job, replace(job, flow=replace(job.flow, run_token=token)))] if job.flow.run_token != token else []
+        ), None
 
     if transaction.run(on, decide):
         on.flows.succeed(token)
@@ -322,7 +319,7 @@ def start_flow(on: System, job_id: str) -> bool:
         worker = next((lease for lease in before if lease.order == WORKER), None)
         if worker and worker.state is not LeaseState.RELEASED:
             return True
-    return on.flows.start(job.id, job.attempt, steps(job.needs))
+    return on.flows.start(job.id, job.attempt, steps(job.request.needs))
 
 
 def steps(needs: Sequence[Need]) -> list[int]:

@@ -86,16 +86,16 @@ def _user(on: System, site: Site) -> User:
 
 def on_reported(on: System, job: Job) -> list[Change]:
     """The changes to write with the report of a canary's job: what it failed on is broken."""
-    if not job.canary:
+    if not job.provenance.canary:
         return []
     return [Replace(was, after) for was, after in canaries.mark_broken(job, units_of(on, job), on.world.now())]
 
 
 def on_succeeded(on: System, job: Job) -> None:
     """A canary succeeded: lift what failed ones have closed."""
-    if job.canary and job.report and job.report.result is Result.SUCCEEDED:
+    if job.provenance.canary and job.run.report and job.run.report.result is Result.SUCCEEDED:
         for unit in units_of(on, job):
-            if unit.pool == job.canary:
+            if unit.lease.pool == job.provenance.canary:
                 broken.mark_working(on, unit)
 
 

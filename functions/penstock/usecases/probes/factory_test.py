@@ -108,7 +108,7 @@ def _check_open(on: System, target: Target) -> None:
 def progress(on: System, user: User, name: str, job_id: str, version: str) -> Progress:
     """How far a test is; `version` is that of the agent that the service serves. Raises Refused 404."""
     job = jobs.find(on, user, job_id)
-    if job.proves is None or job.proves.factory != name:
+    if job.provenance.proves is None or job.provenance.proves.factory != name:
         raise not_found("test", job_id[:64])
     lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
     unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
@@ -120,7 +120,7 @@ def progress(on: System, user: User, name: str, job_id: str, version: str) -> Pr
 
 
 def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | None) -> Facts:
-    maker = configuration.current(on).factories.get(job.proves.factory if job.proves else "")
+    maker = configuration.current(on).factories.get(job.provenance.proves.factory if job.provenance.proves else "")
     lines = [event.line for event in logs.read(on, job.id, 0, 1000)]
     kept = {row.path: row.sha256 for row in outputs.list_outputs(on, job)[0]}
     return Facts(

@@ -44,7 +44,11 @@ def driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
 def driver_of(on: System, site: Site, unit: Unit) -> Driver:
     """The driver of a unit, for one call. Raises Misconfigured."""
     found = driver(on, site, unit.is_a, unit.maker)
-    return found.informed(UnitContext(unit.slot, unit.fence, unit.notes)) if isinstance(found, ContextDriver) else found
+    return (
+        found.informed(UnitContext(unit.lease.slot, unit.lease.fence, unit.creation.notes))
+        if isinstance(found, ContextDriver)
+        else found
+    )
 
 
 def quarantines(on: System, site: Site, unit: Unit) -> bool:

@@ -46,10 +46,10 @@ def count_unit_call(on: System, unit: Unit, operation: str, call: Callable[[], T
 def claim_granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
     """A claim was granted: how long it waited, and which of its units were warm."""
     waited = elapsed(waiting[0].since, given[0].since)
-    on.metrics.add(metrics.GRANTED_AFTER, waited, pool=given[0].pool)
+    on.metrics.add(metrics.GRANTED_AFTER, waited, pool=given[0].lease.pool)
     for unit in given:
-        if unit.is_kept:
-            on.metrics.add(metrics.WARM_HAND_OVERS, pool=unit.pool, result="hit" if unit.id in warm else "miss")
+        if unit.cleaning.is_kept:
+            on.metrics.add(metrics.WARM_HAND_OVERS, pool=unit.lease.pool, result="hit" if unit.id in warm else "miss")
 
 
 def job_started(on: System, job: Job) -> None:
@@ -57,7 +57,7 @@ def job_started(on: System, job: Job) -> None:
     begun, times = job.times.started or on.world.now(), job.times
     if job.attempt == 1:
         waited = elapsed(times.ready or times.submitted, begun)
-        on.metrics.add(metrics.STARTED_AFTER, waited, target=job.target_resolved)
+        on.metrics.add(metrics.STARTED_AFTER, waited, target=job.request.target_resolved)
 
 
 def worker_booted(on: System, before: Unit) -> None:
@@ -65,18 +65,20 @@ def worker_booted(on: System, before: Unit) -> None:
 
     A worker that waited for its first lease is counted when it came up, so its idle time does not count.
     """
-    if before.leases > 1 or before.past_hash:
+    if before.lease.leases > 1 or before.session.past_hash:
         return
     now = on.world.now()
-    on.metrics.add(metrics.BOOTED_AFTER, elapsed(before.made or before.born or now, now), target=before.type)
+    on.metrics.add(
+        metrics.BOOTED_AFTER, elapsed(before.creation.made or before.creation.born or now, now), target=before.type
+    )
     boot_outcome(on, before.type, Boot.SUCCESS)
 
 
 def attempt_ended(on: System, ending: Ending) -> None:
     """An attempt ended."""
-    target = ending.before.target_resolved
-    if ending.after.outcome:
-        on.metrics.add(metrics.JOBS_SETTLED, target=target, outcome=ending.after.outcome)
+    target = ending.before.request.target_resolved
+    if ending.after.end.outcome:
+        on.metrics.add(metrics.JOBS_SETTLED, target=target, outcome=ending.after.end.outcome)
     if ending.lost_by:
         on.metrics.add(metrics.ATTEMPTS_LOST, target=target, cause=ending.lost_by)
     if ending.boot:

@@ -60,7 +60,7 @@ def _step_by_state(on: System, unit: Unit) -> None:
 
 def _step_idle(on: System, unit: Unit) -> None:
     """A unit that nobody leases: it is made ahead of need, did not come up in time, or has been idle long enough."""
-    if units.is_prewarming(unit) and not unit.made:
+    if units.is_prewarming(unit) and not unit.creation.made:
         create(on, unit)
     elif units.is_due(unit, on.world.now()) and units.is_prewarming(unit):
         prewarm.hello_missed(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
@@ -71,13 +71,13 @@ def _step_idle(on: System, unit: Unit) -> None:
 def _step_leased(on: System, unit: Unit) -> None:
     """A unit that an attempt leases: it is made, renewed, reported ready, or given up as lost."""
     now = on.world.now()
-    if unit.is_a is UnitKind.WORKER and unit.made and units.is_due(unit, now):
+    if unit.is_a is UnitKind.WORKER and unit.creation.made and units.is_due(unit, now):
         _worker_silent(on, unit)
     elif renewals.is_renewal_due(unit, now):
         renew(on, unit, order_of(on, unit))
     elif unit.state is UnitState.READY:
         _answer_step(on, unit)
-    elif not unit.made:
+    elif not unit.creation.made:
         create(on, unit)
 
 
@@ -85,11 +85,11 @@ def _worker_silent(on: System, unit: Unit) -> None:
     """A worker that did not say hello, or whose agent fell silent: its attempt is lost. [JOB-1]"""
     now = on.world.now()
     if unit.state is UnitState.CREATING:
-        since = "for its next job" if unit.past_hash else "after it was made"
-        if unit.reason != NO_HELLO:
+        since = "for its next job" if unit.session.past_hash else "after it was made"
+        if unit.step.reason != NO_HELLO:
             driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         fail_step(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
-        marked = replace(unit, is_unheard=unit.leases == 1)
+        marked = replace(unit, health=replace(unit.health, is_unheard=unit.lease.leases == 1))
         on.store.commit([Replace(unit, retries.retry_later(marked, NO_HELLO, now, units.STEP_WITHIN))])
         return
 
@@ -102,6 +102,6 @@ def _worker_silent(on: System, unit: Unit) -> None:
 
 def _answer_step(on: System, unit: Unit) -> None:
     """Tell the flow again that the leases of its step are ready: the first answer may have been lost."""
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     if lease:
-        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.job, unit.attempt, lease.step))
+        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))

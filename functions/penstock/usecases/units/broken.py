@@ -23,7 +23,7 @@ from penstock.usecases import cooldowns as remembering
 
 def check_broken_in_a_row(on: System, unit: Unit) -> None:
     """Start a cool-down of the unit's type if this broken worker was the last of too many in a row."""
-    pool = on.store.get(pool_key(unit.pool), Pool) if quarantine.is_broken(unit) else None
+    pool = on.store.get(pool_key(unit.lease.pool), Pool) if quarantine.is_broken(unit) else None
     if pool and pool.broken >= quarantine.MAX_BROKEN_IN_A_ROW:
         why = f"{pool.broken} in a row; the last: {quarantine.why_broken(unit)}"[: domain_cooldowns.WHY_CHARS]
         remembering.start(
@@ -33,7 +33,7 @@ def check_broken_in_a_row(on: System, unit: Unit) -> None:
 
 def probe_succeeded(on: System, unit: Unit) -> None:
     """A worker that was made as a probe works: its type is made again without limits."""
-    if unit.is_probe:
+    if unit.creation.is_probe:
         mark_working(on, unit)
 
 
@@ -43,10 +43,10 @@ def mark_working(on: System, unit: Unit) -> None:
     Ignored for a unit whose lease has ended meanwhile. [SLOT-3]
     """
     leased = on.store.get(unit.key, Unit)
-    if leased is None or (leased.state, leased.fence) != (UnitState.READY, unit.fence):
+    if leased is None or (leased.state, leased.lease.fence) != (UnitState.READY, unit.lease.fence):
         return
     remembering.lift(on, cool_down_key(maker_of(unit.is_a, unit.maker), broken_scope(unit.type)), unit)
-    pool = on.store.get(pool_key(unit.pool), Pool)
+    pool = on.store.get(pool_key(unit.lease.pool), Pool)
     if pool and pool.broken:
         on.store.commit([Check(leased), Replace(pool, replace(pool, broken=0))])
 
@@ -62,7 +62,7 @@ def _uncleanable_changes(on: System, worker: str, shown: str, why: str) -> tuple
     unit, now = on.store.get(unit_key(worker), Unit), on.world.now()
     if unit is None or unit.is_a is not UnitKind.WORKER:
         return [], None
-    token = unit.token_hash if unit.state is UnitState.READY else unit.past_hash
+    token = unit.session.token_hash if unit.state is UnitState.READY else unit.session.past_hash
     if unit.state not in (UnitState.READY, UnitState.CLEANING) or not hmac.compare_digest(token or "", shown):
         return [], None
     marked = units.mark_broken(unit, why, now)

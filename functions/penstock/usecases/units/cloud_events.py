@@ -53,7 +53,7 @@ def _apply(on: System, notice: MachineNotice, factory: str) -> None:
     if unit is None:
         return
     if is_new and (unit.state in wishes.LEASED or unit.hold):
-        logs.append(on, unit.job, unit.attempt, f"worker {unit.id}: {_sentence(on, notice)}")
+        logs.append(on, unit.lease.job, unit.lease.attempt, f"worker {unit.id}: {_sentence(on, notice)}")
     if wishes.is_recycled(unit):
         if is_new and unit.state is UnitState.CREATING:
             driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))

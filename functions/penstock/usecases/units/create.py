@@ -37,10 +37,10 @@ from penstock.usecases.units.secrets import bootstrap_key
 
 def create(on: System, unit: Unit) -> None:
     """Ask a unit's driver for it. Only one process at a time asks for a resource that is reused."""
-    locked = reuse.lock(on, unit) if unit.is_kept and unit.is_a is UnitKind.RESOURCE else unit
+    locked = reuse.lock(on, unit) if unit.cleaning.is_kept and unit.is_a is UnitKind.RESOURCE else unit
     if locked:
         _call_create(on, locked)
-        if unit.state is UnitState.IDLE and locked.busy:
+        if unit.state is UnitState.IDLE and locked.step.busy:
             prewarm.unlock(on, locked)
 
 
@@ -55,7 +55,7 @@ def _call_create(on: System, unit: Unit) -> None:
     try:
         driver, order = configuration.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
         is_blind = isinstance(driver, PlacementDriver) and not driver.has_way(order)
-        if unit.bare and is_blind:  # nothing was asked for since the driver found nothing of it
+        if unit.creation.bare and is_blind:  # nothing was asked for since the driver found nothing of it
             driver_calls.retry_later(on, unit, *cooldowns.create_skipped(on, unit, permission))
             return
         recorded = _record_create(on, unit)
@@ -68,9 +68,8 @@ def _call_create(on: System, unit: Unit) -> None:
         _create_failed(on, unit, permission, error, is_blind=is_blind)
         return
     if isinstance(done, NotYet):
-        driver_calls.retry_later(
-            on, units.with_notes(replace(unit, is_making=True), done.notes), done.reason, done.after
-        )
+        making = replace(unit, creation=replace(unit.creation, is_making=True))
+        driver_calls.retry_later(on, units.with_notes(making, done.notes), done.reason, done.after)
     else:
         is_probe = cooling_rules.broken_scope(unit.type) in permission.probes
         _created(on, unit, done, sealed, site.limits, is_probe=is_probe)
@@ -82,9 +81,9 @@ def _record_create(on: System, unit: Unit) -> Unit | None:
 
     Only a unit that is known to have nothing outside needs this write. None if another process changed the unit first.
     """
-    if unit.bare is None:
+    if unit.creation.bare is None:
         return unit
-    asked = replace(unit, bare=None)
+    asked = replace(unit, creation=replace(unit.creation, bare=None))
     if on.store.commit([Replace(unit, asked)]):
         return replace(asked, version=unit.version + 1)
     on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
@@ -100,7 +99,8 @@ def _create_failed(on: System, unit: Unit, given: Permission, error: DriverError
         fail_step(on, unit, "Unsatisfiable", str(error))
     else:
         is_bare = is_blind and isinstance(error, Short)
-        driver_calls.retry_later(on, replace(unit, bare=on.world.now()) if is_bare else unit, reason, after)
+        bare = replace(unit.creation, bare=on.world.now()) if is_bare else unit.creation
+        driver_calls.retry_later(on, replace(unit, creation=bare), reason, after)
 
 
 def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, is_probe: bool) -> None:
@@ -110,7 +110,8 @@ def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         boot = timedelta(seconds=bounds.boot)
-        on.store.commit([Replace(unit, replace(units.mark_made(unit, now, boot, done.metadata), is_probe=is_probe))])
+        made = units.mark_made(unit, now, boot, done.metadata)
+        on.store.commit([Replace(unit, replace(made, creation=replace(made.creation, is_probe=is_probe)))])
     elif unit.state is UnitState.IDLE:
         prewarm.resource_ready(on, unit, timedelta(seconds=bounds.lease))
     else:
@@ -122,8 +123,8 @@ def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
 
     def decide() -> tuple[Sequence[Change], Lease | None]:
         fresh = on.store.get(unit.key, Unit)
-        lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
-        job = on.store.get(job_key(unit.job), Job)
+        lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
+        job = on.store.get(job_key(unit.lease.job), Job)
         if fresh != unit or lease is None or lease.state is not LeaseState.GRANTED or job is None:
             return [], None
         return [
@@ -135,19 +136,19 @@ def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
     lease = transaction.run(on, decide)
     if lease:
         _log_ready(on, unit)
-        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.job, unit.attempt, lease.step))
+        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
 
 
 def _log_ready(on: System, unit: Unit) -> None:
     took = int((on.world.now() - unit.since).total_seconds())
-    text = f"{unit.pool}: {unit.type} (unit {unit.id}) is there after {took} s"
-    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+    text = f"{unit.lease.pool}: {unit.type} (unit {unit.id}) is there after {took} s"
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
 
 
 def order_of(on: System, unit: Unit) -> Order:
     """What the driver needs. A worker's bootstrap key is derived from its id, so a repeated call gets the same key."""
-    job = on.store.get(job_key(unit.job), Job)
-    need = next((need for need in job.needs if need.order == unit.order), None) if job else None
+    job = on.store.get(job_key(unit.lease.job), Job)
+    need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
     if unit.is_a is UnitKind.RESOURCE:
         kind = configuration.current(on).resources.get(unit.type)
         settings = kind.settings if kind else {}
@@ -155,13 +156,15 @@ def order_of(on: System, unit: Unit) -> Order:
         secret = secrets.lease_secret(on.signing_key(), unit)
         now = on.world.now()
         lasts = int((jobs.latest_end(job, now) - now).total_seconds()) if job else None
-        return Order(unit.id, unit.type, unit.slot, settings, options, key=secret, job=unit.job, lasts=lasts)
-    return Order(unit.id, unit.type, unit.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
+        return Order(
+            unit.id, unit.type, unit.lease.slot, settings, options, key=secret, job=unit.lease.job, lasts=lasts
+        )
+    return Order(unit.id, unit.type, unit.lease.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
 
 
 def fail_step(on: System, unit: Unit, error: str, cause: str) -> None:
     """Fail the flow's step that waits for this unit's lease."""
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     if lease and lease.state in (LeaseState.GRANTED, LeaseState.READY):
         on.flows.fail(lease.token, error, cause)
 
@@ -171,7 +174,7 @@ def renew(on: System, unit: Unit, order: Order) -> None:
 
     It is written only over the row that was read: an answer that comes after the lease's end is discarded. [SLOT-3]
     """
-    locked = reuse.lock(on, unit) if unit.is_kept else unit
+    locked = reuse.lock(on, unit) if unit.cleaning.is_kept else unit
     if locked:
         _call_renew(on, locked, order)
 

@@ -36,13 +36,16 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
     A new reason is written to the job's log.
     """
     pause = timedelta(seconds=min(after, retries.MAX_MESSAGE_SECONDS)) if after is not None else None
-    next_try = replace(retries.retry_by_message(unit, reason, on.world.now(), pause), busy=None)
+    later = retries.retry_by_message(unit, reason, on.world.now(), pause)
+    next_try = replace(later, step=replace(later.step, busy=None))
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return
-    if reason and reason != unit.reason:
+    if reason and reason != unit.step.reason:
         doing = {UnitState.DIRTY: "put back", UnitState.READY: "renew"}.get(unit.state, "give")
-        logs.append(on, unit.job, unit.attempt, f"{unit.maker} cannot {doing} {unit.type} yet: {reason}", "worker")
-    if next_try.due and next_try.next_look != unit.next_look:
+        logs.append(
+            on, unit.lease.job, unit.lease.attempt, f"{unit.maker} cannot {doing} {unit.type} yet: {reason}", "worker"
+        )
+    if next_try.due and next_try.step.next_look != unit.step.next_look:
         seconds = int((next_try.due - on.world.now()).total_seconds())
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds))
 
@@ -78,7 +81,7 @@ def log_evidence(on: System, unit: Unit, hide: str) -> None:
     """Write what the driver knows of the unit's machine into the job's log, if the driver can tell."""
     text = evidence(on, unit, hide)
     if text:
-        logs.append(on, unit.job, unit.attempt, text, "worker")
+        logs.append(on, unit.lease.job, unit.lease.attempt, text, "worker")
 
 
 def evidence(on: System, unit: Unit, hide: str) -> str | None:

@@ -36,13 +36,13 @@ def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, 
 
 def _log_gone(on: System, unit: Unit, proof: CleanProof) -> None:
     took = int((proof.time - unit.since).total_seconds())
-    text = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean after {took} s and given back"
-    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is clean after {took} s and given back"
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
 
 
 def unit_removed(on: System, unit: Unit, user: User, checked: str, site: Site) -> None:
     """An operator confirmed that they removed a quarantined unit by hand."""
-    logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")
+    logs.append(on, unit.lease.job, unit.lease.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")
     cooldowns.unit_destroyed(on, unit, site)
     slot_freed(on, unit)
 
@@ -54,10 +54,10 @@ def unit_cleaned(on: System, unit: Unit, proof: CleanProof) -> None:
 
 
 def _log_kept(on: System, unit: Unit, proof: CleanProof) -> None:
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     took = f" after {int((proof.time - lease.ended).total_seconds())} s" if lease and lease.ended else ""
-    text = f"{unit.pool}: slot {unit.slot} (unit {unit.id}) is clean{took} and kept warm"
-    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is clean{took} and kept warm"
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
 
 
 def unit_quarantined(on: System, unit: Unit, reason: str) -> None:
@@ -70,14 +70,14 @@ def unit_quarantined(on: System, unit: Unit, reason: str) -> None:
 def _report_quarantine(on: System, unit: Unit, reason: str) -> None:
     """Write a warning for operators and a line into the job's log."""
     text = f"{unit.is_a} {unit.id} is quarantined, until an operator has seen to it: {reason}"
-    log.warning(text, extra={"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "slot": unit.slot})
-    logs.append(on, unit.job, unit.attempt, text, "worker")
+    log.warning(text, extra={"unit": unit.id, "maker": unit.maker, "pool": unit.lease.pool, "slot": unit.lease.slot})
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, "worker")
 
 
 def lease_ended_early(on: System, unit: Unit) -> None:
     """A worker's lease ended before its slot is clean, because its job certainly runs no more."""
-    text = f"nothing runs on {unit.slot} any more, which is still to be cleaned"
-    logs.append(on, unit.job, unit.attempt, text, DETAIL)
+    text = f"nothing runs on {unit.lease.slot} any more, which is still to be cleaned"
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
     slot_freed(on, unit)
 
 
@@ -90,18 +90,18 @@ def slot_freed(on: System, unit: Unit) -> None:
 
 def _serve_pools(on: System, unit: Unit) -> None:
     """Grant the slots that the unit gave up, in its own pool and in those of everything else that it took."""
-    for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
+    for pool in dict.fromkeys((unit.lease.pool, *(pool for pool, _ in unit.lease.also))):
         scheduler.serve(on, pool)
 
 
 def _release_next_lease(on: System, unit: Unit) -> None:
     """Wake the unit of the attempt's next lease: leases of one attempt are released one after the other."""
-    left = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
+    left = leases.next_release(on.store.find(f"job#{unit.lease.job}", leases.prefix(unit.lease.attempt), Lease))
     if left and left.unit:
         on.queues.advance(left.unit, left.order == WORKER)
 
 
 def _start_next_attempt(on: System, unit: Unit) -> None:
     """Let the job's next attempt start, which waits until the worker of this one is released."""
-    if unit.order == WORKER and unit.job:
-        on.queues.schedule({"do": "start", "job": unit.job})
+    if unit.lease.order == WORKER and unit.lease.job:
+        on.queues.schedule({"do": "start", "job": unit.lease.job})

@@ -49,7 +49,7 @@ def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seco
         return audit.record(on, changes, user.name, "hold", f"{is_a} {unit_id}", f"for {seconds} s: {reason}"), held
 
     unit = transaction.run(on, decide)
-    logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
+    logs.append(on, unit.lease.job, unit.lease.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
     return unit
 
 
@@ -60,12 +60,12 @@ def _check_script_runs(on: System, unit: Unit) -> list[Change]:
     """
     if unit.is_a is UnitKind.RESOURCE or unit.state is not UnitState.READY or units.is_held(unit, on.world.now()):
         return []
-    job = on.store.get(job_key(unit.job), Job)
-    if job is None or job.attempt != unit.attempt:
+    job = on.store.get(job_key(unit.lease.job), Job)
+    if job is None or job.attempt != unit.lease.attempt:
         return []
-    if job.report and (unit.broken or job.report.result is not Result.LOST):
-        doing = "its agent cleans it" if unit.is_kept else "its machine is on its way out"
-        text = f"the job of worker {unit.id} has ended at {format_time(job.report.time)}, and {doing}"
+    if job.run.report and (unit.health.broken or job.run.report.result is not Result.LOST):
+        doing = "its agent cleans it" if unit.cleaning.is_kept else "its machine is on its way out"
+        text = f"the job of worker {unit.id} has ended at {format_time(job.run.report.time)}, and {doing}"
         raise Refused(409, "too-late-to-hold", f"{text}: it is too late to hold it")
     return [Check(job)]
 
@@ -86,7 +86,7 @@ def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
         return audit.record(on, changes, user.name, "release", f"{is_a} {unit_id}"), free
 
     unit = transaction.run(on, decide)
-    logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
+    logs.append(on, unit.lease.job, unit.lease.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
     _resume(on, unit)
     return unit
 
@@ -96,7 +96,7 @@ def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[C
     free = maintenance.release(unit, by, now, timedelta(seconds=configuration.current(on).limits.lease))
     if unit.state is not UnitState.IDLE:
         return [Replace(unit, free)], free
-    pool, slots = on.store.get(pool_key(unit.pool), Pool), retire.slots_of(on, unit)
+    pool, slots = on.store.get(pool_key(unit.lease.pool), Pool), retire.slots_of(on, unit)
     reason = reuse.why_not_kept(on, free, pool, slots)
     if reason or pool is None:
         dirty = units.give_up(free, reason or "", now)
@@ -109,7 +109,7 @@ def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[C
 def _resume(on: System, unit: Unit) -> None:
     """Resume what the hold delayed: the unit's own next step, and grants of its slots. [QUEUE-1]"""
     if unit.state is UnitState.IDLE:
-        for pool in dict.fromkeys((unit.pool, *(pool for pool, _ in unit.also))):
+        for pool in dict.fromkeys((unit.lease.pool, *(pool for pool, _ in unit.lease.also))):
             on.queues.schedule({"do": "serve", "pool": pool})
     if unit.state is not UnitState.IDLE or units.is_prewarming(unit):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
@@ -143,7 +143,7 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
 def _drained(on: System, unit: Unit) -> Unit:
     """Log that a leased unit is drained; have one that nobody leases destroyed."""
     if unit.state in maintenance.LEASED and not maintenance.is_recycled(unit):
-        logs.append(on, unit.job, unit.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
+        logs.append(on, unit.lease.job, unit.lease.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
     elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return unit
@@ -175,4 +175,4 @@ def drain_changes(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change]
 
 def end_attempt(on: System, unit: Unit) -> None:
     """End the attempt that leases a recycled unit, as if its worker were lost. Repeated until it has ended."""
-    settle.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", maintenance.is_recycled, unit.reason)
+    settle.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", maintenance.is_recycled, unit.step.reason)

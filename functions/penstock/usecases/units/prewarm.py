@@ -115,7 +115,7 @@ def hello_missed(on: System, unit: Unit, hide: str) -> None:
 
 def idle_ended(on: System, unit: Unit) -> None:
     """An idle unit whose time is over: destroy it, unless the pool would have too few without it."""
-    if unit.until and unit.until > on.world.now():
+    if unit.cleaning.until and unit.cleaning.until > on.world.now():
         retire.retire(on, unit.id, SILENT, is_setback=True)
     elif not transaction.run(on, lambda: _stay_changes(on, unit.id)):
         retire.retire(on, unit.id, TOO_OLD)
@@ -124,7 +124,7 @@ def idle_ended(on: System, unit: Unit) -> None:
 def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
     """Extend an idle unit's time if the pool needs it, and the site would have it made the same way."""
     unit = on.store.get(unit_key(unit_id), Unit)
-    pool = on.store.get(pool_key(unit.pool), Pool) if unit else None
+    pool = on.store.get(pool_key(unit.lease.pool), Pool) if unit else None
     if unit is None or unit.state is not UnitState.IDLE or pool is None or pool.warm is None:
         return [], False
     site, now = configuration.current(on), on.world.now()
@@ -139,7 +139,7 @@ def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
 
 def _matches_site(on: System, site: Site, unit: Unit) -> bool:
     """Whether the site would have the unit made by the same maker, with the same quotas."""
-    kind = _kind(site, unit.pool)
+    kind = _kind(site, unit.lease.pool)
     if kind is None or site.maker(kind).name != unit.maker:
         return False
     return pools.amounts(retire.slots_of(on, unit)[1:]) == site.takes(kind.uses)
@@ -153,7 +153,7 @@ def unlock(on: System, begun: Unit) -> None:
 
     def decide() -> tuple[Sequence[Change], Unit | None]:
         fresh = on.store.get(begun.key, Unit)
-        if fresh is None or fresh.busy is None or fresh.busy != begun.busy:
+        if fresh is None or fresh.step.busy is None or fresh.step.busy != begun.step.busy:
             return [], None
         return [Replace(fresh, prewarm.end_call(fresh))], fresh
 
@@ -165,7 +165,7 @@ def unlock(on: System, begun: Unit) -> None:
 def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:
     """The commit that makes a coming unit idle: on its well's answer, or its agent's hello."""
     now = on.world.now()
-    pool = on.store.get(pool_key(unit.pool), Pool)
+    pool = on.store.get(pool_key(unit.lease.pool), Pool)
     come = prewarm.arrive(unit, pool.warm if pool else None, token_hash, now, lease)
     changes: list[Change] = [Replace(unit, come)]
     if not is_held(unit, now):

@@ -47,7 +47,7 @@ def _enter_changes(on: System, unit: Unit, reason: str) -> list[Change]:
 
 def _count_broken(on: System, unit: Unit) -> list[Change]:
     """A broken worker is counted when its lease ends, which is now."""
-    pool = on.store.get(pool_key(unit.pool), Pool)
+    pool = on.store.get(pool_key(unit.lease.pool), Pool)
     if pool is None:
         return []
     counted = quarantine.count_broken(pool, unit)
@@ -61,7 +61,7 @@ def remind(on: System, unit: Unit) -> None:
         return
     reminded = quarantine.remind(unit, now)
     if on.store.commit([Replace(unit, reminded)]):
-        extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.pool, "reminders": reminded.reminders}
+        extra = {"unit": unit.id, "maker": unit.maker, "pool": unit.lease.pool, "reminders": reminded.health.reminders}
         log.warning(quarantine.describe(reminded), extra=extra)
 
 

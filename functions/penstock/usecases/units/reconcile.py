@@ -177,8 +177,8 @@ def end_unwanted(on: System, unit: Unit) -> None:
     now = on.world.now()
     if unit.state not in (UnitState.CREATING, UnitState.READY) or now - unit.since < UNWANTED_AFTER:
         return
-    job = on.store.get(job_key(unit.job), Job)
-    if job and not job.is_settled and job.attempt == unit.attempt:
+    job = on.store.get(job_key(unit.lease.job), Job)
+    if job and not job.is_settled and job.attempt == unit.lease.attempt:
         return
     if on.store.commit([Replace(unit, units.end_lease(unit, "its attempt is over", now))]):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

@@ -30,10 +30,10 @@ def destroy(on: System, unit: Unit) -> None:
     """Destroy a unit when it is its turn among the attempt's releases; then free its slots. [UNIT-2]"""
     pause = reuse.turn_pause(on, unit)
     if pause:  # whoever is released before it wakes it; the sweep makes up for a lost message
-        on.store.commit([Replace(unit, retries.retry_later(unit, unit.reason, on.world.now(), pause))])
+        on.store.commit([Replace(unit, retries.retry_later(unit, unit.step.reason, on.world.now(), pause))])
         return
-    if unit.broken and configuration.quarantines(on, configuration.current(on), unit):
-        quarantine.enter(on, unit, f"it is broken: {unit.broken}")
+    if unit.health.broken and configuration.quarantines(on, configuration.current(on), unit):
+        quarantine.enter(on, unit, f"it is broken: {unit.health.broken}")
         return
     site = _site(on)
     begun = reuse.lock(on, unit, is_to_clean=True) if _is_named_outside(on, site, unit) else _record_destroy(on, unit)
@@ -83,7 +83,7 @@ def _record_destroy(on: System, unit: Unit) -> Unit | None:
     None if another process changed the unit. A worker's row says so since its lease ended, so only resources, and units
     that were held, cost a write here.
     """
-    if unit.begun:
+    if unit.cleaning.begun:
         return unit
     begun = units.begin_end(unit, on.world.now())
     if on.store.commit([Replace(unit, begun)]):
@@ -99,7 +99,7 @@ def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     unit = units.with_notes(unit, error.notes)
     counted = units_quarantine.count_failure(unit, error)
     if units_quarantine.is_stuck(counted, error):
-        why = f"tried {counted.stuck} times to destroy it: {type(error).__name__}: {error}"
+        why = f"tried {counted.health.stuck} times to destroy it: {type(error).__name__}: {error}"
         quarantine.enter(on, unit, why)
         return
     after = error.seconds if isinstance(error, RateLimited) else None
@@ -110,7 +110,7 @@ def _not_yet(on: System, unit: Unit, answer: NotYet, lease: timedelta) -> None:
     """Retry later. If the job stops itself, its lease may end before the machine is clean. [JOB-2]"""
     left = ceil((unit.since + lease - on.world.now()).total_seconds())
     if answer.stops_itself and left > 0:
-        driver_calls.retry_later(on, unit, unit.reason, min(answer.after, left))
+        driver_calls.retry_later(on, unit, unit.step.reason, min(answer.after, left))
         return
     if answer.stops_itself:
         _end_lease_early(on, unit)

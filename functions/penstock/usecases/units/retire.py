@@ -58,7 +58,7 @@ def _retire_changes(
         return [], None
     dirty = units.give_up(unit, reason, now)
     dirty = units.add_entry(dirty, now, known) if known else dirty
-    pool = on.store.get(pool_key(unit.pool), Pool) if is_setback and not unit.leases else None
+    pool = on.store.get(pool_key(unit.lease.pool), Pool) if is_setback and not unit.lease.leases else None
     setback = [Replace(pool, prewarm.failed(pool, reason, now))] if pool else []
     return [Replace(unit, dirty), *withdraw_slots(on, unit), *setback], dirty
 
@@ -72,11 +72,11 @@ def slots_of(on: System, unit: Unit) -> list[Slot]:
     """Every slot that a unit has, its own first, except slots that another unit has by now. [SLOT-3]"""
     is_free = unit.state is UnitState.IDLE and unit.hold is None
     found = []
-    for pool, name in ((unit.pool, unit.slot), *unit.also):
-        is_own = pool == unit.pool and name == unit.slot
+    for pool, name in ((unit.lease.pool, unit.lease.slot), *unit.lease.also):
+        is_own = pool == unit.lease.pool and name == unit.lease.slot
         first = SlotState.FREE if is_free and is_own else SlotState.IDLE if is_free else SlotState.HELD
         slot = _at(on, pool, name, unit.id, first) or _at(on, pool, name, unit.id, SlotState.IDLE)
-        if slot and (slot.fence == unit.fence or not is_own):
+        if slot and (slot.fence == unit.lease.fence or not is_own):
             found.append(slot)
     return found
 
@@ -90,7 +90,7 @@ def free_slots(on: System, unit: Unit, gone: Unit) -> tuple[list[Change], bool]:
     """The changes by which a unit is gone, with the proof, and its slots are free; and whether they end its lease.
     [UNIT-2]
     """
-    if gone.proof is None:
+    if gone.cleaning.proof is None:
         raise ValueError(f"unit {unit.id} has no proof")
     ends = end_lease(on, unit)
     return [Replace(unit, gone), *_give_back(on, unit), *ends], bool(ends)
@@ -133,5 +133,5 @@ def _withdrawn(on: System, name: str, back: list[Slot]) -> list[Slot]:
 
 def end_lease(on: System, unit: Unit) -> list[Change]:
     """Release a unit's lease, if that is still to be done."""
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     return [Replace(lease, leases.released(lease))] if lease and lease.state is LeaseState.RELEASING else []

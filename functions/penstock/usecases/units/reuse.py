@@ -35,12 +35,12 @@ def clean(on: System, unit: Unit) -> None:
     if unit.is_a is UnitKind.WORKER:
         if units.is_due(unit, now):
             give_up(on, unit, "its agent did not say in time that it is clean")
-    elif unit.next_look and now + EARLY < unit.next_look:
+    elif unit.step.next_look and now + EARLY < unit.step.next_look:
         return  # a message is on its way for then
     elif pause := turn_pause(on, unit):
-        on.store.commit([Replace(unit, retries.retry_later(unit, unit.reason, now, pause))])
-    elif unit.tries >= CLEAN_TRIES:
-        give_up(on, unit, f"it could not be cleaned: {unit.reason}")
+        on.store.commit([Replace(unit, retries.retry_later(unit, unit.step.reason, now, pause))])
+    elif unit.step.tries >= CLEAN_TRIES:
+        give_up(on, unit, f"it could not be cleaned: {unit.step.reason}")
     else:
         begun = lock(on, unit, is_to_clean=True)
         if begun:
@@ -68,7 +68,7 @@ def _call_clean(on: System, begun: Unit) -> None:
 
 def _clean_later(on: System, begun: Unit, postponed: Unit) -> None:
     """Send the message for the next try, since the one that led here was the last."""
-    if on.store.commit([Replace(begun, replace(postponed, busy=None))]) and postponed.due:
+    if on.store.commit([Replace(begun, replace(postponed, step=replace(postponed.step, busy=None)))]) and postponed.due:
         seconds = int((postponed.due - on.world.now()).total_seconds())
         on.queues.advance(postponed.id, is_worker=False, after=max(1, min(seconds, retries.MAX_MESSAGE_SECONDS)))
 
@@ -96,7 +96,7 @@ def _cleaned_changes(
     now = on.world.now()
     if unit is None or unit.state is not UnitState.CLEANING or units.is_held(unit, now):  # [UNIT-3]
         return [], None
-    pool = on.store.get(pool_key(unit.pool), Pool)
+    pool = on.store.get(pool_key(unit.lease.pool), Pool)
     slots = retire.slots_of(on, unit)
     reason = why_not_kept(on, unit, pool, slots)
     if reason or pool is None or pool.warm is None:
@@ -106,7 +106,7 @@ def _cleaned_changes(
     changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
     for at, slot in enumerate(slots):
         changes += pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=now))
-    held = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    held = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     if held and held.state is LeaseState.RELEASING:
         changes.append(Replace(held, leases.released(held)))
     return changes, kept
@@ -131,14 +131,14 @@ def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
     call after `busy` is over, because no function lives that long.
     """
     now = on.world.now()
-    if unit.busy and unit.busy > now:
+    if unit.step.busy and unit.step.busy > now:
         return None
     marked = units.begin_end(unit, now) if is_to_clean else unit
-    busy = replace(marked, busy=now + CLEAN_WITHIN, due=now + CLEAN_WITHIN)
+    busy = replace(marked, step=replace(marked.step, busy=now + CLEAN_WITHIN), due=now + CLEAN_WITHIN)
     if not on.store.commit([Replace(unit, busy)]):
         return None
     begun = on.store.get(unit.key, Unit)
-    return begun if begun and begun.busy == busy.busy else None
+    return begun if begun and begun.step.busy == busy.step.busy else None
 
 
 def turn_pause(on: System, unit: Unit) -> timedelta | None:
@@ -147,8 +147,8 @@ def turn_pause(on: System, unit: Unit) -> timedelta | None:
     An attempt's worker is released first, then its resources in reverse order. A unit that an operator holds keeps all
     after it as they are.
     """
-    turn = leases.next_release(on.store.find(f"job#{unit.job}", leases.prefix(unit.attempt), Lease))
-    if turn is None or turn.order == unit.order:
+    turn = leases.next_release(on.store.find(f"job#{unit.lease.job}", leases.prefix(unit.lease.attempt), Lease))
+    if turn is None or turn.order == unit.lease.order:
         return None
     ahead = on.store.get(unit_key(turn.unit or ""), Unit)
     if ahead and ahead.state is UnitState.QUARANTINED:  # ending the quarantine wakes this unit
@@ -168,6 +168,6 @@ def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot
 
 def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:
     """Whether the site still has room for all that a unit takes."""
-    amounts = (on.store.get(pool_key(name), Pool) for name, _ in unit.also)
+    amounts = (on.store.get(pool_key(name), Pool) for name, _ in unit.lease.also)
     is_over = pool.over or any(one is None or one.over or (one.is_amount and one.used > one.limit) for one in amounts)
-    return not is_over and len(slots) == 1 + len(unit.also) and not any(slot.withdrawn for slot in slots)
+    return not is_over and len(slots) == 1 + len(unit.lease.also) and not any(slot.withdrawn for slot in slots)

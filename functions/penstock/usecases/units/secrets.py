@@ -61,14 +61,14 @@ def seal(on: System, unit: Unit, metadata: Mapping[str, Any], public: Collection
 
 def _sealed_for(unit: Unit) -> dict[str, str]:
     """What a seal is bound to: one unit and one fence are one lease."""
-    return {"unit": unit.id, "fence": str(unit.fence)}
+    return {"unit": unit.id, "fence": str(unit.lease.fence)}
 
 
 def metadata_of(on: System, unit: Unit) -> ResourceMetadata:
     """The metadata of a resource, for the lease that it was sealed for."""
-    if not unit.sealed:
+    if not unit.access.sealed:
         return ResourceMetadata()
-    found = json.loads(on.vault.open(unit.sealed, _sealed_for(unit)))
+    found = json.loads(on.vault.open(unit.access.sealed, _sealed_for(unit)))
     return (
         ResourceMetadata(*found) if isinstance(found, list) else ResourceMetadata(found)
     )  # sealed by a version without public keys
@@ -81,4 +81,4 @@ def unseal(on: System, unit: Unit) -> dict[str, Any]:
 
 def lease_secret(signing_key: str, unit: Unit) -> str:
     """The secret a well derives passwords from: the same for each call for one lease, and different for the next."""
-    return hmac.new(signing_key.encode(), f"{unit.id}/{unit.fence}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(signing_key.encode(), f"{unit.id}/{unit.lease.fence}".encode(), hashlib.sha256).hexdigest()

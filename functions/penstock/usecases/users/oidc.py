@@ -43,9 +43,9 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
         claims = oidc.claims(fresh, issuer(on), audience, on.world.ulid(), now)
         if claims["exp"] <= claims["iat"]:
             raise Refused(409, "too-late", "the job's time is over: no identity token would outlive this answer")
-        if fresh.identities >= limits.IDENTITIES:
+        if fresh.usage.identities >= limits.IDENTITIES:
             raise Refused(409, "too-many-tokens", f"a job has at most {limits.IDENTITIES} identity tokens")
-        counted = Replace(fresh, replace(fresh, identities=fresh.identities + 1))
+        counted = Replace(fresh, replace(fresh, usage=replace(fresh.usage, identities=fresh.usage.identities + 1)))
         changes: list[Change] = [counted, fence(on, fresh), *_check_owner(on, allowed, fresh)]
         detail = f"{claims['sub']} for {audience}, attempt {job.attempt}, jti {claims['jti']}"
         return audit.record(on, changes, job.owner, "identity token", f"job {job.id}", detail), claims
@@ -53,7 +53,7 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
     claims = transaction.run(on, decide)
     text = oidc.unsigned(kid, claims)
     made = oidc.signed(text, on.signer.sign(text.encode()))
-    on.metrics.add(metrics.IDENTITY_TOKENS, target=job.target_resolved)
+    on.metrics.add(metrics.IDENTITY_TOKENS, target=job.request.target_resolved)
     logs.append(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {claims['jti']}", DETAIL)
     return {"token": made, "expires": datetime.fromtimestamp(claims["exp"], UTC).isoformat()}
 
@@ -71,7 +71,7 @@ def _check_audience(allowed: Identity, audience: str) -> None:
 def _running_job(on: System, job: Job) -> Job:
     """The job as it is, while the attempt has not reported yet. Its lease says that it runs."""
     fresh = on.store.get(job.key, Job)
-    if fresh is None or fresh.attempt != job.attempt or fresh.report:
+    if fresh is None or fresh.attempt != job.attempt or fresh.run.report:
         raise LeaseGone
     return fresh
 

@@ -55,8 +55,8 @@ def check_owner(on: System, job: Job, step: int) -> tuple[str | None, list[Chang
 
     A canary belongs to the site, and may have what it tests.
     """
-    wanted = {privilege for need in job.needs if need.step == step for privilege in need.privileges}
-    if not wanted or job.canary:
+    wanted = {privilege for need in job.request.needs if need.step == step for privilege in need.privileges}
+    if not wanted or job.provenance.canary:
         return None, []
     owner = on.store.get(user_key(job.owner), User) or User(
         name=job.owner, created=on.world.now()
@@ -69,7 +69,7 @@ def end_waiting(on: System, job_id: str, why: str) -> bool:
 
     def decide() -> tuple[Sequence[Change], Job | None]:
         job = on.store.get(job_key(job_id), Job)
-        if job is None or job.is_settled or job.cancelled_by or job.state is State.RUNNING:
+        if job is None or job.is_settled or job.cancellation.cancelled_by or job.state is State.RUNNING:
             return [], None
         now = rules.refuse(job, why, on.world.now())
         return [Replace(job, now)], now
@@ -87,7 +87,7 @@ def end_waiting_jobs(on: System, user: User) -> Revocation:
     stopped: list[str] = []
     holding: list[str] = []
     for job in _jobs_needing_privileges(on, user.name):
-        wanted = {need.order: users.explain_denial(user, need.privileges) for need in job.needs}
+        wanted = {need.order: users.explain_denial(user, need.privileges) for need in job.request.needs}
         held = jobs.leases_of(on, job)
         lacking = [lease for lease in held if wanted.get(lease.order)]
         waiting = next((lease for lease in lacking if lease.state is LeaseState.WAITING), None)

@@ -117,21 +117,21 @@ def _start_changes(
     lease_ = timedelta(seconds=site.limits.lease)
     if unit.state is UnitState.IDLE:
         return _arrival_changes(on, ask, digest, site, unit), (None, unit)
-    job = on.store.get(job_key(unit.job), Job)
-    if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.attempt:
+    job = on.store.get(job_key(unit.lease.job), Job)
+    if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.lease.attempt:
         transaction.check_unchanged(on, unit)
         raise LeaseGone
-    if unit.token_hash and not hmac.compare_digest(unit.token_hash, digest):
+    if unit.session.token_hash and not hmac.compare_digest(unit.session.token_hash, digest):
         raise Refused(409, "token-taken", "this worker has said hello already, with another token")
-    if unit.token_hash:
-        if job.report:
+    if unit.session.token_hash:
+        if job.run.report:
             raise LeaseGone
         return [], (job, None)
-    lease = on.store.get(lease_key(unit.job, unit.attempt, unit.order), Lease)
+    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     if lease is None or lease.state is not leases.LeaseState.GRANTED or job.state is not State.ACQUIRING:
         transaction.check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
         raise LeaseGone
-    if job.cancelled_by:
+    if job.cancellation.cancelled_by:
         raise LeaseGone
     if not ask.previous:
         check_identity(on, site, unit, {"document": ask.document, "signature": ask.signature})
@@ -148,12 +148,14 @@ def _is_authentic(on: System, unit: Unit, ask: Hello) -> bool:
     the token that it chose, and no other agent can replace it.
     """
     if ask.previous:
-        return users.digest(ask.previous) == unit.past_hash or users.digest(ask.token) == unit.token_hash
-    is_done = unit.leases == 1 and unit.state in (UnitState.CLEANING, UnitState.IDLE)
+        return (
+            users.digest(ask.previous) == unit.session.past_hash or users.digest(ask.token) == unit.session.token_hash
+        )
+    is_done = unit.lease.leases == 1 and unit.state in (UnitState.CLEANING, UnitState.IDLE)
     if (
-        unit.leases > 1
+        unit.lease.leases > 1
         or is_done
-        or (unit.past_hash and not hmac.compare_digest(unit.past_hash, users.digest(ask.token)))
+        or (unit.session.past_hash and not hmac.compare_digest(unit.session.past_hash, users.digest(ask.token)))
     ):
         return False
     return hmac.compare_digest(bootstrap_key(on.signing_key(), ask.worker).encode(), ask.key.encode())
@@ -162,7 +164,7 @@ def _is_authentic(on: System, unit: Unit, ask: Hello) -> bool:
 def _arrival_changes(on: System, ask: Hello, digest: str, site: Site, unit: Unit) -> Sequence[Change]:
     """A worker that nobody leases says hello: it was made ahead of need, or is still idle."""
     lease = timedelta(seconds=site.limits.lease)
-    if unit.past_hash:
+    if unit.session.past_hash:
         return idle_renewal(on, unit, lease)
     check_identity(on, site, unit, {"document": ask.document, "signature": ask.signature})
     return prewarm.arrival_changes(on, unit, digest, lease)
@@ -179,12 +181,12 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
         hints.job_changed(on, job)
         host = f", host {ask.host[:64]}" if ask.host else ""
         took = int((on.world.now() - before.since).total_seconds())
-        text = f"running on {ask.worker} (target {job.target_resolved}{host}), ready after {took} s"
+        text = f"running on {ask.worker} (target {job.request.target_resolved}{host}), ready after {took} s"
         logs.append(on, job.id, job.attempt, text)
     health = assignment.health(site, job)
     if unit and before and not health.before:
         broken.probe_succeeded(on, unit)
-    return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.is_kept)
+    return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.cleaning.is_kept)
 
 
 def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:
@@ -195,9 +197,13 @@ def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limi
     unit = on.store.get(unit_key(worker), Unit)
     if unit is None or unit.is_a is not UnitKind.WORKER:
         return False
-    if unit.state is UnitState.READY and unit.token_hash and hmac.compare_digest(unit.token_hash, shown):
+    if (
+        unit.state is UnitState.READY
+        and unit.session.token_hash
+        and hmac.compare_digest(unit.session.token_hash, shown)
+    ):
         return True  # it has reported; its attempt is not settled yet
-    if unit.past_hash is None or not hmac.compare_digest(unit.past_hash, shown):
+    if unit.session.past_hash is None or not hmac.compare_digest(unit.session.past_hash, shown):
         return False
     if units.is_held(unit, on.world.now()) or (unit.state is UnitState.CLEANING and not cleaned):
         return True
@@ -219,16 +225,16 @@ def _renew_idle(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Cha
 def authenticate(on: System, job_id: str, token: str) -> Caller:
     """The worker that a token belongs to, if it may act for a job. Raises Refused 403 or 410."""
     job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
-    unit = on.store.get(unit_key(job.worker), Unit) if job and job.worker else None
+    unit = on.store.get(unit_key(job.run.worker), Unit) if job and job.run.worker else None
     if job is None or unit is None:
         raise Refused(403, "not-your-job", "this token is not of the worker of that job")
     if (
-        unit.token_hash is None
+        unit.session.token_hash is None
         or unit.state is not UnitState.READY
-        or (unit.job, unit.attempt) != (job.id, job.attempt)
+        or (unit.lease.job, unit.lease.attempt) != (job.id, job.attempt)
     ):
         raise LeaseGone
-    if not hmac.compare_digest(unit.token_hash, users.digest(token)):
+    if not hmac.compare_digest(unit.session.token_hash, users.digest(token)):
         raise Refused(403, "not-your-job", "this token is not of the worker of that job")
     return Caller(unit, job)
 
@@ -239,7 +245,7 @@ def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
 
     def decide() -> tuple[Sequence[Change], None]:
         unit = on.store.get(caller.unit.key, Unit)
-        if unit is None or unit.state is not UnitState.READY or unit.fence != caller.unit.fence:
+        if unit is None or unit.state is not UnitState.READY or unit.lease.fence != caller.unit.lease.fence:
             raise LeaseGone
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
@@ -251,12 +257,12 @@ def _instructions(on: System, caller: Caller) -> dict[str, Any]:
     """What an agent learns with each answer: whether to cancel, whether anybody watches, whether it is held."""
     job = caller.job
     held = held_seconds(on, caller.unit)
-    return {"cancel": job.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
+    return {"cancel": job.cancellation.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
 
 
 def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
     """Add lines to the job's log, and say whether it has room for more output."""
-    full = logs.append_output(on, caller.job, first, lines) if caller.job.report is None else None
+    full = logs.append_output(on, caller.job, first, lines) if caller.job.run.report is None else None
     return {**_instructions(on, caller), **({"full": asdict(full)} if full else {})}
 
 
@@ -307,8 +313,8 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
 
     job = transaction.run(on, decide)
     canaries.on_succeeded(on, job)
-    if job.run_token:
-        on.flows.succeed(job.run_token)
+    if job.flow.run_token:
+        on.flows.succeed(job.flow.run_token)
     return {**held_seconds(on, on.store.get(caller.unit.key, Unit))}
 
 
@@ -355,9 +361,9 @@ def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str])
         raise Refused(429, "not-yet", f"nobody can tell whose machine this is: {error}") from error
     if not isinstance(driver, IdentityDriver):
         return
-    if unit.made is None:
+    if unit.creation.made is None:
         raise Refused(429, "not-yet", "which machine was made is not written yet; try again in a moment")
-    why = driver.stranger(shown, unit.metadata)
+    why = driver.stranger(shown, unit.creation.metadata)
     if why is None:
         return
     _journal_once(on, unit, f"a machine that had its key was refused: {why}")

@@ -27,16 +27,16 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
     if spec is None:
         raise Refused(410, "spec-gone", "the job's script is no longer kept")
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
-    need = next(need for need in job.needs if need.order == leases.WORKER)
+    need = next(need for need in job.request.needs if need.order == leases.WORKER)
     origin = origins.origin(job, spec, site.github or GitHubApp(0))
-    due = (job.times.started or on.world.now()) + timedelta(seconds=job.timeout)
+    due = (job.times.started or on.world.now()) + timedelta(seconds=job.limits.timeout)
     return {
         "job": job.id,
         "name": job.name,
         "owner": job.owner,
         "attempt": job.attempt,
         "fence": lease.fence if lease else 0,
-        "target": job.target_resolved,
+        "target": job.request.target_resolved,
         "worker": worker,
         "factory": need.maker,
         "repository": asdict(origin) if origin else None,
@@ -50,8 +50,8 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "reuse": is_kept,
         "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
         "env": dict(spec.env),
-        "timeout_seconds": job.timeout,
-        "grace_seconds": job.grace,
+        "timeout_seconds": job.limits.timeout,
+        "grace_seconds": job.limits.grace,
         "heartbeat_seconds": bounds.heartbeat,
         "lease_seconds": bounds.lease,
         "deadline": due.isoformat(),
@@ -81,7 +81,7 @@ def resources(on: System, job: Job) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
-        if unit and unit.fence == lease.fence:
+        if unit and unit.lease.fence == lease.fence:
             known = secrets.metadata_of(on, unit)
             about = {"metadata": known.metadata, "public": list(known.public)}
             found[lease.name] = {"type": lease.type, **about, **_freshness(on, unit)}
@@ -90,12 +90,12 @@ def resources(on: System, job: Job) -> dict[str, Any]:
 
 def _freshness(on: System, unit: Unit) -> dict[str, Any]:
     """For how many seconds asking again brings nothing new; empty where it never does."""
-    if unit.renews is None:
+    if unit.access.renews is None:
         return {}
-    return {"fresh_seconds": max(0, int((unit.renews - on.world.now()).total_seconds()))}
+    return {"fresh_seconds": max(0, int((unit.access.renews - on.world.now()).total_seconds()))}
 
 
 def health(site: Site, job: Job) -> Health:
     """The scripts that check whether the machine is fit; none for a target that the site no longer has."""
-    target = site.targets.get(job.target_resolved)
+    target = site.targets.get(job.request.target_resolved)
     return (target.health if target else None) or Health()

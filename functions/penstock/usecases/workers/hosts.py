@@ -84,7 +84,7 @@ def _without_worker(on: System, unit: Unit, status: AgentHost, bounds: Limits) -
 
 def _clean_up(on: System, unit: Unit, bounds: Limits) -> dict[str, Any]:
     """Have the host clean up, once it is too late for a hold; the host touches nothing before. [UNIT-3]"""
-    if unit.begun:
+    if unit.cleaning.begun:
         return _instruction("clean", 0, bounds, unit.id)
     held = agents.held_seconds(on, unit)
     return _instruction("wait", bounds.heartbeat if held else SETTLING_SECONDS, bounds, unit.id) | held
@@ -95,7 +95,7 @@ def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, bounds:
     if unit.state in LEASED:
         cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"
         settle.lose(on, unit, cause, lambda _: True, cause)
-    elif status.stage == "clean" and unit.begun:
+    elif status.stage == "clean" and unit.cleaning.begun:
         proof = CleanProof(by=f"the agent of host {host.name}", time=on.world.now(), checked=status.cleaned)
         release.unit_destroyed(on, unit, proof)
         return _instruction("forget", 0, bounds, unit.id)

@@ -14,9 +14,9 @@ from libcloud.compute.base import Node
 from libcloud.compute.drivers.dummy import DummyNodeDriver
 from libcloud.compute.types import NodeState
 
-from penstock.drivers.factories.libcloud.credentials import Resolve
 from penstock.drivers.factories.libcloud.nodes import Cloud
 from penstock.drivers.factories.libcloud.settings import Settings
+from penstock.drivers.secrets import Resolve
 
 SOMEBODYS = "dummy-1"
 

@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from penstock.drivers.factories.libcloud.codes import understood
-from penstock.drivers.factories.libcloud.credentials import REFERENCE, resolver
+from penstock.drivers.secrets import REFERENCE, resolver
 from penstock.kernel.errors import DriverError, Misconfigured, Unknown
 from tests.clouds.fake import Books
 from tests.clouds.helpers import factory, order

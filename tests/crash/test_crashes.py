@@ -25,11 +25,14 @@ from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
 
-QUICK = [
-    pytest.param("submit", mode, marks=() if mode in (Mode.DIES_AFTER, Mode.ANSWER_LOST) else pytest.mark.long)
-    for mode in Mode
+QUICK = [pytest.param("submit", mode, marks=() if mode is Mode.DIES_AFTER else pytest.mark.long) for mode in Mode]
+"""`make test` tries the mode that leaves rows that no message announces."""
+EACH = 3
+CALM = [
+    pytest.param(scenario, marks=() if number % EACH == 0 else pytest.mark.long)
+    for number, scenario in enumerate(SCENARIOS)
 ]
-"""Of these two the first leaves what was written and nobody knows of, the second what is written again."""
+"""`make test` runs every third scenario without faults, `make prove` all."""
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 FRONT = ("github_webhook", "github_work")
 """The functions of the front end for GitHub."""
@@ -52,7 +55,8 @@ def test_nothing_is_broken(
     assert not tally.found, "\n".join(map(str, tally.found))
 
 
-@pytest.mark.parametrize("mode", [Mode.TWICE, pytest.param(Mode.OVERTAKEN, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [Mode.TWICE, Mode.OVERTAKEN])
 def test_whatever_happens_in_between_of_what_grants(sweep: Sweep, mode: Mode) -> None:
     tally = sweep.sweep("submit", [mode], ["schedule"])
     assert tally.points
@@ -85,7 +89,7 @@ def calm(sweep: Sweep) -> Callable[[str], tuple[int, set[str]]]:
 
 
 @pytest.mark.xdist_group("calm")
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", CALM)
 def test_without_a_fault_no_hint_is_missing(calm: Callable[[str], tuple[int, set[str]]], scenario: str) -> None:
     assert calm(scenario)[0] == SCENARIOS[scenario].minutes
 
@@ -100,6 +104,7 @@ def test_what_is_kept_is_handed_to_the_next_job(sweep: Sweep, scenario: str) -> 
     assert max(unit.leases for unit in sweep.run(scenario).units()) == 2
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("calm")
 def test_every_handler_is_in_a_scenario(calm: Callable[[str], tuple[int, set[str]]]) -> None:
     missing = {path.stem for path in FUNCTIONS.glob("*.py")}

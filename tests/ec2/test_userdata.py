@@ -17,7 +17,7 @@ import pytest
 
 from penstock import agentfile
 from penstock.agent.config import Step
-from penstock.drivers.factories import checks
+from penstock.drivers import checks
 from penstock.drivers.factories import userdata as common
 from penstock.drivers.factories.ec2 import keys, userdata
 from penstock.drivers.factories.ec2.settings import Settings

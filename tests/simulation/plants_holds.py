@@ -12,4 +12,4 @@ from penstock.usecases.units import advance, maintenance
 def the_sweep_forgets_holds(patch: pytest.MonkeyPatch) -> None:
     """A unit's next step is taken whether it is held or not."""
     patch.setattr(maintenance, "wait_for_hold", lambda on, unit: False)
-    patch.setattr(advance.units, "begin", lambda unit, now: replace(unit, begun=unit.begun or now))
+    patch.setattr(advance.units, "begin_end", lambda unit, now: replace(unit, begun=unit.begun or now))

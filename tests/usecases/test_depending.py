@@ -99,7 +99,7 @@ class Story:
             self.sweep(700, None)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(steps)
 def test_everyone_who_depends_is_judged_once_and_never_lost(story: list[tuple[str, Any, Any]]) -> None:
     found = Story()

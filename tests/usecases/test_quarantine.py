@@ -114,7 +114,7 @@ def test_waiting_for_a_cloud_that_is_down_for_days_is_right(twin: Twin, ada: Use
     job, worker = running(twin, ada)
     twin.drivers.hand.stuck = said
     finish(twin, job)
-    wait(twin, 3 * DAY)
+    wait(twin, 3 * DAY, each=3601)
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
     twin.drivers.hand.stuck = None
     wait(twin, 1300)
@@ -124,7 +124,7 @@ def test_waiting_for_a_cloud_that_is_down_for_days_is_right(twin: Twin, ada: Use
 def test_nothing_touches_it_but_a_reminder_each_day(twin: Twin, ada: User) -> None:
     _, worker = quarantined(twin, ada)
     twin.drivers.hand.stuck = None
-    wait(twin, 4.5 * DAY)
+    wait(twin, 4.5 * DAY, each=3601)
     found = unit_of(twin, worker.id)
     assert (found.state, found.reminders, worker.id in twin.drivers.hand.made) == (UnitState.QUARANTINED, 4, True)
     notes = [entry.what for _, entry in found.journal.after(0) if entry.what.startswith("still")]

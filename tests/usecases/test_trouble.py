@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from penstock.domain.jobs.jobs import Outcome
 from tests.usecases.trouble import Life, Trouble
@@ -18,6 +19,12 @@ def whole_life(trouble: Trouble, *, redelivers: bool = True) -> Life:
 
 
 CALM = whole_life(Trouble())
+
+
+def effects(sampled: int) -> list[ParameterSet]:
+    """All effects of a life, by number: the even or the odd ones for `make test`, the others for `make prove`."""
+    marks = {sampled: (), 1 - sampled: pytest.mark.long}
+    return [pytest.param(number, marks=marks[number % 2]) for number in range(CALM.trouble.effects)]
 
 
 def test_a_life_without_trouble() -> None:
@@ -61,14 +68,14 @@ def test_a_hint_is_lost(number: int) -> None:
     assert life.outcomes() == {Outcome.SUCCEEDED}
 
 
-@pytest.mark.parametrize("number", range(CALM.trouble.effects))
+@pytest.mark.parametrize("number", effects(0))
 def test_a_function_dies_after_an_effect_and_is_called_again(number: int) -> None:
     life = whole_life(Trouble(dies_after=number))
     assert life.trouble.happened
     assert life.outcomes() == {Outcome.SUCCEEDED}
 
 
-@pytest.mark.parametrize("number", range(CALM.trouble.effects))
+@pytest.mark.parametrize("number", effects(1))
 def test_a_function_dies_after_an_effect_and_is_never_called_again(number: int) -> None:
     life = whole_life(Trouble(dies_after=number), redelivers=False)
     assert life.trouble.happened

@@ -40,7 +40,7 @@ WANTS: dict[str, list[dict[str, Any]]] = {
     ],
 }
 LIMITS = {"target/small": 3, "target/big": 2, "quota/vcpus": 8, "resource/licence": 3, "resource/bench": 2}
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def site() -> Twin:

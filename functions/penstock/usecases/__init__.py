@@ -1,1 +1,1 @@
-"""Load, decide, commit. Everything here may be done twice, late, or by two at once."""
+"""Use cases: load, decide, commit. Each may be repeated, be late, or run twice at the same time."""

@@ -27,7 +27,7 @@ MAX_TRIES = 30
 LONGEST_WAIT = timedelta(minutes=30)
 
 MAX_PEOPLE = 10
-"""How often it is noted who brought a commit."""
+"""For how many pushes the people are recorded."""
 
 
 class Stage(StrEnum):
@@ -132,7 +132,7 @@ def new_set(event: Event, now: datetime) -> CheckSet:
 
 
 def update_line(found: CheckSet, line: str, now: datetime, *, is_tip: bool) -> CheckSet:
-    """A set with whose commit a line ends, or ended already when we heard of it."""
+    """A set whose commit is the newest of a line, or was when we received the event."""
     if is_tip and line in found.lines:
         return found
     if is_tip:
@@ -141,7 +141,7 @@ def update_line(found: CheckSet, line: str, now: datetime, *, is_tip: bool) -> C
 
 
 def remove_line(found: CheckSet, line: str, now: datetime) -> CheckSet:
-    """A set with whose commit a line ends no more; it is due when that was the last."""
+    """A set whose commit is no longer the newest of a line. It is due when that was its last line."""
     lines = tuple(each for each in found.lines if each != line)
     left = found.left if line in found.left else (*found.left, line)
     over = found.stage in (Stage.SETTLED, Stage.SUPERSEDED)
@@ -149,13 +149,14 @@ def remove_line(found: CheckSet, line: str, now: datetime) -> CheckSet:
 
 
 def is_obsolete(found: CheckSet, policy: Policy) -> bool:
-    """Whether nobody is to know any more what a commit's jobs come to."""
+    """Whether nobody needs the results of a commit's jobs any more."""
     return not found.lines and any(policy.supersedes(each) for each in found.left)
 
 
 def add_people(found: CheckSet, people: tuple[str, ...], now: datetime) -> CheckSet:
-    """A set that others brought as well. Any of those who brought a commit may answer for it: so one that awaits
-    approval is looked at again."""
+    """A set whose commit other people pushed too. Any of them may answer for it, so a set that awaits approval is
+    checked again.
+    """
     if not people or people in found.people or len(found.people) >= MAX_PEOPLE:
         return found
     more = replace(found, people=(*found.people, people))

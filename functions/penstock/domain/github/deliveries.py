@@ -18,7 +18,7 @@ KEPT_FOR = timedelta(days=30)
 """How long a delivery is known: longer than GitHub can be asked for it."""
 
 BODY_BYTES = 1024 * 1024
-"""The largest body that is taken. What is larger is fetched with those that were missed."""
+"""The largest body that is accepted. Larger deliveries are fetched with the missed ones."""
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "push": ("",),
@@ -26,7 +26,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "check_run": ("requested_action", "rerequested"),
     "check_suite": ("rerequested",),
 }
-"""What is listened to."""
+"""The events and actions that matter."""
 
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
@@ -210,10 +210,10 @@ def _number(payload: Mapping[str, Any], path: str) -> int:
 
 
 HISTORY = timedelta(days=3)
-"""How far back GitHub can be asked. Source: GitHub, "Redelivering webhooks"."""
+"""How far back GitHub lists deliveries. Source: GitHub, "Redelivering webhooks"."""
 
 OVERLAP = timedelta(hours=1)
-"""How much is looked at once more: what is listed late is found all the same."""
+"""How much of the list is checked twice, for deliveries that are listed late."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +234,7 @@ LIST_CHECK_KEY = Key("github", "look")
 
 
 def since(last: ListCheck | None, now: datetime) -> datetime:
-    """From when on deliveries are compared."""
+    """From when deliveries are compared."""
     earliest = now - HISTORY
     return max(last.at - OVERLAP, earliest) if last else earliest
 

@@ -26,7 +26,7 @@ LIFE = timedelta(hours=1)
 """How long GitHub takes one. Source: GitHub, "Generating an installation access token"."""
 
 RECHECK_INTERVAL = timedelta(minutes=10)
-"""How often it is looked whether a token's job has settled, should nobody have said so."""
+"""How often to check whether a token's job has settled, if no message said so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +74,20 @@ def is_dead(minted: Minted, now: datetime) -> bool:
 
 
 def recheck(minted: Minted, now: datetime) -> Minted:
-    """A token whose job goes on: it is looked again."""
+    """A token whose job goes on: it is checked again later."""
     return replace(minted, due=now + RECHECK_INTERVAL)
 
 
 def count_try(minted: Minted, now: datetime) -> Minted:
-    """A token that is being revoked: should that fail, it is tried again."""
+    """A token that is being revoked. A failure is retried."""
     return replace(minted, tries=minted.tries + 1, due=now + pause(minted.tries))
 
 
 def is_fresh(value: Value | None, now: datetime) -> bool:
-    """Whether no other token is to be made."""
+    """Whether the token is young enough, or somebody else's value."""
     return value is not None and (value.by != BY or now - value.time < RENEW_AFTER)
 
 
 def is_expired(value: Value | None, now: datetime) -> bool:
-    """Whether a token is not to be handed out any more."""
+    """Whether a token is too old to hand out."""
     return value is not None and value.by == BY and now - value.time >= USABLE_FOR

@@ -9,10 +9,10 @@ from typing import ClassVar
 from penstock.kernel.rows import Key, Place, Row
 
 KEPT_FOR = timedelta(days=400)
-"""How long what was done is known: somewhat more than a year, so that a yearly look misses nothing."""
+"""How long entries are kept: more than a year, so that a yearly review misses nothing."""
 
 DETAIL_CHARS = 1000
-"""How much is told of one thing."""
+"""How many characters of detail an entry keeps."""
 
 LISTING = "audit"
 
@@ -43,5 +43,5 @@ class Entry(Row):
 
 
 def clip_detail(text: str) -> str:
-    """What of a text is told."""
+    """The detail, shortened to what an entry keeps."""
     return text if len(text) <= DETAIL_CHARS else f"{text[: DETAIL_CHARS - 3]}..."

@@ -84,14 +84,14 @@ class User(Row):
 
 
 def with_privileges(user: User, privileges: Sequence[str], by: str, now: datetime) -> User:
-    """A user with other privileges. What was taken away is remembered until it is given again."""
+    """A user with these privileges. A privilege that was taken away is remembered until it is granted again."""
     taken = [Revoked(each, by, now) for each in user.privileges if each not in privileges]
     before = [each for each in user.revoked if each.privilege not in privileges]
     return replace(user, privileges=tuple(privileges), revoked=tuple([*before, *taken][-MAX_REVOCATIONS:]))
 
 
 def explain_denial(user: User, privileges: Iterable[str]) -> str | None:
-    """Why somebody may not have what needs privileges, in a sentence; None when they may."""
+    """Why a user may not have something that needs privileges, as a sentence; None if they may."""
     lacking = next((each for each in sorted(privileges) if not user.may(each)), None)
     if lacking is None:
         return None
@@ -132,7 +132,7 @@ def token_key(digest: str) -> Key:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a secret. Tokens are long and random, so one round of SHA-256 is enough."""
+    """The stored hash of a secret. Tokens are long and random, so one round of SHA-256 is enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

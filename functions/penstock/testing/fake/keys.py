@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.drivers.factories.checks import sentences, some
+from penstock.drivers.checks import not_empty, sentences
 from penstock.kernel.errors import Misconfigured
 from penstock.testing.fake.offers import MARKETS, InstanceType, Settings
 from penstock.toml.checks import Place, listed, record, text, wanted
@@ -55,8 +55,8 @@ _type_keys = record({"name": text}, {"price": _price}, '{ name = "small", price 
 _keys = record(
     {},
     {
-        "types": some(listed(_type, MOST, "types")),
-        "zones": some(listed(text, MOST, "zones")),
+        "types": not_empty(listed(_type, MOST, "types")),
+        "zones": not_empty(listed(text, MOST, "zones")),
         "market": _market,
         "price_band": _price,
     },

@@ -1,6 +1,4 @@
-"""Retention: how long what a job owns is kept. Begun at submit, set when it settles, extended by dependents and
-failures.
-"""
+"""Retention: how long a job's outputs and inputs are kept. Set when it settles; dependents and failures extend it."""
 
 from __future__ import annotations
 

@@ -184,9 +184,11 @@ def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | PlanE
         return PlanError(
             "the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]]
         )
-    if len(members) > MAX_CHECKS:
-        return PlanError(f"these are {len(members)} jobs; a commit may have {MAX_CHECKS}")
-    return members
+    return (
+        members
+        if len(members) <= MAX_CHECKS
+        else PlanError(f"these are {len(members)} jobs; a commit may have {MAX_CHECKS}")
+    )
 
 
 def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Problems:

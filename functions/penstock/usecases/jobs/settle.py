@@ -96,9 +96,7 @@ def _may_end(job: Job, error: str | None, overdue: datetime | None) -> bool:
 
 
 def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is_overdue: bool) -> Job:
-    """The job after its attempt's end. Files are published before the end is committed, so that whoever sees it finds
-    them.
-    """
+    """The job after its attempt's end. Its files are published before: who sees the end finds them."""
     stopping = replace(job, stop_from=job.stop_from or job.attempt) if is_overdue else job
     after = outcome.conclude(stopping, error, cause, on.world.now())
     if after.publishes and after.outcome is Outcome.SUCCEEDED:

@@ -25,6 +25,7 @@ from penstock.domain.jobs.jobs import (
     HoldRequest,
     Job,
     Proves,
+    Publication,
     Spec,
     State,
     Submission,
@@ -234,6 +235,7 @@ def _waits_for(file: JobFile) -> tuple[Dependency, ...]:
 def _job_rows(
     on: System, user: User, ask: SubmitJob, file: JobFile, target: Target, needs: tuple[Need, ...], site: Site
 ) -> tuple[Job, Spec]:
+    """The rows of a new job: the job and its spec. Raises Refused for names to publish that are invalid."""
     now = on.world.now()
     waits_for = _waits_for(file)
     id = on.world.ulid()
@@ -264,14 +266,7 @@ def _job_rows(
         cache_scope=_scope(user, ask),
         due=now + START_WITHIN,
     )
-    rules = tuple(rule.text for rule in file.output_rules)
-    request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
-    spec = Spec(
-        job=job.id, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
-        posts=file.post, toolchain=origins.toolchain(file), skip_clone=file.skip_clone,
-        request=request, caches=file.cache,
-    )  # fmt: skip
-    return job, spec
+    return job, _spec(job.id, ask, file, publish)
 
 
 def _scope(user: User, ask: SubmitJob) -> str:
@@ -280,6 +275,17 @@ def _scope(user: User, ask: SubmitJob) -> str:
         why = f"a scope is 1 to {limits.CACHE_SCOPE_CHARS} printable ASCII characters without spaces or #"
         raise Refused(400, "bad-request", why, [Fault(why, where="cache_scope")])
     return caches.scope_of(user.name, ask.cache_scope)
+
+
+def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, ...]) -> Spec:
+    """The row with a job's script, and with all else that only its agent and a retry need."""
+    rules = tuple(rule.text for rule in file.output_rules)
+    request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
+    return Spec(
+        job=job, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
+        posts=file.post, toolchain=origins.toolchain(file), skip_clone=file.skip_clone,
+        request=request, caches=file.cache,
+    )  # fmt: skip
 
 
 def _check_fits(job: Job, spec: Spec) -> None:

@@ -32,7 +32,7 @@ def advance(on: System, unit_id: str) -> None:
 
 
 def _advance(on: System, unit: Unit) -> None:
-    """A hold stops most steps; a recycled unit first ends the attempt that leases it. [UNIT-3]"""
+    """A hold stops most steps; a recycled unit first ends the attempt that leases it."""
     if unit.state is UnitState.GONE:
         return
     if unit.hold and maintenance.wait_for_hold(on, unit):

@@ -1,7 +1,7 @@
-"""Ask a unit's driver to make it, or to renew what it said of a resource, and record the answer. [UNIT-1]
+"""Ask a unit's driver to make it, or to renew a resource's metadata, and record the answer. [UNIT-1]
 
-Called by `advance` alone. Some metadata expires, as credentials do: the resource's own due time then has its well asked
-again while the lease lasts. Whoever answers agents only reads. [SEC-1]
+Called by `advance` alone. Some metadata expires, as credentials do: the resource's own due time then has its well
+called again while the lease lasts. The agents' API only reads it. [SEC-1]
 """
 
 from __future__ import annotations

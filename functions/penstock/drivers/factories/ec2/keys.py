@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.drivers.factories.checks import sentences, shell, some
+from penstock.drivers.checks import not_empty, sentences, shell
 from penstock.drivers.factories.ec2.identity import PublicKey, certified
 from penstock.drivers.factories.ec2.settings import MARKETS, Disk, InstanceType, Settings, Subnet, Template
 from penstock.kernel.errors import Misconfigured
@@ -169,7 +169,7 @@ _template = record(
 _keys = record(
     {
         "region": matching(r"[a-z]{2,}(-[a-z]+)+-\d+", "a region", 'like "eu-west-1"'),
-        "types": some(
+        "types": not_empty(
             listed(
                 _either(
                     "name",

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from aws_lambda_powertools import Logger
 
-from penstock.drivers.factories.counting import count_unknown
 from penstock.drivers.factories.ec2.codes import Failure
 from penstock.drivers.factories.ec2.machines import CallFailed
+from penstock.drivers.metrics import count_unknown
 from penstock.kernel.errors import DriverError
 
 log = Logger(child=True)

@@ -12,12 +12,12 @@ from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud import keys
 from penstock.drivers.factories.libcloud.alternatives import account_of, scopes_of
 from penstock.drivers.factories.libcloud.codes import scrubbed
-from penstock.drivers.factories.libcloud.credentials import Resolve, resolver
 from penstock.drivers.factories.libcloud.names import Names
 from penstock.drivers.factories.libcloud.nodes import Cloud, Machine, Nodes, connect
 from penstock.drivers.factories.libcloud.search import has_way, launched, metadata, stillborn
 from penstock.drivers.factories.libcloud.settings import Settings
 from penstock.drivers.factories.libcloud.told import told
+from penstock.drivers.secrets import Resolve, resolver
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order, Ready
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from penstock.drivers.factories.checks import sentences, shell, some
-from penstock.drivers.factories.libcloud.credentials import REFERENCE
+from penstock.drivers.checks import not_empty, sentences, shell
 from penstock.drivers.factories.libcloud.dialects import boot_argument
 from penstock.drivers.factories.libcloud.settings import Settings
+from penstock.drivers.secrets import REFERENCE
 from penstock.kernel.errors import Misconfigured
 from penstock.toml.checks import Place, clip, did_you_mean, entries, listed, matching, number, record, text, wanted
 
@@ -137,7 +137,7 @@ _argument = matching(
     r"[A-Za-z_]\w*(\.[\w-]+)?", "an argument of create_node", 'like "ex_userdata" or "ex_metadata.boot"'
 )
 _keys = record(
-    {"provider": _provider, "sizes": some(listed(text, MOST_ALTERNATIVES, "sizes"))},
+    {"provider": _provider, "sizes": not_empty(listed(text, MOST_ALTERNATIVES, "sizes"))},
     {
         "image": text,
         "locations": listed(text, MOST_ALTERNATIVES, "locations"),

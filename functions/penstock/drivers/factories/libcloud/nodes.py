@@ -12,11 +12,11 @@ from typing import Any
 
 from penstock.drivers.factories.libcloud import azure
 from penstock.drivers.factories.libcloud.codes import CREATE, WRONG, Failure, Meaning, understood
-from penstock.drivers.factories.libcloud.credentials import Resolve
 from penstock.drivers.factories.libcloud.dialects import Dialect, dialect
 from penstock.drivers.factories.libcloud.keys import AZURE, MISSING, is_installed
 from penstock.drivers.factories.libcloud.names import way_of
 from penstock.drivers.factories.libcloud.settings import Settings
+from penstock.drivers.secrets import Resolve
 from penstock.kernel.errors import DriverError, Misconfigured
 
 NOT_FOUND = 404

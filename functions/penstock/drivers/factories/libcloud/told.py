@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from aws_lambda_powertools import Logger
 
-from penstock.drivers.factories.counting import count_unknown
 from penstock.drivers.factories.libcloud.codes import Failure
 from penstock.drivers.factories.libcloud.nodes import CallFailed
+from penstock.drivers.metrics import count_unknown
 
 log = Logger(child=True)
 

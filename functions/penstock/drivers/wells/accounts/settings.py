@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.drivers.factories.checks import sentences, some
+from penstock.drivers.checks import not_empty, sentences
 from penstock.kernel.errors import Misconfigured
 from penstock.toml.checks import Place, entries, flag, listed, matching, number, record, text
 
@@ -68,7 +68,7 @@ _keys = record(
     {},
     {
         "lambda": _function,
-        "command": some(listed(text, 20, "words")),
+        "command": not_empty(listed(text, 20, "words")),
         "cleanings": number(1, CLEANINGS),
         "check": flag,
         "baseline": _baseline,

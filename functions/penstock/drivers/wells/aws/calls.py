@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from penstock.drivers.factories.counting import count_unknown
+from penstock.drivers.metrics import count_unknown
 from penstock.drivers.wells.aws.codes import code_of, is_known, understood
 
 log = Logger(child=True)

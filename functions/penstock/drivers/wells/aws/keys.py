@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.domain.site.sections import duration
-from penstock.drivers.factories.checks import sentences
+from penstock.drivers.checks import sentences
 from penstock.drivers.wells.aws import policies
 from penstock.kernel.errors import Misconfigured
 from penstock.toml.checks import Check, Place, listed, matching, number, record

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from penstock.domain.site.sections import duration
-from penstock.drivers.factories.checks import sentences
-from penstock.drivers.factories.libcloud.credentials import REFERENCE
+from penstock.drivers.checks import sentences
+from penstock.drivers.secrets import REFERENCE
 from penstock.drivers.wells.http.options import check_schema
 from penstock.kernel.errors import Misconfigured
 from penstock.toml.checks import Place, matching, record, text

@@ -16,7 +16,7 @@ from typing import Any
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.factories.libcloud.credentials import resolver
+from penstock.drivers.secrets import resolver
 from penstock.drivers.wells.http import settings as keys
 from penstock.drivers.wells.http.client import Answer, Client
 from penstock.drivers.wells.http.options import objections

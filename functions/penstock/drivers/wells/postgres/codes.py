@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from aws_lambda_powertools import Logger
 
-from penstock.drivers.factories.counting import count_unknown
+from penstock.drivers.metrics import count_unknown
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, RateLimited, Unknown
 
 log = Logger(child=True)

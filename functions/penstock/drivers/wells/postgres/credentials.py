@@ -1,7 +1,7 @@
 """Where the admin's password is: as for other clouds, or in a file, for the local cloud's functions have no secrets.
 
 file:/home/ada/.penstock/postgres           all of a file but for the end of its line
-env:NAME, secretsmanager:…, ssm:…           drivers/factories/libcloud/credentials.py
+env:NAME, secretsmanager:…, ssm:…           drivers/secrets.py
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.drivers.factories.libcloud import credentials
-from penstock.drivers.factories.libcloud.credentials import Resolve
+from penstock.drivers import secrets
+from penstock.drivers.secrets import Resolve
 from penstock.kernel.errors import Misconfigured
 
 FILE = "file:"
-REFERENCE = rf"{FILE}/[^\x00]+|{credentials.REFERENCE}"
+REFERENCE = rf"{FILE}/[^\x00]+|{secrets.REFERENCE}"
 
 
 def resolver(surroundings: Mapping[str, str]) -> Resolve:
     """What finds the value behind a reference. It raises Misconfigured, or Unknown when a store does not answer."""
-    others = credentials.resolver(surroundings)
+    others = secrets.resolver(surroundings)
     return lambda reference: _read(reference) if reference.startswith(FILE) else others(reference)
 
 

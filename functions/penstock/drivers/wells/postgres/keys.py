@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from penstock.domain.site.sections import duration
-from penstock.drivers.factories.checks import sentences
+from penstock.drivers.checks import sentences
 from penstock.drivers.wells.postgres.credentials import REFERENCE
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED, VERIFIED, Options, Settings
 from penstock.kernel.errors import Misconfigured, Unsatisfiable

@@ -1,4 +1,4 @@
-"""Checks of settings that factories share."""
+"""Checks of settings that drivers share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def sentences(top: Place) -> list[str]:
     return [f"{fault.message}: {fault.hint}" if fault.hint else fault.message for fault in top.faults]
 
 
-def some(check: Check) -> Check:
+def not_empty(check: Check) -> Check:
     """A list that is not empty."""
 
     def checked(value: object, place: Place) -> Any:

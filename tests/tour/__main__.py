@@ -34,11 +34,18 @@ def tour() -> list[Call]:
         agent.start()
         tracer.start()
         try:
-            job = site.run_job(SCRIPT, "licence", lambda: agent.join(PATIENCE))
+            job = site.run_job(SCRIPT, "licence", lambda: wait_for_end(agent))
         finally:
             tracer.stop()
         assert site.job(job).end.outcome is Outcome.SUCCEEDED, site.job(job)
     return sorted(calls)
+
+
+def wait_for_end(agent: threading.Thread) -> None:
+    """Wait until the agent has written its last call and its process has ended: nobody has to kill it then."""
+    agent.join(PATIENCE)
+    assert not agent.is_alive(), "the agent does not end"
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
 
 
 def modules(calls: list[Call]) -> list[str]:

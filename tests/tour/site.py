@@ -36,7 +36,7 @@ class HandledTwin(Twin):
     def take(self, queue: str, message: dict[str, Any]) -> None:
         """Bring a message to its function."""
         record = {"messageId": "1", "eventSource": "aws:sqs", "body": json.dumps(message)}
-        answer = HANDLERS[queue].handler({"Records": [record]}, Context())  # type: ignore[attr-defined]
+        answer = HANDLERS[queue].handler({"Records": [record]}, Context())
         assert not answer["batchItemFailures"], message
 
     def settle(self, job: str, attempt: int, error: str | None, cause: str | None) -> None:

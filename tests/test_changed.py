@@ -9,7 +9,7 @@ import pytest
 from tests import changed
 
 TESTS = {
-    "tests/usecases/test_hosts.py": "from penstock.usecases import hosts",
+    "tests/usecases/test_hosts.py": "from penstock.usecases.workers import agents",
     "tests/usecases/test_other.py": "def test_it():\n    from penstock.usecases.workers.hosts import ask",
     "tests/agent/test_bmat.py": "",
     "tests/agent/test_mask.py": "from tests.agent.conftest import Worker",

@@ -36,7 +36,7 @@ def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         ),
         ("functions/penstock/agent/bmat/usage.py", ["tests/agent/test_bmat.py"]),
         ("functions/penstock/agent/bmat/__init__.py", ["tests/agent/test_bmat.py"]),
-        ("functions/penstock/web/jobs.py", []),
+        ("functions/penstock/api/jobs.py", []),
     ],
 )
 def test_tests_are_found_by_name_and_by_import(tests: list[Path], path: str, expected: list[str]) -> None:

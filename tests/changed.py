@@ -55,10 +55,13 @@ def module_of(path: PurePath) -> str:
 
 
 def is_named_after(test: Path, module: str) -> bool:
-    """Tell whether a test has the name of a module, or of the package that the module is in."""
+    """Tell whether a test has the name of a module, or of the package that the module is in.
+
+    Tests stand in the folder of the layer: tests/usecases/test_hosts.py is named after usecases/workers/hosts.py.
+    """
     name = ".".join((*test.parts[1:-1], test.stem.removeprefix("test_")))
     own = module.removeprefix("penstock.")
-    return name == own or name == own.rpartition(".")[0]
+    return name in (own, own.rpartition(".")[0], f"{own.partition('.')[0]}.{own.rpartition('.')[2]}")
 
 
 def imports(source: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from tests import changed
 
 TESTS = {
-    "tests/usecases/test_hosts.py": "from penstock.usecases import hosts",
+    "tests/usecases/test_hosts.py": "from penstock.usecases.workers import agents",
     "tests/usecases/test_other.py": "def test_it():\n    from penstock.usecases.workers.hosts import ask",
     "tests/agent/test_bmat.py": "",
     "tests/agent/test_mask.py": "from tests.agent.conftest import Worker",
@@ -36,7 +36,7 @@ def tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         ),
         ("functions/penstock/agent/bmat/usage.py", ["tests/agent/test_bmat.py"]),
         ("functions/penstock/agent/bmat/__init__.py", ["tests/agent/test_bmat.py"]),
-        ("functions/penstock/web/jobs.py", []),
+        ("functions/penstock/api/jobs.py", []),
     ],
 )
 def test_tests_are_found_by_name_and_by_import(tests: list[Path], path: str, expected: list[str]) -> None:

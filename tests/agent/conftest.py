@@ -36,6 +36,7 @@ class Worker:
         self.agent, self.folder, self.plane, self.root, self.forks = agent, folder, plane, folder / "root", forks
         config = {"url": plane.url, "worker": WORKER, "key": KEY, "root": str(self.root)}
         (folder / "agent.json").write_text(json.dumps(config))
+        self.preloaded = agent  # the file that `forks` has loaded
         self.within: list[str] = []  # the command that the agent's own is said to
         self.agents: list[subprocess.Popen[bytes] | Forked] = []
 
@@ -45,7 +46,7 @@ class Worker:
         environment = {**os.environ, "PENSTOCK_WORKER_ID": WORKER, "SECRET_OF_THE_MACHINE": "leaked"}
         agent: subprocess.Popen[bytes] | Forked
         with open(self.folder / "agent.log", "ab") as log:
-            if self.forks and before is None and not self.within:
+            if self.forks and self.agent == self.preloaded and before is None and not self.within:
                 agent = self.forks.start(arguments, environment, log.fileno())
             else:
                 command = [*self.within, PYTHON, str(self.agent), *arguments]

@@ -25,7 +25,7 @@ def test_a_file_of_two_parts_comes_out_as_it_went_in(local: Local, tmp_path: Pat
     data = hashlib.shake_256(b"big").digest(SIZE)
     (tmp_path / "big").write_bytes(data)
     (tmp_path / "job.sh").write_text(SCRIPT)
-    done = local.cli("job", "run", str(tmp_path / "job.sh"), "-i", str(tmp_path / "big"))
+    done = local.cli("job", "run", "--verbose", str(tmp_path / "job.sh"), "-i", str(tmp_path / "big"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "in 2 parts" in done.stdout + done.stderr
     job = local.json("job", "list")[0]["id"]

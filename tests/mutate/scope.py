@@ -40,7 +40,10 @@ WHOLE = (
     "penstock.usecases.site.apply",
     "penstock.usecases.sweep",
     "penstock.usecases.units.advance",
+    "penstock.usecases.units.broken",
+    "penstock.usecases.units.create",
     "penstock.usecases.units.driver_calls",
+    "penstock.usecases.units.events",
     "penstock.usecases.units.prewarm",
     "penstock.usecases.units.quarantine",
     "penstock.usecases.units.release",
@@ -54,7 +57,7 @@ WHOLE = (
 )
 """Modules all of whose functions decide or commit."""
 
-UNSAFE = re.compile(r"penstock\.(agent|drivers|local|processes)\b")
+UNSAFE = re.compile(r"penstock\.(agent|drivers|local|processes|testing)\b")
 """What is never mutated, whatever it carries: what finds and ends processes, and all that goes with it. A mutant that
 takes every process for the job's own ends those of the machine, and nothing stands between the two."""
 

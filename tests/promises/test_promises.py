@@ -36,7 +36,7 @@ def test_no_label_is_unknown() -> None:
 def test_what_says_nothing_of_a_promise_is_not_found() -> None:
     """The finder sees docstrings of modules, classes, functions and values; not words in other places."""
     assert ("functions/penstock/domain/pools/pools.py", "take") in find.code()["SLOT-1"]
-    assert ("functions/penstock/domain/artifacts/artifacts.py", "let_go") in find.code()["ART-2"]
+    assert ("functions/penstock/domain/artifacts/artifacts.py", "disown") in find.code()["ART-2"]
     assert ("functions/penstock/usecases/jobs/settle.py", "") in find.code()["JOB-1"]
     assert ("model/properties.pml", "check_alone") in find.model()["JOB-2"]
     assert ("simulation/invariants.py", "fences_grow") not in find.code()["SLOT-3"]

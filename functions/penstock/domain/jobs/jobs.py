@@ -117,6 +117,11 @@ class Request:
     publishes: bool = False
     cache_scope: str = ""
 
+    @property
+    def has_downloads(self) -> bool:
+        """Whether the agent downloads files before the script begins: inputs, and outputs of other jobs."""
+        return bool(self.inputs) or any(each.copy_outputs for each in self.dependencies)
+
 
 @dataclass(frozen=True)
 class JobLimits:

@@ -17,7 +17,6 @@ from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import System
-from penstock.usecases.artifacts import inputs
 from penstock.usecases.units import secrets
 
 
@@ -46,7 +45,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "posts": [asdict(post) for post in spec.posts],
         "output_rules": list(spec.output_rules),
         "resources": resources(on, job),
-        "inputs": inputs.has_inputs(job),
+        "inputs": job.request.has_downloads,
         "caches": [asdict(each) for each in spec.caches],
         "reuse": is_kept,
         "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},

@@ -23,7 +23,7 @@ from penstock.usecases import cooldowns as remembering
 
 def check_broken_in_a_row(on: System, unit: Unit) -> None:
     """Start a cool-down of the unit's type if this broken worker was the last of too many in a row."""
-    pool = on.store.get(pool_key(unit.lease.pool), Pool) if quarantine.is_broken(unit) else None
+    pool = on.store.get(pool_key(unit.lease.pool), Pool)
     if pool and pool.broken >= quarantine.MAX_BROKEN_IN_A_ROW:
         why = f"{pool.broken} in a row; the last: {quarantine.why_broken(unit)}"[: domain_cooldowns.WHY_CHARS]
         remembering.start(

@@ -18,13 +18,13 @@ import schedule
 import settle
 import well
 
-from penstock import bootstrap
+from penstock import agentfile, bootstrap
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.drivers import Registry
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
-from penstock.usecases.site import apply
+from penstock.usecases.site import apply, configuration
 from tests.functions.service import Context, Service, request
 
 HANDLERS = {"schedule": schedule, "factory": factory, "well": well}
@@ -68,6 +68,12 @@ class Site:
         with self._plugged():
             apply.apply(self.twin.on, "ada", text, "site.toml")
             self.twin.run()
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Fill what a warm function keeps from one call to the next: the parsed site and the agent's file."""
+        configuration.current(self.twin.on)
+        agentfile.build()
 
     @contextmanager
     def _plugged(self) -> Iterator[None]:

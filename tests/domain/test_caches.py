@@ -69,12 +69,6 @@ def test_what_names_things(text: str, name: bool, key: bool, scope: bool) -> Non
     assert (caches.is_name(text), caches.is_key(text), caches.is_scope(text)) == (name, key, scope)
 
 
-def test_whose_caches_a_job_adds_to() -> None:
-    assert caches.scope_of("ada", None) == TRUNK
-    assert caches.scope_of("oxide:hubris", None) == ""
-    assert caches.scope_of("ada", "b") == caches.scope_of("oxide:hubris", "b") == "b"
-
-
 def test_a_job_reads_from_its_own_scope_and_then_the_trunks() -> None:
     assert caches.sources("b") == ("b", TRUNK)
     assert caches.sources(TRUNK) == caches.sources("") == (TRUNK,)

@@ -180,12 +180,12 @@ def test_draining_is_noted_once(state: UnitState) -> None:
 def test_recycling_is_noted_once_and_ends_what_leases_it(state: UnitState) -> None:
     due = NOW + HOUR
     found = maintenance.recycle(unit(state=state, due=due), "bob", "", NOW)
-    assert maintenance.is_recycled(found) is (state in maintenance.LEASED)
-    assert found.due == (NOW + STEP_WITHIN if state in maintenance.LEASED else due)
+    assert found.is_recycled is found.is_leased is (state in (UnitState.CREATING, UnitState.READY))
+    assert found.due == (NOW + STEP_WITHIN if found.is_leased else due)
     assert maintenance.recycle(found, "eve", "again", NOW) == found
     drained = unit(state=state, drain=Drain("ada", "", NOW))
-    assert maintenance.is_recycled(maintenance.recycle(drained, "bob", "", NOW)) is (state in maintenance.LEASED)
-    assert not maintenance.is_recycled(drained)
+    assert maintenance.recycle(drained, "bob", "", NOW).is_recycled is drained.is_leased
+    assert not drained.is_recycled
 
 
 def test_neither_is_for_what_is_gone_nor_recycling_for_what_is_held() -> None:

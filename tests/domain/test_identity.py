@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from penstock.domain.jobs.jobs import Job, JobLimits, Request, State, Times
 from penstock.domain.users import oidc
-from penstock.domain.users.oidc import LIFE, VOUCH, PublicKey, subject
-from penstock.domain.users.users import User
+from penstock.domain.users.oidc import LIFE, PublicKey, subject
+from penstock.domain.users.users import VOUCH, User
 from tests.domain.helpers import NOW
 from tests.rows import changed
 
@@ -139,14 +139,16 @@ def test_what_nobody_vouched_for_is_not_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("privileges", "believed"),
-    [((VOUCH,), {"ref": "main", "sha": "abc"}), (("admin",), {}), (("as",), {}), ((), {})],
+    ("privileges", "is_believed"), [((VOUCH,), True), (("admin",), False), (("as",), False), ((), False)]
 )
-def test_who_may_vouch(privileges: tuple[str, ...], believed: dict[str, str]) -> None:
+def test_who_may_vouch(privileges: tuple[str, ...], is_believed: bool) -> None:
     """An operator who runs a file has not said that what its tags say is so."""
-    user = User(name="gate", privileges=privileges, created=NOW)
-    assert oidc.vouched(user, {"ref": "main", "sha": "abc", "other": "x"}) == believed
-    assert oidc.vouched(user, {"ref": "", "other": "x"}) == {}
+    assert User(name="gate", privileges=privileges, created=NOW).may_vouch is is_believed
+
+
+def test_only_what_the_tags_say_of_the_source_is_vouched_for() -> None:
+    assert oidc.vouched({"ref": "main", "sha": "abc", "other": "x"}) == {"ref": "main", "sha": "abc"}
+    assert oidc.vouched({"ref": "", "other": "x"}) == {}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs import jobs, outcome, unused
-from penstock.domain.jobs.jobs import Outcome, Report, Result, State
-from penstock.domain.jobs.unused import MAX_GIVE_BACKS
+from penstock.domain.jobs.jobs import MAX_GIVE_BACKS, Outcome, Report, Result, State
 from penstock.domain.pools import why
 from penstock.domain.pools.leases import Lease, LeaseState
 from tests.domain.helpers import MINUTE, NOW, SECOND, job, lease

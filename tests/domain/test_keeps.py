@@ -13,11 +13,12 @@ from tests.domain.helpers import MINUTE, NOW, job, unit
 from tests.rows import changed
 
 KEEP = HoldRequest("ada", "to look at it", 600)
+WHATEVER = replace(KEEP, whatever=True)
 HELD = Hold("ada", "to look at it", NOW, NOW + 10 * MINUTE)
 
 
-def reported(result: Result, **changes: object) -> Job:
-    return job(state=State.RUNNING, keep=KEEP, report=Report(result, "so it ended", NOW), retries=0, **changes)
+def reported(result: Result, keep: HoldRequest = KEEP, **changes: object) -> Job:
+    return job(state=State.RUNNING, keep=keep, report=Report(result, "so it ended", NOW), retries=0, **changes)
 
 
 @pytest.mark.parametrize(
@@ -30,15 +31,15 @@ def reported(result: Result, **changes: object) -> Job:
         (reported(Result.LOST), False),
         (changed(reported(Result.FAILED), cancelled_by="ada"), False),
         (changed(reported(Result.FAILED), retries=1, retry_failed=True), False),
-        (replace(reported(Result.FAILED), keep=None), False),
         (changed(reported(Result.FAILED), report=None), False),
-        (replace(reported(Result.SUCCEEDED), keep=replace(KEEP, whatever=True)), True),
-        (replace(reported(Result.FAILED), keep=replace(KEEP, whatever=True)), True),
-        (replace(reported(Result.CANCELLED), keep=replace(KEEP, whatever=True)), False),
+        (reported(Result.SUCCEEDED, keep=WHATEVER), True),
+        (reported(Result.FAILED, keep=WHATEVER), True),
+        (reported(Result.CANCELLED, keep=WHATEVER), False),
     ],
 )
 def test_it_is_wanted_when_the_job_has_come_to_its_end(told: Job, is_wanted: bool) -> None:
-    assert (holds.wanted_hold(told, NOW) is not None) == is_wanted
+    assert told.keep
+    assert holds.is_wanted(told.keep, told, NOW) == is_wanted
 
 
 def ready(**changes: object) -> Unit:

@@ -202,11 +202,10 @@ def test_only_a_unit_that_is_looked_for_can_be_listed_or_not() -> None:
     assert one("not listed any more", replace(GOOD, unit=destroyed(state=UnitState.DIRTY))).ok is None
 
 
-def test_only_the_worker_of_such_a_job_is_looked_for_and_held() -> None:
+def test_the_worker_of_such_a_job_is_looked_for_and_may_be_held() -> None:
     plain = unit()
-    assert factory_test.ordered(plain, job(), NOW) is plain
-    assert factory_test.ordered(plain, job(proves=Proves("f")), NOW) == replace(plain, seen=Visibility())
-    held = factory_test.ordered(plain, job(proves=Proves("f", keep=60)), NOW)
+    assert factory_test.ordered(plain, Proves("f"), "ada", NOW) == replace(plain, seen=Visibility())
+    held = factory_test.ordered(plain, Proves("f", keep=60), "ada", NOW)
     assert held.hold == Hold("ada", "a test of factory f: to look at it if that fails", NOW, NOW + MINUTE)
     assert held.journal.entries[-1].what == str(held.hold)
     assert held.seen == Visibility()

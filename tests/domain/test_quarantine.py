@@ -184,8 +184,8 @@ def test_bad_workers_are_counted_one_after_the_other(worker: Unit, count: int) -
 def test_what_was_wrong_is_said() -> None:
     assert quarantine.why_broken(unit(broken="hot")) == "hot"
     assert quarantine.why_broken(unit()) == "worker w-1 did not say hello in time"
-    assert not quarantine.is_broken(unit(is_a=UnitKind.RESOURCE, is_unheard=True))
-    assert quarantine.is_broken(unit(is_a=UnitKind.RESOURCE, broken="hot"))
+    assert not unit(is_a=UnitKind.RESOURCE, is_unheard=True).is_broken
+    assert unit(is_a=UnitKind.RESOURCE, broken="hot").is_broken
 
 
 def test_what_becomes_of_it_next_is_an_operators_business() -> None:

@@ -4,5 +4,8 @@
     site        the twin behind the functions' real handlers, and an HTTP server for the agent
     __main__    runs the job and prints what it entered: `make tour`
 
+The functions are warm: they have the parsed site and the agent's packed file in memory, as on AWS after their first
+call. What modules call while they are imported does not count either.
+
 docs/internals/tour.md follows it, and test_tour keeps both true.
 """

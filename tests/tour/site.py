@@ -18,13 +18,13 @@ import schedule
 import settle
 import well
 
-from penstock import bootstrap
+from penstock import agentfile, bootstrap
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.drivers import Registry
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
-from penstock.usecases.site import apply
+from penstock.usecases.site import apply, configuration
 from tests.functions.service import Context, Service, request
 
 HANDLERS = {"schedule": schedule, "factory": factory, "well": well}
@@ -58,6 +58,7 @@ class Site:
         self.service = Service(self.twin)
         self.service.add("ada")
         self.lock = threading.RLock()
+        self.has_finished = False
         text = site_toml(
             factories={"here": {"driver": "process", "python": str(python)}},
             targets={"default": {"factory": "here"}},
@@ -67,6 +68,12 @@ class Site:
         with self._plugged():
             apply.apply(self.twin.on, "ada", text, "site.toml")
             self.twin.run()
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Fill what a warm function keeps from one call to the next: the parsed site and the agent's file."""
+        configuration.current(self.twin.on)
+        agentfile.build()
 
     @contextmanager
     def _plugged(self) -> Iterator[None]:
@@ -110,12 +117,13 @@ class Site:
     def answer(self, path: str, headers: dict[str, str], body: bytes) -> dict[str, Any]:
         """Answer a request of the agent's."""
         with self.lock:
+            self.has_finished = self.has_finished or path.endswith("/finish")
             return agent_api.handler(request("POST", path, body.decode(), headers, ()), Context())  # type: ignore[arg-type]
 
-    def follow(self, path: str) -> None:
-        """Do what follows from a request. What follows from the last one waits until the agent has ended."""
-        if not path.endswith("/finish"):
-            with self.lock:
+    def follow(self) -> None:
+        """Do what follows from a request. What follows from the agent's report waits until the agent has ended."""
+        with self.lock:
+            if not self.has_finished:
                 self.twin.run()
 
 
@@ -135,7 +143,7 @@ def _answering(site: Site) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)
-            site.follow(self.path)
+            site.follow()
 
         def log_message(self, *given: object) -> None:
             """Nothing is logged."""

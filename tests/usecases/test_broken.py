@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,16 +12,18 @@ from penstock.domain.cooldowns import Cause, CoolDown
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Pool, SlotState, pool_key
 from penstock.domain.units import quarantine
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.quarantine import MAX_BROKEN_IN_A_ROW
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users.users import User, digest
 from penstock.kernel.errors import NoCapacity, Refused
+from penstock.kernel.rows import Replace
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
-from penstock.usecases.units import maintenance, secrets
+from penstock.usecases.units import events, maintenance, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep, told, worker_of
 from tests.usecases.warm import SITE, Agent, unit_of
@@ -462,6 +465,8 @@ def test_who_is_no_probe_takes_nothing_off(twin: Twin, ada: User) -> None:
 
 def test_a_fit_worker_that_came_back_cools_nothing_down(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
-    in_a_row(twin, ada, broken_before, 2)
-    units_quarantine.check_broken_in_a_row(twin.on, worker)
+    pool = twin.store.get(pool_key(worker.lease.pool), Pool)
+    assert pool
+    assert twin.store.commit([Replace(pool, replace(pool, broken=MAX_BROKEN_IN_A_ROW))])
+    events.unit_gone(twin.on, worker, CleanProof("its factory", twin.world.now(), "it is gone"), None, None)
     assert rows(twin) == []

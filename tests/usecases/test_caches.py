@@ -21,7 +21,7 @@ from penstock.domain.artifacts.volumes import (
     object_name,
     volume_key,
 )
-from penstock.domain.caches import CacheEntry, CacheUse
+from penstock.domain.caches import TRUNK, CacheEntry, CacheUse
 from penstock.domain.commands import AgentParts, CacheName, SubmitJob
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User
@@ -161,6 +161,11 @@ def test_no_script_says_its_scope(twin: Twin, ada: User) -> None:
     with pytest.raises(Refused) as told:
         submit(twin, ada, cache_scope="a b")
     assert (told.value.status, [each.where for each in told.value.faults]) == (400, ["cache_scope"])
+
+
+def test_a_users_job_without_a_scope_adds_to_the_trunk(twin: Twin, ada: User) -> None:
+    assert run(twin, ada).request.cache_scope == TRUNK
+    assert run(twin, ada, BRANCH).request.cache_scope == BRANCH
 
 
 def test_a_repositorys_job_without_a_scope_reads_the_trunk_and_adds_nothing(twin: Twin, ada: User) -> None:

@@ -18,8 +18,7 @@ from penstock.domain import metrics
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Report, Result
 from penstock.domain.users.audit import Entry
-from penstock.domain.users.oidc import VOUCH
-from penstock.domain.users.users import User
+from penstock.domain.users.users import VOUCH, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import NoSigner

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.api.jobs import timings
-from penstock.domain.jobs import unused
-from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.jobs.jobs import MAX_GIVE_BACKS, Outcome, State
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Claim, Slot, collection
 from penstock.domain.units.units import UnitState
@@ -181,9 +180,9 @@ def test_after_so_many_times_it_keeps_what_it_holds(impatient: Twin, ada: User) 
     """QUEUE-2: whoever takes what it waits for meanwhile does so a bounded number of times."""
     twin = impatient
     job, other = waiting_for_a_licence(twin, ada, retries=0)
-    put(twin, job_of(twin, job), given_back=unused.MAX_GIVE_BACKS - 1)
+    put(twin, job_of(twin, job), given_back=MAX_GIVE_BACKS - 1)
     wait(twin, LIMIT + 61)
-    assert job_of(twin, job).history.given_back == unused.MAX_GIVE_BACKS
+    assert job_of(twin, job).history.given_back == MAX_GIVE_BACKS
     wait(twin, 5 * LIMIT)
     assert (holder(twin, "resource/bench"), job_of(twin, job).attempt) == (job, 2)
     assert job_of(twin, job).due == job_of(twin, job).flow.queue_until

@@ -56,9 +56,9 @@ def test_outputs_of_other_jobs_are_inputs_and_nothing_is_copied(twin: Twin, ada:
 def test_the_agent_is_told_whether_there_is_anything_to_fetch(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     run(twin, first, "/work/a")
-    assert inputs.has_inputs(job_of(twin, submit(twin, ada, **depends(first))))
-    assert not inputs.has_inputs(job_of(twin, submit(twin, ada, **depends(first, copy_outputs=False))))
-    assert inputs.has_inputs(job_of(twin, submit(twin, ada, inputs=["a"])))
+    assert job_of(twin, submit(twin, ada, **depends(first))).request.has_downloads
+    assert not job_of(twin, submit(twin, ada, **depends(first, copy_outputs=False))).request.has_downloads
+    assert job_of(twin, submit(twin, ada, inputs=["a"])).request.has_downloads
 
 
 @pytest.mark.parametrize("count", [99, 100, 101, 250])

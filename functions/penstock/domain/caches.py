@@ -18,7 +18,6 @@ from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import CACHE, owner
 from penstock.domain.artifacts.volumes import DOWNLOAD_WITHIN
-from penstock.domain.users.users import is_repository
 from penstock.kernel import limits
 from penstock.kernel.rows import Key, Place, Row
 
@@ -148,13 +147,6 @@ def is_key(text: str) -> bool:
 def is_scope(text: str) -> bool:
     """Whether a text can be a scope."""
     return _SCOPE.fullmatch(text) is not None
-
-
-def scope_of(owner: str, asked: str | None) -> str:
-    """The scope of a job: as requested; otherwise the trunk for a user, and none for a repository, which has
-    branches.
-    """
-    return asked or ("" if is_repository(owner) else TRUNK)
 
 
 def sources(scope: str) -> tuple[str, ...]:

@@ -189,7 +189,7 @@ def serve_all(on: System) -> tuple[list[Pool], list[str]]:
     for pool in pools:
         is_waited_for = bool(on.store.find(collection(pool.name), "wait#", Claim, limit=1))
         waited_for += [pool.name] if is_waited_for else []
-        if is_waited_for or (pool.warm and pool.warm.least):
+        if is_waited_for or pool.min_warm:
             scheduler.serve(on, pool.name)
     return pools, waited_for
 

@@ -5,7 +5,7 @@
 
 from penstock.domain.jobfile.keys import check_key
 from penstock.domain.jobfile.matrix import Matrix
-from penstock.domain.jobfile.parse import JobFile, parse, variant, variant_name
+from penstock.domain.jobfile.parse import TOOLCHAIN_FILE, JobFile, parse, variant, variant_name
 from penstock.domain.jobfile.sections import (
     CacheAsk,
     Dependency,
@@ -21,6 +21,7 @@ from penstock.kernel.errors import Problem, Problems
 from penstock.toml.checks import Fault, parse_duration
 
 __all__ = [
+    "TOOLCHAIN_FILE",
     "CacheAsk",
     "Dependency",
     "Fault",

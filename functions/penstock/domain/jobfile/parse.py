@@ -79,6 +79,9 @@ def _at(before: str, path: str, message: str, hint: str) -> Problem:
     return Problem(path, line, column, message, hint)
 
 
+TOOLCHAIN_FILE = "rust-toolchain.toml"
+"""The file in a repository that names its Rust toolchain."""
+
 MARK = "#:"
 
 
@@ -210,6 +213,13 @@ class JobFile:
     rust_toolchain: bool | str | None = None
     post: tuple[Post, ...] = ()
     name_spot: tuple[int, int] | None = field(default=None, compare=False)
+
+    @property
+    def toolchain(self) -> str:
+        """The Rust channel to install, or the name of the repository's file that names it; "" for none."""
+        if isinstance(self.rust_toolchain, str):
+            return self.rust_toolchain
+        return TOOLCHAIN_FILE if self.rust_toolchain else ""
 
 
 def parse(text: str | bytes, path: str) -> JobFile | Problems:

@@ -27,13 +27,10 @@ class HeldUnits:
     unit_seconds: float
 
 
-def wanted_hold(job: Job, now: datetime) -> HoldRequest | None:
-    """The hold that a job requested, if it applies to the outcome just reported; None if another attempt follows."""
-    if job.keep is None:
-        return None
+def is_wanted(keep: HoldRequest, job: Job, now: datetime) -> bool:
+    """Whether a requested hold applies to the outcome just reported. It does not if another attempt follows."""
     after = outcome.conclude(job, None, None, now)
-    ended = (Outcome.FAILED, Outcome.SUCCEEDED) if job.keep.whatever else (Outcome.FAILED,)
-    return job.keep if after.end.outcome in ended else None
+    return after.end.outcome is Outcome.FAILED or (keep.whatever and after.end.outcome is Outcome.SUCCEEDED)
 
 
 def hold_units(keep: HoldRequest, units: Sequence[Unit], now: datetime) -> list[tuple[Unit, Unit]]:

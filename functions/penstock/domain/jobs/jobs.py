@@ -34,6 +34,9 @@ STEP_WITHIN = timedelta(minutes=2)
 FLOW_WITHIN = timedelta(minutes=10)
 """How long a flow may take from its start to its first step under heavy load."""
 
+MAX_GIVE_BACKS = 8
+"""How often a job gives back. Each time others may be granted what it waits for, so it is bounded. [QUEUE-2]"""
+
 SETTLE_WITHIN = timedelta(minutes=2)
 """How much longer than its timeout and grace a job may appear to run before it counts as lost."""
 
@@ -116,6 +119,11 @@ class Request:
     tags: Mapping[str, str] = field(default_factory=dict)
     publishes: bool = False
     cache_scope: str = ""
+
+    @property
+    def has_downloads(self) -> bool:
+        """Whether the agent downloads files before the script begins: inputs, and outputs of other jobs."""
+        return bool(self.inputs) or any(each.copy_outputs for each in self.dependencies)
 
 
 @dataclass(frozen=True)
@@ -263,6 +271,18 @@ class Job(Row):
     def is_settled(self) -> bool:
         """Whether the job has ended."""
         return self.state is State.SETTLED
+
+    @property
+    def may_give_back(self) -> bool:
+        """Whether the attempt gives back what it holds if it waits too long for the rest."""
+        is_limited = self.limits.idle_hold > 0 and self.history.given_back < MAX_GIVE_BACKS
+        return is_limited and self.state is State.ACQUIRING
+
+    def privileges_of(self, step: int) -> set[str]:
+        """The privileges that the owner needs for what a step acquires. A canary belongs to the site and needs none."""
+        if self.provenance.canary:
+            return set()
+        return {privilege for need in self.request.needs if need.step == step for privilege in need.privileges}
 
 
 def job_key(job: str) -> Key:

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.domain.jobfile import JobFile
 from penstock.domain.jobs.jobs import Job, Spec
 from penstock.domain.site.site import GitHubApp
-
-FILE = "rust-toolchain.toml"
-"""The file in a repository that names its Rust toolchain."""
 
 API = "api."
 
@@ -30,31 +26,18 @@ class Origin:
     clone: bool
 
 
-def toolchain(file: JobFile) -> str:
-    """The value of `Spec.toolchain` for a job file."""
-    asked = file.rust_toolchain
-    return asked if isinstance(asked, str) else FILE if asked else ""
-
-
 def is_cloned(job: Job, spec: Spec) -> bool:
     """Whether the job starts with a clone of its repository."""
     return bool(job.provenance.check) and not spec.skip_clone
 
 
-def origin(job: Job, spec: Spec, app: GitHubApp) -> Origin | None:
-    """Where a job comes from."""
-    if not job.provenance.check:
-        return None
+def origin(job: Job, spec: Spec, app: GitHubApp) -> Origin:
+    """Where a job comes from that checks a commit."""
     name, web = spec.env["GITHUB_REPOSITORY"], _web(app.api)
     return Origin(
         name, f"{web}/{name}", spec.env["GITHUB_SHA"], spec.env.get("GITHUB_BRANCH", ""), _machines(app.api),
         is_cloned(job, spec),
     )  # fmt: skip
-
-
-def folder(found: Origin | None) -> str:
-    """The folder in which a job's script starts."""
-    return f"/work/{found.name}" if found and found.clone else "/work"
 
 
 def _web(api: str) -> str:

@@ -15,7 +15,6 @@ from penstock.domain.jobs import failures, jobs, prerequisites, unused
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
 from penstock.domain.pools.leases import Lease
-from penstock.domain.units.maintenance import is_recycled
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 
 REASONS = {
@@ -179,7 +178,7 @@ class Ending:
         """Why the attempt was lost; None if it was not."""
         if not self.is_lost:
             return None
-        if any(is_recycled(unit) for unit in self.units):
+        if any(unit.is_recycled for unit in self.units):
             return LostBy.RECYCLED
         if self.is_overdue and self.before.run.report is None:
             return LostBy.OVERDUE if self.before.state is State.RUNNING else LostBy.FLOW
@@ -220,7 +219,7 @@ def lost_failure(ending: Ending) -> Failure:
 def _is_to_blame(unit: Unit, reason: str) -> bool:
     """Whether this unit is a resource whose loss ended the attempt."""
     is_named = unit.step.reason is not None and unit.step.reason in reason
-    return unit.is_a is UnitKind.RESOURCE and (is_recycled(unit) or is_named)
+    return unit.is_a is UnitKind.RESOURCE and (unit.is_recycled or is_named)
 
 
 def _of(unit: Unit) -> dict[str, str | None]:

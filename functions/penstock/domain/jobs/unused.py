@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 
 
@@ -53,9 +53,6 @@ def _held(lease: Lease, granted: datetime, begun: datetime | None, now: datetime
 IDLE_HOLD_ERROR = "IdleHold"
 """The flow error of an attempt that gives back what it holds."""
 
-MAX_GIVE_BACKS = 8
-"""How often a job gives back. Each time others may be granted what it waits for, so it is bounded. [QUEUE-2]"""
-
 PENDING_STATES = (LeaseState.WAITING, LeaseState.GRANTED)
 
 
@@ -66,13 +63,7 @@ def give_back_time(job: Job, leases: Collection[Lease]) -> datetime | None:
     """
     waits = [lease.granted or lease.since for lease in leases if lease.state in PENDING_STATES]
     holds = any(lease.state is LeaseState.READY for lease in leases)
-    if (
-        not job.limits.idle_hold
-        or job.history.given_back >= MAX_GIVE_BACKS
-        or job.state is not State.ACQUIRING
-        or not holds
-        or not waits
-    ):
+    if not job.may_give_back or not holds or not waits:
         return None
     return min(waits) + timedelta(seconds=job.limits.idle_hold)
 

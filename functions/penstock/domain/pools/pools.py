@@ -77,6 +77,11 @@ class Pool(Row):
         return Place("pools", self.name)
 
     @property
+    def min_warm(self) -> int:
+        """How many units the pool keeps warm at least: if it has fewer, units are made ahead of need."""
+        return self.warm.least if self.warm else 0
+
+    @property
     def sort(self) -> str:
         """Numbered, named or amount."""
         return "amount" if self.is_amount else "numbered" if self.names is None else "named"

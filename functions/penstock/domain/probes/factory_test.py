@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.jobs.jobs import Job, Proves, Result
 from penstock.domain.units.units import Hold, Search, Unit, UnitState, Visibility, add_entry, format_time
 
 TAG = "penstock-test"
@@ -54,15 +54,13 @@ EVIDENCE = 20
 """How many of the last lines that a machine said are told of one that never said hello."""
 
 
-def ordered(unit: Unit, job: Job, now: datetime) -> Unit:
-    """A unit as it is ordered: that of a job that proves a factory is looked for in its list, and may be held."""
-    if job.provenance.proves is None:
-        return unit
+def ordered(unit: Unit, tested: Proves, owner: str, now: datetime) -> Unit:
+    """A unit as it is ordered for a test: it is searched for in its factory's list, and may be held."""
     unit = replace(unit, seen=Visibility())
-    if job.provenance.proves.keep is None:
+    if tested.keep is None:
         return unit
-    reason = f"a test of factory {job.provenance.proves.factory}: to look at it if that fails"
-    hold = Hold(job.owner, reason, now, now + timedelta(seconds=job.provenance.proves.keep))
+    reason = f"a test of factory {tested.factory}: to look at it if that fails"
+    hold = Hold(owner, reason, now, now + timedelta(seconds=tested.keep))
     return add_entry(replace(unit, hold=hold), now, str(hold))
 
 

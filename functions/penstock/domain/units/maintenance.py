@@ -30,9 +30,6 @@ from penstock.domain.units.units import (
 )
 from penstock.kernel.errors import Refused
 
-LEASED = (UnitState.CREATING, UnitState.READY)
-
-
 PARKED = (UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY)
 """The states in which a held unit waits for its operator; it is due when its hold ends."""
 
@@ -122,13 +119,8 @@ def recycle(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
     if unit.state is UnitState.DIRTY or (unit.drain and unit.drain.at_once):
         return unit
     wish = Drain(by, reason, now, at_once=True)
-    due = now + STEP_WITHIN if unit.state in LEASED else unit.due
+    due = now + STEP_WITHIN if unit.is_leased else unit.due
     return add_entry(replace(unit, drain=wish, due=due), now, str(wish))
-
-
-def is_recycled(unit: Unit) -> bool:
-    """Whether a recycle of this unit has to end the attempt that leases it."""
-    return unit.drain is not None and unit.drain.at_once and unit.state in LEASED
 
 
 def _must_exist(unit: Unit) -> None:

@@ -50,7 +50,7 @@ class FreeCapacity:
 def is_short(pool: Pool, warm: int, now: datetime) -> bool:
     """Whether a pool with this many warm units should get one more, and may try now."""
     is_tried = pool.setback is not None and now < pool.setback.until
-    return pool.warm is not None and warm < pool.warm.least and not is_tried
+    return warm < pool.min_warm and not is_tried
 
 
 def is_open(pool: Pool) -> bool:

@@ -130,11 +130,6 @@ raise.
 """
 
 
-def is_broken(unit: Unit) -> bool:
-    """Whether a unit is broken, or is a worker that never said hello."""
-    return unit.health.broken is not None or (unit.is_a is UnitKind.WORKER and unit.health.is_unheard)
-
-
 def count_broken(pool: Pool, unit: Unit) -> Pool:
     """The unit's pool after a lease of it ended: one more broken in a row, or none.
 
@@ -142,7 +137,7 @@ def count_broken(pool: Pool, unit: Unit) -> Pool:
     """
     if pool.name != unit.lease.pool:
         return pool
-    if is_broken(unit):
+    if unit.is_broken:
         return replace(pool, broken=pool.broken + 1)
     return replace(pool, broken=0) if unit.session.past_hash else pool
 

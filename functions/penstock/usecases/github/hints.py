@@ -17,14 +17,12 @@ from penstock.system import System
 
 def job_changed(on: System, job: Job) -> None:
     """A job that a check shows has changed."""
-    if job.provenance.check:
-        send(on, {"check": job.provenance.check})
+    send(on, {"check": job.provenance.check})
 
 
 def job_settled(on: System, job: Job) -> None:
-    """A job has settled: revoke the tokens that it got."""
-    if job.provenance.check and job.usage.has_secrets:
-        send(on, {"revoke": job.id})
+    """A job that a check shows has settled: revoke the tokens that it got, which are among its secrets."""
+    send(on, {"revoke": job.id})
 
 
 def send(on: System, message: dict[str, Any]) -> None:

@@ -57,11 +57,11 @@ def request(on: System, user: User, job_id: str, reason: str, seconds: int | Non
     return job
 
 
-def on_reported(on: System, job: Job) -> list[Change]:
-    """The changes to write with the report of an attempt whose units are to be held."""
+def on_reported(on: System, job: Job, keep: HoldRequest) -> list[Change]:
+    """The changes to write with the report of a job that requested a hold, if its units are to be held now."""
     now = on.world.now()
-    keep = holds.wanted_hold(job, now)
-    return [Replace(was, after) for was, after in holds.hold_units(keep, units_of(on, job), now)] if keep else []
+    held = holds.hold_units(keep, units_of(on, job), now) if holds.is_wanted(keep, job, now) else []
+    return [Replace(was, after) for was, after in held]
 
 
 def units_of(on: System, job: Job) -> list[Unit]:

@@ -141,7 +141,8 @@ def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
     """What follows once an attempt's end is committed, in order. `queues` are the pools whose queues it left."""
     counters.attempt_ended(on, ending)
     retain.keep_latest_failure(on, ending.after)
-    hints.job_changed(on, ending.after)
+    if ending.after.provenance.check:
+        hints.job_changed(on, ending.after)
     _serve_queues(on, queues)
     _log_end(on, ending)
 
@@ -165,8 +166,10 @@ def job_settled(on: System, job: Job) -> None:
     """What follows once a job has settled, in order. All of it may be repeated."""
     notify_dependents(on, job.id)
     _unpin_dependencies(on, job)
-    store.delete_secrets(on, job)
-    hints.job_settled(on, job)
+    if job.usage.has_secrets:
+        store.delete_secrets(on, job)
+    if job.usage.has_secrets and job.provenance.check:
+        hints.job_settled(on, job)
 
 
 def _unpin_dependencies(on: System, job: Job) -> None:
@@ -234,7 +237,7 @@ def notify_dependents(on: System, job_id: str, after: str = "") -> None:
     Settling writes first and reads dependents after; submitting a dependent does the same. So of two that race, one
     sees the other. The sweep makes up for lost messages.
     """
-    behind = dependent_key(job_id, after).sk
+    behind = dependent_key(job_id, after).sk if after else ""
     found = on.store.find(f"job#{job_id}", "dependent#", Dependent, limit=AT_ONCE, after=behind)
     for row in found:
         on.queues.schedule({"do": "judge", "job": row.dependent})

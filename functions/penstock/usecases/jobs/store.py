@@ -115,6 +115,6 @@ def read(on: System, job: Job, name: str) -> tuple[str, bool] | None:
 
 def delete_secrets(on: System, job: Job) -> None:
     """Delete the secrets of a settled job: nobody puts or reads any more. Safe to repeat."""
-    for row in list_values(on, job) if job.usage.has_secrets else ():
+    for row in list_values(on, job):
         if row.is_secret:
             on.store.commit([Delete(row)])

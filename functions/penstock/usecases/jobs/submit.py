@@ -17,7 +17,17 @@ from typing import Any
 from penstock import transaction
 from penstock.domain import caches, metrics, published
 from penstock.domain.commands import SubmitJob
-from penstock.domain.jobfile import JobFile, Problem, Problems, check_asked, check_inputs, check_key, parse, variant
+from penstock.domain.jobfile import (
+    TOOLCHAIN_FILE,
+    JobFile,
+    Problem,
+    Problems,
+    check_asked,
+    check_inputs,
+    check_key,
+    parse,
+    variant,
+)
 from penstock.domain.jobs import admission, origins, plans
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import (
@@ -99,7 +109,8 @@ def submit(
     submitted once more.
     """
     made = prepare(on, user, ask, check=check)
-    vouched = oidc.vouched(user, (ask.tags or {}) if before is None else before.provenance.vouched)
+    source = (ask.tags or {}) if before is None else before.provenance.vouched
+    vouched = oidc.vouched(source) if user.may_vouch else {}
     job, spec = (
         replace(
             made.job,
@@ -113,8 +124,9 @@ def submit(
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], _repeated_job(known, memory)
-        begun = [Create(job), Create(spec), retain.begin(job), *prerequisites.waiting_rows(job, made.priors)]
-        return [*begun, *([Create(memory)] if memory else [])], job.id
+        begun = [Create(job), Create(spec), retain.begin(job)]
+        waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
+        return [*begun, *waiting, *([Create(memory)] if memory else [])], job.id
 
     accepted = transaction.run(on, decide)
     if accepted == job.id:
@@ -205,9 +217,8 @@ def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, ch
         raise refused
     if file.hold_on_failure:
         holds.check(site, user, file.hold_on_failure)
-    priors = prerequisites.priors(
-        on, user, [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
-    )
+    named = [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
+    priors = prerequisites.priors(on, user, named) if named else {}
     job, spec = _job_rows(on, user, ask, file, target, needs, site)
     _check_fits(job, spec)
     return Draft(job, spec, file, site, priors)
@@ -247,7 +258,7 @@ def _job_rows(
     now = on.world.now()
     waits_for = _waits_for(file)
     id = on.world.ulid()
-    publish = published.resolve(file.publish, file.env, id)
+    publish = published.resolve(file.publish, file.env, id) if file.publish else ()
     if isinstance(publish, Refused):
         raise publish
     job = Job(
@@ -282,11 +293,16 @@ def _job_rows(
 
 
 def _scope(user: User, ask: SubmitJob) -> str:
-    """Which caches a job adds to: only the request decides, never the job file. [SEC-2]"""
-    if ask.cache_scope is not None and not caches.is_scope(ask.cache_scope):
+    """Which caches a job adds to: only the request decides, never the job file. [SEC-2]
+
+    By default a user's job adds to the trunk's; a repository's job adds to none, because it may be of a branch.
+    """
+    if ask.cache_scope is None:
+        return "" if is_repository(user.name) else caches.TRUNK
+    if not caches.is_scope(ask.cache_scope):
         why = f"a scope is 1 to {limits.CACHE_SCOPE_CHARS} printable ASCII characters without spaces or #"
         raise Refused(400, "bad-request", why, [Fault(why, where="cache_scope")])
-    return caches.scope_of(user.name, ask.cache_scope)
+    return ask.cache_scope
 
 
 def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, ...]) -> Spec:
@@ -295,7 +311,7 @@ def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, .
     request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
     return Spec(
         job=job, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
-        posts=file.post, toolchain=origins.toolchain(file), skip_clone=file.skip_clone,
+        posts=file.post, toolchain=file.toolchain, skip_clone=file.skip_clone,
         request=request, caches=file.cache,
     )  # fmt: skip
 
@@ -432,7 +448,7 @@ def refuse_without_repository(file: JobFile, check: str) -> None:
         why = "a job that is submitted by hand has no repository, whose token could read others"
         hint = "push it, and the front end for GitHub runs it; or take `access_repos` out"
         raise Refused(422, "no-repository", why, [Fault("`access_repos` names some", file=file.path, hint=hint)])
-    if origins.toolchain(file) == origins.FILE and not check:
+    if file.toolchain == TOOLCHAIN_FILE and not check:
         hint = 'name the channel: rust_toolchain = "stable"'
         why = "no repository comes with a job that is submitted by hand, and so nothing that names a toolchain"
         raise Refused(422, "no-repository", why, [Fault("`rust_toolchain` is true", file=file.path, hint=hint)])

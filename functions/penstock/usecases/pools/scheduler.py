@@ -92,7 +92,8 @@ def _claim_changes(
     fresh = [_lease(job, need, token, now) for need in needs]
     claims = grants.claims(job, step, now)
     claimed = jobs.acquire(job, now)
-    claimed = replace(claimed, due=unused.next_check(claimed, [*every, *fresh]))
+    if claimed.may_give_back:
+        claimed = replace(claimed, due=unused.next_check(claimed, [*every, *fresh]))
     return [Replace(job, claimed), *map(Create, claims), *map(Create, fresh)], fresh
 
 
@@ -144,7 +145,7 @@ def serve(on: System, pool_name: str) -> None:
         found = grants.pick(pool_name, stocks) if stocks else None
         if found is None:
             evict(on, pool_name, stocks)
-            if not stocks:
+            if not stocks and _has_min_warm(on, pool_name):
                 prewarm.fill(on, pool_name)
             break
         if _grant(on, found, stocks):
@@ -154,6 +155,12 @@ def serve(on: System, pool_name: str) -> None:
     else:
         left[pool_name] = None
     _serve_waiting(on, left)
+
+
+def _has_min_warm(on: System, pool_name: str) -> bool:
+    """Whether units of a pool are made ahead of need."""
+    pool = on.store.get(pool_key(pool_name), Pool)
+    return pool is not None and pool.min_warm > 0
 
 
 def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
@@ -167,7 +174,8 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
     dropped: list[Change] = [Delete(row) for row in found.rows.values()]
     if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
         return on.store.commit(dropped)
-    why, owner = privileges.check_owner(on, job, claim.step)
+    wanted = job.privileges_of(claim.step)
+    why, owner = privileges.check_owner(on, job.owner, wanted) if wanted else (None, [])
     if why:
         privileges.end_waiting(on, job.id, why)
         return on.store.commit(dropped)
@@ -212,7 +220,9 @@ def _assign_warm(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | 
 
 
 def _order_unit(on: System, job: Job, lease: Lease, need: Need) -> Unit:
-    return factory_test.ordered(_new_unit(on, lease, need.maker), job, on.world.now())
+    unit = _new_unit(on, lease, need.maker)
+    tested = job.provenance.proves
+    return factory_test.ordered(unit, tested, job.owner, on.world.now()) if tested else unit
 
 
 def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
@@ -362,6 +372,6 @@ def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
 
 def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
     """Slots that carry a unit; where units are made ahead of need, those first whose unit is ready."""
-    is_ahead = pool.warm is not None and pool.warm.least
-    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=max(most, WARM) if is_ahead else most)
+    limit = max(most, WARM) if pool.min_warm else most
+    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=limit)
     return sorted(found, key=lambda slot: slot.since is None)[:most]

@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 
 from penstock import transaction
 from penstock.domain.commands import SubmitJob
-from penstock.domain.jobs.jobs import Job, Result, job_key
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.probes import canaries
 from penstock.domain.probes.canaries import TAG, USER, Canary, canary_key
 from penstock.domain.site.site import CanaryScript, ResourceType, Site, Target
@@ -86,17 +86,14 @@ def _user(on: System, site: Site) -> User:
 
 def on_reported(on: System, job: Job) -> list[Change]:
     """The changes to write with the report of a canary's job: what it failed on is broken."""
-    if not job.provenance.canary:
-        return []
     return [Replace(was, after) for was, after in canaries.mark_broken(job, units_of(on, job), on.world.now())]
 
 
 def on_succeeded(on: System, job: Job) -> None:
-    """A canary succeeded: lift what failed ones have closed."""
-    if job.provenance.canary and job.run.report and job.run.report.result is Result.SUCCEEDED:
-        for unit in units_of(on, job):
-            if unit.lease.pool == job.provenance.canary:
-                broken.mark_working(on, unit)
+    """A canary's job succeeded: lift what failed ones have closed."""
+    for unit in units_of(on, job):
+        if unit.lease.pool == job.provenance.canary:
+            broken.mark_working(on, unit)
 
 
 def list_canaries(on: System) -> Sequence[Canary]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from penstock.domain.jobs.outcome import NO_HELLO, SILENT
 from penstock.domain.pools.leases import Lease, lease_key
 from penstock.domain.units import renewals, retries, units
-from penstock.domain.units.maintenance import is_recycled
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Replace
 from penstock.system import System
@@ -37,7 +36,7 @@ def _advance(on: System, unit: Unit) -> None:
         return
     if unit.hold and maintenance.wait_for_hold(on, unit):
         return
-    if is_recycled(unit):
+    if unit.is_recycled:
         maintenance.end_attempt(on, unit)
     else:
         _step_by_state(on, unit)

@@ -23,7 +23,7 @@ from penstock.usecases import cooldowns as remembering
 
 def check_broken_in_a_row(on: System, unit: Unit) -> None:
     """Start a cool-down of the unit's type if this broken worker was the last of too many in a row."""
-    pool = on.store.get(pool_key(unit.lease.pool), Pool) if quarantine.is_broken(unit) else None
+    pool = on.store.get(pool_key(unit.lease.pool), Pool)
     if pool and pool.broken >= quarantine.MAX_BROKEN_IN_A_ROW:
         why = f"{pool.broken} in a row; the last: {quarantine.why_broken(unit)}"[: domain_cooldowns.WHY_CHARS]
         remembering.start(
@@ -31,16 +31,11 @@ def check_broken_in_a_row(on: System, unit: Unit) -> None:
         )
 
 
-def probe_succeeded(on: System, unit: Unit) -> None:
-    """A worker that was made as a probe works: its type is made again without limits."""
-    if unit.creation.is_probe:
-        mark_working(on, unit)
-
-
 def mark_working(on: System, unit: Unit) -> None:
-    """A unit works: lift the cool-down of its type, and restart the count of broken workers.
+    """A probe works, or a unit on which a canary succeeded: its type is made again without limits.
 
-    Ignored for a unit whose lease has ended meanwhile. [SLOT-3]
+    This lifts the type's cool-down, and restarts the count of broken workers. Ignored for a unit whose lease has ended
+    meanwhile. [SLOT-3]
     """
     leased = on.store.get(unit.key, Unit)
     if leased is None or (leased.state, leased.lease.fence) != (UnitState.READY, unit.lease.fence):

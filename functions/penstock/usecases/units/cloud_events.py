@@ -52,9 +52,9 @@ def _apply(on: System, notice: MachineNotice, factory: str) -> None:
     unit, is_new = transaction.run(on, lambda: _decide(on, notice, factory))
     if unit is None:
         return
-    if is_new and (unit.state in wishes.LEASED or unit.hold):
+    if is_new and (unit.is_leased or unit.hold):
         logs.append(on, unit.lease.job, unit.lease.attempt, f"worker {unit.id}: {_sentence(on, notice)}")
-    if wishes.is_recycled(unit):
+    if unit.is_recycled:
         if is_new and unit.state is UnitState.CREATING:
             driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
         maintenance.end_attempt(on, unit)

@@ -30,7 +30,8 @@ def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, 
     if released:
         _log_gone(on, unit, proof)
     cooldowns.unit_destroyed(on, unit, site)
-    broken.check_broken_in_a_row(on, unit)
+    if unit.is_broken:
+        broken.check_broken_in_a_row(on, unit)
     slot_freed(on, unit)
 
 
@@ -63,7 +64,8 @@ def _log_kept(on: System, unit: Unit, proof: CleanProof) -> None:
 def unit_quarantined(on: System, unit: Unit, reason: str) -> None:
     """A unit was put into quarantine with all its slots."""
     _report_quarantine(on, unit, reason)
-    broken.check_broken_in_a_row(on, unit)
+    if unit.is_broken:
+        broken.check_broken_in_a_row(on, unit)
     slot_freed(on, unit)
 
 

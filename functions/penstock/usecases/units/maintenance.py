@@ -142,7 +142,7 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
 
 def _drained(on: System, unit: Unit) -> Unit:
     """Log that a leased unit is drained; have one that nobody leases destroyed."""
-    if unit.state in maintenance.LEASED and not maintenance.is_recycled(unit):
+    if unit.is_leased and not unit.is_recycled:
         logs.append(on, unit.lease.job, unit.lease.attempt, f"{unit.is_a} {unit.id} is {unit.drain}", DETAIL)
     elif unit.state is UnitState.DIRTY and not units.is_held(unit, on.world.now()):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
@@ -175,4 +175,5 @@ def drain_changes(on: System, unit: Unit, after: Unit) -> tuple[Sequence[Change]
 
 def end_attempt(on: System, unit: Unit) -> None:
     """End the attempt that leases a recycled unit, as if its worker were lost. Repeated until it has ended."""
-    settle.lose(on, unit, f"{unit.is_a} {unit.id} was {unit.drain}", maintenance.is_recycled, unit.step.reason)
+    cause = f"{unit.is_a} {unit.id} was {unit.drain}"
+    settle.lose(on, unit, cause, lambda fresh: fresh.is_recycled, unit.step.reason)

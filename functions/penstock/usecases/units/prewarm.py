@@ -56,10 +56,10 @@ def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
     Each pool's row is read before its slots and claims, and the commit names it. [SLOT-1]
     """
     pool = on.store.get(pool_key(name), Pool)
-    if pool is None or pool.warm is None or not pool.warm.least:
+    if pool is None or not pool.min_warm:
         return None
     now = on.world.now()
-    warm = on.store.find(pools.collection(name), "free#warm#", Slot, limit=pool.warm.least)
+    warm = on.store.find(pools.collection(name), "free#warm#", Slot, limit=pool.min_warm)
     site = configuration.current(on)
     kind = _kind(site, name)
     if kind is None or not prewarm.is_short(pool, len(warm), now):

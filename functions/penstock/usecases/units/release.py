@@ -57,7 +57,7 @@ def destroy(on: System, unit: Unit) -> None:
     if isinstance(proof, NotYet):
         _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
         return
-    wait = visibility.wait_for_absence(unit, proof)
+    wait = visibility.wait_for_absence(unit, proof) if proof.lag else 0
     if wait:
         driver_calls.retry_later(on, unit, visibility.NOT_LISTED_YET, wait)
     else:

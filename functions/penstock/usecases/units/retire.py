@@ -109,7 +109,7 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     pool = on.store.get(pool_key(name), Pool)
     leased = [slot for slot in slots if slot.job]
     learned = forecast.record_holds(pool, leased, on.world.now()) if pool else None
-    if learned and leased:
+    if learned and leased and (unit.is_broken or learned.broken):
         learned = quarantine.count_broken(learned, unit)
     if pool and learned and pool.is_amount:
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))

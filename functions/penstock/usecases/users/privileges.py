@@ -6,7 +6,7 @@ of when their turn comes. What jobs hold already, they keep.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -50,17 +50,9 @@ def revoke(on: System, by: User, name: str, privilege: str, *, at_once: bool) ->
     return user, found
 
 
-def check_owner(on: System, job: Job, step: int) -> tuple[str | None, list[Change]]:
-    """Why a job's owner may not have what a step acquires; or the check of the owner's row for the grant.
-
-    A canary belongs to the site, and may have what it tests.
-    """
-    wanted = {privilege for need in job.request.needs if need.step == step for privilege in need.privileges}
-    if not wanted or job.provenance.canary:
-        return None, []
-    owner = on.store.get(user_key(job.owner), User) or User(
-        name=job.owner, created=on.world.now()
-    )  # the user was deleted
+def check_owner(on: System, name: str, wanted: Iterable[str]) -> tuple[str | None, list[Change]]:
+    """Why a job's owner may not have what needs these privileges; or the check of the owner's row for the grant."""
+    owner = on.store.get(user_key(name), User) or User(name=name, created=on.world.now())  # the user was deleted
     return users.explain_denial(owner, wanted), [Check(owner)]
 
 

@@ -178,14 +178,15 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
     unit = on.store.get(unit_key(ask.worker), Unit)
     if before:
         counters.job_started(on, job)
-        hints.job_changed(on, job)
+        if job.provenance.check:
+            hints.job_changed(on, job)
         host = f", host {ask.host[:64]}" if ask.host else ""
         took = int((on.world.now() - before.since).total_seconds())
         text = f"running on {ask.worker} (target {job.request.target_resolved}{host}), ready after {took} s"
         logs.append(on, job.id, job.attempt, text)
     health = assignment.health(site, job)
-    if unit and before and not health.before:
-        broken.probe_succeeded(on, unit)
+    if unit and before and not health.before and unit.creation.is_probe:
+        broken.mark_working(on, unit)
     return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.cleaning.is_kept)
 
 
@@ -290,8 +291,8 @@ def report_finished(
     answer = _report(on, caller, report, broken, failure)
     if broken:
         logs.append(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
-    else:
-        units_broken.probe_succeeded(on, caller.unit)
+    elif caller.unit.creation.is_probe:
+        units_broken.mark_working(on, caller.unit)
     return answer
 
 
@@ -305,14 +306,17 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
             raise LeaseGone
         reported = jobs.report(job, report, failure)
         found = units.mark_broken(unit, broken, on.world.now()) if unit else None
-        changes: list[Change] = [Replace(job, reported)] if reported != job else []
-        changes += (
-            [*holds.on_reported(on, reported), *canaries.on_reported(on, reported)] if changes and not broken else []
-        )
+        is_new = reported != job
+        changes: list[Change] = [Replace(job, reported)] if is_new else []
+        if is_new and not broken and job.keep:
+            changes += holds.on_reported(on, reported, job.keep)
+        if is_new and not broken and job.provenance.canary:
+            changes += canaries.on_reported(on, reported)
         return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], reported
 
     job = transaction.run(on, decide)
-    canaries.on_succeeded(on, job)
+    if job.provenance.canary and job.run.report and job.run.report.result is Result.SUCCEEDED:
+        canaries.on_succeeded(on, job)
     if job.flow.run_token:
         on.flows.succeed(job.flow.run_token)
     return {**held_seconds(on, on.store.get(caller.unit.key, Unit))}

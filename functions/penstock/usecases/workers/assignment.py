@@ -9,6 +9,7 @@ from typing import Any
 from penstock.domain.artifacts import volumes
 from penstock.domain.jobs import origins
 from penstock.domain.jobs.jobs import Job, Spec, spec_key
+from penstock.domain.jobs.origins import Origin
 from penstock.domain.pools import leases
 from penstock.domain.pools.leases import Lease, lease_key
 from penstock.domain.site.site import GitHubApp, Health, Limits, Site
@@ -16,7 +17,6 @@ from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import System
-from penstock.usecases.artifacts import inputs
 from penstock.usecases.units import secrets
 
 
@@ -28,7 +28,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         raise Refused(410, "spec-gone", "the job's script is no longer kept")
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     need = next(need for need in job.request.needs if need.order == leases.WORKER)
-    origin = origins.origin(job, spec, site.github or GitHubApp(0))
+    origin = origins.origin(job, spec, site.github or GitHubApp(0)) if job.provenance.check else None
     due = (job.times.started or on.world.now()) + timedelta(seconds=job.limits.timeout)
     return {
         "job": job.id,
@@ -41,11 +41,11 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
         "factory": need.maker,
         "repository": asdict(origin) if origin else None,
         "toolchain": spec.toolchain,
-        "tasks": [_task(spec, origins.folder(origin))],
+        "tasks": [_task(spec, origin)],
         "posts": [asdict(post) for post in spec.posts],
         "output_rules": list(spec.output_rules),
         "resources": resources(on, job),
-        "inputs": inputs.has_inputs(job),
+        "inputs": job.request.has_downloads,
         "caches": [asdict(each) for each in spec.caches],
         "reuse": is_kept,
         "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
@@ -59,7 +59,9 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
     }
 
 
-def _task(spec: Spec, folder: str) -> dict[str, Any]:
+def _task(spec: Spec, origin: Origin | None) -> dict[str, Any]:
+    """The script. It starts in the clone of its repository, if there is one."""
+    folder = f"/work/{origin.name}" if origin and origin.clone else "/work"
     return {"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": folder}
 
 

@@ -13,7 +13,6 @@ from penstock.domain.commands import AgentHost
 from penstock.domain.site.site import Limits
 from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
-from penstock.domain.units.maintenance import LEASED
 from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.domain.users import users
 from penstock.domain.users.users import User
@@ -92,7 +91,7 @@ def _clean_up(on: System, unit: Unit, bounds: Limits) -> dict[str, Any]:
 
 def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, bounds: Limits) -> dict[str, Any]:
     """A host whose worker's agent has ended: an unreported attempt is lost; then the host cleans up and says so."""
-    if unit.state in LEASED:
+    if unit.is_leased:
         cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"
         settle.lose(on, unit, cause, lambda _: True, cause)
     elif status.stage == "clean" and unit.cleaning.begun:

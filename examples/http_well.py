@@ -11,7 +11,7 @@ import os
 import secrets
 import sys
 
-from penstock.drivers.wells.http.serving import Door, Refused, server
+from penstock.drivers.wells.http.serving import Endpoint, Refused, server
 
 
 class Rack:
@@ -54,6 +54,6 @@ class Rack:
 
 
 if __name__ == "__main__":
-    http = server(Door(Rack(), os.environ["WELL_SECRET"]), int(sys.argv[1]))
+    http = server(Endpoint(Rack(), os.environ["WELL_SECRET"]), int(sys.argv[1]))
     print(f"http://127.0.0.1:{http.server_port}", flush=True)
     http.serve_forever()

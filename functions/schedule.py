@@ -34,7 +34,7 @@ def step(message: dict[str, Any]) -> None:
         case {"do": "wake", "job": job, "after": after}:
             settle.notify_dependents(on, job, after)
         case {"do": "github", "message": dict(hint)}:
-            on.forge.tell(hint)
+            on.forge.enqueue(hint)
         case _:
             log.error("unknown message", extra={"do": message.get("do")})
 

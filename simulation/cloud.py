@@ -72,7 +72,7 @@ class Outside:
         """What is wrong with a driver's settings: nothing."""
         return []
 
-    def keeps(self, kind: str, driver: str) -> bool:
+    def reusable(self, kind: str, driver: str) -> bool:
         """Whether a driver's units can be kept for the next lease: all can."""
         return True
 

@@ -280,7 +280,7 @@ class Drivers(Protocol):
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a driver's settings; `kind` is factory or well."""
 
-    def keeps(self, kind: str, driver: str) -> bool:
+    def reusable(self, kind: str, driver: str) -> bool:
         """Whether a driver's units can stay for the next lease; `kind` is factory or well."""
 
     def quarantines(self, kind: str, driver: str) -> bool:
@@ -350,7 +350,7 @@ class ContextDriver(Protocol):
     It gets this before each call for one unit that has a row; a stray, which has none, is destroyed without.
     """
 
-    def informed(self, of: UnitContext) -> Driver:
+    def with_context(self, of: UnitContext) -> Driver:
         """The driver, for the next call for this unit."""
 
 
@@ -369,7 +369,7 @@ class IdentityDriver(Protocol):
     It is called only if its settings have `identity`, when an agent says hello, and calls no service itself.
     """
 
-    def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
+    def identity_mismatch(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
         """Why the machine that shows this is not the one whose metadata `create` returned; None when it is."""
 
 
@@ -377,10 +377,10 @@ class IdentityDriver(Protocol):
 class PlacementDriver(Protocol):
     """A driver that makes units in several ways, and names their scopes. It calls no service for this."""
 
-    def has_way(self, order: Order) -> bool:
+    def has_alternative(self, order: Order) -> bool:
         """Whether the order leaves it a way. Without one, `create` only checks what exists."""
 
-    def shares(self, scope: str) -> bool:
+    def shares_scope(self, scope: str) -> bool:
         """Whether units of this driver count towards this scope's quota, whichever maker met it."""
 
 
@@ -405,7 +405,7 @@ class MachineNotice:
 class EventDriver(Protocol):
     """A driver that understands its cloud's events about machines."""
 
-    def tidings(self, event: Mapping[str, Any]) -> MachineNotice | None:
+    def read_event(self, event: Mapping[str, Any]) -> MachineNotice | None:
         """What an event says of a worker of this site; None if it concerns none. Raises DriverError."""
 
 
@@ -459,7 +459,7 @@ class GitHubResponse:
 class Forge(Protocol):
     """GitHub, and the queue of the front end for it."""
 
-    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+    def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:
         """Send the front end a step, after some seconds (at most 900). Like all messages, it may be lost."""
 
     def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:

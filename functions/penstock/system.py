@@ -56,7 +56,7 @@ class NoSigner:
 class NoForge:
     """A deployment without the front end for GitHub."""
 
-    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+    def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:
         """Does nothing: no front end would take the step."""
 
     def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.wells.aws.lent import SITE
+from penstock.drivers.wells.aws.sessions import SITE_VARIABLE
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
 from penstock.kernel import ids
@@ -28,13 +28,13 @@ S3: dict[str, Any] = {"role": ROLE, "region": "eu-west-1", "bucket": BUCKET, "se
 def sts_well(account: Account, now: datetime = NOW, site: str = HERE, keys: Any = None, **more: Any) -> StsWell:
     """A driver that shares nothing with others but the account."""
     client = account.as_(keys) if keys else account.client
-    return StsWell({**STS, **more}, {SITE: site, MAKER: "aws"}, client, lambda: now)
+    return StsWell({**STS, **more}, {SITE_VARIABLE: site, MAKER: "aws"}, client, lambda: now)
 
 
 def s3_well(account: Account, site: str = HERE, name: str = "scratch", keys: Any = None, **more: Any) -> S3Well:
     """The same for the other well."""
     client = account.as_(keys) if keys else account.client
-    return S3Well({**S3, **more}, {SITE: site, MAKER: name}, client)
+    return S3Well({**S3, **more}, {SITE_VARIABLE: site, MAKER: name}, client)
 
 
 def order(unit: str = UNIT, job: str = JOB, **more: Any) -> Order:

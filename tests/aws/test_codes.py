@@ -11,7 +11,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from penstock.drivers.wells.aws.codes import MESSAGE, PAUSE, TABLE, is_known, understood
+from penstock.drivers.wells.aws.calls import MESSAGE, PAUSE, TABLE, classify, is_known
 from penstock.kernel.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Unknown
 
 CODES: dict[type[DriverError], str] = {
@@ -42,7 +42,7 @@ def told(code: str, message: str = "in words") -> ClientError:
 
 @pytest.mark.parametrize(("code", "kind"), EACH)
 def test_what_a_code_comes_to(code: str, kind: type[DriverError]) -> None:
-    error = understood("PutRolePolicy", told(code))
+    error = classify("PutRolePolicy", told(code))
     assert type(error) is kind
     assert str(error) == f"PutRolePolicy: {code}: in words"
     assert is_known(code, 400)
@@ -53,14 +53,14 @@ def test_every_code_of_the_table_is_tested() -> None:
 
 
 def test_who_is_throttled_is_told_for_how_long_and_of_which_call() -> None:
-    error = understood("PutRolePolicy", told("Throttling"))
+    error = classify("PutRolePolicy", told("Throttling"))
     assert isinstance(error, RateLimited)
     assert (error.seconds, error.calls) == (PAUSE, "PutRolePolicy")
 
 
 @pytest.mark.parametrize(("status", "known"), [(400, False), (403, False), (500, True), (503, True)])
 def test_what_is_in_no_table_is_not_known_except_as_a_fault_of_theirs(status: int, known: bool) -> None:
-    error = understood("PutRolePolicy", told("NeverHeardOf"))
+    error = classify("PutRolePolicy", told("NeverHeardOf"))
     assert isinstance(error, Unknown)
     assert error.code == "NeverHeardOf"
     assert is_known("NeverHeardOf", status) is known
@@ -76,12 +76,12 @@ def test_what_is_in_no_table_is_not_known_except_as_a_fault_of_theirs(status: in
     ],
 )
 def test_what_never_reached_aws(error: Exception, kind: type[DriverError]) -> None:
-    assert type(understood("AssumeRole", error)) is kind  # type: ignore[arg-type]
+    assert type(classify("AssumeRole", error)) is kind  # type: ignore[arg-type]
 
 
 def test_a_message_without_end_is_cut() -> None:
-    assert len(str(understood("PutRolePolicy", told("AccessDenied", "x" * 9000)))) < MESSAGE + 100
+    assert len(str(classify("PutRolePolicy", told("AccessDenied", "x" * 9000)))) < MESSAGE + 100
 
 
 def test_an_answer_without_a_code_is_not_known() -> None:
-    assert isinstance(understood("AssumeRole", ClientError({}, "AssumeRole")), Unknown)
+    assert isinstance(classify("AssumeRole", ClientError({}, "AssumeRole")), Unknown)

@@ -11,9 +11,9 @@ import pytest
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
 from penstock.drivers import Registry
-from penstock.drivers.wells.aws.codes import TABLE
+from penstock.drivers.wells.aws.calls import TABLE
 from penstock.drivers.wells.aws.denials import SLACK, Denial
-from penstock.drivers.wells.aws.keys import MANAGED, MOST, SETTLE, Lending, Space
+from penstock.drivers.wells.aws.settings import MANAGED, MOST, SETTLE, BucketSettings, RoleSettings
 from tests.aws.helpers import NOW, UNIT
 
 DOCS = Path(__file__).parents[2] / "docs/operators"
@@ -35,9 +35,9 @@ def test_the_example_is_a_site(name: str) -> None:
 
 def test_every_setting_is_in_the_tables_and_no_other() -> None:
     told = {name: set(re.findall(r"^\| `(\w+)` \|", section(name, "Settings"), re.M)) for name in TEXTS}
-    lending = {field.name for field in fields(Lending)}
+    lending = {field.name for field in fields(RoleSettings)}
     assert told["sts"] == lending
-    assert told["s3"] == {field.name for field in fields(Space)}
+    assert told["s3"] == {field.name for field in fields(BucketSettings)}
     also = re.findall(r"`(\w+)`", section("s3", "Settings").partition("\n`role`")[2].partition(" are as in")[0])
     assert {"role", *also} == lending - {"policy", "policies"}
 

@@ -99,7 +99,7 @@ def test_nothing_is_left_of_a_prefix(account: Account, versions: bool) -> None:
     assert proof.checked.startswith(
         f"removed {removed} versions and delete markers and 1 unfinished uploads below s3://"
     )
-    assert "and listed none after that; role jobs denies everything" in proof.checked
+    assert "and then listed none; role jobs denies everything" in proof.checked
 
 
 def test_other_leases_keep_what_they_have(account: Account) -> None:
@@ -144,7 +144,7 @@ def test_much_takes_several_steps_and_is_counted_over_all(account: Account, monk
     """A function lives for two minutes: a step does what there is time for."""
     monkeypatch.setattr(prefixes, "PAGE", 2)
     monkeypatch.setattr(prefixes, "UPLOADS", 1)
-    monkeypatch.setattr(prefixes, "AT_ONCE", 2)
+    monkeypatch.setattr(prefixes, "PAGES_PER_STEP", 2)
     well = s3_well(account)
     made = lent_by(well)
     for number in range(7):
@@ -190,7 +190,7 @@ def test_another_deployment_and_another_well_have_lists_of_their_own(account: Ac
 def test_lists_have_pages(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     units = [f"r-{number:04d}" for number in range(5)]
     for unit in units:
-        s3_well(account)._note(unit, {})
+        s3_well(account)._write_record(unit, {})
     client = account.client("s3")
     made = client.get_paginator("list_objects_v2")
     whole = made.paginate

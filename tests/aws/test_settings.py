@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from penstock.drivers import Registry
-from penstock.drivers.wells.aws import keys, policies
+from penstock.drivers.wells.aws import policies
+from penstock.drivers.wells.aws import settings as aws_settings
 from penstock.kernel.errors import Misconfigured
 from tests.aws.helpers import JOB, POLICY, S3, STS, UNIT
 
@@ -53,7 +54,7 @@ def test_policies_that_may_be(policy: Any) -> None:
         (True, "wants a table, not true or false"),
         ({}, "has no `Statement`"),
         ({"Statements": POLICY}, "unknown key `Statements`: did you mean `Statement`?"),
-        ({"Version": "2008-10-17", "Statement": POLICY}, "has another version than 2012-10-17"),
+        ({"Version": "2008-10-17", "Statement": POLICY}, "must have the version 2012-10-17"),
         (["x"], "wants a table, not a string"),
         ([{**ALLOW, "Effect": "allow"}], "`allow` is neither Allow nor Deny"),
         ([{"Action": "s3:*", "Resource": "*"}], "has no `Effect`"),
@@ -65,20 +66,20 @@ def test_policies_that_may_be(policy: Any) -> None:
         ([{**ALLOW, "Resource": ["a", 5]}], "wants a string"),
         ([{**ALLOW, "Condition": "x"}], "wants a table of tables"),
         ([{**ALLOW, "Condition": {"StringLike": "x"}}], "wants a table of tables"),
-        ([{**ALLOW, "Resource": "arn:aws:s3:::b/${jobs}/*"}], "there is no `${jobs}`"),
-        ([{**ALLOW, "Condition": {"StringLike": {"s3:prefix": "${prefix}"}}}], "there is no `${prefix}`"),
+        ([{**ALLOW, "Resource": "arn:aws:s3:::b/${jobs}/*"}], "there is no placeholder `${jobs}`"),
+        ([{**ALLOW, "Condition": {"StringLike": {"s3:prefix": "${prefix}"}}}], "there is no placeholder `${prefix}`"),
         ([{**ALLOW, "Action": "*"}], "lets a session assume other roles"),
         ([{**ALLOW, "Action": ["s3:*", "STS:Assume*"]}], "lets a session assume other roles"),
         ([{**ALLOW, "Action": "sts:AssumeRole"}], "lets a session assume other roles"),
         ([{"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}], "lets a session assume other roles"),
-        ([{**ALLOW, "Resource": "x" * 2000}], "characters with all names filled in; AWS takes 2048"),
+        ([{**ALLOW, "Resource": "x" * 2000}], "characters after filling in; AWS allows 2048"),
         (None, "has neither `policy` nor `policies`"),
     ],
 )
 def test_policies_that_may_not(policy: Any, why: str) -> None:
     assert why in told("sts", policy=policy)
     with pytest.raises(Misconfigured):
-        keys.sts({key: value for key, value in {**STS, "policy": policy}.items() if value is not None})
+        aws_settings.sts({key: value for key, value in {**STS, "policy": policy}.items() if value is not None})
 
 
 def test_the_longest_that_may_be_is_counted_with_its_names_filled_in_and_with_its_managed_policies() -> None:
@@ -142,11 +143,11 @@ def test_settings_of_one_that_may_not_be(driver: str, more: dict[str, Any], why:
 
 def test_settings_that_may_be() -> None:
     arns = ["arn:aws:iam::aws:policy/ReadOnlyAccess", "arn:aws-cn:iam::123456789012:policy/team/x"]
-    found = keys.sts({**STS, "policies": arns, "duration": "15m", "external_id": "a-1"})
+    found = aws_settings.sts({**STS, "policies": arns, "duration": "15m", "external_id": "a-1"})
     assert (found.duration, found.external_id, found.policies) == (900, "a-1", tuple(arns))
     assert (found.role_name, found.partition) == ("jobs", "aws")
-    assert keys.sts({**{key: STS[key] for key in ("role", "region")}, "policies": arns}).policy == ""
-    assert keys.sts({**STS, "role": "arn:aws-cn:iam::123456789012:role/a/b/jobs"}).role_name == "jobs"
-    lending, space = keys.s3({**S3, "prefix": "jobs/x", "settle": 5, "duration": "1h"})
+    assert aws_settings.sts({**{key: STS[key] for key in ("role", "region")}, "policies": arns}).policy == ""
+    assert aws_settings.sts({**STS, "role": "arn:aws-cn:iam::123456789012:role/a/b/jobs"}).role_name == "jobs"
+    lending, space = aws_settings.s3({**S3, "prefix": "jobs/x", "settle": 5, "duration": "1h"})
     assert (space.bucket, space.prefix, space.settle, lending.duration) == ("lent", "jobs/x", 5, 3600)
-    assert keys.s3({key: value for key, value in S3.items() if key != "settle"})[1].settle == 30
+    assert aws_settings.s3({key: value for key, value in S3.items() if key != "settle"})[1].settle == 30

@@ -11,8 +11,8 @@ import pytest
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER, Registry
-from penstock.drivers.wells.aws import denials, lent
-from penstock.drivers.wells.aws.lent import SITE
+from penstock.drivers.wells.aws import denials, sessions
+from penstock.drivers.wells.aws.sessions import SITE_VARIABLE
 from penstock.drivers.wells.sts import StsWell
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Ready
@@ -138,7 +138,7 @@ def test_the_proof_says_what_was_looked_at_and_from_when_to_when_it_holds(accoun
     assert (proof.by, proof.time) == ("sts", NOW)
     assert proof.checked == (
         f"role jobs denies everything to sessions named {UNIT} since 2026-01-01T00:00:00Z; "
-        "the last of them has ended by 2026-01-01T01:05:00Z, and the denial goes after that"
+        "the last session expires by 2026-01-01T01:05:00Z, and then the denial is removed"
     )
     again = sts_well(account).destroy(UNIT, NOW + HOUR)
     assert isinstance(again, CleanProof)
@@ -152,7 +152,7 @@ def test_a_denial_that_iam_does_not_show_is_no_proof(account: Account, monkeypat
         patch.setattr(denials.Denials, "find", lambda *_: None)
         said = sts_well(account).destroy(UNIT, NOW)
     assert isinstance(said, NotYet)
-    assert "does not show yet" in str(said.reason)
+    assert "does not show the denial" in str(said.reason)
     assert isinstance(sts_well(account).destroy(UNIT, NOW), CleanProof)
 
 
@@ -212,8 +212,8 @@ def test_a_role_without_room_makes_the_slot_wait(account: Account) -> None:
     account.fail("PutRolePolicy", "LimitExceeded", times=2, status=409)
     waiting = sts_well(account).destroy(UNIT, NOW)
     assert isinstance(waiting, NotYet)
-    assert waiting.after == lent.NO_ROOM
-    assert "no room for one more denial" in str(waiting.reason)
+    assert waiting.after == sessions.NO_ROOM_SECONDS
+    assert "no space for another denial" in str(waiting.reason)
     assert account.policies() == {}
     account.faults.clear()
     clean(sts_well(account), OTHER)
@@ -226,22 +226,22 @@ def test_of_a_role_that_is_no_more_every_lease_is_over(account: Account) -> None
     well, client = sts_well(account), account.client("iam")
     client.delete_role_policy(RoleName="jobs", PolicyName="own")
     client.delete_role(RoleName="jobs")
-    assert "role jobs is no more" in clean(well).checked
+    assert "role jobs does not exist any more" in clean(well).checked
     assert list(well.list()) == []
     with pytest.raises(Misconfigured):
         well.create(order())
 
 
-@pytest.mark.parametrize("missing", [SITE, MAKER])
+@pytest.mark.parametrize("missing", [SITE_VARIABLE, MAKER])
 def test_a_well_that_could_not_tag_lends_nothing(missing: str) -> None:
-    known = {SITE: HERE, MAKER: "aws"}
+    known = {SITE_VARIABLE: HERE, MAKER: "aws"}
     del known[missing]
     with pytest.raises(Misconfigured, match="tag"):
         StsWell(STS, known)
 
 
 def test_the_registry_makes_it_and_jobs_choose_nothing() -> None:
-    assert isinstance(Registry({SITE: HERE}).well("sts", STS, "aws"), StsWell)
+    assert isinstance(Registry({SITE_VARIABLE: HERE}).well("sts", STS, "aws"), StsWell)
     assert "speed" in Registry({}).objections("sts", {"speed": 1})[0]
     assert Registry({}).objections("sts", {}) == []
-    assert not Registry({}).keeps("well", "sts"), "its denials name a unit, and a unit is one lease"
+    assert not Registry({}).reusable("well", "sts"), "its denials name a unit, and a unit is one lease"

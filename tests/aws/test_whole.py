@@ -15,7 +15,7 @@ from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.drivers import MAKER, Registry
-from penstock.drivers.wells.aws.lent import SITE
+from penstock.drivers.wells.aws.sessions import SITE_VARIABLE
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
 from penstock.testing.twin import START, Twin
@@ -60,7 +60,7 @@ def twin(account: Account) -> Twin:
     made.world.time = datetime.now(UTC)  # sessions end by it
     wells: Mapping[str, Any] = {"sts": StsWell, "s3": S3Well}
     made.drivers.well = lambda driver, settings, name="": wells[driver](  # type: ignore[method-assign]
-        settings, {SITE: HERE, MAKER: name}, account.client
+        settings, {SITE_VARIABLE: HERE, MAKER: name}, account.client
     )
     apply.apply(made.on, "admin", SITE_TEXT, "site.toml")
     made.run()
@@ -132,7 +132,11 @@ def test_the_sweep_takes_denials_away_when_they_are_needed_no_longer(account: Ac
     """UNIT-1"""
     finish(twin, running(twin, "aws"))
     assert len(account.policies()) == 1
-    list(StsWell(dict(configured(twin)), {SITE: HERE, MAKER: "keys"}, account.client, lambda: later(twin)).list())
+    list(
+        StsWell(
+            dict(configured(twin)), {SITE_VARIABLE: HERE, MAKER: "keys"}, account.client, lambda: later(twin)
+        ).list()
+    )
     assert account.policies() == {}
 
 

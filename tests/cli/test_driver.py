@@ -80,7 +80,7 @@ def test_an_installed_driver_is_registered(installed: Path, tmp_path: Path) -> N
     settings = {"path": str(tmp_path)}
     assert registry.complaints("well", "shelf", settings) == []
     assert registry.complaints("well", "shelf", {}) == ["the shelf driver needs a path"]
-    assert registry.keeps("well", "shelf")
+    assert registry.reusable("well", "shelf")
     made = registry.well("shelf", settings, "here").create(Order("r-1", "thing", "1"))
     assert isinstance(made, Ready)
     assert "no such luck" in registry.complaints("well", "broken", {})[0]
@@ -91,7 +91,7 @@ def test_driver_list_shows_own_and_installed_drivers(installed: Path) -> None:
     assert {("factory", "ec2"), ("factory", "process"), ("well", "lock"), ("well", "http")} <= found.keys()
     shelf = found["well", "shelf"]
     assert (shelf["package"], shelf["where"], shelf["says"], shelf["trouble"]) == (
-        "shelf 1.2", "shelf:ShelfWell", ["keeps"], None,
+        "shelf 1.2", "shelf:ShelfWell", ["reusable"], None,
     )  # fmt: skip
     assert "no such luck" in found["well", "broken"]["trouble"]
     assert found["well", "lock"]["package"] == "penstock"

@@ -17,7 +17,7 @@ from libcloud.common.types import InvalidCredsError, LibcloudError, MalformedRes
 from requests.exceptions import ConnectTimeout
 
 from penstock.drivers.factories.libcloud.alternatives import Reach
-from penstock.drivers.factories.libcloud.codes import BY_STATUS, BY_WORDS, of_words, understood
+from penstock.drivers.factories.libcloud.errors import BY_STATUS, BY_WORDS, classify, meaning_of_words
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 
 SAID = [
@@ -43,8 +43,8 @@ SAID = [
 @pytest.mark.parametrize(("row", "said"), list(zip(BY_WORDS, SAID, strict=True)), ids=[row.words for row in BY_WORDS])
 def test_every_row_fits_what_its_source_says(row: object, said: str) -> None:
     meaning = next(each.meaning for each in BY_WORDS if each is row)
-    assert of_words(said) == meaning
-    first = next(each for each in BY_WORDS if each.meaning == of_words(said))
+    assert meaning_of_words(said) == meaning
+    first = next(each for each in BY_WORDS if each.meaning == meaning_of_words(said))
     assert first.meaning == meaning
     assert all(each.source for each in BY_WORDS)
 
@@ -59,7 +59,7 @@ def test_no_row_is_needless(row: int) -> None:
 
 @pytest.mark.parametrize("status", BY_STATUS)
 def test_every_status(status: int) -> None:
-    assert understood("x", BaseHTTPError(status, "words of no row")).meaning == BY_STATUS[status]
+    assert classify("x", BaseHTTPError(status, "words of no row")).meaning == BY_STATUS[status]
 
 
 def google(value: object, status: int, code: str) -> Exception:
@@ -94,18 +94,18 @@ RAISED: list[tuple[Exception, type[DriverError], Reach | None]] = [
 
 @pytest.mark.parametrize(("error", "kind", "reach"), RAISED, ids=[f"{type(e).__name__} {e}"[:50] for e, _, _ in RAISED])
 def test_whatever_libcloud_raises(error: Exception, kind: type[DriverError], reach: Reach | None) -> None:
-    failure = understood("create_node", error)
+    failure = classify("create_node", error)
     assert (failure.meaning.kind, failure.meaning.reach) == (kind, reach)
     assert isinstance(failure.error(), kind)
     assert failure.is_unclear == (kind is Unknown)
-    assert not understood("list_nodes", error).is_unclear
+    assert not classify("list_nodes", error).is_unclear
 
 
 def test_only_what_is_in_no_table_is_counted() -> None:
-    assert not understood("x", Exception("words that nobody knows")).meaning.is_known
-    assert understood("x", BaseHTTPError(500, "oops")).meaning.is_known
+    assert not classify("x", Exception("words that nobody knows")).meaning.is_known
+    assert classify("x", BaseHTTPError(500, "oops")).meaning.is_known
 
 
 @pytest.mark.parametrize(("told", "seconds"), [("5", 5), ("0", 30), ("soon", 30), ("99999", 3600)])
 def test_the_pause_is_as_long_as_the_cloud_says_within_reason(told: str, seconds: int) -> None:
-    assert understood("x", BaseHTTPError(429, "slow down", {"retry-after": told})).seconds == seconds
+    assert classify("x", BaseHTTPError(429, "slow down", {"retry-after": told})).seconds == seconds

@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from penstock.drivers.factories.libcloud.codes import understood
+from penstock.drivers.factories.libcloud.errors import classify
 from penstock.drivers.secrets import REFERENCE, resolver
 from penstock.kernel.errors import DriverError, Misconfigured, Unknown
 from tests.clouds.fake import Books
@@ -79,5 +79,5 @@ def test_what_a_cloud_repeats_is_told_without_the_secret() -> None:
 
 
 def test_what_a_cloud_repeats_is_told_without_user_data() -> None:
-    failure = understood("create_node", Exception("Invalid input for user_data. Value: " + "QUJD" * 40))
+    failure = classify("create_node", Exception("Invalid input for user_data. Value: " + "QUJD" * 40))
     assert failure.message == "Invalid input for user_data. Value: …"

@@ -10,7 +10,7 @@ from libcloud.compute.drivers.digitalocean import DigitalOcean_v2_NodeDriver
 from libcloud.compute.drivers.openstack import OpenStack_2_NodeDriver
 from libcloud.compute.providers import get_driver
 
-from penstock.drivers.factories.libcloud.dialects import DIALECTS
+from penstock.drivers.factories.libcloud.providers import PROVIDERS
 
 CALLS = ("create_node", "list_nodes", "destroy_node")
 
@@ -20,9 +20,9 @@ def driver(name: str) -> Any:
     return chosen.get(name) or get_driver(name)
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_arguments_are_there(name: str) -> None:
-    made, spoken = driver(name), DIALECTS[name]
+    made, spoken = driver(name), PROVIDERS[name]
     takes = {call: set(inspect.signature(getattr(made, call)).parameters) for call in CALLS}
     given = {spoken.location, *spoken.create, *spoken.must, *spoken.named}
     given |= {each.partition(".")[0] for each in (spoken.boot, spoken.tags) if each}
@@ -34,5 +34,5 @@ def test_arguments_are_there(name: str) -> None:
 
 def test_nobody_is_waited_for_when_a_machine_is_destroyed() -> None:
     """The functions have two minutes, and libcloud's drivers for Azure and Google would wait for longer."""
-    assert DIALECTS["gce"].destroy == {"ex_sync": False}
-    assert not any(DIALECTS["azure_arm"].destroy.values())
+    assert PROVIDERS["gce"].destroy == {"ex_sync": False}
+    assert not any(PROVIDERS["azure_arm"].destroy.values())

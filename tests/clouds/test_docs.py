@@ -11,9 +11,8 @@ import pytest
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
 from penstock.drivers import Registry
-from penstock.drivers.factories.libcloud.dialects import DIALECTS
-from penstock.drivers.factories.libcloud.keys import MOST_ALTERNATIVES
-from penstock.drivers.factories.libcloud.settings import Settings
+from penstock.drivers.factories.libcloud.providers import PROVIDERS
+from penstock.drivers.factories.libcloud.settings import MOST_ALTERNATIVES, Settings
 
 TEXT = (Path(__file__).parents[2] / "docs/operators/libcloud.md").read_text()
 EXAMPLES = re.findall(r"```toml\n(.*?)```", TEXT, re.S)
@@ -34,7 +33,7 @@ def test_every_setting_is_in_the_table_and_no_other() -> None:
     assert told["prefix"] == f'`"{given.prefix}"`'
     assert told["python"] == f'`"{given.python}"`'
     assert (told["linger"], told["lag"]) == (str(given.linger), str(given.lag))
-    assert all(f"`{name}`" in told["boot_argument"] for name in DIALECTS)
-    tagging = [name for name, each in sorted(DIALECTS.items()) if each.tags]
+    assert all(f"`{name}`" in told["boot_argument"] for name in PROVIDERS)
+    tagging = [name for name, each in sorted(PROVIDERS.items()) if each.tags]
     assert tagging == re.findall(r"`(\w+)`", told["tags_argument"])
     assert f"there may be {MOST_ALTERNATIVES}" in TEXT

@@ -113,7 +113,7 @@ class TestOpenStack:
         assert servers == []
         done = factory(self.SETTINGS).create(order())
         assert isinstance(done, NotYet)
-        assert done.reason == "its machine is looking for a place"
+        assert done.reason == "its cloud is looking for a place for its machine"
         (body,) = asked(web, "POST", "/servers")
         server = body["server"]
         assert (server["name"], server["flavorRef"], server["availability_zone"]) == (NAME, "3", "nova-a")

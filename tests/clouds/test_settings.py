@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.drivers import MAKER, Registry
-from penstock.drivers.factories.libcloud import keys
+from penstock.drivers.factories.libcloud import settings as libcloud_settings
 from penstock.drivers.factories.libcloud.alternatives import alternatives
 from penstock.drivers.factories.libcloud.factory import SITE
 from penstock.kernel.errors import Misconfigured
@@ -32,7 +32,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"arguments": {"secret": "x"}}, "`secret` looks like a credential.*secretsmanager:"),
     ({"arguments": {"ex_force_auth_token": "x"}}, "looks like a credential"),
     ({"create": {"ex_admin_password": "x"}}, "looks like a credential"),
-    ({"arguments": {"user_id": "x"}, "credentials": {"user_id": "env:X"}}, "under `credentials` as well"),
+    ({"arguments": {"user_id": "x"}, "credentials": {"user_id": "env:X"}}, "also under `credentials`"),
     ({"create": {"name": "x"}}, "`name` cannot be set"),
     ({"create": {"ex_userdata": "x"}}, "`ex_userdata` cannot be set"),
     ({"prefix": "Penstock"}, "prefix"),
@@ -48,32 +48,32 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("more", "words"), WRONG, ids=[words for _, words in WRONG])
 def test_what_is_wrong_is_told(more: dict[str, Any], words: str) -> None:
-    found = keys.complaints({**SETTINGS, **more})
+    found = libcloud_settings.complaints({**SETTINGS, **more})
     assert any(re.search(words, complaint) for complaint in found), found
     with pytest.raises(Misconfigured):
-        keys.read({**SETTINGS, **more})
+        libcloud_settings.read({**SETTINGS, **more})
 
 
 def test_a_provider_that_is_not_known_needs_to_say_where_user_data_goes() -> None:
     given = {key: value for key, value in SETTINGS.items() if key != "boot_argument"}
-    assert any("no `boot_argument`" in each for each in keys.complaints(given))
+    assert any("no `boot_argument`" in each for each in libcloud_settings.complaints(given))
     for provider in ("openstack", "gce", "digitalocean"):
-        assert keys.complaints({**given, "provider": provider}) == []
-    assert keys.complaints({**given, **AZURE}) == []
+        assert libcloud_settings.complaints({**given, "provider": provider}) == []
+    assert libcloud_settings.complaints({**given, **AZURE}) == []
 
 
 def test_a_secret_is_in_no_complaint() -> None:
     for more in ({"credentials": {"key": "hunter2"}}, {"arguments": {"secret": "hunter2"}}):
-        assert "hunter2" not in " ".join(keys.complaints({**SETTINGS, **more}))
+        assert "hunter2" not in " ".join(libcloud_settings.complaints({**SETTINGS, **more}))
 
 
 def test_a_provider_is_known_by_either_way_to_write_it() -> None:
-    assert keys.read({**SETTINGS, "provider": "OPENSTACK"}).provider == "openstack"
+    assert libcloud_settings.read({**SETTINGS, "provider": "OPENSTACK"}).provider == "openstack"
 
 
 def test_without_libcloud_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "find_spec", lambda name: None)
-    monkeypatch.setattr("penstock.drivers.factories.libcloud.nodes.is_installed", keys.is_installed)
+    monkeypatch.setattr(libcloud_settings, "find_spec", lambda name: None)
+    monkeypatch.setattr("penstock.drivers.factories.libcloud.nodes.is_installed", libcloud_settings.is_installed)
     (complaint,) = Registry({}).complaints("factory", "libcloud", SETTINGS)
     assert "pip install penstock[libcloud]" in complaint
     made = Registry({SITE: "here"}).factory("libcloud", SETTINGS, "lab")
@@ -82,16 +82,19 @@ def test_without_libcloud_it_is_told_what_to_install(monkeypatch: pytest.MonkeyP
 
 
 def test_a_factory_that_does_not_know_where_it_is() -> None:
-    for surroundings in ({}, {SITE: "here"}, {MAKER: "lab"}):
-        with pytest.raises(Misconfigured, match="its site and its own name"):
-            Registry(surroundings).factory("libcloud", SETTINGS)
+    for environment in ({}, {SITE: "here"}, {MAKER: "lab"}):
+        with pytest.raises(Misconfigured, match="needs PENSTOCK_SITE and PENSTOCK_MAKER"):
+            Registry(environment).factory("libcloud", SETTINGS)
 
 
 def test_alternatives_are_size_by_size_and_scopes_tell_accounts_apart() -> None:
-    ways = alternatives(keys.read(SETTINGS))
+    ways = alternatives(libcloud_settings.read(SETTINGS))
     assert [str(way) for way in ways] == ["Small in London Loft", "Small in 3", "Medium in London Loft", "Medium in 3"]
-    again = alternatives(keys.read({**SETTINGS, "sizes": ["Small"], "image": "1"}))
+    again = alternatives(libcloud_settings.read({**SETTINGS, "sizes": ["Small"], "image": "1"}))
     assert again[0].scopes == ways[0].scopes
-    other = alternatives(keys.read({**SETTINGS, "arguments": {"region": "x"}}))
+    other = alternatives(libcloud_settings.read({**SETTINGS, "arguments": {"region": "x"}}))
     assert not other[0].scopes & ways[0].scopes
-    assert [str(way) for way in alternatives(keys.read({**SETTINGS, "locations": []}))] == ["Small", "Medium"]
+    assert [str(way) for way in alternatives(libcloud_settings.read({**SETTINGS, "locations": []}))] == [
+        "Small",
+        "Medium",
+    ]

@@ -31,7 +31,7 @@ def emulator() -> Iterator[dict[str, str]]:
         try:
             cloud.wait_until_healthy(place, f"http://127.0.0.1:{port}")
             env = {name: value for name, value in cloud.environment(place, port).items() if name.startswith("AWS_")}
-            with surroundings(env):
+            with environment(env):
                 dynamodb.model.__wrapped__(TABLE, cloud.REGION).create_table(billing_mode="PAY_PER_REQUEST", wait=True)
             yield env
         finally:
@@ -39,7 +39,7 @@ def emulator() -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def surroundings(env: Mapping[str, str]) -> Iterator[None]:
+def environment(env: Mapping[str, str]) -> Iterator[None]:
     """These variables in this process's environment, for a while."""
     before = dict(os.environ)
     os.environ.update(env)

@@ -25,7 +25,7 @@ from penstock.aws.dynamodb import Table
 from penstock.domain.pools.pools import Pool
 from penstock.kernel.rows import Create, Replace
 from penstock.local.cloud import REGION
-from tests.concurrency.cloud import TABLE, surroundings
+from tests.concurrency.cloud import TABLE, environment
 from tests.concurrency.run import SPAWN, together
 
 VERSION = "4.0.0"
@@ -55,7 +55,7 @@ def dynalite() -> Iterator[dict[str, str]]:
         server = subprocess.Popen([*command, "--createTableMs", "0"], stdout=subprocess.DEVNULL)
         try:
             env = _env(f"http://127.0.0.1:{port}")
-            with surroundings(env):
+            with environment(env):
                 dynamodb.model.__wrapped__(TABLE, REGION).create_table(billing_mode="PAY_PER_REQUEST", wait=True)
             yield env
         finally:
@@ -81,7 +81,7 @@ def ask() -> list[str]:
     with dynalite() as env:
         won = SPAWN.Value("i", 0)
         together([(_race, (env, won))] * PROCESSES)
-        with surroundings(env):
+        with environment(env):
             row = Table(TABLE, REGION).get(Pool(name="counted", limit=0).key, Pool)
     found = [] if won.value == ROUNDS else [f"[SLOT-1] {won.value} created {ROUNDS} rows"]
     if row is None or row.used != PROCESSES * ROUNDS:

@@ -184,7 +184,7 @@ def fake(key: str) -> Callable[[Path], Rig]:
 
 def databases(cluster: Cluster) -> Rig:
     def made() -> Driver:
-        return Registry(postgres.surroundings()).well("postgres", cluster.settings(), "databases")
+        return Registry(postgres.environment()).well("postgres", cluster.settings(), "databases")
 
     return Rig(made(), made)
 
@@ -292,7 +292,7 @@ def test_settings_are_checked(kind: str, name: str, good: Mapping[str, Any]) -> 
 
 def test_a_driver_that_there_is_not() -> None:
     for kind in ("factory", "well"):
-        assert "there are" in Registry({}).complaints(kind, "none", {})[0]
+        assert "installed are" in Registry({}).complaints(kind, "none", {})[0]
     with pytest.raises(Misconfigured, match="there is no factory driver"):
         Registry({}).factory("none", {})
     assert Registry({}).objections("none", {})

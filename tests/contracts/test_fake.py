@@ -208,8 +208,8 @@ def test_the_quota_is_shared_and_no_other_shortage_is() -> None:
     rig = Rig(Faults(quota=0, short=("fake/all",)))
     with pytest.raises(QuotaReached) as told:
         Rig(Faults(quota=0)).create()
-    assert [rig.driver.shares(each.scope) for each in told.value.shortages] == [True]
-    assert not rig.driver.shares("fake/all")
+    assert [rig.driver.shares_scope(each.scope) for each in told.value.shortages] == [True]
+    assert not rig.driver.shares_scope("fake/all")
 
 
 def test_what_was_just_made_may_not_be_seen_and_who_looks_says_so() -> None:

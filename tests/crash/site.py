@@ -121,8 +121,8 @@ class Hands(Registry):
     def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         return self.hands["well"] if driver == "hand" else super().well(driver, settings, name)
 
-    def keeps(self, kind: str, driver: str) -> bool:
-        return driver == "hand" or super().keeps(kind, driver)
+    def reusable(self, kind: str, driver: str) -> bool:
+        return driver == "hand" or super().reusable(kind, driver)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().complaints(kind, driver, settings)

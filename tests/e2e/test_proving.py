@@ -29,7 +29,7 @@ def test_a_factory_that_is_broken_fails_and_says_why(local: Local) -> None:
     done = local.cli("factory", "test", "broken", "--keep-on-failure", "1h")
     assert done.returncode == 1, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("\u2717")]
-    assert line.startswith("\u2717 ordered: no agent can be started:")
+    assert line.startswith("\u2717 ordered: the agent cannot be started:")
     assert "/nonexistent/python" in line
     assert "- agent said hello: not reached" in done.stdout
     local.put_back()

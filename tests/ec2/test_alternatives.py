@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.drivers.factories.ec2 import keys
+from penstock.drivers.factories.ec2 import settings as ec2_settings
 from penstock.drivers.factories.ec2.alternatives import Alternative, Reach, alternatives, group_of
 from penstock.drivers.factories.ec2.settings import Market, Subnet
 from penstock.ports import PlacementDriver
@@ -22,7 +22,7 @@ PRICED = [
 
 def ways(**more: Any) -> list[str]:
     given = {"region": "eu-west-1", "image": "ami-1", "types": ["m7g.large", "c7g.xlarge"], **more}
-    return [str(way) for way in alternatives(keys.read(given))]
+    return [str(way) for way in alternatives(ec2_settings.read(given))]
 
 
 def test_the_cheapest_first_and_every_subnet_of_a_type_before_the_next() -> None:
@@ -67,11 +67,11 @@ def test_what_is_too_dear_is_left_out(more: dict[str, Any], expected: list[str])
 
 def test_a_region_is_shared_by_all_factories_there_and_by_no_other() -> None:
     """EC2 counts what an account has in a region, whoever made it; a region's name may begin as another's does."""
-    (way,) = alternatives(keys.read({"region": "eu-west-1", "image": "ami-1", "types": ["m7g.large"]}))
+    (way,) = alternatives(ec2_settings.read({"region": "eu-west-1", "image": "ami-1", "types": ["m7g.large"]}))
     ours, longer, other = (factory(Ec2(), region=region) for region in ("eu-west-1", "eu-west-10", "us-east-1"))
-    assert all(ours.shares(scope) for scope in way.scopes)
-    assert not any(driver.shares(scope) for scope in way.scopes for driver in (longer, other))
-    assert not ours.shares("type/linux")
+    assert all(ours.shares_scope(scope) for scope in way.scopes)
+    assert not any(driver.shares_scope(scope) for scope in way.scopes for driver in (longer, other))
+    assert not ours.shares_scope("type/linux")
     assert isinstance(ours, PlacementDriver)
 
 

@@ -13,7 +13,7 @@ from botocore.exceptions import (
 )
 
 from penstock.drivers.factories.ec2.alternatives import Reach
-from penstock.drivers.factories.ec2.codes import TABLE, meaning, understood
+from penstock.drivers.factories.ec2.errors import TABLE, classify, meaning
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 
 CODES: dict[tuple[type[DriverError], Reach | None], str] = {
@@ -60,7 +60,7 @@ def said(code: str, message: str = "in words", status: int = 400) -> ClientError
 
 @pytest.mark.parametrize(("code", "kind", "reach"), EACH)
 def test_what_a_code_comes_to(code: str, kind: type[DriverError], reach: Reach | None) -> None:
-    failure = understood("RunInstances", said(code))
+    failure = classify("RunInstances", said(code))
     assert failure.meaning.is_known
     assert failure.meaning.reach is reach
     error = failure.error()
@@ -96,7 +96,7 @@ def test_codes_that_say_nothing_without_their_message(
 
 @pytest.mark.parametrize(("status", "is_known"), [(400, False), (403, False), (500, True), (503, True)])
 def test_what_is_in_no_table_is_not_known_except_as_a_fault_of_theirs(status: int, is_known: bool) -> None:
-    failure = understood("RunInstances", said("NeverHeardOf", status=status))
+    failure = classify("RunInstances", said("NeverHeardOf", status=status))
     assert failure.meaning.is_known is is_known
     assert failure.meaning.reach is None
     error = failure.error()
@@ -105,11 +105,11 @@ def test_what_is_in_no_table_is_not_known_except_as_a_fault_of_theirs(status: in
 
 
 def test_a_message_without_end_is_cut() -> None:
-    assert len(str(understood("RunInstances", said("UnauthorizedOperation", "x" * 9000)).error())) < 1100
+    assert len(str(classify("RunInstances", said("UnauthorizedOperation", "x" * 9000)).error())) < 1100
 
 
 def test_an_answer_without_a_code_is_not_known() -> None:
-    failure = understood("RunInstances", ClientError({}, "RunInstances"))
+    failure = classify("RunInstances", ClientError({}, "RunInstances"))
     assert isinstance(failure.error(), Unknown)
 
 
@@ -124,7 +124,7 @@ def test_an_answer_without_a_code_is_not_known() -> None:
     ],
 )
 def test_what_never_reached_ec2(error: Exception, kind: type[DriverError]) -> None:
-    assert type(understood("RunInstances", error).error()) is kind  # type: ignore[arg-type]
+    assert type(classify("RunInstances", error).error()) is kind  # type: ignore[arg-type]
 
 
 def test_what_comes_of_one_factorys_own_bid_or_image_is_no_shortage_of_the_region() -> None:

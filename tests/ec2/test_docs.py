@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
 from penstock.drivers import Registry
-from penstock.drivers.factories.ec2.codes import TABLE
+from penstock.drivers.factories.ec2.errors import TABLE
 from penstock.drivers.factories.ec2.settings import Settings
 
 TEXT = (Path(__file__).parents[2] / "docs/operators/ec2.md").read_text()

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.units.units import CleanProof
-from penstock.drivers.factories.ec2.factory import EVIDENCE
+from penstock.drivers.factories.ec2.factory import EVIDENCE_CHARS
 from penstock.kernel.errors import Misconfigured, RateLimited
 from penstock.ports import EvidenceDriver, NotYet
 from tests.ec2.fake import Ec2
@@ -104,13 +104,13 @@ class TestEvidence:
         made.create(order())
         name = only(ec2).id
         ec2.end(name, "Client.VolumeLimitExceeded: Volume limit exceeded")
-        ec2.consoles[name] = "x" * EVIDENCE + "\nkernel panic\n"
+        ec2.consoles[name] = "x" * EVIDENCE_CHARS + "\nkernel panic\n"
         ec2.now += 10
         told = made.evidence(WORKER)
         assert told
         assert f"{name} (m7g.large, eu-west-1a) is terminated: Client.VolumeLimitExceeded" in told
         assert told.endswith("kernel panic")
-        assert len(told) < EVIDENCE + 300
+        assert len(told) < EVIDENCE_CHARS + 300
 
     def test_types_that_tell_only_what_was_at_boot(self, ec2: Ec2) -> None:
         ec2.is_nitro = False
@@ -122,7 +122,7 @@ class TestEvidence:
     def test_there_may_be_none(self, ec2: Ec2) -> None:
         assert factory(ec2).evidence(WORKER) is None
         factory(ec2).create(order())
-        assert "nothing yet" in str(factory(ec2).evidence(WORKER))
+        assert "its console is empty" in str(factory(ec2).evidence(WORKER))
         ec2.fail("GetConsoleOutput", "UnauthorizedOperation")
         with pytest.raises(Misconfigured):
             factory(ec2).evidence(WORKER)

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 
-from penstock.drivers.factories.ec2 import keys
-from penstock.drivers.factories.ec2.identity import PublicKey, certified, is_signed, stranger
+from penstock.drivers.factories.ec2 import settings as ec2_settings
+from penstock.drivers.factories.ec2.identity import PublicKey, is_signed, mismatch, read_certificates
 from penstock.ports import IdentityDriver
 from tests.ec2.authority import INSTANCE, authority, certificate
 from tests.ec2.fake import ACCOUNT, Ec2
@@ -25,7 +25,7 @@ MADE = {"instance": INSTANCE, "account": ACCOUNT, "type": "m7g.large"}
 
 
 def check(shown: dict[str, str], pem: str = "", made: dict[str, Any] = MADE, region: str = "eu-west-1") -> str | None:
-    return stranger(shown, certified(pem or authority().pem), region, made)
+    return mismatch(shown, read_certificates(pem or authority().pem), region, made)
 
 
 @pytest.mark.parametrize("bits", [1024, 2048, 3072])
@@ -41,10 +41,10 @@ def test_who_shows_nothing_is_one(shown: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ({"region": "us-east-1"}, "says region us-east-1, and what was made has eu-west-1"),
-        ({"accountId": "999999999999"}, f"says accountId 999999999999, and what was made has {ACCOUNT}"),
-        ({"instanceId": "i-0"}, f"says instanceId i-0, and what was made has {INSTANCE}"),
-        ({"instanceId": None}, "says instanceId None"),
+        ({"region": "us-east-1"}, "has region us-east-1, but the launched machine has eu-west-1"),
+        ({"accountId": "999999999999"}, f"has accountId 999999999999, but the launched machine has {ACCOUNT}"),
+        ({"instanceId": "i-0"}, f"has instanceId i-0, but the launched machine has {INSTANCE}"),
+        ({"instanceId": None}, "has instanceId None"),
     ],
 )
 def test_another_machine_is_one_although_aws_signed_for_it(told: dict[str, Any], why: str) -> None:
@@ -62,13 +62,16 @@ def test_where_nobody_knows_what_was_made_every_machine_is_one(made: dict[str, A
 def test_a_document_that_says_otherwise_than_what_was_signed() -> None:
     shown = authority().shown(instanceId="i-0")
     forged = shown | {"document": shown["document"].replace("i-0", INSTANCE)}
-    assert check(forged) == "its identity document is not signed by AWS"
-    assert check(shown | {"document": shown["document"] + " "}) == "its identity document is not signed by AWS"
+    assert check(forged) == "its identity document is not signed with a trusted certificate of AWS"
+    assert (
+        check(shown | {"document": shown["document"] + " "})
+        == "its identity document is not signed with a trusted certificate of AWS"
+    )
 
 
 def test_a_document_that_somebody_else_signed() -> None:
-    assert check(authority(1024, 2).shown()) == "its identity document is not signed by AWS"
-    assert check(authority(2048).shown()) == "its identity document is not signed by AWS"
+    assert check(authority(1024, 2).shown()) == "its identity document is not signed with a trusted certificate of AWS"
+    assert check(authority(2048).shown()) == "its identity document is not signed with a trusted certificate of AWS"
 
 
 @pytest.mark.parametrize("signature", ["!", "AA==", "AAAA" * 1000, "é", "A"])
@@ -93,7 +96,7 @@ class TestSignature:
     TEXT = b"document"
 
     def key(self) -> PublicKey:
-        return certified(authority().pem)[0]
+        return read_certificates(authority().pem)[0]
 
     def made(self, block: bytes) -> bytes:
         """The signature of a block of ours, whatever it is."""
@@ -156,7 +159,7 @@ class TestCertificates:
 
     def test_the_key_is_that_of_the_certificate(self) -> None:
         numbers = authority().secret.public_key().public_numbers()
-        assert certified(authority().pem) == (PublicKey(numbers.n, numbers.e),)
+        assert read_certificates(authority().pem) == (PublicKey(numbers.n, numbers.e),)
 
     @pytest.mark.parametrize(
         "text",
@@ -170,8 +173,8 @@ class TestCertificates:
     )
     def test_what_is_none(self, text: str) -> None:
         with pytest.raises(ValueError, match="certificate"):
-            certified(text)
-        (told,) = keys.complaints({**SETTINGS, "identity": text})
+            read_certificates(text)
+        (told,) = ec2_settings.complaints({**SETTINGS, "identity": text})
         assert "AWS publishes" in told
 
     def test_every_beginning_of_one_is_none(self) -> None:
@@ -180,23 +183,25 @@ class TestCertificates:
         for cut in range(0, len(der), 7):
             short = base64.b64encode(der[:cut]).decode()
             with pytest.raises(ValueError, match="certificate"):
-                certified(f"-----BEGIN CERTIFICATE-----\n{short}\n-----END CERTIFICATE-----")
+                read_certificates(f"-----BEGIN CERTIFICATE-----\n{short}\n-----END CERTIFICATE-----")
 
     def test_other_keys(self) -> None:
         """AWS also publishes certificates for another kind of signature."""
         curve = certificate(ec.generate_private_key(ec.SECP256R1()))
-        with pytest.raises(ValueError, match="no RSA key"):
-            certified(curve)
+        with pytest.raises(ValueError, match="not an RSA key"):
+            read_certificates(curve)
 
     def test_a_site_that_gives_one(self) -> None:
-        assert keys.complaints({**SETTINGS, "identity": authority().pem}) == []
-        assert keys.read({**SETTINGS, "identity": authority().pem}).identity == certified(authority().pem)
-        assert len(keys.complaints({**SETTINGS, "identity": True})) == 1
+        assert ec2_settings.complaints({**SETTINGS, "identity": authority().pem}) == []
+        assert ec2_settings.read({**SETTINGS, "identity": authority().pem}).identity == read_certificates(
+            authority().pem
+        )
+        assert len(ec2_settings.complaints({**SETTINGS, "identity": True})) == 1
 
     def test_a_factory_that_was_not_asked_to_checks_nothing(self, ec2: Ec2) -> None:
-        assert factory(ec2).stranger({}, MADE) is None
+        assert factory(ec2).identity_mismatch({}, MADE) is None
         asked = factory(ec2, identity=authority().pem)
         assert isinstance(asked, IdentityDriver)
-        assert asked.stranger({}, MADE)
-        assert asked.stranger(authority().shown(), MADE) is None
+        assert asked.identity_mismatch({}, MADE)
+        assert asked.identity_mismatch(authority().shown(), MADE) is None
         assert ec2.calls == []

@@ -9,11 +9,11 @@ import pytest
 from botocore.session import get_session
 from botocore.validate import validate_parameters
 
-from penstock.drivers.factories.ec2 import keys
+from penstock.drivers.factories.ec2 import settings as ec2_settings
 from penstock.drivers.factories.ec2.alternatives import Alternative, alternatives
 from penstock.drivers.factories.ec2.launch import request
+from penstock.drivers.factories.ec2.machines import Tags
 from penstock.drivers.factories.ec2.settings import Market, Settings, Subnet
-from penstock.drivers.factories.ec2.tags import Tags
 from tests.ec2.helpers import FULL, LEAST, OTHER, WORKER, order
 
 TAGS = Tags("Penstock.eu-west-1", "aws")
@@ -22,7 +22,7 @@ SHAPE = get_session().get_service_model("ec2").operation_model("RunInstances").i
 
 def made(given: dict[str, Any], way: Alternative | None = None, worker: str = WORKER) -> dict[str, Any]:
     """A request, as EC2's description of itself allows it."""
-    found = keys.read(given)
+    found = ec2_settings.read(given)
     wanted = request(order(worker), way or alternatives(found)[0], found, TAGS, "#!/bin/bash\n")
     validate_parameters(wanted, SHAPE)
     return wanted
@@ -93,7 +93,7 @@ def test_a_profile_by_name_and_a_template_instead_of_an_image() -> None:
 
 
 def test_a_site_cannot_take_our_tags_away() -> None:
-    found = replace(keys.read(LEAST), tags={"penstock:worker": "x"})
+    found = replace(ec2_settings.read(LEAST), tags={"penstock:worker": "x"})
     wanted = request(order(), alternatives(found)[0], found, TAGS, "")
     for spec in wanted["TagSpecifications"]:
         assert {"Key": "penstock:worker", "Value": WORKER} in spec["Tags"]

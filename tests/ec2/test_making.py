@@ -167,13 +167,13 @@ class TestAlternatives:
     def test_whether_there_is_a_way_is_known_without_asking(self, ec2: Ec2) -> None:
         every = ["ec2/eu-west-1/on-demand/m7g.large", "ec2/eu-west-1/on-demand/m7a.large"]
         driver = factory(ec2)
-        assert driver.has_way(order())
-        assert driver.has_way(order(avoid=every[:1]))
-        assert not driver.has_way(order(avoid=every))
+        assert driver.has_alternative(order())
+        assert driver.has_alternative(order(avoid=every[:1]))
+        assert not driver.has_alternative(order(avoid=every))
         assert ec2.calls == []
 
     def test_when_everything_was_short_of_late_nothing_is_asked_for(self, ec2: Ec2) -> None:
-        with pytest.raises(NoCapacity, match="of late"):
+        with pytest.raises(NoCapacity, match="in a cool-down"):
             factory(ec2).create(order(avoid=["ec2/eu-west-1/all"]))
         assert ec2.tries() == []
 

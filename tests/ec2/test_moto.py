@@ -62,13 +62,13 @@ def test_a_machine_from_first_to_last(client: Any) -> None:
     known = {key: done.metadata[key] for key in ("instance", "type", "zone", "account")}
     assert factory.create(order()) == Ready(known, proves=())
     assert list(factory.list()) == [WORKER]
-    assert factory.tidings(ends(done.metadata["instance"], REGION)).unit == WORKER  # type: ignore[union-attr]
+    assert factory.read_event(ends(done.metadata["instance"], REGION)).unit == WORKER  # type: ignore[union-attr]
     assert "running" in str(factory.evidence(WORKER))
     proof = clean(factory)
     assert done.metadata["instance"] in proof.checked
     assert list(factory.list()) == []
-    assert factory.tidings(ends(done.metadata["instance"], REGION)).unit == WORKER  # type: ignore[union-attr]
-    assert factory.tidings(ends("i-0", REGION)) is None
+    assert factory.read_event(ends(done.metadata["instance"], REGION)).unit == WORKER  # type: ignore[union-attr]
+    assert factory.read_event(ends("i-0", REGION)) is None
     assert client.describe_volumes()["Volumes"] == []
 
 

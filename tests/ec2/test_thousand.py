@@ -16,7 +16,7 @@ import pytest
 
 from penstock.domain.units.units import Cleaning, Creation, Unit, UnitKind, UnitLease, UnitState
 from penstock.drivers.factories.ec2 import machines
-from penstock.drivers.factories.ec2.factory import LOOK_AGAIN
+from penstock.drivers.factories.ec2.factory import RECHECK_SECONDS
 from penstock.drivers.factories.ec2.machines import PAGE
 from penstock.kernel import ids
 from penstock.kernel.rows import Create
@@ -140,7 +140,7 @@ def run_a_job(aws: Account, folder: Path) -> None:
     said = [line["payload"] for line in aws.ask("GET", f"/v1/jobs/{job}/events")["items"]]
     assert f"on {worker}" in said
     assert worker not in aws.alive()
-    aws.wait(LOOK_AGAIN + 1)
+    aws.wait(RECHECK_SECONDS + 1)
     unit = aws.unit(worker)
     assert unit
     assert unit.state is UnitState.GONE

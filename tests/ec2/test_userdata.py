@@ -19,7 +19,8 @@ from penstock import agentfile
 from penstock.agent.config import Step
 from penstock.drivers import checks
 from penstock.drivers.factories import userdata as common
-from penstock.drivers.factories.ec2 import keys, userdata
+from penstock.drivers.factories.ec2 import launch
+from penstock.drivers.factories.ec2 import settings as ec2_settings
 from penstock.drivers.factories.ec2.settings import Settings
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import Order
@@ -47,7 +48,7 @@ class Machine:
     served: dict[str, bytes]
 
     def boot(self, given: Settings, ends_with: int = 0, progress: str = FINISHED) -> subprocess.CompletedProcess[str]:
-        script = userdata.script(Order(WORKER, "linux", "1", url=self.url, key=KEY), given)
+        script = launch.user_data_of(Order(WORKER, "linux", "1", url=self.url, key=KEY), given)
         path = self.folder / "user-data"
         path.write_text(script.replace(common.HOME, str(self.folder / "opt")))
         path.chmod(0o700)
@@ -97,7 +98,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
 
 @pytest.fixture
 def given() -> Settings:
-    return keys.read({**LEAST, "linger": 30})
+    return ec2_settings.read({**LEAST, "linger": 30})
 
 
 def test_it_runs_the_agent_with_its_config(machine: Machine, given: Settings) -> None:
@@ -110,7 +111,7 @@ def test_it_runs_the_agent_with_its_config(machine: Machine, given: Settings) ->
 
 
 def test_its_config_says_where_to_ask_what_the_machine_is_if_its_factory_wants_to_know(machine: Machine) -> None:
-    machine.boot(keys.read({**LEAST, "identity": authority().pem}))
+    machine.boot(ec2_settings.read({**LEAST, "identity": authority().pem}))
     assert machine.ran["config"]["identity"] == "http://169.254.169.254"
 
 
@@ -175,11 +176,11 @@ def test_the_key_is_not_on_the_console(machine: Machine, given: Settings) -> Non
 
 def test_it_fits_into_what_ec2_takes(given: Settings) -> None:
     longest = replace(given, user_data="#" * checks.SHELL_BYTES)
-    assert len(userdata.script(order(), longest).encode()) <= common.MOST
+    assert len(launch.user_data_of(order(), longest).encode()) <= common.MAX_BYTES
     with pytest.raises(Misconfigured, match="16384"):
-        userdata.script(order(), replace(given, user_data="#" * 16 * 1024))
+        launch.user_data_of(order(), replace(given, user_data="#" * 16 * 1024))
 
 
 def test_it_is_the_same_each_time(given: Settings) -> None:
     """Or EC2 would see another request under the same worker."""
-    assert userdata.script(order(), given) == userdata.script(order(), given)
+    assert launch.user_data_of(order(), given) == launch.user_data_of(order(), given)

@@ -239,7 +239,7 @@ def test_a_machine_whose_end_is_told_is_replaced_at_once(whole: Whole) -> None:
         cloud_events.handle(whole.twin.on, ends(first))
     whole.twin.run()
     assert job_of(whole.twin, job).attempt == 2
-    assert f"EC2 says that {first} is terminated" in job_of(whole.twin, job).history.attempts[0].reason
+    assert f"EC2 reports that {first} is terminated" in job_of(whole.twin, job).history.attempts[0].reason
     assert_it_went_well(whole, see_off(whole, job))
     for machine in whole.ec2.instances:
         cloud_events.handle(whole.twin.on, ends(machine))

@@ -69,11 +69,11 @@ def test_what_a_cloud_says_of_a_machine_is_heard(service: Service, monkeypatch: 
     unit = next(row for row in service.twin.store.rows.values() if isinstance(row, Unit))
     heard = []
 
-    def tidings(event: dict[str, Any]) -> MachineNotice | None:
+    def read_event(event: dict[str, Any]) -> MachineNotice | None:
         heard.append(event)
         return MachineNotice(unit.id, MachineFate.LOST, "it ended") if event == ENDED else None
 
-    monkeypatch.setattr(service.twin.drivers.hand, "tidings", tidings, raising=False)
+    monkeypatch.setattr(service.twin.drivers.hand, "read_event", read_event, raising=False)
     other = {**ENDED, "detail": {"instance-id": "i-2", "state": "terminated"}}
     assert failed("factory", other, ENDED, ENDED) == []
     assert heard == [other, ENDED, ENDED]
@@ -95,10 +95,10 @@ def test_what_the_factory_function_does_not_understand_is_dropped(service: Servi
 def test_an_event_that_meets_an_error_of_ours_is_delivered_again(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tidings(event: dict[str, Any]) -> MachineNotice | None:
+    def read_event(event: dict[str, Any]) -> MachineNotice | None:
         raise ConnectionError("the table is not there")
 
-    monkeypatch.setattr(service.twin.drivers.hand, "tidings", tidings, raising=False)
+    monkeypatch.setattr(service.twin.drivers.hand, "read_event", read_event, raising=False)
     assert failed("factory", ENDED) == ["0"]
 
 

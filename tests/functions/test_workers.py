@@ -189,11 +189,11 @@ def test_what_a_machine_shows_of_itself_reaches_its_factory(
     """SEC-2: and what is too long for it does not."""
     shown = []
 
-    def stranger(given: dict[str, str], made: dict[str, Any]) -> str:
+    def identity_mismatch(given: dict[str, str], made: dict[str, Any]) -> str:
         shown.append(given)
         return "it is another"
 
-    monkeypatch.setattr(twin.drivers.hand, "stranger", stranger, raising=False)
+    monkeypatch.setattr(twin.drivers.hand, "identity_mismatch", identity_mismatch, raising=False)
     apply.apply(twin.on, "root", SITE.replace('"hand"', '"hand"\nidentity = "papers"', 1), "site.toml")
     service.submit()
     (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit))

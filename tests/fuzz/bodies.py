@@ -123,7 +123,7 @@ def _kept(row: Row) -> None:
 class Signed(NoForge):
     """A front end for GitHub that only knows its secret."""
 
-    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+    def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:
         """Nobody takes the next step here."""
 
     def secret(self) -> str:

@@ -61,7 +61,7 @@ class InMemory(GitHub):
         super().__init__(None, "", key, lambda: SECRET, twin.world.now)  # type: ignore[arg-type]
         self.twin = twin
 
-    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+    def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:
         due = self.twin.world.now() + timedelta(seconds=after)
         self.twin.queues.messages.append((due, "github", json.loads(json.dumps(message))))
 

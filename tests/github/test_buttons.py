@@ -41,7 +41,7 @@ def test_an_outsiders_commit_waits_for_approval(rig: Rig) -> None:
 
 def test_the_button_is_there_as_soon_as_the_check_is(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another function may take its message in the moment in which it is sent."""
-    tell, shown = rig.forge.tell, []
+    tell, shown = rig.forge.enqueue, []
 
     def and_show(message: Mapping[str, Any], after: int = 0) -> None:
         if "check" in message and not shown:

@@ -53,7 +53,7 @@ def shelf(drivers: Path) -> Path:
     """Somebody else's package with a driver, as a wheel, and the list that names it."""
     info = "shelf-1.2.dist-info"
     files = {
-        "shelf.py": "class ShelfWell:\n    keeps = True\n",
+        "shelf.py": "class ShelfWell:\n    reusable = True\n",
         f"{info}/METADATA": "Metadata-Version: 2.1\nName: shelf\nVersion: 1.2\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": "[penstock.wells]\nshelf = shelf:ShelfWell\n",

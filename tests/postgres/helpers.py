@@ -26,14 +26,14 @@ SETTINGS = {"host": "db.internal", "user": "penstock", "password": "secretsmanag
 NAMES = Names(HERE[SITE], HERE[MAKER])
 
 
-def surroundings(site: str = HERE[SITE], well: str = HERE[MAKER]) -> dict[str, str]:
+def environment(site: str = HERE[SITE], well: str = HERE[MAKER]) -> dict[str, str]:
     """A function's environment, with the admin's password."""
     return {SITE: site, MAKER: well, "PG_ADMIN": PASSWORDS[ADMIN]}
 
 
 def well(cluster: Cluster, connect: Connect = session.Connection, **settings: Any) -> PostgresWell:
     """A well of this site on the server."""
-    return PostgresWell(cluster.settings(**settings), surroundings(), connect)
+    return PostgresWell(cluster.settings(**settings), environment(), connect)
 
 
 def order(unit: str = ONE, key: str = "k" * 64, **options: Any) -> Order:

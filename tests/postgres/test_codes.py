@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pg8000.exceptions import DatabaseError, InterfaceError
 
-from penstock.drivers.wells.postgres import codes, session
+from penstock.drivers.wells.postgres import errors, session
 from penstock.drivers.wells.postgres.session import CALL_SECONDS, Server
 from penstock.drivers.wells.postgres.settings import Settings
 from penstock.drivers.wells.postgres.well import PostgresWell
@@ -32,7 +32,7 @@ MEANT: dict[type[DriverError], list[str]] = {
 
 
 def raised(error: Exception) -> DriverError:
-    with pytest.raises(DriverError) as caught, codes.understood("CREATE ROLE"):
+    with pytest.raises(DriverError) as caught, errors.server_errors("CREATE ROLE"):
         raise error
     return caught.value
 
@@ -49,15 +49,15 @@ def test_every_state_of_the_table(state: str, kind: type[DriverError]) -> None:
 
 def test_the_table_has_no_row_besides() -> None:
     tested = {state for states in MEANT.values() for state in states}
-    assert set(codes.STATES) <= tested
-    assert set(codes.CLASSES) <= {state[:2] for state in tested}
+    assert set(errors.STATES) <= tested
+    assert set(errors.CLASSES) <= {state[:2] for state in tested}
 
 
 def test_a_server_that_is_full_or_starting_is_left_alone_for_a_while() -> None:
     full, starting = (raised(DatabaseError({"C": state, "M": "x"})) for state in ("53300", "57P03"))
     assert isinstance(full, RateLimited)
     assert isinstance(starting, RateLimited)
-    assert (full.seconds, starting.seconds) == (codes.FULL_SECONDS, codes.STARTING_SECONDS)
+    assert (full.seconds, starting.seconds) == (errors.FULL_SECONDS, errors.STARTING_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_is_in_no_table_is_unknown_and_counted(
     error: Exception, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[tuple[str, str]] = []
-    monkeypatch.setattr(codes, "count_unknown", lambda driver, code: counted.append((driver, code)))
+    monkeypatch.setattr(errors, "report_unknown", lambda driver, code, _: counted.append((driver, code)))
     told = raised(error)
     assert type(told) is Unknown
     assert told.code == code

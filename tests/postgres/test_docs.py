@@ -13,7 +13,7 @@ from penstock.domain.jobfile import parse as jobfile_parse
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
 from penstock.drivers import Registry
-from penstock.drivers.wells.postgres import codes, session
+from penstock.drivers.wells.postgres import errors, session
 from penstock.drivers.wells.postgres.settings import Options, Settings
 from penstock.drivers.wells.postgres.well import PostgresWell
 from tests.postgres.cluster import SETUP, Cluster
@@ -45,7 +45,7 @@ def test_the_site_of_the_page_is_one_but_for_its_certificate() -> None:
     site = parse.parse(example, "docs/operators/wells/postgres.md")
     assert isinstance(site, Site), site
     complaints = Registry({}).complaints("well", "postgres", site.wells["databases"].settings)
-    assert [each.partition(":")[0] for each in complaints] == ["`postgres.ca` is no certificate"]
+    assert [each.partition(":")[0] for each in complaints] == ["`postgres.ca` is not a certificate"]
 
 
 def test_every_setting_is_in_the_table_and_no_other() -> None:
@@ -62,9 +62,9 @@ def test_every_option_is_in_the_table_and_no_other() -> None:
 
 def test_every_state_and_every_limit_is_told() -> None:
     part = TEXT.partition("## Errors\n")[2].partition("\n## ")[0]
-    assert [state for state in codes.STATES if state not in part] == []
-    assert f"for {codes.FULL_SECONDS} seconds" in part
-    assert f"for {codes.STARTING_SECONDS} seconds" in part
+    assert [state for state in errors.STATES if state not in part] == []
+    assert f"for {errors.FULL_SECONDS} seconds" in part
+    assert f"for {errors.STARTING_SECONDS} seconds" in part
     limits = [session.CONNECT_SECONDS, session.STATEMENT_SECONDS, 10, session.DROP_SECONDS, session.CALL_SECONDS]
     said = part.partition("Connecting may take")[2]
     assert limits == [int(number) for number in re.findall(r"\d+", said)]

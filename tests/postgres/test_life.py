@@ -26,7 +26,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.postgres.cluster import Cluster
-from tests.postgres.helpers import gone, insisted, surroundings, used, well
+from tests.postgres.helpers import environment, gone, insisted, used, well
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -127,7 +127,7 @@ class Story:
 @pytest.fixture
 def story(cluster: Cluster) -> Story:
     twin = Twin(7)
-    twin.drivers._surroundings = surroundings()
+    twin.drivers._environment = environment()
     apply.apply(twin.on, "admin", SITE.format(port=cluster.port, limit=LIMIT), "site.toml")
     twin.run()
     return Story(cluster, twin, random.Random(7))
@@ -185,7 +185,7 @@ def test_an_option_that_there_is_not_is_refused_at_submit(story: Story) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"connections": 6}, "5 at the most"),
+        ({"connections": 6}, "5 at most"),
         ({"extensions": ["hstore"]}, "there is: citext"),
     ],
 )

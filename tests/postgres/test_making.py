@@ -154,7 +154,7 @@ def test_connections_are_limited_as_asked(cluster: Cluster) -> None:
     with used(cluster, told), pytest.raises(DatabaseError) as caught, used(cluster, told):
         pass
     assert caught.value.args[0]["C"] == "53300"
-    with pytest.raises(Unsatisfiable, match="4 connections are too many: 3 at the most"):
+    with pytest.raises(Unsatisfiable, match="4 connections are too many: 3 at most"):
         driver.create(order(TWO, connections=4))
     gone(driver)
 
@@ -164,7 +164,7 @@ def test_extensions_are_those_that_the_site_has(cluster: Cluster) -> None:
     told = made(driver, extensions=["pgcrypto", "uuid-ossp"])
     with used(cluster, told) as job:
         assert len(job.run("SELECT gen_random_bytes(4), uuid_generate_v4()")[0]) == 2
-    with pytest.raises(Unsatisfiable, match=r"'hstore' is not for jobs here; there is: pgcrypto"):
+    with pytest.raises(Unsatisfiable, match=r"'hstore' is not allowed; allowed are: pgcrypto"):
         driver.create(order(TWO, extensions=["hstore"]))
     with pytest.raises(Misconfigured, match="does not have the extensions nonesuch"):
         driver.create(order(TWO, extensions=["pgcrypto", "nonesuch"]))
@@ -216,7 +216,7 @@ def test_names_and_comments_say_whose_it_is(cluster: Cluster) -> None:
 def test_sites_and_wells_share_a_server_and_see_their_own(cluster: Cluster) -> None:
     """UNIT-1: nothing of another's is listed, nor touched."""
     others = [
-        helpers.PostgresWell(cluster.settings(), helpers.surroundings(site, name))
+        helpers.PostgresWell(cluster.settings(), helpers.environment(site, name))
         for site, name in (("Other.eu-west-1", "databases"), ("Penstock.eu-west-1", "more"))
     ]
     ours = well(cluster)
@@ -240,7 +240,7 @@ def test_what_does_not_carry_our_comment_is_left_alone(cluster: Cluster, what: s
             for said in ("NULL", "'somebody else''s'"):
                 root.run(f'COMMENT ON {what} "{name}" IS {said}')
                 for call in (lambda: driver.create(order()), lambda: driver.destroy(ONE, helpers.NOW)):
-                    with pytest.raises(Misconfigured, match="without our comment"):
+                    with pytest.raises(Misconfigured, match="that does not have the comment"):
                         call()
             assert list(driver.list()) == []
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.drivers.wells.postgres import secrets
+from penstock.drivers.wells.postgres import passwords
 from penstock.drivers.wells.postgres.names import LONGEST, Names, quoted, text
 from penstock.kernel import ids
 from penstock.kernel.errors import Misconfigured
@@ -41,8 +41,8 @@ def test_quotes() -> None:
 
 
 def test_passwords_are_of_a_key_and_the_server_learns_none() -> None:
-    assert secrets.password("a") == secrets.password("a") != secrets.password("b")
-    assert len(secrets.password("a")) == 64
-    assert secrets.verifier("a") == secrets.verifier("a") != secrets.verifier("b")
-    assert secrets.password("a") not in secrets.verifier("a")
-    assert "a" * 64 not in secrets.password("a" * 64)
+    assert passwords.password("a") == passwords.password("a") != passwords.password("b")
+    assert len(passwords.password("a")) == 64
+    assert passwords.verifier("a") == passwords.verifier("a") != passwords.verifier("b")
+    assert passwords.password("a") not in passwords.verifier("a")
+    assert "a" * 64 not in passwords.password("a" * 64)

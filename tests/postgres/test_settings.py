@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from penstock.drivers import Registry
-from penstock.drivers.wells.postgres import credentials, keys
-from penstock.drivers.wells.postgres.keys import CA_BYTES
-from penstock.drivers.wells.postgres.settings import Options, Settings
+from penstock.drivers.wells.postgres import passwords
+from penstock.drivers.wells.postgres import settings as postgres_settings
+from penstock.drivers.wells.postgres.settings import CA_BYTES, Options, Settings
 from penstock.drivers.wells.postgres.well import PostgresWell
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from tests.postgres.helpers import HERE, SETTINGS
@@ -30,9 +30,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"password": 7}, "wants a reference"),
     ({"password": "secretsmanager:theirs/postgres"}, "not a reference to a secret"),
     ({"password": "file:password"}, "not a reference to a secret"),
-    ({"sslmode": "prefer"}, "none of verify-full, require, disable"),
-    ({"ca": "no certificate"}, "is no certificate"),
-    ({"ca": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----"}, "is no certificate"),
+    ({"sslmode": "prefer"}, "not one of verify-full, require, disable"),
+    ({"ca": "no certificate"}, "is not a certificate"),
+    ({"ca": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----"}, "is not a certificate"),
     ({"ca": 7}, "wants certificates as text"),
     ({"ca": "x" * (CA_BYTES + 1)}, "has more than"),
     ({"connections": 0}, "must be from 1"),
@@ -45,32 +45,32 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("more", GOOD)
 def test_settings_that_are_right(more: dict[str, Any]) -> None:
-    assert keys.complaints({**SETTINGS, **more}) == []
-    read = keys.read({**SETTINGS, **more})
+    assert postgres_settings.complaints({**SETTINGS, **more}) == []
+    read = postgres_settings.read({**SETTINGS, **more})
     assert read.place == f"{read.host}:{read.port}"
 
 
 @pytest.mark.parametrize(("more", "says"), BAD)
 def test_settings_that_are_wrong(more: dict[str, Any], says: str) -> None:
-    complaints = "\n".join(keys.complaints({**SETTINGS, **more}))
+    complaints = "\n".join(postgres_settings.complaints({**SETTINGS, **more}))
     assert says in complaints
     assert "hunter2" not in complaints
     with pytest.raises(Misconfigured):
-        keys.read({**SETTINGS, **more})
+        postgres_settings.read({**SETTINGS, **more})
 
 
 def test_settings_that_are_missing() -> None:
-    complaints = keys.complaints({})
+    complaints = postgres_settings.complaints({})
     assert [each.partition(":")[0] for each in complaints] == [
         f"`postgres` has no `{name}`" for name in ("host", "user", "password")
     ]
 
 
 def test_without_the_library_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "find_spec", lambda name: None)
-    assert keys.complaints(SETTINGS) == [keys.MISSING]
+    monkeypatch.setattr(postgres_settings, "find_spec", lambda name: None)
+    assert postgres_settings.complaints(SETTINGS) == [postgres_settings.MISSING]
     with pytest.raises(Misconfigured, match="pg8000"):
-        keys.read(SETTINGS)
+        postgres_settings.read(SETTINGS)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
@@ -84,7 +84,7 @@ def test_options() -> None:
     given = {"version": 16, "extensions": ["pgcrypto"], "connections": 3}
     assert Registry({}).objections("postgres", given) == []
     site = Settings("h", "u", "p", extensions=("citext", "pgcrypto"))
-    assert keys.options(given, site) == Options(16, ("pgcrypto",), 3)
+    assert postgres_settings.read_options(given, site) == Options(16, ("pgcrypto",), 3)
     for wrong, says in (
         ({"version": "16"}, "version"),
         ({"version": 0}, "must be from 1"),
@@ -94,34 +94,34 @@ def test_options() -> None:
     ):
         assert says in Registry({}).objections("postgres", wrong)[0]
         with pytest.raises(Unsatisfiable):
-            keys.options(wrong, site)
+            postgres_settings.read_options(wrong, site)
 
 
 def test_options_that_this_site_does_not_have() -> None:
     """Where its settings are told they are refused at submit; `create` knows them in any case."""
     site = {**SETTINGS, "extensions": ["citext"], "connections": 5}
     for asked, says in (
-        ({"connections": 6}, "6 connections are too many: 5 at the most"),
-        ({"extensions": ["citext", "hstore"]}, "the extension 'hstore' is not for jobs here; there is: citext"),
+        ({"connections": 6}, "6 connections are too many; allowed are 5"),
+        ({"extensions": ["citext", "hstore"]}, "the extension 'hstore' is not allowed; allowed are: citext"),
     ):
         assert PostgresWell.objections(asked, site, {}) == [says]
         assert PostgresWell.objections(asked) == []
         with pytest.raises(Unsatisfiable, match=says):
-            keys.options(asked, keys.read(site))
+            postgres_settings.read_options(asked, postgres_settings.read(site))
     assert PostgresWell.objections({"connections": 5, "extensions": ["citext"]}, site, {}) == []
-    assert "there is: none" in PostgresWell.objections({"extensions": ["citext"]}, SETTINGS, {})[0]
+    assert "allowed are: none" in PostgresWell.objections({"extensions": ["citext"]}, SETTINGS, {})[0]
 
 
 @pytest.mark.parametrize("missing", HERE)
 def test_who_does_not_know_its_site_and_name_makes_nothing(missing: str) -> None:
-    with pytest.raises(Misconfigured, match="must know its site"):
+    with pytest.raises(Misconfigured, match="needs PENSTOCK_SITE"):
         PostgresWell(SETTINGS, {key: value for key, value in HERE.items() if key != missing})
 
 
 def test_a_password_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "password").write_text(" it's long \n")
     (tmp_path / "empty").write_text("\n")
-    resolve = credentials.resolver({"NAME": "value"})
+    resolve = passwords.resolver({"NAME": "value"})
     assert resolve(f"file:{tmp_path}/password") == " it's long "
     assert resolve("env:NAME") == "value"
     for name in ("empty", "missing"):
@@ -130,5 +130,5 @@ def test_a_password_in_a_file(tmp_path: Path) -> None:
 
 
 def test_it_keeps_no_units() -> None:
-    assert not Registry({}).keeps("well", "postgres")
+    assert not Registry({}).reusable("well", "postgres")
     assert not Registry({}).quarantines("well", "postgres")

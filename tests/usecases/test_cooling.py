@@ -50,10 +50,10 @@ class Cloud(Hand):
         self.limit = 99
         self.shared: set[str] | None = None
 
-    def has_way(self, order: Order) -> bool:
+    def has_alternative(self, order: Order) -> bool:
         return any(way not in order.avoid for way in self.ways)
 
-    def shares(self, scope: str) -> bool:
+    def shares_scope(self, scope: str) -> bool:
         return scope in (self.ways if self.shared is None else self.shared)
 
     def create(self, order: Order) -> Ready | NotYet:

@@ -32,7 +32,7 @@ def oversleep(twin: Twin, ada: User, hand: Talkative) -> str:
 
 
 def test_what_it_printed_is_in_the_log_once_and_line_by_line(twin: Twin, ada: User) -> None:
-    hand = Talkative("i-1 is terminated; it printed:\nkernel panic\n")
+    hand = Talkative("i-1 is terminated; end of its console:\nkernel panic\n")
     log = log_of(twin, oversleep(twin, ada, hand))
     assert log.count("kernel panic") == 1
     assert log.count("i-1 is terminated; it printed:") == 1

@@ -87,7 +87,7 @@ def test_only_the_lines_of_its_last_attempt_count(twin: Twin, ada: User) -> None
 class Cloud(Hand):
     """A factory whose cloud takes a machine back."""
 
-    def tidings(self, event: Any) -> MachineNotice | None:
+    def read_event(self, event: Any) -> MachineNotice | None:
         return MachineNotice(str(event["worker"]), MachineFate.DRAINING, "spot interruption notice")
 
 

@@ -643,7 +643,7 @@ def test_a_dead_host_lets_go_of_its_job_once(twin: Twin, ada: User) -> None:
     assert "\n".join(told(twin, job)).count("nothing runs on bench-7 any more") == 1
     unit = worker_of(twin, job) if worker_of(twin, job).id == lost.id else None
     assert unit
-    assert unit.step.reason == "its host has not said yet that it is clean"
+    assert unit.step.reason == "its host has not reported yet that it is clean"
     del twin.store.rows[lease_key(job, 1, 0)]
     sweep(twin, 1000)
     assert states(twin)["bench-7"] == "held"

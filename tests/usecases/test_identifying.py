@@ -39,7 +39,7 @@ class Knowing(Hand):
         super().__init__()
         self.asked: list[tuple[Mapping[str, str], Mapping[str, Any]]] = []
 
-    def stranger(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
+    def identity_mismatch(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
         self.asked.append((shown, made))
         return None if shown["document"] == made["id"] else f"it is {shown['document'] or 'nobody'}"
 

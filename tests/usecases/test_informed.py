@@ -39,7 +39,7 @@ class Spring(Hand):
         self.ends: list[CleanProof | NotYet | BaseException] = []
         self.meanwhile: Callable[[], None] | None = None
 
-    def informed(self, of: UnitContext) -> Spring:
+    def with_context(self, of: UnitContext) -> Spring:
         self.now = of
         return self
 

@@ -91,14 +91,14 @@ def said_of(twin: Twin, worker: str) -> str:
 
 def test_that_it_did_not_boot_is_with_its_factory_and_in_its_own_journal() -> None:
     twin = Twin()
-    hand = twin.drivers.hand = Talkative("i-1 is running; it printed:\nkernel panic")
+    hand = twin.drivers.hand = Talkative("i-1 is running; end of its console:\nkernel panic")
     apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
     worker = missed(twin)
     (failure,) = cooldowns.failures(twin.on, "factory/hand")
     assert (failure.code, failure.count) == (f"Unknown:{prewarm.NO_HELLO_CODE}", 1)
     for told in (failure.message, said_of(twin, worker)):
-        assert f"worker {worker}: {prewarm.NO_HELLO}: i-1 is running; it printed:\nkernel panic" in told
+        assert f"worker {worker}: {prewarm.NO_HELLO}: i-1 is running; end of its console:\nkernel panic" in told
     assert hand.asked == 1
     assert outcomes(twin.metrics) == {"failed": 1}
     assert pool_of(twin).setback

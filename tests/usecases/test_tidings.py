@@ -36,7 +36,7 @@ class Cloud(Hand):
         self.printed: str | None = None
         self.heard: list[Mapping[str, Any]] = []
 
-    def tidings(self, event: Mapping[str, Any]) -> MachineNotice | None:
+    def read_event(self, event: Mapping[str, Any]) -> MachineNotice | None:
         self.heard.append(event)
         if isinstance(self.tells, Exception):
             raise self.tells

@@ -106,7 +106,7 @@ def _half(make: Makes, order: Order) -> Ready | NotYet:
 
 
 def _refused(make: Makes, order: Order) -> Ready | NotYet:
-    raise Unsatisfiable("there is none of that")
+    raise Unsatisfiable("there is not one of that")
 
 
 TROUBLES: Mapping[str, Callable[[Makes, Order], Ready | NotYet]] = {"asked": _asked, "half": _half, "refused": _refused}

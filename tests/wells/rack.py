@@ -9,8 +9,8 @@ from io import BytesIO
 from threading import Event, Thread
 from typing import Any
 
-from penstock.drivers.wells.http import signing
-from penstock.drivers.wells.http.serving import Door, Handler, Reply, Seen, server
+from penstock.drivers.wells.http import protocol
+from penstock.drivers.wells.http.serving import Endpoint, Handler, Reply, SeenRequests, server
 from tests.wells.service import EXAMPLE, SECRET
 
 Fault = Callable[["Asked"], bool]
@@ -37,13 +37,13 @@ class Asked:
     def say(self, status: int, said: object, **headers: str) -> bool:
         """Answer as the service does, signed."""
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
-        signature = signing.of_answer(SECRET, status, self.handler.headers["Penstock-Request"], body)
+        signature = protocol.sign_answer(SECRET, status, self.handler.headers["Penstock-Request"], body)
         return self.raw(status, body, **{"Penstock-Signature": signature, **headers})
 
     def raw(self, status: int, body: bytes = b"", **headers: str) -> bool:
         """Answer as somebody else would."""
         given = {"Content-Length": str(len(body)), **headers}
-        self.handler.say(Reply(status, {name.replace("_", "-"): value for name, value in given.items()}, body))
+        self.handler.send(Reply(status, {name.replace("_", "-"): value for name, value in given.items()}, body))
         return True
 
     def write(self, data: bytes) -> bool:
@@ -63,11 +63,11 @@ class Rack:
         found.loader.exec_module(example)
         self.service: Any = example.Rack()
         self.units: dict[str, dict[str, Any]] = self.service.units
-        self.seen = Seen()
+        self.seen = SeenRequests()
         self.faults: list[Fault] = []
         self.asked: list[tuple[str, str]] = []
         self.let_go, self.cut = Event(), Event()
-        self._server = server(Door(self.service, SECRET, is_new=lambda *told: self.seen.is_new(*told)), 0)
+        self._server = server(Endpoint(self.service, SECRET, is_new=lambda *told: self.seen.is_new(*told)), 0)
         self._server.RequestHandlerClass = self._handler(self._server.RequestHandlerClass)
         self._server.daemon_threads = True
         Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()

@@ -17,8 +17,7 @@ from penstock.domain.units.units import CleanProof, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.accounts import cleaner, settings
-from penstock.drivers.wells.accounts.drift import Look, differs
-from penstock.drivers.wells.accounts.well import AccountsWell
+from penstock.drivers.wells.accounts.well import AccountsWell, CheckResult, difference
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown
 from penstock.ports import NotYet, Order, Ready, UnitContext
 from penstock.testing.site import site_toml
@@ -95,8 +94,8 @@ def after(twin: Twin, seconds: int, times: int = 1) -> None:
 def test_the_registry_knows_it() -> None:
     registry = Registry({})
     assert registry.quarantines("well", "accounts")
-    assert not registry.keeps("well", "accounts")
-    assert "takes none" in registry.objections("accounts", {"size": 1})[0]
+    assert not registry.reusable("well", "accounts")
+    assert "has no options" in registry.objections("accounts", {"size": 1})[0]
     assert list(well(Site()).list()) == []
 
 
@@ -108,7 +107,7 @@ def test_a_job_has_the_name_and_what_the_site_says() -> None:
 def test_one_sandbox_is_of_one_job() -> None:
     with pytest.raises(Misconfigured, match="leases"):
         well(Site()).create(Order("r-1", "sandbox", "red/2"))
-    with pytest.raises(Misconfigured, match="which thing"):
+    with pytest.raises(Misconfigured, match="the slot of"):
         well(Site()).destroy("r-1", NOW)
 
 
@@ -239,7 +238,7 @@ def test_what_is_not_as_before_is_cleaned_again_and_then_quarantined_with_what_d
     after(twin, 61, times=12)
     unit = resource_of(twin)
     assert unit.state is UnitState.QUARANTINED
-    assert "is not as before: vpcs has changed, roles is gone, users is new" in str(unit.step.reason)
+    assert "still differs: vpcs has changed, roles is gone, users is new" in str(unit.step.reason)
     assert len(site.ids("clean")) == len(set(site.ids("clean"))) == 3
     assert len(slots(twin, POOL, SlotState.FREE)) == 1
     site.state = {"digest": "d1", "parts": {}}
@@ -256,7 +255,7 @@ def test_the_sites_own_baseline_comes_first() -> None:
     job = submit(twin, ADA, resources=["sandbox"])
     twin.run()
     assert job_of(twin, job).state != "settled"
-    assert "is lent to nobody: its digest is d2, and was d1" in str(resource_of(twin).step.reason)
+    assert "so it is not leased: its digest was d1 and is now d2" in str(resource_of(twin).step.reason)
     site.state = {"digest": "d1"}
     after(twin, 20)
     hello(twin, job)
@@ -267,7 +266,7 @@ def test_the_sites_own_baseline_comes_first() -> None:
 
 
 def test_a_job_that_was_never_given_it_is_put_back_without_a_baseline() -> None:
-    made = well(Site(), check=True).informed(UnitContext("red", 1, {"round": "x", "done": 1, "checked": "it"}))
+    made = well(Site(), check=True).with_context(UnitContext("red", 1, {"round": "x", "done": 1, "checked": "it"}))
     done = made.destroy("r-1", NOW)
     assert isinstance(done, CleanProof)
 
@@ -289,7 +288,7 @@ def test_a_check_may_be_slow_and_its_failure_is_no_jobs_fault() -> None:
     site.state = {"state": "not-yet", "after": 7}
     assert well(site, check=True).create(Order("r-1", "sandbox", "red")) == NotYet(7, "the cleaner is not done")
     site.state = {"state": "failed"}
-    with pytest.raises(Unknown, match="cannot be looked at"):
+    with pytest.raises(Unknown, match="the check before the lease failed"):
         well(site, check=True).create(Order("r-1", "sandbox", "red"))
 
 
@@ -297,18 +296,18 @@ def test_a_check_may_be_slow_and_its_failure_is_no_jobs_fault() -> None:
 def test_an_answer_to_something_else_is_no_cleaning(said: dict[str, Any]) -> None:
     site = Site()
     site.cleans = [said]
-    made = well(site).informed(UnitContext("red", 1, {"round": "x", "done": 0}))
-    with pytest.raises(Misconfigured, match="answers clean"):
+    made = well(site).with_context(UnitContext("red", 1, {"round": "x", "done": 0}))
+    with pytest.raises(Misconfigured, match="answer to clean"):
         made.destroy("r-1", NOW)
 
 
 def test_what_differs_is_told_in_words_that_end() -> None:
-    before = Look("a", {f"part-{number:02}": "1" for number in range(30)})
-    said = differs(before, Look("b"))
+    before = CheckResult("a", {f"part-{number:02}": "1" for number in range(30)})
+    said = difference(before, CheckResult("b"))
     assert said
     assert said.endswith("and 20 more")
-    assert differs(before, Look("a", {"other": "1"})) is None
-    assert differs(Look("a"), Look("b")) == "its digest is b, and was a"
+    assert difference(before, CheckResult("a", {"other": "1"})) is None
+    assert difference(CheckResult("a"), CheckResult("b")) == "its digest was a and is now b"
 
 
 @pytest.mark.parametrize(
@@ -360,7 +359,7 @@ def test_a_function_is_asked_and_answers() -> None:
 @pytest.mark.parametrize(
     ("service", "error", "part"),
     [
-        (Lambda(timeout=61), Misconfigured, "may run for 61 s"),
+        (Lambda(timeout=61), Misconfigured, "has a timeout of 61 s"),
         (Lambda(code="TooManyRequestsException"), RateLimited, "TooMany"),
         (Lambda(code="AccessDeniedException"), Misconfigured, "accounts_lambdas"),
         (Lambda(code="ResourceNotFoundException"), Misconfigured, "NotFound"),
@@ -368,9 +367,9 @@ def test_a_function_is_asked_and_answers() -> None:
         (Lambda(code="timeout"), Unknown, "ReadTimeoutError"),
         (Lambda({"errorType": "KeyError", "errorMessage": "password"}, failed=True), Unknown, "failed: KeyError"),
         (Lambda(b"garbage", failed=True), Unknown, "clean failed"),
-        (Lambda(b"garbage"), Misconfigured, "no JSON"),
-        (Lambda([]), Misconfigured, "no JSON object"),
-        (Lambda(b"[" * 65_000), Misconfigured, "no JSON"),
+        (Lambda(b"garbage"), Misconfigured, "not JSON"),
+        (Lambda([]), Misconfigured, "not a JSON object"),
+        (Lambda(b"[" * 65_000), Misconfigured, "not JSON"),
         (Lambda(b" " * 70_000), Misconfigured, "more than"),
     ],
 )
@@ -389,9 +388,9 @@ def script(text: str) -> list[str]:
     ("words", "error", "part"),
     [
         (["/no/such/command"], Misconfigured, "cannot be run"),
-        (script("print(1); raise SystemExit(3)"), Unknown, "ended with 3"),
+        (script("print(1); raise SystemExit(3)"), Unknown, "exited with status 3"),
         (script("print('x' * 70000)"), Misconfigured, "more than"),
-        (script("print('hello')"), Misconfigured, "no JSON"),
+        (script("print('hello')"), Misconfigured, "not JSON"),
         (script("import time; time.sleep(60)"), Unknown, "took more than"),
     ],
 )
@@ -409,6 +408,6 @@ def test_a_command_has_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_command_is_for_the_local_cloud_only() -> None:
-    with pytest.raises(Misconfigured, match="local cloud only"):
+    with pytest.raises(Misconfigured, match="only with the local cloud"):
         AccountsWell({"command": ["./clean"]}, {MAKER: "sandboxes"})
     assert AccountsWell({"command": ["./clean"]}, {MAKER: "sandboxes", "PENSTOCK_HOME": "/tmp"})

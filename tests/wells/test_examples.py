@@ -11,7 +11,7 @@ from penstock.domain.jobfile import parse as jobfile_parse
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
 from penstock.drivers import MAKER, Registry
-from penstock.drivers.wells.accounts import cleaner, drift
+from penstock.drivers.wells.accounts import cleaner, well
 from penstock.drivers.wells.accounts import settings as accounts
 from penstock.drivers.wells.accounts.well import AccountsWell
 from penstock.ports import NotYet, Order, Ready, UnitContext
@@ -39,7 +39,7 @@ def test_the_site_and_the_job_are_good() -> None:
 def test_the_page_has_the_bounds_of_the_code() -> None:
     assert f"within {cleaner.SECONDS} s" in PAGE
     assert f"{cleaner.WORDS} characters" in PAGE
-    assert f"{drift.PARTS} with {drift.PART_CHARS} characters" in re.sub(r"\s+", " ", PAGE)
+    assert f"{well.PARTS} with {well.PART_CHARS} characters" in re.sub(r"\s+", " ", PAGE)
     assert accounts.CLEANINGS == 10
 
 
@@ -51,8 +51,8 @@ def test_the_example_empties_a_folder_and_says_what_differs(tmp_path: Path) -> N
     (tmp_path / "red" / "left").mkdir()
     (tmp_path / "red" / "left" / "over").write_text("x")
     notes = {**dict(before.notes or {}), "round": "1", "done": 0}
-    cleaned = made.informed(UnitContext("red", 1, notes)).destroy("r-1", NOW)
+    cleaned = made.with_context(UnitContext("red", 1, notes)).destroy("r-1", NOW)
     assert isinstance(cleaned, NotYet)
     assert list((tmp_path / "red").iterdir()) == []
-    done = made.informed(UnitContext("red", 1, json.loads(json.dumps(cleaned.notes)))).destroy("r-1", NOW)
+    done = made.with_context(UnitContext("red", 1, json.loads(json.dumps(cleaned.notes)))).destroy("r-1", NOW)
     assert "the folder red is empty" in str(done)

@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
 from penstock.drivers import Registry
-from penstock.drivers.wells.http import codes, openapi, protocol
+from penstock.drivers.wells.http import errors, openapi, protocol
 from penstock.drivers.wells.http.client import BUDGET
 from penstock.drivers.wells.http.settings import TIMEOUT, TIMEOUT_MOST
 from penstock.ports import Order, UnitContext
@@ -31,7 +31,7 @@ def test_the_document_is_that_of_the_code_and_is_one() -> None:
 
 def test_what_the_well_asks_for_is_in_the_document(rack: Rack) -> None:
     made = well(rack.url)
-    made.informed(UnitContext("1", 1)).create(Order("r-1", "project", "1"))
+    made.with_context(UnitContext("1", 1)).create(Order("r-1", "project", "1"))
     made.clean("r-1", NOW)
     made.destroy("r-1", NOW)
     made.list()
@@ -47,7 +47,7 @@ def test_what_the_well_asks_for_is_in_the_document(rack: Rack) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        *codes.CODES, protocol.TIMESTAMP, protocol.REQUEST, protocol.SIGNATURE, f"{protocol.WINDOW} s",
+        *errors.CODES, protocol.TIMESTAMP, protocol.REQUEST_ID, protocol.SIGNATURE, f"{protocol.WINDOW} s",
         f"{protocol.METADATA_BYTES // 1024} KiB", f"{protocol.BODY_BYTES // 1024} KiB", f"`{TIMEOUT}s`",
         f"`{TIMEOUT_MOST}s`", f"{BUDGET:.0f} s", f"{protocol.SECRET_LEAST} characters", *protocol.STATES,
     ],

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from penstock.drivers import MAKER
-from penstock.drivers.wells.http import client, settings, signing, transport
-from penstock.drivers.wells.http.options import objections
+from penstock.drivers.wells.http import client, protocol, settings, transport
+from penstock.drivers.wells.http.settings import objections
 from penstock.drivers.wells.http.transport import Service
 from penstock.drivers.wells.http.well import HttpWell
 from penstock.kernel.errors import Misconfigured, Unknown
@@ -37,9 +37,9 @@ GOOD = {"url": "https://rack.example.com/penstock", "secret": "secretsmanager:pe
     ("change", "part"),
     [
         ({"url": "http://rack.example.com"}, "must be https"),
-        ({"url": "ftp://rack.example.com"}, "no URL"),
-        ({"url": "https://"}, "no URL"),
-        ({"url": "https://rack:99999"}, "no URL"),
+        ({"url": "ftp://rack.example.com"}, "not an http or https URL"),
+        ({"url": "https://"}, "not an http or https URL"),
+        ({"url": "https://rack:99999"}, "not a URL"),
         ({"url": "https://ada:secret@rack.example.com"}, "credentials"),
         ({"url": "https://rack.example.com?a=1"}, "query"),
         ({"url": "https://rack.example.com#a"}, "query"),
@@ -50,7 +50,7 @@ GOOD = {"url": "https://rack.example.com/penstock", "secret": "secretsmanager:pe
         ({"secret": "the secret itself"}, "reference"),
         ({"secret": "secretsmanager:other/rack"}, "reference"),
         ({"timeout": "21s"}, "20 seconds"),
-        ({"options": {"a": {"type": "object"}}}, "none of"),
+        ({"options": {"a": {"type": "object"}}}, "not one of"),
         ({"options": {"a": {"type": "integer", "enum": ["x"]}}}, "enum"),
         ({"options": {"a": {"max": "8"}}}, "a number"),
         ({"no_such": 1}, "no_such"),
@@ -73,7 +73,7 @@ def test_what_may_be_a_service(url: str) -> None:
     [
         ({"size": "small"}, None),
         ({"size": "small", "disks": 8, "share": 0.5, "fast": True, "note": "x" * 10}, None),
-        ({}, "'size' is needed"),
+        ({}, "'size' is required"),
         ({"size": "huge"}, "one of small, large"),
         ({"size": 1}, "type string"),
         ({"size": "small", "disks": 9}, "at least 1 and at most 8"),
@@ -104,19 +104,19 @@ def test_what_a_job_asks_for_is_checked_by_the_wells_own_settings() -> None:
 
 
 def test_a_well_without_options_takes_none() -> None:
-    assert objections({}, {"a": 1}) == ["there is no option 'a': the well takes none"]
+    assert objections({}, {"a": 1}) == ["there is no option 'a': the well has no options"]
 
 
 def test_the_signatures_are_those_that_the_document_describes() -> None:
     lines = f"penstock-v1\nrequest\nPUT\n/resources/r-1\na=b\n1700000000\nid\n{hashlib.sha256(b'body').hexdigest()}"
     wanted = "v1=" + hmac.new(b"secret", lines.encode(), hashlib.sha256).hexdigest()
-    made = signing.of_request("secret", "PUT", "/resources/r-1", "a=b", "1700000000", "id", b"body")
+    made = protocol.sign_request("secret", "PUT", "/resources/r-1", "a=b", "1700000000", "id", b"body")
     assert made == wanted
     lines = f"penstock-v1\nanswer\n404\nid\n{hashlib.sha256(b'').hexdigest()}"
     wanted = "v1=" + hmac.new(b"secret", lines.encode(), hashlib.sha256).hexdigest()
-    assert signing.of_answer("secret", 404, "id", b"") == wanted
-    assert signing.is_same(wanted, wanted)
-    assert not signing.is_same(wanted, "v1=é")
+    assert protocol.sign_answer("secret", 404, "id", b"") == wanted
+    assert protocol.is_same(wanted, wanted)
+    assert not protocol.is_same(wanted, "v1=é")
 
 
 def sent(rack: Rack, **changes: str) -> int:
@@ -124,7 +124,7 @@ def sent(rack: Rack, **changes: str) -> int:
     was = {"method": "DELETE", "path": "/resources/r-1", "query": "owner=a", "timestamp": "", "request": "id"}
     was["timestamp"] = changes.pop("timestamp", None) or str(int(client.time.time()))
     secret = changes.pop("secret", SECRET)
-    signature = signing.of_request(secret, **was, body=b"")
+    signature = protocol.sign_request(secret, **was, body=b"")
     now = {**was, **changes}
     headers = {"Penstock-Timestamp": now["timestamp"], "Penstock-Request": now["request"]}
     asked = urllib.request.Request(
@@ -161,15 +161,15 @@ def test_the_example_refuses_what_was_here_before(rack: Rack) -> None:
 
 
 def test_a_well_with_another_secret_is_told_so_to_its_operator(rack: Rack) -> None:
-    surroundings = {**SURROUNDINGS, MAKER: "rack", "RACK": "another secret that is thirty-two long"}
-    with pytest.raises(Misconfigured, match="it refuses our signature"):
-        HttpWell({"url": rack.url, "secret": "env:RACK"}, surroundings).list()
+    environment = {**SURROUNDINGS, MAKER: "rack", "RACK": "another secret that is thirty-two long"}
+    with pytest.raises(Misconfigured, match="it refuses the signature"):
+        HttpWell({"url": rack.url, "secret": "env:RACK"}, environment).list()
 
 
 def test_a_secret_that_anybody_guesses_is_none(rack: Rack) -> None:
-    surroundings = {**SURROUNDINGS, MAKER: "rack", "RACK": "hunter2"}
+    environment = {**SURROUNDINGS, MAKER: "rack", "RACK": "hunter2"}
     with pytest.raises(Misconfigured, match="fewer than 32") as told:
-        HttpWell({"url": rack.url, "secret": "env:RACK"}, surroundings).list()
+        HttpWell({"url": rack.url, "secret": "env:RACK"}, environment).list()
     assert "hunter2" not in str(told.value)
     assert not rack.asked
 
@@ -183,12 +183,12 @@ def test_beside_the_local_cloud_a_secret_may_be_in_a_file(rack: Rack, tmp_path: 
     assert HttpWell(given, {**SURROUNDINGS, MAKER: "rack"}).list() == []
     deployed = {key: value for key, value in SURROUNDINGS.items() if key != "PENSTOCK_HOME"}
     away = {"url": "https://rack.example.com", "secret": f"file:{file}"}
-    with pytest.raises(Misconfigured, match="for the local cloud"):
+    with pytest.raises(Misconfigured, match="only with the local cloud"):
         HttpWell(away, {**deployed, MAKER: "rack"}).list()
 
 
 def test_a_well_must_know_its_name() -> None:
-    with pytest.raises(Misconfigured, match="its own name"):
+    with pytest.raises(Misconfigured, match="needs PENSTOCK_MAKER"):
         HttpWell(GOOD, SURROUNDINGS)
 
 
@@ -199,7 +199,7 @@ def test_a_well_must_know_its_name() -> None:
 )  # fmt: skip
 def test_no_name_leads_to_where_credentials_are_told(address: str) -> None:
     """SEC-1: whatever a name says when it is asked for, the address that was connected decides."""
-    with pytest.raises(Misconfigured, match="no service's address"):
+    with pytest.raises(Misconfigured, match="which a service must not have"):
         transport._check(address, Service("rack.example.com", 443, is_tls=True))
     local = Service("localhost", 443, is_tls=True, is_local=True)
     is_loopback = (ip_address(address.partition("%")[0].removeprefix("::ffff:"))).is_loopback
@@ -222,9 +222,9 @@ def test_who_may_not_be_asked_hears_nothing(rack: Rack) -> None:
 
 
 def test_in_a_function_of_an_account_this_machine_is_no_service(rack: Rack) -> None:
-    surroundings = {key: value for key, value in SURROUNDINGS.items() if key != "PENSTOCK_HOME"}
-    with pytest.raises(Misconfigured, match="only beside the local cloud"):
-        HttpWell({"url": rack.url, "secret": "env:RACK"}, {**surroundings, MAKER: "rack"}).list()
+    environment = {key: value for key, value in SURROUNDINGS.items() if key != "PENSTOCK_HOME"}
+    with pytest.raises(Misconfigured, match="only with the local cloud"):
+        HttpWell({"url": rack.url, "secret": "env:RACK"}, {**environment, MAKER: "rack"}).list()
     assert not rack.asked
 
 

@@ -166,7 +166,7 @@ def test_a_service_that_says_it_destroyed_what_is_there_has_it_quarantined(rack:
     after(twin, 61, times=2)
     unit = resource_of(twin)
     assert unit.state is UnitState.QUARANTINED
-    assert "says that it destroyed" in str(unit.step.reason)
+    assert "answered that" in str(unit.step.reason)
     assert "its status says that it is ready" in str(unit.step.reason)
     assert not slots(twin, POOL, SlotState.FREE)
     rack.faults.clear()

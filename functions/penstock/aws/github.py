@@ -68,7 +68,7 @@ class GitHub:
         self._opener = urllib.request.build_opener(_NoRedirects)
         self.secret = secret
 
-    def tell(self, message: Mapping[str, Any], after: int = 0) -> None:
+    def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:
         """Send a hint."""
         delay = min(after, LONGEST_DELAY)
         self._queues.send_message(QueueUrl=self._queue, MessageBody=json.dumps(message), DelaySeconds=delay)

@@ -1,13 +1,19 @@
-"""What a site may choose from: drivers of factories and wells, ours and those of installed packages.
+"""The registry of drivers: Penstock's own, and those of installed packages.
 
-A driver is a class that takes its settings and surroundings, keeps ports.Driver, and has `complaints(settings)`; with
-`keeps = True` its units may be kept for the next lease, and with `quarantines = True` a broken one is quarantined, for
-it names things that exist already and cannot be made anew; with `hosts = True` they are machines that dial in. A well's
-has `objections(options, well, kind)` to what jobs pass, where `well` and `kind` are its settings and those of the
-resource type, or just `objections(options)`; with `options(well, kind)`, a list of ports.Option, people are shown what
-it takes, and what is of another kind or not allowed is refused before it is asked. Ours are listed here; others are
-found through the entry points `penstock.factories` and `penstock.wells`. Its surroundings are the function's
-environment, and under MAKER the name that the site gave to the factory or well.
+A driver is a class that implements `ports.Driver`. `Driver(settings, environment)` makes one for a factory or a well;
+the environment is the function's, plus `PENSTOCK_MAKER`: the name that the site gave to the factory or well. The class
+declares:
+
+    complaints(settings)                a static method: what is wrong with the site's settings, one sentence each
+    objections(options, well, kind)     wells, a static method: what is wrong with a job's options. `well` and `kind`
+                                        are the settings of the well and the resource type. It may take only options
+    options(well, kind)                 wells, optional, a static method: the options that jobs may pass, for people and
+                                        for a check of their types before `objections` is called
+    reusable = True                     its units can be cleaned and leased again
+    quarantines = True                  its units exist already and cannot be replaced, so broken ones are quarantined
+    hosts = True                        factories: its workers are machines whose agents connect by themselves
+
+Drivers of other packages are found through the entry points `penstock.factories` and `penstock.wells`.
 """
 
 from __future__ import annotations
@@ -20,13 +26,13 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from penstock.drivers import options as options_
+from penstock.drivers import checks as options_
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import Driver, Option
 
 MAKER = "PENSTOCK_MAKER"
 GROUPS = {"factory": "penstock.factories", "well": "penstock.wells"}
-"""Where other packages name their drivers."""
+"""The entry points under which other packages name their drivers."""
 NOTHING: Mapping[str, Any] = {}
 
 FACTORIES = {
@@ -46,18 +52,18 @@ WELLS = {
 
 
 class Registry:
-    """All drivers there are, by name; a driver's module is imported when it is first used."""
+    """Drivers by name. A driver's module is imported when it is first used."""
 
-    def __init__(self, surroundings: Mapping[str, str]) -> None:
-        self._surroundings = surroundings
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
 
     def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Driver:
         """The driver of a factory."""
-        return self._made("factory", driver, settings, name)
+        return self._new("factory", driver, settings, name)
 
     def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Driver:
         """The driver of a well."""
-        return self._made("well", driver, settings, name)
+        return self._new("well", driver, settings, name)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a driver's settings."""
@@ -67,17 +73,17 @@ class Registry:
             return [str(error)]
         return found
 
-    def keeps(self, kind: str, driver: str) -> bool:
-        """Whether a driver's units can be kept for the next lease."""
-        return _says(kind, driver, "keeps")
+    def reusable(self, kind: str, driver: str) -> bool:
+        """Whether a driver's units can be cleaned and leased again."""
+        return _flag(kind, driver, "reusable")
 
     def quarantines(self, kind: str, driver: str) -> bool:
-        """Whether a broken unit of a driver is quarantined, for it cannot be made anew."""
-        return _says(kind, driver, "quarantines")
+        """Whether broken units of a driver are quarantined, because they cannot be replaced."""
+        return _flag(kind, driver, "quarantines")
 
     def hosts(self, driver: str) -> bool:
         """Whether a factory's workers are machines that exist already."""
-        return _says("factory", driver, "hosts")
+        return _flag("factory", driver, "hosts")
 
     def objections(
         self,
@@ -86,7 +92,7 @@ class Registry:
         well: Mapping[str, Any] = NOTHING,
         kind: Mapping[str, Any] = NOTHING,
     ) -> Sequence[str]:
-        """What is wrong with the options that a job passes to a well, by its settings and the resource type's."""
+        """What is wrong with the options that a job passes to a well, given its settings and the resource type's."""
         try:
             loaded = _load("well", driver)
         except Misconfigured as error:
@@ -94,54 +100,54 @@ class Registry:
         return options_.objections(loaded, options, well, kind)
 
     def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
-        """The options that jobs may pass to a well of these settings; None when its driver does not say."""
+        """The options that jobs may pass to a well with these settings; None if its driver does not declare them."""
         try:
-            return options_.of(_load("well", driver), well, kind)
-        except Exception:  # it is shown to people: a stranger's driver that fails over it says nothing
+            return options_.declared_options(_load("well", driver), well, kind)
+        except Exception:  # only shown to people: a third-party driver that fails here counts as undeclared
             return None
 
-    def _made(self, kind: str, driver: str, settings: Mapping[str, Any], name: str) -> Driver:
-        made: Driver = _load(kind, driver)(settings, {**self._surroundings, MAKER: name})
-        return made
+    def _new(self, kind: str, driver: str, settings: Mapping[str, Any], name: str) -> Driver:
+        driver_: Driver = _load(kind, driver)(settings, {**self._environment, MAKER: name})
+        return driver_
 
 
 @dataclass(frozen=True)
-class Known:
-    """A driver that is installed here: of which package, and what its class says of itself, or why it cannot be had."""
+class InstalledDriver:
+    """An installed driver: its class, as `module:name`, and the package that brought it."""
 
     kind: str
     name: str
     where: str
     package: str
 
-    def told(self) -> dict[str, Any]:
-        """All of it, for people."""
+    def details(self) -> dict[str, Any]:
+        """All fields, the flags that its class sets, and why it cannot be loaded, if so."""
         says, trouble = list[str](), None
         try:
             of = _load(self.kind, self.name)
-            says = [each for each in ("keeps", "quarantines", "hosts") if getattr(of, each, False)]
+            says = [each for each in ("reusable", "quarantines", "hosts") if getattr(of, each, False)]
         except Misconfigured as error:
             trouble = str(error)
         return {**asdict(self), "says": says, "trouble": trouble}
 
 
-def known() -> list[Known]:
-    """All drivers, ours first."""
-    found = [Known(kind, name, where, "penstock") for kind in GROUPS for name, where in _ours(kind).items()]
+def installed_drivers() -> list[InstalledDriver]:
+    """All drivers, Penstock's own first."""
+    found = [InstalledDriver(kind, name, where, "penstock") for kind in GROUPS for name, where in _ours(kind).items()]
     for kind in GROUPS:
         for name, entry in sorted(_theirs(kind).items()):
             package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
-            found += [] if name in _ours(kind) else [Known(kind, name, entry.value, package)]
+            found += [] if name in _ours(kind) else [InstalledDriver(kind, name, entry.value, package)]
     return found
 
 
 def load(kind: str, driver: str) -> Any:
-    """The class of a driver; `kind` is factory or well. Raises Misconfigured when there is none that can be had."""
+    """The class of a driver; `kind` is factory or well. Raises Misconfigured if it is missing or cannot be loaded."""
     return _load(kind, driver)
 
 
-def _says(kind: str, driver: str, what: str) -> bool:
-    """What a driver's class says of itself; that there is no such driver is told elsewhere."""
+def _flag(kind: str, driver: str, what: str) -> bool:
+    """A flag of a driver's class; False if there is no such driver, which is reported elsewhere."""
     try:
         return bool(getattr(_load(kind, driver), what, False))
     except Misconfigured:
@@ -156,10 +162,10 @@ def _load(kind: str, driver: str) -> Any:
     theirs = _theirs(kind)
     if driver not in theirs:
         known = ", ".join(sorted({*ours, *theirs}))
-        raise Misconfigured(f"there is no {kind} driver {driver!r}; there are: {known}")
+        raise Misconfigured(f"there is no {kind} driver {driver!r}; installed are: {known}")
     try:
         return theirs[driver].load()
-    except Exception as error:  # another package's import may do anything
+    except Exception as error:  # importing a third-party package may raise anything
         why = f"{type(error).__name__}: {error}"
         raise Misconfigured(f"the {kind} driver {driver!r} cannot be loaded: {why}") from error
 
@@ -174,5 +180,5 @@ def _theirs(kind: str) -> Mapping[str, EntryPoint]:
 
 @cache
 def _installed(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """What packages on a path offer: looking reads a file of each, and nothing is installed while a function runs."""
+    """The entry points of the packages on a path. Cached: finding them reads a file of each package."""
     return {entry.name: entry for entry in entry_points(group=group)}

@@ -290,8 +290,8 @@ class TestDrivers(Registry):
     def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         return self.basin if driver == "hand" else super().well(driver, settings, name)
 
-    def keeps(self, kind: str, driver: str) -> bool:
-        return driver == "hand" or super().keeps(kind, driver)
+    def reusable(self, kind: str, driver: str) -> bool:
+        return driver == "hand" or super().reusable(kind, driver)
 
     def quarantines(self, kind: str, driver: str) -> bool:
         return self.quarantining if driver == "hand" else super().quarantines(kind, driver)
@@ -373,7 +373,7 @@ class Twin:
                 "start": scheduler.start_flow,
                 "judge": prerequisites.judge,
                 "wake": settle.notify_dependents,
-                "github": lambda on, hint: on.forge.tell(hint),
+                "github": lambda on, hint: on.forge.enqueue(hint),
             }
             take[step](self.on, *given.values())
 

@@ -180,7 +180,7 @@ def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
         return
     if isinstance(driver, PlacementDriver):
         for other in others:
-            yield from (row for row in cooldowns_of(on, maker_of(unit.is_a, other)) if driver.shares(row.scope))
+            yield from (row for row in cooldowns_of(on, maker_of(unit.is_a, other)) if driver.shares_scope(row.scope))
 
 
 def take_call(on: System, site: Site, unit: Unit) -> int | None:

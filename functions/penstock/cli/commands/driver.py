@@ -38,7 +38,7 @@ def list_(session: Session) -> None:
     """List the installed drivers, Penstock's own and those of other packages. Needs no service."""
     from penstock import drivers
 
-    session.out.table([each.told() for each in drivers.known()], COLUMNS, "none")
+    session.out.table([each.details() for each in drivers.installed_drivers()], COLUMNS, "none")
 
 
 @group.command(
@@ -75,7 +75,7 @@ def test(
 
     of, given = _class(driver, kind), _settings(settings)
     with tempfile.TemporaryDirectory(prefix="penstock-") as home:
-        make = partial(of, given, _surroundings(home))
+        make = partial(of, given, _environment(home))
         new = partial(
             Rig, make, kind, type_, slot, is_listed=not nothing_listed, points=points, patience=patience,
             name=partial(_unit, kind),
@@ -129,7 +129,7 @@ def _settings(file: Path | None) -> Mapping[str, Any]:
     return {key: value for key, value in given.items() if key not in ("driver", "rate")}
 
 
-def _surroundings(home: str) -> Mapping[str, str]:
+def _environment(home: str) -> Mapping[str, str]:
     """What a function would be told, beside a local cloud; the names are this run's own."""
     from penstock.drivers import MAKER
 

@@ -1,13 +1,13 @@
 """The `process` factory: a worker is a local process that runs the agent, in a private folder.
 
-Each worker has one folder below the factory's home, which is the tag that every other process can see:
+Each worker has a folder in the factory's home. Any process can list the workers by their folders:
 
-    <home>/workers/<id>/agent.pyz    a copy of the agent, for a function's own copy may vanish under it
-                        agent.json   where to dial, who to be, and the bootstrap key; mode 0600
-                        pid          the agent's process id and when it started, so that a reused id is not mistaken
-                        agent.log    what the agent says
+    <home>/workers/<id>/agent.pyz    a copy of the agent: the function's own copy may be deleted while it runs
+                        agent.json   the agent's configuration, with its bootstrap key; mode 0600
+                        pid          the agent's process id and start time, so that a reused process id is noticed
+                        agent.log    the agent's output
                         root/        the job's private root
-                        gone         written when the worker was cleaned up, so that a late order makes nothing
+                        gone         written when the worker is destroyed, so that a late `create` makes nothing
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ TAG = "PENSTOCK_WORKER_ID"
 
 
 class ProcessFactory:
-    """Makes workers beside the local cloud. In a Lambda of a real account it refuses to work."""
+    """Makes workers on the machine of the local cloud. In AWS Lambda it refuses to work."""
 
-    keeps = True
+    reusable = True
 
-    def __init__(self, settings: Mapping[str, Any], surroundings: Mapping[str, str]) -> None:
-        home = surroundings.get("PENSTOCK_HOME")
+    def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        home = environment.get("PENSTOCK_HOME")
         if not home:
-            raise Misconfigured("the process factory makes workers only beside the local cloud")
+            raise Misconfigured(
+                "the process driver works only with the local cloud; choose another driver for a deployment in AWS"
+            )
         self._workers = Path(home) / "workers"
         self._python = settings.get("python", sys.executable)
 
     @staticmethod
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
-        """The one setting is the Python that runs the agent."""
+        """What is wrong with settings: the only one is the Python that runs the agent."""
         unknown = [
             f"the process driver has no setting {key!r}; it takes: python" for key in settings if key != "python"
         ]
@@ -56,7 +58,7 @@ class ProcessFactory:
         return unknown
 
     def create(self, order: Order) -> Ready | NotYet:
-        """Start the agent, unless it was started before. Raises Misconfigured where none can be started."""
+        """Start the agent, unless it was started before. Raises Misconfigured if it cannot be started."""
         folder = self._workers / order.id
         try:
             return self._create(order, folder)
@@ -64,7 +66,7 @@ class ProcessFactory:
             if not processes.tagged(TAG, order.id):
                 with suppress(OSError):
                     (folder / "claimed").unlink()
-            raise Misconfigured(f"no agent can be started: {error}") from error
+            raise Misconfigured(f"the agent cannot be started: {error}") from error
 
     def _create(self, order: Order, folder: Path) -> Ready | NotYet:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -76,16 +78,16 @@ class ProcessFactory:
             return Ready()
         os.close(claim)
         self._spawn(order, folder)
-        if (folder / "gone").exists():  # it was cleaned while it was being made, and is in no list: nobody else will
+        if (folder / "gone").exists():  # destroyed meanwhile, so no list shows it: kill it here
             processes.kill(processes.tagged(TAG, order.id) | processes.recorded(folder / "pid"), signal.SIGKILL)
         return Ready({"folder": str(folder)})
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Kill every process of the worker and remove its folder; what remains is a note that it is gone."""
+        """Kill every process of the worker and empty its folder. The file `gone` and the agent's log remain."""
         try:
             return self._destroy(self._workers / unit, unit, now)
         except OSError as error:
-            raise Misconfigured(f"the worker cannot be cleaned up: {error}") from error
+            raise Misconfigured(f"the worker's folder cannot be emptied: {error}") from error
 
     def _destroy(self, folder: Path, unit: str, now: datetime) -> CleanProof | NotYet:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -100,7 +102,7 @@ class ProcessFactory:
         return CleanProof(by="process", time=now, checked=f"no process is tagged {unit}; its folder is empty")
 
     def list(self) -> Iterable[str]:
-        """Workers with a folder that are not noted as gone."""
+        """Workers whose folder has no file `gone`."""
         if not self._workers.is_dir():
             return []
         return [folder.name for folder in self._workers.iterdir() if not (folder / "gone").exists()]

@@ -1,6 +1,6 @@
-"""What a machine does when it boots: fetch the agent, check it, run it, and end with it.
+"""The boot script (user data) of a worker: it downloads the agent, verifies and runs it, then powers the machine off.
 
-The script prints no secret: what it prints is the machine's console, which goes into the job's log when boot failed.
+The script prints no secret, because the console of a machine that failed to boot goes into the job's log.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from penstock import agentfile
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import Order
 
-MOST = 16 * 1024
-"""What EC2 takes, before it is encoded: the least of all clouds."""
+MAX_BYTES = 16 * 1024
+"""The limit of EC2, before encoding: the lowest of all clouds."""
 
 HOME = "/opt/penstock"
 
@@ -46,14 +46,14 @@ if grep -qs '^finished ' progress; then linger={linger}; fi
 
 
 def script(order: Order, shell: str, python: str, linger: int, identity: str = "") -> str:
-    """The user data of one worker. Raises Misconfigured when it is too long.
+    """The boot script of one worker. Raises Misconfigured if it is too long.
 
-    `shell` runs first, as root; `python` runs the agent; `linger` are the minutes for which the machine stays up after.
-    `identity` is where the agent asks for what the machine can show of itself, if it is to show that.
+    `shell` runs first, as root; `python` runs the agent; `linger` is how many minutes the machine stays up afterwards.
+    `identity` is the URL at which the agent finds the machine's identity document, if the factory checks it.
     """
-    told = {"url": order.url, "worker": order.id, "key": order.key, "alone": True}
-    config = json.dumps({**told, "identity": identity} if identity else told)
-    made = SCRIPT.format(
+    settings = {"url": order.url, "worker": order.id, "key": order.key, "alone": True}
+    config = json.dumps({**settings, "identity": identity} if identity else settings)
+    text = SCRIPT.format(
         home=HOME,
         config=config,
         shell=shell,
@@ -63,8 +63,8 @@ def script(order: Order, shell: str, python: str, linger: int, identity: str = "
         digest=agentfile.digest(),
         linger=linger,
     )
-    if len(made.encode()) > MOST:
+    if len(text.encode()) > MAX_BYTES:
         raise Misconfigured(
-            f"the user data would have {len(made.encode())} bytes, more than the {MOST} that it may have"
+            f"the user data has {len(text.encode())} bytes; {MAX_BYTES} are allowed: shorten the setting `user_data`"
         )
-    return made
+    return text

@@ -1,6 +1,6 @@
-"""The `lock` well: a resource that is nothing but its slot, such as a licence or a bench.
+"""The `lock` well: a resource that is only a slot, such as a licence or a bench.
 
-There is nothing to make and nothing to clean: holding the slot is having the thing.
+The driver makes and cleans nothing: whoever holds the slot may use the thing.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from penstock.ports import NotYet, Option, Order, Ready
 
 
 class LockWell:
-    """Hands out the name of the slot, and what the site says of the resource type."""
+    """Gives a job the name of its slot, and the settings of the resource type."""
 
-    def __init__(self, settings: Mapping[str, Any], surroundings: Mapping[str, str]) -> None:
-        del settings, surroundings
+    def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        del settings, environment
 
     @staticmethod
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
-        """A lock takes no settings."""
-        return [f"the lock driver has no setting {key!r}; it takes none" for key in settings]
+        """What is wrong with settings: there are none."""
+        return [f"the lock driver has no setting {key!r}; it has no settings" for key in settings]
 
     @staticmethod
     def options(well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option]:
-        """There is nothing to choose."""
+        """There are no options."""
         del well, kind
         return ()
 
     @staticmethod
     def objections(options: Mapping[str, Any]) -> Sequence[str]:
-        """Nor does it take options from a job."""
-        return [f"a lock takes no option {key!r}; it takes none" for key in options]
+        """What is wrong with options: there are none."""
+        return [f"the lock driver has no option {key!r}; it has no options" for key in options]
 
     def create(self, order: Order) -> Ready | NotYet:
         """The slot's name, and the settings of its type as metadata."""
-        name, _, _ = order.slot.partition("/")  # of one resource that is leased more than once, each lease has a slot
+        name, _, _ = order.slot.partition("/")  # a resource with several leases has a slot for each: name/1, name/2
         return Ready({"name": name, "type": order.type, **order.settings}, public=("name", "type"))
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Nothing was made, so nothing is left."""
-        return CleanProof(by="lock", time=now, checked=f"{unit} is a pure slot; there is nothing to clean")
+        """A proof at once: there is nothing to remove."""
+        return CleanProof(by="lock", time=now, checked=f"{unit} is only a slot; there is nothing to clean")
 
     def list(self) -> Iterable[str]:
-        """Nothing exists outside of the slot."""
+        """Nothing: a lock has nothing outside of its slot."""
         return ()

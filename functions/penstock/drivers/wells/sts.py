@@ -1,4 +1,4 @@
-"""The `sts` well: AWS credentials that die with their lease. See docs/operators/wells/sts.md."""
+"""The `sts` well: AWS credentials that are revoked when their lease ends. See docs/operators/wells/sts.md."""
 
 from __future__ import annotations
 
@@ -7,50 +7,51 @@ from datetime import UTC, datetime
 from typing import Any
 
 from penstock.domain.units.units import CleanProof
-from penstock.drivers.wells.aws import keys
+from penstock.drivers.wells.aws import settings as aws_settings
 from penstock.drivers.wells.aws.calls import Connect, connect
-from penstock.drivers.wells.aws.lent import Lent
-from penstock.drivers.wells.aws.sessions import PUBLIC
+from penstock.drivers.wells.aws.sessions import PUBLIC, LentRole
 from penstock.ports import NotYet, Order, Ready
 
 
 class StsWell:
-    """Lends sessions of one role. It keeps nothing: what must be known later, is in the role's inline policies."""
+    """Lends sessions of one role. It has no state of its own: the role's inline policies have what it needs later."""
 
     def __init__(
         self,
         settings: Mapping[str, Any],
-        surroundings: Mapping[str, str],
+        environment: Mapping[str, str],
         client: Connect = connect,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._lent = Lent(keys.sts(settings), surroundings, client)
+        self._role = LentRole(aws_settings.sts(settings), environment, client)
         self._clock = clock
 
     @staticmethod
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with settings, a sentence each. Asks nobody."""
-        return keys.sts_complaints(settings)
+        """What is wrong with settings, one sentence each. Calls no service."""
+        return aws_settings.sts_complaints(settings)
 
     @staticmethod
     def objections(options: Mapping[str, Any]) -> Sequence[str]:
-        """What a session may do is the site's to say, and no job's."""
-        return [f"the sts driver takes no option {key!r}; it takes none" for key in options]
+        """What is wrong with options: there are none. The site alone decides what sessions may do."""
+        return [f"the sts driver has no option {key!r}; it has no options" for key in options]
 
     def create(self, order: Order) -> Ready | NotYet:
-        """A session for the lease. Asked again, another one, with the same name and so with the same end."""
-        session = self._lent.session(order)
+        """A session for the lease. Repeated, it returns a new one, which the same denial revokes."""
+        session = self._role.session(order)
         return Ready({**order.settings, **session.metadata}, expires=session.expires, public=PUBLIC)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Deny everything to all sessions of the unit, and look whether IAM has it so. [SEC-1]"""
-        said = self._lent.revoke(unit, now)
-        return said if isinstance(said, NotYet) else CleanProof(by="sts", time=now, checked=said.checked)
+        """Deny everything to all sessions of the unit; a proof when IAM shows the denial. [SEC-1]"""
+        revoked = self._role.revoke(unit, now)
+        if isinstance(revoked, NotYet):
+            return revoked
+        return CleanProof(by="sts", time=now, checked=revoked.checked)
 
     def list(self) -> Iterable[str]:
-        """None: AWS lists no sessions. Each has its row before it is made, and ends by itself within the hour.
+        """Nothing: AWS does not list sessions. Each has its row before it is made, and expires within an hour.
 
-        The sweep asks each well every few minutes, so denials that are needed no longer are taken away here. [UNIT-1]
+        The sweep lists each well every few minutes, so this also removes denials that are not needed any more. [UNIT-1]
         """
-        self._lent.denials.tidy(self._clock())
+        self._role.denials.tidy(self._clock())
         return ()

@@ -137,7 +137,7 @@ def _destroy_again(rig: Rig) -> None:
 
 @check("what it keeps is cleaned, and made ready for the next")
 def _kept(rig: Rig) -> None:
-    if not getattr(type(rig.make()), "keeps", False) or rig.kind == "factory":
+    if not getattr(type(rig.make()), "reusable", False) or rig.kind == "factory":
         return
     unit = rig.unit()
     rig.create(unit)

@@ -74,7 +74,7 @@ class Rig:
         """A new driver, that was told what the rows know of a unit, if it wants to."""
         made = self.make()
         return (
-            made.informed(UnitContext(self.slot, 1, self._notes.get(unit, {})))
+            made.with_context(UnitContext(self.slot, 1, self._notes.get(unit, {})))
             if isinstance(made, ContextDriver)
             else made
         )
@@ -94,7 +94,7 @@ class Rig:
         def call() -> CleanProof | NotYet:
             driver = self.driver(unit)
             if not isinstance(driver, CleaningDriver):
-                raise Broken("it says `keeps = True` and has no `clean`")
+                raise Broken("it says `reusable = True` and has no `clean`")
             return driver.clean(unit, self.now())
 
         return self._proof("clean", self._until(unit, "clean", call))

@@ -21,11 +21,11 @@ LATER = (1, 5, 60)
 class FakeDriver:
     """Makes machines in a cloud, which is passed in. It keeps nothing: what there is, the cloud is asked for by tag."""
 
-    keeps = True
+    reusable = True
 
-    def __init__(self, settings: Mapping[str, Any], surroundings: Mapping[str, str], cloud: Cloud) -> None:
+    def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str], cloud: Cloud) -> None:
         self._settings = keys.read(settings)
-        self._maker = surroundings.get(MAKER, "")
+        self._maker = environment.get(MAKER, "")
         self._cloud = cloud
 
     @staticmethod
@@ -98,11 +98,11 @@ class FakeDriver:
         found = self._cloud.of(unit)
         return "\n".join(f"{each.id} ({each.offer}) exists since {each.born:%H:%M:%S}" for each in found) or None
 
-    def has_way(self, order: Order) -> bool:
+    def has_alternative(self, order: Order) -> bool:
         """Whether an order leaves any way to be tried."""
         return not all(set(order.avoid).intersection(each.scopes) for each in self._settings.offers(order.type))
 
-    def shares(self, scope: str) -> bool:
+    def shares_scope(self, scope: str) -> bool:
         """Whether a shortage is of the one quota that the cloud has, for all who order from it."""
         return scope == QUOTA
 

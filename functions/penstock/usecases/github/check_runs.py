@@ -57,13 +57,13 @@ def sync(on: System, key: Key) -> None:
         on.store.commit([Replace(row, replace(row, due=None))])
         return
     if row.busy and row.busy > now:
-        on.forge.tell({"check": row.id}, BUSY_SECONDS)
+        on.forge.enqueue({"check": row.id}, BUSY_SECONDS)
         return
     due = now + commits.pause(row.tries) if row.tries < MAX_TRIES else None
     begun = row.begun or bool(row.job or row.told)
     taken = replace(row, begun=begun, busy=now + CALL_WITHIN, tries=row.tries + 1, due=due)
     if not on.store.commit([Replace(row, taken)]):
-        on.forge.tell({"check": row.id}, BUSY_SECONDS)
+        on.forge.enqueue({"check": row.id}, BUSY_SECONDS)
         return
     job = on.store.get(job_key(row.job), Job) if row.job else None
     try:
@@ -147,6 +147,6 @@ def _record(on: System, taken: CheckRun, after: CheckRun) -> tuple[Sequence[Chan
         return [Replace(fresh, replace(after, busy=None, version=fresh.version))], None
     if fresh.run != taken.run:
         return [Replace(fresh, replace(fresh, busy=None))], None
-    on.forge.tell({"check": fresh.id}, BUSY_SECONDS)
+    on.forge.enqueue({"check": fresh.id}, BUSY_SECONDS)
     noted = replace(fresh, busy=None, run_id=after.run_id, shown=after.shown, over=after.over, past=after.past)
     return [Replace(fresh, noted)], None

@@ -115,7 +115,7 @@ def _halt(on: System, found: CheckSet, to: CheckSet, wrong: PlanError) -> None:
 
     check = transaction.run(on, decide)
     if check:
-        on.forge.tell({"check": check.id})
+        on.forge.enqueue({"check": check.id})
 
 
 def _control_changes(on: System, found: CheckSet, wrong: PlanError | None) -> tuple[Sequence[Change], CheckRun | None]:
@@ -215,7 +215,7 @@ def _clear_control_check(on: System, found: CheckSet) -> None:
     """The check of the whole commit, if there is one, passes again."""
     check = transaction.run(on, partial(_control_changes, on, found, None))
     if check:
-        on.forge.tell({"check": check.id})
+        on.forge.enqueue({"check": check.id})
 
 
 def submit(
@@ -263,7 +263,7 @@ def _record_submit(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
         return ([Replace(fresh, after)] if fresh.run == was.run else []), after
 
     noted = transaction.run(on, decide)
-    on.forge.tell({"check": noted.id})
+    on.forge.enqueue({"check": noted.id})
     return noted
 
 
@@ -325,7 +325,7 @@ def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str
             else:
                 transaction.run(on, partial(_rerun_changes, on, check))
     transaction.run(on, partial(_plan_again, on, found, last))
-    on.forge.tell({"set": [found.repository_id, found.sha]})
+    on.forge.enqueue({"set": [found.repository_id, found.sha]})
     return f"{len(wanted)} to be run again"
 
 

@@ -111,7 +111,7 @@ def store_delivery(on: System, id: str, name: str, payload: Mapping[str, Any], *
     if wrong.startswith("malformed"):
         raise Refused(400, "bad-payload", wrong)
     if not wrong:
-        on.forge.tell({"delivery": id})
+        on.forge.enqueue({"delivery": id})
     return "stored" if is_new else "known"
 
 
@@ -222,9 +222,9 @@ def _commit_pushed(on: System, of: Repository, event: Event) -> str:
     tip = on.store.get(tip_key(of.id, event.line), Tip)
     is_tip = tip is None or tip.sha == event.sha or client.head_of(on, of, event.line) == event.sha
     transaction.run(on, lambda: _commit_changes(on, event, is_tip=is_tip))
-    on.forge.tell({"set": [of.id, event.sha]})
+    on.forge.enqueue({"set": [of.id, event.sha]})
     if is_tip and tip and tip.sha != event.sha:
-        on.forge.tell({"set": [of.id, tip.sha]})
+        on.forge.enqueue({"set": [of.id, tip.sha]})
     return f"jobs of {event.sha[:12]}" if is_tip else f"jobs of {event.sha[:12]}, which is not the newest"
 
 
@@ -284,5 +284,5 @@ def _approve(on: System, check: CheckRun, by: str) -> str:
 
     if not transaction.run(on, decide):
         return "ignored: nothing awaits approval"
-    on.forge.tell({"set": [check.repository_id, check.sha]})
+    on.forge.enqueue({"set": [check.repository_id, check.sha]})
     return f"approved by {by}"

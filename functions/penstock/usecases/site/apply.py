@@ -47,7 +47,7 @@ def _driver_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
                 yield Fault(complaint, where=f"{table}.{maker.name}", file=path)
     for table, kind, entries in (("targets", "factory", site.targets), ("resources", "well", site.resources)):
         for entry in entries.values():
-            if entry.warm and not on.drivers.keeps(kind, site.maker(entry).driver):
+            if entry.warm and not on.drivers.reusable(kind, site.maker(entry).driver):
                 text = f"the driver of its {kind} keeps nothing for the next lease: every lease gets a new one"
                 yield Fault(text, where=f"{table}.{entry.name}.warm", file=path, hint="take `warm` out")
 

@@ -45,7 +45,7 @@ def driver_of(on: System, site: Site, unit: Unit) -> Driver:
     """The driver of a unit, for one call. Raises Misconfigured."""
     found = driver(on, site, unit.is_a, unit.maker)
     return (
-        found.informed(UnitContext(unit.lease.slot, unit.lease.fence, unit.creation.notes))
+        found.with_context(UnitContext(unit.lease.slot, unit.lease.fence, unit.creation.notes))
         if isinstance(found, ContextDriver)
         else found
     )

@@ -42,7 +42,7 @@ def _parse(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> Ma
     """What a factory makes of an event. A factory that cannot answer now is not asked again: leases will notice."""
     try:
         driver = configuration.driver(on, site, UnitKind.WORKER, factory)
-        return driver.tidings(event) if isinstance(driver, EventDriver) else None
+        return driver.read_event(event) if isinstance(driver, EventDriver) else None
     except DriverError as error:
         log.warning("an event could not be understood", extra={"factory": factory, "why": str(error)})
         return None

@@ -54,7 +54,7 @@ def _call_create(on: System, unit: Unit) -> None:
     is_blind = False
     try:
         driver, order = configuration.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
-        is_blind = isinstance(driver, PlacementDriver) and not driver.has_way(order)
+        is_blind = isinstance(driver, PlacementDriver) and not driver.has_alternative(order)
         if unit.creation.bare and is_blind:  # nothing was asked for since the driver found nothing of it
             driver_calls.retry_later(on, unit, *cooldowns.create_skipped(on, unit, permission))
             return

@@ -367,7 +367,7 @@ def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str])
         return
     if unit.creation.made is None:
         raise Refused(429, "not-yet", "which machine was made is not written yet; try again in a moment")
-    why = driver.stranger(shown, unit.creation.metadata)
+    why = driver.identity_mismatch(shown, unit.creation.metadata)
     if why is None:
         return
     _journal_once(on, unit, f"a machine that had its key was refused: {why}")

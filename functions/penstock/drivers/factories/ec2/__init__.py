@@ -1,17 +1,13 @@
-"""The `ec2` factory: a worker is an EC2 instance that runs the agent and ends with it. docs/operators/ec2.md tells it.
+"""The `ec2` factory: a worker is an EC2 instance that runs the agent. See docs/operators/ec2.md.
 
-    settings       what a site may say
-    keys           what is wrong with what it says
-    alternatives   the ways to get a machine, in the order in which they are tried
-    userdata       what the machine does when it boots
-    launch         one RunInstances call, whole, with its token
-    codes          what EC2's error codes mean
-    machines       what there is: list, terminate, the console
-    search         from one alternative to the next
-    told           what of all that the core hears
+    settings       a site's settings, and their checks
+    alternatives   the combinations of type, market and subnet, in the order in which they are tried
+    launch         RunInstances: parameters, user data, client token; trying the alternatives
+    machines       tags; listing and terminating machines and volumes; console output
+    errors         what EC2's error codes mean
     factory        the driver
-    events         what EventBridge says of a machine
-    identity       what a machine shows of itself
+    events         what EventBridge's events mean for a machine
+    identity       instance identity documents
 
-Nothing here imports boto3 until a machine is asked for: checking a site's settings needs none.
+boto3 is imported when EC2 is called, not before, so checking a site's settings does not need it.
 """

@@ -1,4 +1,4 @@
-"""The ways to get a machine, in the order in which they are tried, and by what names their shortages are known."""
+"""The alternatives of a factory (type, market, subnet) in the order of trying, and the scopes of their shortages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ GROUPS: Mapping[str, str] = {
     "g": "g",
     "vt": "g",
 }
-"""EC2 limits vCPUs per group of families, and apart from that per market. By the beginning of a type's name."""
+"""EC2's quota groups by the beginning of a type's name. EC2 limits vCPUs per quota group and market."""
 
 
 class Reach(StrEnum):
-    """How much of what there is a shortage takes away. None of them reaches from one market into the other."""
+    """Which alternatives a shortage affects. Except for places, a shortage affects one market only."""
 
     OFFER = "offer"  # this type, in this place, on this market
     TYPE = "type"  # this type, on this market
@@ -30,7 +30,7 @@ class Reach(StrEnum):
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way: a type, from a market, in a subnet."""
+    """One alternative: a type on a market in a subnet."""
 
     region: str
     market: Market
@@ -40,10 +40,10 @@ class Alternative:
     price: float | None = None
 
     def scope(self, reach: Reach) -> str:
-        """The name of a shortage that was met on this way. The same in every factory of the region."""
+        """The scope of a shortage that this alternative met. It is the same in every factory of the region."""
         subnet = self.subnet.id if self.subnet else "any"
         place = (self.subnet and self.subnet.zone) or subnet
-        of_market = {
+        scopes = {
             Reach.OFFER: f"{self.market}/{self.type}/{place}",
             Reach.TYPE: f"{self.market}/{self.type}",
             Reach.GROUP: f"{self.market}/group/{self.group}",
@@ -51,11 +51,11 @@ class Alternative:
             Reach.SUBNET: f"subnet/{subnet}",
             Reach.ALL: "all",
         }
-        return f"{region_of(self.region)}/{of_market[reach]}"
+        return f"{scope_prefix(self.region)}/{scopes[reach]}"
 
     @property
     def scopes(self) -> frozenset[str]:
-        """Every shortage that would make this way not worth trying."""
+        """The scopes of every shortage that affects this alternative."""
         return frozenset(self.scope(reach) for reach in Reach)
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class Alternative:
 
 
 def alternatives(settings: Settings) -> tuple[Alternative, ...]:
-    """All of them: market by market, the cheapest type first, subnets as they are listed. Always the same order."""
+    """All alternatives: by market, then by price, then by subnet as listed. The order is always the same."""
     return tuple(
         Alternative(settings.region, market, each.name, group_of(each.name, settings.quota_groups), subnet, each.price)
         for market in MARKETS[settings.market]
@@ -74,9 +74,9 @@ def alternatives(settings: Settings) -> tuple[Alternative, ...]:
 
 
 def _affordable(settings: Settings, market: Market) -> list[InstanceType]:
-    """Types within the price limits, cheapest first; without prices in the order given.
+    """Types within the price limits, the cheapest first; without prices in the order given.
 
-    On the spot market `max_price` goes into the request instead: the price on demand says nothing of that one.
+    On the spot market `max_price` goes into the request instead, because these prices are the on-demand prices.
     """
     if any(each.price is None for each in settings.types):
         return list(settings.types)
@@ -87,13 +87,13 @@ def _affordable(settings: Settings, market: Market) -> list[InstanceType]:
     return [each for price, _, each in priced if price <= most]
 
 
-def region_of(region: str) -> str:
-    """How the names of all shortages of a region begin."""
+def scope_prefix(region: str) -> str:
+    """The beginning of every scope of a region."""
     return f"ec2/{region}"
 
 
 def group_of(name: str, groups: Mapping[str, str]) -> str:
-    """The quota group of a type: by the longest beginning that the site or EC2's own table knows."""
+    """The quota group of a type: the longest matching beginning in the site's settings or in GROUPS."""
     known = {**GROUPS, **groups}
     starts = [start for start in known if name.startswith(start)]
     return known[max(starts, key=len)] if starts else name.partition(".")[0]

@@ -1,4 +1,4 @@
-"""What EventBridge says of a machine. Hints, like every message: they may be lost, doubled or late.
+"""EventBridge's events about machines. Like every message they are hints: they may be lost, doubled or late.
 
 Shapes: "Amazon EC2 instance state change events", "Spot Instance interruption notices" and "EC2 instance rebalance
 recommendations" in the EC2 User Guide.
@@ -20,12 +20,12 @@ REBALANCE = "EC2 Instance Rebalance Recommendation"
 
 ENDING = ("stopping", "stopped", "shutting-down", "terminated")
 WARNING = timedelta(seconds=120)
-"""How long before the interruption the warning is given. Hibernation begins at once."""
+"""How long before a spot interruption EC2 warns. Hibernation begins at once."""
 
 
 @dataclass(frozen=True)
-class News:
-    """What an event says. The machine works `until` then, as far as it says so."""
+class MachineEvent:
+    """What an event means for a machine. It works `until` then, if the event says so."""
 
     instance: str
     region: str
@@ -34,8 +34,8 @@ class News:
     until: datetime | None = None
 
 
-def news(event: Mapping[str, Any]) -> News | None:
-    """What an event means for a machine; None when it means nothing to us."""
+def read_event(event: Mapping[str, Any]) -> MachineEvent | None:
+    """What an event means for a machine; None for an event of another kind."""
     detail, region = event.get("detail"), event.get("region")
     instance = detail.get("instance-id") if isinstance(detail, Mapping) else None
     if event.get("source") != SOURCE or not isinstance(detail, Mapping) or not isinstance(instance, str):
@@ -44,20 +44,22 @@ def news(event: Mapping[str, Any]) -> News | None:
         return None
     kind = event.get("detail-type")
     if kind == STATE and detail.get("state") in ENDING:
-        return News(instance, region, MachineFate.LOST, f"EC2 says that {instance} is {detail['state']}")
+        return MachineEvent(instance, region, MachineFate.LOST, f"EC2 reports that {instance} is {detail['state']}")
     if kind == INTERRUPTION:
         action = detail.get("instance-action", "terminate")
-        why = f"EC2 takes the spot machine {instance} back ({action})"
-        return News(instance, region, MachineFate.DRAINING, why, _until(event, action))
+        why = f"EC2 interrupts the spot machine {instance} ({action})"
+        return MachineEvent(instance, region, MachineFate.DRAINING, why, _until(event, action))
     if kind == REBALANCE:
-        return News(instance, region, MachineFate.DRAINING, f"EC2 may soon take the spot machine {instance} back")
+        return MachineEvent(
+            instance, region, MachineFate.DRAINING, f"EC2 may soon interrupt the spot machine {instance}"
+        )
     return None
 
 
 def _until(event: Mapping[str, Any], action: object) -> datetime | None:
-    """When the machine is taken back: so long after the event, however late it comes."""
+    """When the machine is interrupted, counted from the time of the event, however late it arrives."""
     try:
-        told = datetime.fromisoformat(str(event.get("time")))
+        time = datetime.fromisoformat(str(event.get("time")))
     except ValueError:
         return None
-    return told.astimezone(UTC) + (WARNING if action != "hibernate" else timedelta())
+    return time.astimezone(UTC) + (WARNING if action != "hibernate" else timedelta())

@@ -1,7 +1,7 @@
-"""Whether a machine is the one that was launched, by its signed instance identity document.
+"""Checks instance identity documents: whether the machine that says hello is the one that was launched.
 
-AWS signs the document with RSA and SHA-256, and publishes the certificate of each region. A site gives the factory
-those that it trusts; nothing native is needed to check a signature with a public key, and nobody is asked.
+AWS signs the document with RSA and SHA-256, and publishes the certificate of each region. The factory's settings
+contain the trusted certificates. The check needs no native library and calls no service.
 
 Sources: "Instance identity documents" and "AWS public certificates" in the EC2 User Guide; RFC 8017, section 8.2.2 and
 appendix A.2.4, for the signature; RFC 5280, section 4.1, for where a certificate has its key.
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 METADATA = "http://169.254.169.254"
-"""Where a machine asks who it is."""
+"""The instance metadata service."""
 
 LEAST_BITS = 1024
-"""AWS's own keys for this signature have no more."""
+"""The size of AWS's own keys for this signature."""
 
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.S)
 RSA = bytes.fromhex("2a864886f70d010101")
@@ -32,33 +32,33 @@ SEQUENCE, VERSION = 0x30, 0xA0
 
 @dataclass(frozen=True)
 class PublicKey:
-    """An RSA key."""
+    """An RSA public key."""
 
     modulus: int
     exponent: int
 
 
-def stranger(shown: Mapping[str, str], keys: Sequence[PublicKey], region: str, made: Mapping[str, Any]) -> str | None:
-    """Why the machine that shows this is not the one that was made; None when it is."""
+def mismatch(shown: Mapping[str, str], keys: Sequence[PublicKey], region: str, made: Mapping[str, Any]) -> str | None:
+    """Why `shown` is not the identity of the machine with the metadata `made`; None if it is."""
     document, signature = shown.get("document", ""), shown.get("signature", "")
     if not document or not signature:
         return "it showed no identity document"
     try:
         text, signed = document.encode(), base64.b64decode("".join(signature.split()), validate=True)
         if not any(is_signed(text, signed, key) for key in keys):
-            return "its identity document is not signed by AWS"
-        told = json.loads(text)
+            return "its identity document is not signed with a trusted certificate of AWS"
+        claims = json.loads(text)
     except ValueError:
         return "its identity document cannot be read"
     wanted = {"region": region, "accountId": made.get("account"), "instanceId": made.get("instance")}
     for name, value in wanted.items():
-        if not value or told.get(name) != value:
-            return f"its identity document says {name} {told.get(name)}, and what was made has {value}"
+        if not value or claims.get(name) != value:
+            return f"its identity document has {name} {claims.get(name)}, but the launched machine has {value}"
     return None
 
 
 def is_signed(text: bytes, signature: bytes, key: PublicKey) -> bool:
-    """RSASSA-PKCS1-v1_5 with SHA-256: what must stand in the signature is made here, and compared whole."""
+    """RSASSA-PKCS1-v1_5 with SHA-256. The expected content of the signature is built here and compared as a whole."""
     size = (key.modulus.bit_length() + 7) // 8
     number = int.from_bytes(signature, "big")
     if len(signature) != size or number >= key.modulus:
@@ -68,24 +68,24 @@ def is_signed(text: bytes, signature: bytes, key: PublicKey) -> bool:
     return hmac.compare_digest(pow(number, key.exponent, key.modulus).to_bytes(size, "big"), wanted)
 
 
-def certified(pem: str) -> tuple[PublicKey, ...]:
-    """The keys of certificates. Raises ValueError for a text that has none, or one that is no RSA key's."""
+def read_certificates(pem: str) -> tuple[PublicKey, ...]:
+    """The public keys of PEM certificates. Raises ValueError if there is none, or one has no RSA key."""
     try:
         found = tuple(_key(base64.b64decode("".join(body.split()), validate=True)) for body in PEM.findall(pem))
     except (IndexError, ValueError) as error:
         raise ValueError(f"a certificate cannot be read: {error}") from error
     if not found:
-        raise ValueError("there is no certificate in it")
+        raise ValueError("it contains no certificate")
     return found
 
 
 def _key(certificate: bytes) -> PublicKey:
-    """The public key of a certificate, which is trusted: nothing else in it is looked at."""
+    """The public key of a trusted certificate. Nothing else in it is read."""
     fields = _parts(_parts(_parts(certificate)[0][1])[0][1])
     of_subject = fields[6 if fields[0][0] == VERSION else 5][1]
     (_, algorithm), (_, bits) = _parts(of_subject)
     if _parts(algorithm)[0][1] != RSA:
-        raise ValueError("its key is no RSA key")
+        raise ValueError("its key is not an RSA key")
     (_, modulus), (_, exponent) = _parts(_parts(bits[1:])[0][1])
     key = PublicKey(int.from_bytes(modulus, "big"), int.from_bytes(exponent, "big"))
     if key.modulus.bit_length() < LEAST_BITS:
@@ -94,7 +94,7 @@ def _key(certificate: bytes) -> PublicKey:
 
 
 def _parts(data: bytes) -> list[tuple[int, bytes]]:
-    """The tags and contents of DER values that follow one another."""
+    """The tags and contents of consecutive DER values."""
     found, at = [], 0
     while at < len(data):
         tag, size, at = data[at], data[at + 1], at + 2

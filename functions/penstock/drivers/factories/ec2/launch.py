@@ -1,50 +1,59 @@
-"""One RunInstances call: all its parameters, and the token that makes asking twice the same as asking once."""
+"""Launches a worker's machine: tries one alternative after the other with RunInstances. [JOB-2]
+
+A client token makes a repeated call harmless: EC2 then returns the machine that the first call made.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.drivers.factories.ec2.alternatives import Alternative
+from aws_lambda_powertools import Logger
+
+from penstock.drivers.factories import userdata
+from penstock.drivers.factories.ec2.alternatives import Alternative, alternatives
+from penstock.drivers.factories.ec2.errors import CallFailed, Failure
+from penstock.drivers.factories.ec2.identity import METADATA
+from penstock.drivers.factories.ec2.machines import Machine, Machines, Tags
 from penstock.drivers.factories.ec2.settings import Disk, Market, Settings
-from penstock.drivers.factories.ec2.tags import Tags
-from penstock.ports import Order
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage
+from penstock.ports import Order, Ready
 
 TAGGED = ("instance", "volume", "network-interface")
 
 
 def request(order: Order, way: Alternative, settings: Settings, tags: Tags, user_data: str) -> dict[str, Any]:
-    """The parameters of one try."""
+    """The parameters of RunInstances for one alternative."""
     wanted: dict[str, Any] = {
         "MinCount": 1,
         "MaxCount": 1,
         "InstanceType": way.type,
         "UserData": user_data,
         "InstanceInitiatedShutdownBehavior": "terminate",
-        # A token is needed to read the metadata, and it does not leave the machine: nothing that relays, reads it.
+        # IMDSv2 with one hop: a proxy or container on the machine cannot read the metadata for somebody else.
         "MetadataOptions": {"HttpEndpoint": "enabled", "HttpTokens": "required", "HttpPutResponseHopLimit": 1},
-        "TagSpecifications": _tagged(tags.of(order.id, settings.tags), way.market),
+        "TagSpecifications": _tag_specifications(tags.of(order.id, settings.tags), way.market),
         **_image(settings),
         **_network(way, settings),
         **_market(way, settings),
-        **_rest(settings),
+        **_optional(settings),
     }
     return {**wanted, "ClientToken": token(order.id, way, wanted)}
 
 
 def token(worker: str, way: Alternative, wanted: Mapping[str, Any]) -> str:
-    """The same for the same worker and way. 64 characters are all that EC2 takes.
+    """The client token: the same for the same worker, alternative and parameters. EC2 takes at most 64 characters.
 
-    The parameters are in it: after an upgrade or a change of settings a request differs, and EC2 would refuse it under
-    the old token for as long as it remembers that. docs/decisions/0012-launch-tokens.md
+    The parameters are part of it. After an upgrade or a change of settings they differ, and EC2 refuses an old token
+    with new parameters for as long as it remembers it. docs/decisions/0012-launch-tokens.md
     """
-    what = json.dumps([worker, str(way), way.subnet.id if way.subnet else None, wanted], sort_keys=True)
-    return hashlib.sha256(what.encode()).hexdigest()
+    text = json.dumps([worker, str(way), way.subnet.id if way.subnet else None, wanted], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _tagged(tags: Mapping[str, str], market: Market) -> list[dict[str, Any]]:
+def _tag_specifications(tags: Mapping[str, str], market: Market) -> list[dict[str, Any]]:
     kinds = (*TAGGED, "spot-instances-request") if market is Market.SPOT else TAGGED
     pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
     return [{"ResourceType": kind, "Tags": pairs} for kind in kinds]
@@ -79,7 +88,7 @@ def _market(way: Alternative, settings: Settings) -> dict[str, Any]:
     return {"InstanceMarketOptions": {"MarketType": "spot", "SpotOptions": spot}}
 
 
-def _rest(settings: Settings) -> dict[str, Any]:
+def _optional(settings: Settings) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if settings.key_name:
         found["KeyName"] = settings.key_name
@@ -100,3 +109,79 @@ def _volume(disk: Disk) -> dict[str, Any]:
     given = {"Iops": disk.iops, "Throughput": disk.throughput, "Encrypted": disk.encrypted}
     chosen = {key: value for key, value in given.items() if value is not None}
     return {"VolumeSize": disk.size, "VolumeType": disk.type, "DeleteOnTermination": True, **chosen}
+
+
+def user_data_of(order: Order, settings: Settings) -> str:
+    """The user data of one worker. Raises Misconfigured if it is too long for EC2."""
+    return userdata.script(
+        order, settings.user_data, settings.python, settings.linger, METADATA if settings.identity else ""
+    )
+
+
+ALREADY_TERMINATED = "IdempotentInstanceTerminated"
+"""EC2's code if the machine that a request with this token made is terminated."""
+
+log = Logger(child=True)
+
+
+def launch(order: Order, machines: Machines, settings: Settings, tags: Tags) -> Ready:
+    """Launch a worker's machine by the first alternative that works. Raises CallFailed or DriverError.
+
+    If it is not clear whether a call made a machine, the error ends the search. The next `create` begins with the same
+    call, and the same token.
+    """
+    user_data = user_data_of(order, settings)
+    failures: list[tuple[Shortage, Failure]] = []
+    avoid = set(order.avoid)
+    for way in alternatives(settings):
+        if avoid & way.scopes:
+            continue
+        try:
+            machine = machines.run(request(order, way, settings, tags, user_data))
+        except CallFailed as failed:
+            if failed.failure.code == ALREADY_TERMINATED:
+                return Ready(shortages=_shortages(failures), proves=())
+            shortage = _shortage(failed, way)
+            failures.append((shortage, failed.failure))
+            avoid.add(shortage.scope)
+        else:
+            shown = metadata(machine) | {"market": str(way.market)}
+            return Ready(shown, shortages=_shortages(failures), proves=way.scopes)
+    raise _final_error(failures)
+
+
+def has_alternative(order: Order, settings: Settings) -> bool:
+    """Whether there is an alternative that an order does not avoid."""
+    return not all(way.scopes.intersection(order.avoid) for way in alternatives(settings))
+
+
+def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
+    """The shortage that an alternative met. Raises CallFailed if all other alternatives would fail alike."""
+    reach = failed.failure.meaning.reach
+    if reach is None:
+        raise failed
+    log.warning("EC2 has no machine for this alternative", extra={"alternative": str(way), "code": failed.failure.code})
+    is_quota = failed.failure.meaning.kind is QuotaReached
+    return Shortage(way.scope(reach), f"{way}: {failed.failure.code}", is_quota)
+
+
+def _final_error(failures: Sequence[tuple[Shortage, Failure]]) -> DriverError:
+    """The error after the last alternative. It is Misconfigured if no failure is a shortage, which ends by itself."""
+    if not failures:
+        return NoCapacity("every alternative is in a cool-down because of a recent shortage")
+    ways = "; ".join(shortage.why for shortage, _ in failures)
+    why = f"{ways}. EC2's last message: {failures[-1][1].message}"
+    kinds = {failure.meaning.kind for _, failure in failures}
+    shortages = _shortages(failures)
+    if kinds == {Misconfigured}:
+        return Misconfigured(why)
+    return QuotaReached(why, shortages) if kinds == {QuotaReached} else NoCapacity(why, shortages)
+
+
+def _shortages(failures: Sequence[tuple[Shortage, Failure]]) -> list[Shortage]:
+    return [shortage for shortage, failure in failures if failure.meaning.is_shortage]
+
+
+def metadata(machine: Machine) -> dict[str, str]:
+    """The metadata of a machine that its worker's row shows."""
+    return {"instance": machine.id, "type": machine.type, "zone": machine.zone, "account": machine.account}

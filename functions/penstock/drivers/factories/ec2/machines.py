@@ -1,61 +1,69 @@
-"""What there is: the machines of a site in one region. Every call to EC2 but one is here."""
+"""The machines and volumes of one region that carry Penstock's tags. All calls to EC2 are here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
-from penstock.drivers.factories.ec2.codes import Failure, understood
-from penstock.drivers.factories.ec2.tags import WORKER
+from penstock.drivers.factories.ec2.errors import CallFailed, call_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
+
+SITE_TAG = "penstock:site"
+FACTORY_TAG = "penstock:factory"
+WORKER_TAG = "penstock:worker"
+
+
+@dataclass(frozen=True)
+class Tags:
+    """The tags of one factory of one deployment. Another deployment's machines never carry this `site`."""
+
+    site: str
+    factory: str
+
+    def of(self, worker: str, more: Mapping[str, str]) -> dict[str, str]:
+        """All tags of what is made for a worker."""
+        own = {SITE_TAG: self.site, FACTORY_TAG: self.factory, WORKER_TAG: worker}
+        return {**more, **own, "Name": f"{self.factory} {worker}"}
+
+    @property
+    def all(self) -> dict[str, str]:
+        """The tags that every machine of the factory carries."""
+        return {SITE_TAG: self.site, FACTORY_TAG: self.factory}
+
+    def one(self, worker: str) -> dict[str, str]:
+        """The tags that every machine of a worker carries, even if the factory was renamed since."""
+        return {SITE_TAG: self.site, WORKER_TAG: worker}
+
+
 RUNNING = ("pending", "running")
 ALIVE = (*RUNNING, "stopping", "stopped")
-GOING = "shutting-down"
-GONE_STATE = "terminated"
+SHUTTING_DOWN = "shutting-down"
+TERMINATED = "terminated"
 PAGE = 1000
-"""The most that EC2 lists at a time. Who does not say how many he wants at a time is throttled sooner."""
+"""EC2's maximum page size. EC2 throttles calls without a page size sooner."""
 
 CALL = Config(retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=5, read_timeout=20)
-"""One more try at once, for what a moment mends. The core does the waiting."""
-
-
-class CallFailed(Exception):
-    """A call to EC2 failed."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(str(failure))
-        self.failure = failure
+"""One immediate retry. All further retries are the use case's, with growing pauses."""
 
 
 @cache
 def connect(region: str) -> EC2Client:
-    """The client of a region. Made once in a function's life: EC2's description alone takes a third of a second."""
+    """The client of a region. Cached: loading EC2's service description takes a third of a second."""
     import boto3
 
     return boto3.client("ec2", region_name=region, config=CALL)
 
 
-@contextmanager
-def calling(call: str) -> Iterator[None]:
-    """Around every call. Raises CallFailed."""
-    try:
-        yield
-    except (ClientError, BotoCoreError) as error:
-        raise CallFailed(understood(call, error)) from error
-
-
 @dataclass(frozen=True)
 class Machine:
-    """An instance, and whose account it is in."""
+    """An EC2 instance, and the account that it is in."""
 
     id: str
     state: str
@@ -66,50 +74,50 @@ class Machine:
     account: str = ""
 
     @staticmethod
-    def read(given: Mapping[str, Any], account: str = "") -> Machine:
-        """One instance of an answer."""
-        tags = {tag["Key"]: tag["Value"] for tag in given.get("Tags", [])}
+    def read(instance: Mapping[str, Any], account: str = "") -> Machine:
+        """A machine from an instance in EC2's answer."""
+        tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
         return Machine(
-            id=given["InstanceId"],
-            state=given.get("State", {}).get("Name", "pending"),
-            type=given.get("InstanceType", ""),
-            zone=given.get("Placement", {}).get("AvailabilityZone", ""),
-            worker=tags.get(WORKER),
-            reason=given.get("StateReason", {}).get("Message", ""),
+            id=instance["InstanceId"],
+            state=instance.get("State", {}).get("Name", "pending"),
+            type=instance.get("InstanceType", ""),
+            zone=instance.get("Placement", {}).get("AvailabilityZone", ""),
+            worker=tags.get(WORKER_TAG),
+            reason=instance.get("StateReason", {}).get("Message", ""),
             account=account,
         )
 
     @property
     def is_gone(self) -> bool:
-        return self.state == GONE_STATE
+        return self.state == TERMINATED
 
 
 class Machines:
-    """The instances and volumes that carry tags of ours."""
+    """The instances and volumes that carry Penstock's tags."""
 
     def __init__(self, client: EC2Client) -> None:
         self._client = client
 
     def tagged(self, tags: Mapping[str, str], states: Sequence[str] = ()) -> Iterator[Machine]:
-        """Machines that carry all these tags; in some states, or in any. Page by page."""
+        """Machines that carry all these tags, in some states or in any, page by page."""
         filters = _filters(tags) + ([{"Name": "instance-state-name", "Values": list(states)}] if states else [])
-        with calling("DescribeInstances"):
+        with call_errors("DescribeInstances"):
             pages = self._client.get_paginator("describe_instances")
             for page in pages.paginate(Filters=filters, PaginationConfig={"PageSize": PAGE}):  # type: ignore[arg-type]
                 for reservation in page["Reservations"]:
                     for each in reservation["Instances"]:
                         yield Machine.read(each, reservation.get("OwnerId", ""))
 
-    def run(self, wanted: Mapping[str, Any]) -> Machine:
-        """Launch one machine."""
-        with calling("RunInstances"):
-            made = self._client.run_instances(**wanted)
-            return Machine.read(made["Instances"][0], made.get("OwnerId", ""))
+    def run(self, parameters: Mapping[str, Any]) -> Machine:
+        """Launch one machine with these parameters."""
+        with call_errors("RunInstances"):
+            answer = self._client.run_instances(**parameters)
+            return Machine.read(answer["Instances"][0], answer.get("OwnerId", ""))
 
     def terminate(self, machine: Machine) -> None:
-        """Have a machine end, without waiting for what runs on it. One that is gone is fine."""
+        """Terminate a machine, without a shutdown of its operating system. It may be gone already."""
         try:
-            with calling("TerminateInstances"):
+            with call_errors("TerminateInstances"):
                 self._client.terminate_instances(InstanceIds=[machine.id], SkipOsShutdown=True)
         except CallFailed as failed:
             if not failed.failure.code.startswith("InvalidInstanceID"):
@@ -117,31 +125,31 @@ class Machines:
 
     def volumes(self, tags: Mapping[str, str]) -> list[tuple[str, str]]:
         """The ids and states of volumes that carry all these tags."""
-        with calling("DescribeVolumes"):
+        with call_errors("DescribeVolumes"):
             pages = self._client.get_paginator("describe_volumes").paginate(Filters=_filters(tags))  # type: ignore[arg-type]
             return [(each["VolumeId"], each["State"]) for page in pages for each in page["Volumes"]]
 
     def delete_volume(self, volume: str) -> None:
-        """Delete a volume that no machine uses. One that is gone is fine."""
+        """Delete a volume that no machine uses. It may be gone already."""
         try:
-            with calling("DeleteVolume"):
+            with call_errors("DeleteVolume"):
                 self._client.delete_volume(VolumeId=volume)
         except CallFailed as failed:
             if not failed.failure.code.startswith("InvalidVolume"):
                 raise
 
     def named(self, instance: str, tags: Mapping[str, str]) -> Machine | None:
-        """A machine by EC2's own id, if it carries these tags."""
+        """A machine by its instance id, if it carries these tags."""
         filters = [*_filters(tags), {"Name": "instance-id", "Values": [instance]}]
-        with calling("DescribeInstances"):
+        with call_errors("DescribeInstances"):
             found = self._client.describe_instances(Filters=filters)["Reservations"]  # type: ignore[arg-type]
             return next((Machine.read(each) for every in found for each in every["Instances"]), None)
 
     def console(self, machine: Machine) -> str:
-        """The end of what a machine printed. The latest where its type can tell, else what was kept at boot."""
+        """The end of a machine's console output: the latest if its type supports that, else what EC2 kept at boot."""
         for latest in ({"Latest": True}, {}):
             try:
-                with calling("GetConsoleOutput"):
+                with call_errors("GetConsoleOutput"):
                     return self._client.get_console_output(InstanceId=machine.id, **latest).get("Output", "")
             except CallFailed as failed:
                 if not latest or failed.failure.code != "UnsupportedOperation":

@@ -1,16 +1,20 @@
-"""What a site may say of an `ec2` factory: docs/operators/ec2.md has it as a table, keys.py checks it."""
+"""The settings of an `ec2` factory, and their checks. docs/operators/ec2.md describes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
-from penstock.drivers.factories.ec2.identity import PublicKey
+from penstock.drivers.checks import not_empty, sentences, shell
+from penstock.drivers.factories.ec2.identity import PublicKey, read_certificates
+from penstock.kernel.errors import Misconfigured
+from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
 
 
 class Market(StrEnum):
-    """How a machine is bought."""
+    """How a machine is paid for."""
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
@@ -25,7 +29,7 @@ MARKETS: Mapping[str, tuple[Market, ...]] = {
 
 @dataclass(frozen=True)
 class InstanceType:
-    """An instance type, and what an hour of it costs on demand."""
+    """An instance type, and its on-demand price per hour."""
 
     name: str
     price: float | None = None
@@ -33,7 +37,7 @@ class InstanceType:
 
 @dataclass(frozen=True)
 class Subnet:
-    """Where a machine may be. `zone` is only for telling shortages apart."""
+    """A subnet for machines. `zone` is optional and only distinguishes shortages."""
 
     id: str
     zone: str | None = None
@@ -41,7 +45,7 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Disk:
-    """The root volume. `device` must be the image's own name for it, or a second volume would be made."""
+    """The root volume. `device` must be the image's name for it; otherwise EC2 adds a second volume."""
 
     device: str
     size: int
@@ -53,7 +57,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Template:
-    """A launch template, for what is not a setting here."""
+    """A launch template, for parameters that have no setting here."""
 
     id: str
     version: str = "$Default"
@@ -61,7 +65,7 @@ class Template:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the machines of a factory are."""
+    """The settings of a factory: what its machines are."""
 
     region: str
     types: tuple[InstanceType, ...]
@@ -82,3 +86,227 @@ class Settings:
     python: str = "python3"
     linger: int = 60
     identity: tuple[PublicKey, ...] = ()
+
+
+MOST_ALTERNATIVES = 48
+"""One `create` may try all of them. Each takes about a second, and the function has two minutes."""
+
+EXAMPLE = 'region = "eu-west-1", image = "ami-0123456789abcdef0", types = ["m7g.large"]'
+RESERVED = "penstock:"
+TAGS = 40
+"""EC2 allows 50 tags, and Penstock uses some."""
+
+
+def read(given: Mapping[str, Any]) -> Settings:
+    """The settings in a site's table. Raises Misconfigured."""
+    top = Place(("ec2",))
+    found = _checked(given, top)
+    if found is None:
+        raise Misconfigured("; ".join(sentences(top)))
+    return found
+
+
+def complaints(given: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with settings, one sentence each."""
+    top = Place(("ec2",))
+    _checked(given, top)
+    return sentences(top)
+
+
+def _checked(given: Mapping[str, Any], top: Place) -> Settings | None:
+    values = _keys(given, top)
+    if top.faults:
+        return None
+    found = Settings(**values)
+    _check_together(found, top)
+    return None if top.faults else found
+
+
+def _check_together(found: Settings, top: Place) -> None:
+    """Settings that are valid alone and contradict each other."""
+    if found.image is None and found.template is None:
+        top.fault("`ec2` has neither `image` nor `template`", 'give it an image, like image = "ami-0123456789abcdef0"')
+    prices = [each.price for each in found.types if each.price is not None]
+    if prices and len(prices) < len(found.types):
+        (top / "types").fault("some of `ec2.types` have a price and some have none", "give every type a price, or none")
+    if not prices and (found.price_band or (found.max_price and found.market != "spot")):
+        (top / "types").fault(
+            "`ec2.types` have no prices, which the price limits need",
+            "give every type a price, or leave out the price limits",
+        )
+    if found.max_price and prices and min(prices) > found.max_price and found.market != "spot":
+        (top / "max_price").fault(f"`ec2.max_price` is below every type's price ({min(prices)})", "raise it")
+    if found.public_ip is not None and not found.subnets:
+        (top / "public_ip").fault("`ec2.public_ip` needs `subnets`", "name at least one subnet")
+    count = len(found.types) * max(1, len(found.subnets)) * len(MARKETS[found.market])
+    if count > MOST_ALTERNATIVES:
+        most = f"at most {MOST_ALTERNATIVES} are allowed"
+        (top / "types").fault(
+            f"`ec2.types`, `subnets` and markets make {count} alternatives", f"{most}; leave some out"
+        )
+
+
+def _price(value: object, place: Place) -> float:
+    """A price per hour, in any currency: prices are only compared."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        wanted("a price per hour", value, place, "a number like 0.0816")
+        return 1.0
+    if not 0 < value < 10_000:
+        place.fault(f"{place.label} must be more than 0 and less than 10000")
+    return float(value)
+
+
+def _band(value: object, place: Place) -> float:
+    found = _price(value, place)
+    if found < 1:
+        place.fault(
+            f"{place.label} must be 1 or more", "1.5 allows types that cost up to 1.5 times as much as the cheapest"
+        )
+    return found
+
+
+def _either(name: str, check: Check, table: Check, made: Any) -> Check:
+    """Either a name, or a table that has the name and more."""
+
+    def checked(value: object, place: Place) -> Any:
+        if not isinstance(value, Mapping):
+            return made(**{name: check(value, place)})
+        found = table(value, place)
+        return made(**{name: "", **found})
+
+    return checked
+
+
+def _made(table: Check, made: Any) -> Check:
+    def checked(value: object, place: Place) -> Any:
+        before = len(place.faults)
+        found = table(value, place)
+        return made(**found) if len(place.faults) == before else None
+
+    return checked
+
+
+def _one_of(names: Sequence[str]) -> Check:
+    def check(value: object, place: Place) -> str:
+        found = text(value, place)
+        if found and found not in names:
+            place.fault(f"{place.label}: `{clip(found)}` is not allowed here", f"one of: {', '.join(names)}")
+        return found
+
+    return check
+
+
+def _texts(what: str) -> Check:
+    """A table of strings with free keys."""
+
+    def check(value: object, place: Place) -> dict[str, str]:
+        found = {name: text(entry, place / name, 256) for name, entry in entries(value, place, TAGS, what)}
+        for name in found:
+            if name.lower().startswith((RESERVED, "aws:")) or name == "Name" or len(name) > 128:
+                (place / name).fault(
+                    f"`{clip(name)}` cannot be set", "it is reserved for Penstock or AWS, or too long", on_key=True
+                )
+        return found
+
+    return check
+
+
+def _certificates(value: object, place: Place) -> tuple[PublicKey, ...]:
+    """One or more PEM certificates of AWS. All of them are trusted, so that one can replace another."""
+    if not isinstance(value, str):
+        wanted("certificates as text", value, place, "the RSA certificate that AWS publishes for the region")
+        return ()
+    try:
+        return read_certificates(value)
+    except ValueError as error:
+        place.fault(f"{place.label}: {error}", "give the RSA certificate that AWS publishes for the region, in PEM")
+        return ()
+
+
+_type_name = matching(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", "an instance type", 'like "m7g.large"')
+
+
+_subnet_id = matching(r"subnet-[0-9a-f]+", "a subnet's id", 'like "subnet-0123456789abcdef0"')
+
+
+_zone = matching(r"[a-z0-9-]+", "a zone", 'like "eu-west-1a"')
+
+
+_group_id = matching(r"sg-[0-9a-f]+", "a security group's id", 'like "sg-0123456789abcdef0"')
+
+
+_image = matching(
+    r"ami-[0-9a-f]+|/(penstock|aws/service)/[A-Za-z0-9_.:/-]+",
+    "an image",
+    'an id like "ami-0123456789abcdef0", or an SSM parameter below /penstock/ or /aws/service/',
+)
+
+
+_disk = record(
+    {
+        "device": matching(r"/dev/[a-z0-9]+", "a device", "the image's root: /dev/xvda (Amazon), /dev/sda1 (Ubuntu)"),
+        "size": number(1, 65_536),
+    },
+    {
+        "type": _one_of(("gp3", "gp2", "io1", "io2", "st1", "sc1", "standard")),
+        "iops": number(100, 256_000),
+        "throughput": number(125, 2_000),
+        "encrypted": flag,
+    },
+    '{ device = "/dev/xvda", size = 40 }',
+)
+
+
+_template = record(
+    {"id": matching(r"lt-[0-9a-f]+", "a launch template's id", 'like "lt-0123456789abcdef0"')},
+    {"version": matching(r"\d+|\$Latest|\$Default", "a version", 'a number in quotes, "$Latest" or "$Default"')},
+    '{ id = "lt-0123456789abcdef0", version = "3" }',
+)
+
+
+_keys = record(
+    {
+        "region": matching(r"[a-z]{2,}(-[a-z]+)+-\d+", "a region", 'like "eu-west-1"'),
+        "types": not_empty(
+            listed(
+                _either(
+                    "name",
+                    _type_name,
+                    record({"name": _type_name}, {"price": _price}, '{ name = "m7g.large", price = 0.0816 }'),
+                    InstanceType,
+                ),
+                MOST_ALTERNATIVES,
+                "instance types",
+            )
+        ),
+    },
+    {
+        "image": _image,
+        "subnets": listed(
+            _either(
+                "id",
+                _subnet_id,
+                record({"id": _subnet_id}, {"zone": _zone}, '{ id = "subnet-…", zone = "eu-west-1a" }'),
+                Subnet,
+            ),
+            MOST_ALTERNATIVES,
+            "subnets",
+        ),
+        "price_band": _band,
+        "max_price": _price,
+        "market": _one_of(tuple(MARKETS)),
+        "security_groups": listed(_group_id, 16, "security groups"),
+        "public_ip": flag,
+        "key_name": text,
+        "profile": matching(r"[\w+=,.@-]+|arn:[\w-]+:iam::\d+:instance-profile/.+", "a profile", "its name or its ARN"),
+        "disk": _made(_disk, Disk),
+        "template": _made(_template, Template),
+        "quota_groups": _texts('a table like { p5 = "p5" }'),
+        "tags": _texts('a table like { team = "tools" }'),
+        "user_data": shell,
+        "python": matching(r"[A-Za-z0-9_./-]+", "a program", 'like "/usr/bin/python3.11"'),
+        "linger": number(0, 1440),
+        "identity": _certificates,
+    },
+    f"{{ {EXAMPLE} }}",
+)

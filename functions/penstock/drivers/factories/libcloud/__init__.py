@@ -1,18 +1,13 @@
 """The `libcloud` factory: a worker is a machine of any Apache Libcloud provider. See docs/operators/libcloud.md.
 
-    settings       what a site may say
-    keys           what is wrong with what it says
-    credentials    from the references that a site gives to what they stand for
-    dialects       what differs from provider to provider
-    names          by what a machine is known to be ours: there are no tags that every cloud has
-    alternatives   the ways to get a machine, in the order in which they are tried
-    launch         one create_node call, whole
-    codes          what errors mean
-    nodes          what there is: list, create, end; every call to a cloud
-    azure          what only Azure needs
-    search         from one alternative to the next
-    told           what of all that the core hears
+    settings       a site's settings, and their checks
+    providers      how providers differ
+    names          the names of machines, by which they are found again, because not every cloud has tags
+    alternatives   the combinations of size and location, in the order in which they are tried
+    launch         create_node: arguments; trying the alternatives
+    nodes          listing, creating and destroying machines. All calls to a cloud are here
+    errors         what errors mean
     factory        the driver
 
-Nothing here imports libcloud until a machine is asked for: it is an extra (`pip install penstock[libcloud]`).
+libcloud is imported when a cloud is called, not before. It is an extra: `pip install penstock[libcloud]`.
 """

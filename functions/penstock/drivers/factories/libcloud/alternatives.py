@@ -1,4 +1,4 @@
-"""The ways to get a machine, in the order in which they are tried, and by what names their shortages are known."""
+"""The alternatives of a factory (size, location) in the order of trying, and the scopes of their shortages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.drivers.factories.libcloud.settings import Settings
 
 
 class Reach(StrEnum):
-    """How much of what there is a shortage takes away."""
+    """Which alternatives a shortage affects."""
 
     OFFER = "offer"  # this size, in this location
     SIZE = "size"  # this size
@@ -21,26 +21,26 @@ class Reach(StrEnum):
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way: a size in a location. `account` tells one cloud and its project from another."""
+    """One alternative: a size in a location. `account` identifies the cloud and the project."""
 
     account: str
     size: str
     location: str | None = None
 
     def scope(self, reach: Reach) -> str:
-        """The name of a shortage that was met on this way. The same in every factory of the account."""
+        """The scope of a shortage that this alternative met. It is the same in every factory of the account."""
         place = self.location or "any"
-        of_account = {
+        scopes = {
             Reach.OFFER: f"{self.size}/{place}",
             Reach.SIZE: f"size/{self.size}",
             Reach.PLACE: f"place/{place}",
             Reach.ALL: "all",
         }
-        return f"{scopes_of(self.account)}/{of_account[reach]}"
+        return f"{scope_prefix(self.account)}/{scopes[reach]}"
 
     @property
     def scopes(self) -> frozenset[str]:
-        """Every shortage that would make this way not worth trying."""
+        """The scopes of every shortage that affects this alternative."""
         return frozenset(self.scope(reach) for reach in Reach)
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Alternative:
 
 
 def alternatives(settings: Settings) -> tuple[Alternative, ...]:
-    """All of them: sizes as listed, each in the locations as listed. Always the same order."""
+    """All alternatives: sizes as listed, each in the locations as listed. The order is always the same."""
     account = account_of(settings)
     return tuple(
         Alternative(account, size, location) for size in settings.sizes for location in (settings.locations or (None,))
@@ -56,11 +56,11 @@ def alternatives(settings: Settings) -> tuple[Alternative, ...]:
 
 
 def account_of(settings: Settings) -> str:
-    """A short name of the account: the provider, and a digest of where and as whom it is asked."""
-    what = json.dumps([settings.provider, settings.arguments, settings.credentials], sort_keys=True, default=str)
-    return f"{settings.provider}/{hashlib.sha256(what.encode()).hexdigest()[:8]}"
+    """A short name of the account: the provider, and a digest of its arguments and credential references."""
+    text = json.dumps([settings.provider, settings.arguments, settings.credentials], sort_keys=True, default=str)
+    return f"{settings.provider}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def scopes_of(account: str) -> str:
-    """How the names of all shortages of an account begin."""
+def scope_prefix(account: str) -> str:
+    """The beginning of every scope of an account."""
     return f"libcloud/{account}"

@@ -1,33 +1,44 @@
-"""One create_node call: all its arguments."""
+"""Creates a worker's machine: tries one alternative after the other with create_node. [JOB-2]"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.drivers.factories.libcloud.alternatives import Alternative
-from penstock.drivers.factories.libcloud.dialects import boot_argument, dialect, tags_argument
-from penstock.drivers.factories.libcloud.names import Names
-from penstock.drivers.factories.libcloud.nodes import Nodes, named
-from penstock.drivers.factories.libcloud.settings import Settings
+from aws_lambda_powertools import Logger
+
+from penstock.drivers.factories import userdata
+from penstock.drivers.factories.libcloud.alternatives import Alternative, alternatives
+from penstock.drivers.factories.libcloud.errors import (
+    CallFailed,
+    Failure,
+    meaning_of_words,
+    report_if_unknown,
+    scrubbed,
+)
+from penstock.drivers.factories.libcloud.names import Names, tag
+from penstock.drivers.factories.libcloud.nodes import Machine, Nodes, named_object
+from penstock.drivers.factories.libcloud.settings import Settings, boot_argument, provider_of, tags_argument
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage, Unknown
+from penstock.ports import NotYet, Order, Ready
 
 
 def request(
     worker: str, way: Alternative, settings: Settings, names: Names, nodes: Nodes, script: str
 ) -> dict[str, Any]:
-    """The arguments of one try. Looks up what create_node wants as objects. Raises CallFailed."""
-    spoken = dialect(settings)
-    wanted: dict[str, Any] = {**spoken.create, **settings.create, **spoken.must, "name": names.of(worker)}
+    """The arguments of create_node for one alternative. Looks up sizes, locations and images. Raises CallFailed."""
+    provider = provider_of(settings)
+    wanted: dict[str, Any] = {**provider.create, **settings.create, **provider.must, "name": names.of(worker)}
     if way.location is not None:
-        wanted[spoken.location] = nodes.location(way.location)
+        wanted[provider.location] = nodes.location(way.location)
     wanted["size"] = nodes.size(way.size, way.location)
     wanted["image"] = nodes.image(settings.image, way.location) if settings.image else None
-    for key in spoken.named:
+    for key in provider.named:
         if key in wanted:
-            wanted[key] = [named(str(each)) for each in wanted[key]]
+            wanted[key] = [named_object(str(each)) for each in wanted[key]]
     if settings.ssh_key:
         wanted["auth"] = _auth(settings.ssh_key)
-    _put(wanted, boot_argument(settings), script.encode() if spoken.boots_bytes else script)
+    _put(wanted, boot_argument(settings), script.encode() if provider.boots_bytes else script)
     _put(wanted, tags_argument(settings), names.tags(worker, str(way)))
     return wanted
 
@@ -39,10 +50,92 @@ def _auth(key: str) -> Any:
 
 
 def _put(wanted: dict[str, Any], argument: str | None, value: Any) -> None:
-    """Give an argument, or one entry of it. What the site gave beside stays; ours stands over it."""
+    """Set an argument, or one entry of a table. Other entries that the site set stay."""
     if argument is None:
         return
     name, _, entry = argument.partition(".")
-    given = {entry: value} if entry else value
-    before = wanted.get(name)
-    wanted[name] = {**before, **given} if isinstance(before, Mapping) and isinstance(given, Mapping) else given
+    new = {entry: value} if entry else value
+    old = wanted.get(name)
+    wanted[name] = {**old, **new} if isinstance(old, Mapping) and isinstance(new, Mapping) else new
+
+
+PLACEMENT_SECONDS = 10
+"""Seconds between checks of a machine whose cloud accepts the request before it has found a place."""
+
+log = Logger(child=True)
+
+
+def launch(order: Order, nodes: Nodes, settings: Settings, names: Names) -> Ready | NotYet:
+    """Create a worker's machine by the first alternative that works. Raises CallFailed or DriverError.
+
+    If it is not clear whether a call made a machine, the search ends. create_node has no client token, so the driver
+    waits until a list would show that machine, before it calls again.
+    """
+    script = userdata.script(order, settings.user_data, settings.python, settings.linger)
+    failures: list[tuple[Shortage, Failure]] = []
+    avoid = set(order.avoid)
+    for way in alternatives(settings):
+        if avoid & way.scopes:
+            continue
+        try:
+            machine = nodes.create(request(order.id, way, settings, names, nodes, script))
+        except CallFailed as failed:
+            if failed.failure.is_unclear:
+                report_if_unknown(failed.failure)
+                return NotYet(settings.lag, f"the call failed, and may have made a machine: {failed.failure}")
+            shortage = _shortage(failed, way)
+            failures.append((shortage, failed.failure))
+            avoid.add(shortage.scope)
+        else:
+            if provider_of(settings).fails_late and machine.state != "running":
+                return NotYet(PLACEMENT_SECONDS, "its cloud is looking for a place for its machine")
+            return Ready(metadata(machine, settings), shortages=_shortages(failures))
+    raise _final_error(failures)
+
+
+def has_alternative(order: Order, settings: Settings) -> bool:
+    """Whether there is an alternative that an order does not avoid."""
+    return not all(way.scopes.intersection(order.avoid) for way in alternatives(settings))
+
+
+def creation_error(machine: Machine, settings: Settings) -> DriverError:
+    """The error for a machine that its cloud accepted, but failed to create."""
+    why = f"{machine.name} failed to start: {scrubbed(machine.fault) or 'its cloud gives no reason'}"
+    meaning = meaning_of_words(machine.fault)
+    if meaning is None or not meaning.is_shortage or meaning.reach is None:
+        return Unknown(why, "error")
+    way = next((each for each in alternatives(settings) if tag(str(each)) == machine.way), None)
+    shortages = [Shortage(way.scope(meaning.reach), why, meaning.kind is QuotaReached)] if way else []
+    return QuotaReached(why, shortages) if meaning.kind is QuotaReached else NoCapacity(why, shortages)
+
+
+def metadata(machine: Machine, settings: Settings) -> dict[str, str]:
+    """The metadata of a machine that its worker's row shows."""
+    return {"machine": machine.id, "name": machine.name, "provider": settings.provider}
+
+
+def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
+    """The shortage that an alternative met. Raises CallFailed if all other alternatives would fail alike."""
+    reach = failed.failure.meaning.reach
+    if reach is None:
+        raise failed
+    extra = {"alternative": str(way), "code": failed.failure.code}
+    log.warning("the cloud has no machine for this alternative", extra=extra)
+    is_quota = failed.failure.meaning.kind is QuotaReached
+    return Shortage(way.scope(reach), f"{way}: {failed.failure.code}: {failed.failure.message}", is_quota)
+
+
+def _final_error(failures: Sequence[tuple[Shortage, Failure]]) -> DriverError:
+    """The error after the last alternative. It is Misconfigured if no failure is a shortage, which ends by itself."""
+    if not failures:
+        return NoCapacity("every alternative is in a cool-down because of a recent shortage")
+    why = "; ".join(shortage.why for shortage, _ in failures)
+    kinds = {failure.meaning.kind for _, failure in failures}
+    if kinds == {Misconfigured}:
+        return Misconfigured(why)
+    shortages = _shortages(failures)
+    return QuotaReached(why, shortages) if kinds == {QuotaReached} else NoCapacity(why, shortages)
+
+
+def _shortages(failures: Sequence[tuple[Shortage, Failure]]) -> list[Shortage]:
+    return [shortage for shortage, failure in failures if failure.meaning.is_shortage]

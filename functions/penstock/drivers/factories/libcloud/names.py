@@ -1,7 +1,7 @@
-"""By what a machine is known to be ours: its name, for that is what every cloud has and shows in its lists.
+"""The names of machines, by which they are found again: every cloud has names and lists them.
 
-A name is `<prefix>-<site>-<factory>-<worker>`, where site and factory are digests: names take no dots, and may have 63
-characters at the most. The prefix is for people: a machine is found by the rest, also after the prefix was changed.
+A name is `<prefix>-<site>-<factory>-<worker>`. Site and factory are digests, because a name has at most 63 characters
+and no dots. The prefix is for people. Machines are found by the rest, so the prefix may change.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ class Names:
     prefix: str
 
     def of(self, worker: str) -> str:
-        """The name of a worker's machine: the same each time."""
+        """The name of a worker's machine. It is always the same."""
         return f"{self.prefix}-{self._site}-{_digest(self.factory, FACTORY_DIGITS)}-{worker.lower()}"
 
     def worker(self, name: str) -> str | None:
-        """The worker that a machine of this factory is; None for any other machine."""
+        """The worker whose machine has this name; None for machines that are not of this factory."""
         found = self._parsed(name)
         return found[1] if found and found[0] == _digest(self.factory, FACTORY_DIGITS) else None
 
     def is_of(self, name: str, worker: str) -> bool:
-        """Whether a machine is a worker of this site, under whatever name its factory went."""
+        """Whether a name is that of a worker of this site, even if the factory was renamed since."""
         found = self._parsed(name)
         return found is not None and found[1] == worker
 
     def tags(self, worker: str, way: str) -> dict[str, str]:
-        """What people may search by, in characters that every cloud takes. Nothing is decided by it but `way`."""
-        ours = {"site": self.site, "factory": self.factory, "worker": worker, "way": way}
-        return {f"penstock-{key}": tag(value) for key, value in ours.items()}
+        """Tags for people to search by, in characters that every cloud takes. The driver reads only `way`."""
+        tags = {"site": self.site, "factory": self.factory, "worker": worker, "way": way}
+        return {f"penstock-{key}": tag(value) for key, value in tags.items()}
 
     @property
     def _site(self) -> str:
@@ -59,12 +59,12 @@ class Names:
 
 
 def tag(text: str) -> str:
-    """A text as a label may be, on the strictest of clouds."""
+    """A string as a valid label, by the rules of the strictest cloud."""
     return TAG.sub("-", text.lower())[:LONGEST_TAG]
 
 
 def way_of(extra: Mapping[str, object]) -> str | None:
-    """The way in which a listed machine was made, if its cloud shows tags."""
+    """The alternative by which a listed machine was made, if its cloud shows tags."""
     for place in ("metadata", "tags", "labels"):
         found = extra.get(place)
         if isinstance(found, Mapping) and "penstock-way" in found:

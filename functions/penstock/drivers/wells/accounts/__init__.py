@@ -1,9 +1,8 @@
-"""The `accounts` well: things that exist already, cleaned between two leases by the site's own means.
+"""The `accounts` well: things that exist already, which a function or command of the site cleans between leases.
 
-    settings    what a site may say, and what is wrong with it
-    cleaner     the site's function or command: how it is asked, and what it may answer
-    drift       what differs between two looks at a thing
+    settings    a site's settings, and their checks
+    cleaner     calls of the site's function or command, and its answers
     well        the driver
 
-docs/operators/wells/accounts.md tells it.
+See docs/operators/wells/accounts.md.
 """

@@ -1,12 +1,12 @@
-"""The site's own function or command: how it is asked, and what it may answer.
+"""The cleaner: a function or command of the site. These are its requests and answers:
 
     {"do": "clean", "id", "name", "unit", "well"}   -> {"state": "clean", "checked"}
     {"do": "check", "id", "name", "unit", "well"}   -> {"state": "checked", "digest", "parts"?}
                                                      | {"state": "not-yet", "after"?, "reason"?}
                                                      | {"state": "failed", "reason"}
 
-It answers within SECONDS, and then runs no more: who takes over from a function of ours that died waits for longer.
-What takes longer is begun, and asked for again with the same id.
+It must answer within SECONDS and then stop, because another call of the well's function may follow. If its work takes
+longer, it begins it and answers `not-yet`; the well repeats the request with the same id.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SLOW = ("TooManyRequestsException", "ThrottlingException", "Throttling")
 
 
 def function(name: str, client: Callable[[], Any] | None = None) -> Ask:
-    """A function of the site's. Its permission is the deployment's: `-c accounts_lambdas=ARN`."""
+    """A Lambda function of the site. Deploy with `-c accounts_lambdas=ARN` to permit the call."""
 
     def ask(request: Mapping[str, Any]) -> Mapping[str, Any]:
         from botocore.exceptions import BotoCoreError, ClientError
@@ -57,23 +57,23 @@ def _client() -> Any:
     from botocore.config import Config
 
     config = Config(connect_timeout=5, read_timeout=SECONDS + 5, retries={"total_max_attempts": 1})
-    return boto3.client("lambda", config=config)  # one try: a second call could run beside the first
+    return boto3.client("lambda", config=config)  # no retry: a second call could run beside the first
 
 
 def _check_timeout(name: str, service: Any) -> None:
-    """What may run for longer could clean what is leased again."""
+    """Refuse a function with a longer timeout: it could still be cleaning when the thing is leased again."""
     seconds = service.get_function_configuration(FunctionName=name).get("Timeout")
     if not isinstance(seconds, int) or seconds > SECONDS:
-        raise Misconfigured(f"{name} may run for {seconds} s; {SECONDS} at most: let it begin what takes longer")
+        raise Misconfigured(f"the function {name} has a timeout of {seconds} s; set {SECONDS} s at most")
 
 
 def _result(name: str, reply: Mapping[str, Any]) -> bytes:
-    said: bytes = reply["Payload"].read(ANSWER_BYTES + 1)
+    answer: bytes = reply["Payload"].read(ANSWER_BYTES + 1)
     if reply.get("FunctionError"):
         with suppress(ValueError, AttributeError):
-            raise Unknown(f"{name} failed: {clip(str(json.loads(said).get('errorType')), WORDS)}", "function-error")
+            raise Unknown(f"{name} failed: {clip(str(json.loads(answer).get('errorType')), WORDS)}", "function-error")
         raise Unknown(f"{name} failed", "function-error")
-    return said
+    return answer
 
 
 def _refused(name: str, code: str) -> Exception:
@@ -85,7 +85,7 @@ def _refused(name: str, code: str) -> Exception:
 
 
 def command(words: Sequence[str], seconds: float = SECONDS) -> Ask:
-    """A command beside the local cloud: it reads the request, writes the answer, and has nothing of our environment."""
+    """A command on the machine of the local cloud: reads the request from stdin, and writes the answer to stdout."""
     name = words[0]
 
     def ask(request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -93,7 +93,7 @@ def command(words: Sequence[str], seconds: float = SECONDS) -> Ask:
             try:
                 _run(words, json.dumps(request).encode(), out, seconds)
             except OSError as error:
-                raise Misconfigured(f"{name} cannot be run: {error.strerror}") from error
+                raise Misconfigured(f"the command {name} cannot be run: {error.strerror}") from error
             out.seek(0)
             return _table(out.read(ANSWER_BYTES + 1), name)
 
@@ -108,22 +108,22 @@ def _run(words: Sequence[str], request: bytes, out: Any, seconds: float) -> None
         try:
             process.communicate(request, seconds)
         except subprocess.TimeoutExpired as error:
-            raise Unknown(f"{words[0]} took more than {seconds:.0f} s", "too-slow") from error
+            raise Unknown(f"the command {words[0]} took more than {seconds:.0f} s", "too-slow") from error
         finally:
-            with suppress(ProcessLookupError):  # also what it has left
+            with suppress(ProcessLookupError):  # also processes that it started
                 os.killpg(process.pid, signal.SIGKILL)
         if process.returncode:
-            raise Unknown(f"{words[0]} ended with {process.returncode}", "exit")
+            raise Unknown(f"the command {words[0]} exited with status {process.returncode}", "exit")
 
 
-def _table(said: bytes, name: str) -> Mapping[str, Any]:
-    """The answer. Raises Misconfigured for what is none."""
-    if len(said) > ANSWER_BYTES:
-        raise Misconfigured(f"{name} answers with more than {ANSWER_BYTES} bytes")
+def _table(answer: bytes, name: str) -> Mapping[str, Any]:
+    """An answer of the cleaner. Raises Misconfigured if it is not a JSON object, or too long."""
+    if len(answer) > ANSWER_BYTES:
+        raise Misconfigured(f"the answer of {name} has more than {ANSWER_BYTES} bytes")
     try:
-        found = json.loads(said)
+        found = json.loads(answer)
     except (ValueError, RecursionError) as error:
-        raise Misconfigured(f"{name} answers with what is no JSON") from error
+        raise Misconfigured(f"the answer of {name} is not JSON") from error
     if not isinstance(found, dict):
-        raise Misconfigured(f"{name} answers with what is no JSON object")
+        raise Misconfigured(f"the answer of {name} is not a JSON object")
     return found

@@ -1,4 +1,4 @@
-"""What a site may say of an `accounts` well, and what is wrong with it."""
+"""The settings of an `accounts` well, and their checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.kernel.errors import Misconfigured
 from penstock.toml.checks import Place, entries, flag, listed, matching, number, record, text
 
 CLEANINGS = 10
-"""How many cleanings in a row a site may want at most."""
+"""The most consecutive cleanings that a site can set."""
 
 NAMES = 500
 FUNCTION = r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{1,64}"
@@ -20,9 +20,9 @@ EXAMPLE = '{ lambda = "arn:aws:lambda:eu-west-1:123456789012:function:clean-sand
 
 @dataclass(frozen=True)
 class Settings:
-    """Who cleans, how often in a row, and whether it is looked at what differs after it.
+    """What cleans, how often in a row, and whether the result is checked.
 
-    `baseline` has the digests of things as they should be, by name; what is not in it should be as before the lease.
+    `baseline` has the expected digest of each thing, by name. A thing without one must be as before the lease.
     """
 
     function: str = ""
@@ -33,7 +33,7 @@ class Settings:
 
 
 def read(given: Mapping[str, Any]) -> Settings:
-    """The settings that a site gave. Raises Misconfigured."""
+    """The settings in a site's table. Raises Misconfigured."""
     top = Place(("accounts",))
     values = _checked(given, top)
     if top.faults:
@@ -43,7 +43,7 @@ def read(given: Mapping[str, Any]) -> Settings:
 
 
 def complaints(given: Mapping[str, Any]) -> Sequence[str]:
-    """What is wrong with settings, a sentence each. Asks nobody."""
+    """What is wrong with settings, one sentence each. Calls no service."""
     top = Place(("accounts",))
     _checked(given, top)
     return sentences(top)
@@ -52,9 +52,9 @@ def complaints(given: Mapping[str, Any]) -> Sequence[str]:
 def _checked(given: Mapping[str, Any], top: Place) -> dict[str, Any]:
     values: dict[str, Any] = _keys(given, top)
     if ("lambda" in given) == ("command" in given):
-        top.fault("`accounts` wants either `lambda` or `command`", f"like {EXAMPLE}")
+        top.fault("`accounts` needs either `lambda` or `command`", f"like {EXAMPLE}")
     if "baseline" in values and not values.get("check"):
-        (top / "baseline").fault("`baseline` is of no use without `check = true`", "add it, or take `baseline` out")
+        (top / "baseline").fault("`baseline` needs `check = true`", "add it, or remove `baseline`")
     return values
 
 

@@ -1,9 +1,9 @@
-"""What wells in AWS share: sessions of a role for one lease, and their end.
+"""What the wells in AWS (`sts`, `s3`) share: sessions of a role for one lease, and their end.
 
-policies    what a session may do: checked when the site is, filled in for one lease
-sessions    credentials for one lease
-denials     the end of all sessions of one lease, listed for as long as one could last
-prefixes    what is in a bucket below one prefix, and its end
-calls       every call, and what its errors mean to us (codes)
-keys        what a site may say
+settings    a site's settings, and their checks
+policies    session policies: checked with the settings, filled in for one lease
+sessions    credentials for one lease, and their revocation
+denials     inline policies on the role that deny everything to the sessions of one lease
+prefixes    listing and deleting the objects below a prefix of a bucket
+calls       clients, and what AWS's error codes mean
 """

@@ -1,9 +1,9 @@
-"""The end of all sessions of one lease: an inline policy on their role that denies everything to sessions so named.
+"""Denials revoke all sessions of one lease: inline policies on the role that deny everything to sessions with its name.
 
-One policy per unit, named after it: two that end two leases at once do not meet, and twice is the same as once. It
-denies by name and not by the time of issue, so that it holds for what a call under way gives out after it, too: the id
-of a unit is never used again. It says itself from when to when it is needed, and is taken away when no session of that
-name can be left. docs/decisions/0026-sts-sessions-revoked-by-name.md [SEC-1]
+Each unit has its own policy, named after it, so concurrent revocations do not conflict, and repeated ones change
+nothing. A denial matches the session's name, not its time of issue, so it also covers a session that a concurrent call
+begins later. Unit ids are never reused. The policy's Sid says from when to when it is needed; it is removed when no
+session with that name can exist any more. docs/decisions/0026-sts-sessions-revoked-by-name.md [SEC-1]
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.drivers.wells.aws.calls import Absent, calling
+from penstock.drivers.wells.aws.calls import Absent, call_errors
 from penstock.kernel.errors import QuotaReached
 
 SLACK = timedelta(minutes=5)
-"""How much longer than a session a denial lasts: a call that was under way is over by then, and clocks differ."""
+"""How much longer than a session its denial lasts, for concurrent calls and differences between clocks."""
 
-GONE = "NoSuchEntity"
+NO_SUCH_ENTITY = "NoSuchEntity"
 _SPAN = re.compile(r"Since(\d+)Until(\d+)")
 
 
 @dataclass(frozen=True)
 class Denial:
-    """A denial, and how long it is needed."""
+    """The denial for one unit, and from when to when it is needed."""
 
     unit: str
     since: datetime
@@ -35,7 +35,7 @@ class Denial:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The policy. All inline policies of a role share 10,240 characters: this one has 196."""
+        """The policy document. It has 196 characters; all inline policies of a role together may have 10,240."""
         return {
             "Version": "2012-10-17",
             "Statement": {
@@ -49,7 +49,7 @@ class Denial:
 
     @staticmethod
     def read(unit: str, document: Mapping[str, Any]) -> Denial | None:
-        """A denial from a policy; None for what we did not write."""
+        """A denial from a policy document; None if Penstock did not write it."""
         statement = document.get("Statement", {})
         span = _SPAN.fullmatch(str(statement.get("Sid"))) if isinstance(statement, Mapping) else None
         if span is None:
@@ -59,11 +59,11 @@ class Denial:
 
 
 class NoRoom(Exception):
-    """The role's inline policies have all the characters that they may."""
+    """The role's inline policies have reached AWS's size limit."""
 
 
 class RoleGone(Exception):
-    """The role is no more, and with it none of its sessions may do anything."""
+    """The role does not exist any more, so its sessions may do nothing."""
 
 
 class Denials:
@@ -72,27 +72,27 @@ class Denials:
     def __init__(self, iam: Any, role: str, site: str) -> None:
         self._iam, self._role, self._start = iam, role, f"penstock-{site}-"
 
-    def deny(self, unit: str, now: datetime, lasting: timedelta) -> Denial | None:
-        """End every session of a unit; None while IAM does not show it. Raises NoRoom, RoleGone, DriverError."""
-        standing = self.find(unit)
-        if standing:
-            return standing
-        wanted = Denial(unit, now, now + lasting + SLACK)
+    def deny(self, unit: str, now: datetime, duration: timedelta) -> Denial | None:
+        """Deny all to a unit's sessions; None until IAM shows it. Raises NoRoom, RoleGone, DriverError."""
+        existing = self.find(unit)
+        if existing:
+            return existing
+        wanted = Denial(unit, now, now + duration + SLACK)
         if not self._put(wanted) and not (self.tidy(now) and self._put(wanted)):
             raise NoRoom
         return self.find(unit)
 
     def find(self, unit: str) -> Denial | None:
-        """A unit's denial as IAM has it now. Raises DriverError."""
+        """A unit's denial, as IAM shows it now. Raises DriverError."""
         try:
-            with calling("GetRolePolicy", GONE):
+            with call_errors("GetRolePolicy", NO_SUCH_ENTITY):
                 found = self._iam.get_role_policy(RoleName=self._role, PolicyName=self._start + unit)
         except Absent:
             return None
         return Denial.read(unit, found["PolicyDocument"])
 
     def tidy(self, now: datetime) -> int:
-        """Take away the denials that are needed no longer; how many. Raises DriverError."""
+        """Remove the denials that are not needed any more; how many there were. Raises DriverError."""
         count = 0
         for unit in self._units():
             found = self.find(unit)
@@ -102,9 +102,9 @@ class Denials:
         return count
 
     def _units(self) -> list[str]:
-        """The units that are denied something, page by page; none where the role is no more."""
+        """The units that have a denial; none if the role does not exist any more."""
         try:
-            with calling("ListRolePolicies", GONE):
+            with call_errors("ListRolePolicies", NO_SUCH_ENTITY):
                 return [name[len(self._start) :] for name in self._names() if name.startswith(self._start)]
         except Absent:
             return []
@@ -114,10 +114,10 @@ class Denials:
             yield from page["PolicyNames"]
 
     def _put(self, denial: Denial) -> bool:
-        """Write a denial; False when there is no room."""
+        """Write a denial; False if the role's policies have reached AWS's size limit."""
         text = json.dumps(denial.document, separators=(",", ":"))
         try:
-            with calling("PutRolePolicy", GONE):
+            with call_errors("PutRolePolicy", NO_SUCH_ENTITY):
                 self._iam.put_role_policy(
                     RoleName=self._role, PolicyName=self._start + denial.unit, PolicyDocument=text
                 )
@@ -129,7 +129,7 @@ class Denials:
 
     def _remove(self, unit: str) -> None:
         try:
-            with calling("DeleteRolePolicy", GONE):
+            with call_errors("DeleteRolePolicy", NO_SUCH_ENTITY):
                 self._iam.delete_role_policy(RoleName=self._role, PolicyName=self._start + unit)
         except Absent:
             return

@@ -1,6 +1,6 @@
-"""What a session may do: a document of the site's, checked with the site's settings, and filled in for one lease.
+"""Session policies: IAM policy documents in the site's settings, checked there and filled in for each lease.
 
-AWS gives a session what both its role and this document allow. docs/operators/wells/sts.md tells people what to write.
+A session may do what both its role and this document allow. docs/operators/wells/sts.md describes what to write.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 from penstock.toml.checks import Place, clip, listed, record, text, wanted
 
 VERSION = "2012-10-17"
-"""The only version that knows variables."""
+"""The only version of policies that has variables."""
 
 MOST = 2048
-"""Characters of a session's policy and of the ARNs of its managed ones, together. Source: AWS STS, AssumeRole."""
+"""Characters of the session policy and the ARNs of managed policies together. Source: AWS STS, AssumeRole."""
 
 STATEMENTS = 40
 ENTRIES = 100
 LONGEST = {"job": "0" * 26, "unit": "r-" + "0" * 26, "site": "0" * 64}
-"""The names that may stand as ${name} in a policy, and the longest that each may become."""
+"""The placeholders ${name} of a policy, each with its longest possible value."""
 
 OWN_VARIABLES = ("*", "?", "$")
 ASSUME = "sts:assumerole"
@@ -31,7 +31,7 @@ _EXAMPLE = '{ Effect = "Allow", Action = "s3:GetObject", Resource = "arn:aws:s3:
 
 
 def document(value: object, place: Place) -> str:
-    """A policy as JSON without blanks, from JSON text, a table, or a list of statements."""
+    """A policy as compact JSON, from JSON text, a table, or a list of statements."""
     before = len(place.faults)
     found = _parsed(value, place) if isinstance(value, str) else value
     if isinstance(found, list | tuple):
@@ -44,12 +44,12 @@ def document(value: object, place: Place) -> str:
 
 
 def size(policy: str, arns: Sequence[str]) -> int:
-    """How many characters a session's policies may have at the most, with everything filled in."""
+    """The most characters that a session's policies can have after filling in."""
     return len(filled(policy, LONGEST)) + sum(map(len, arns))
 
 
 def filled(policy: str, names: Mapping[str, str]) -> str:
-    """A policy for one lease. What is no placeholder of ours stays: it is AWS's."""
+    """A policy for one lease. Variables of AWS stay as they are."""
     return _PLACEHOLDER.sub(lambda found: names.get(found[1], found[0]), policy)
 
 
@@ -57,20 +57,20 @@ def _parsed(value: str, place: Place) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        place.fault(f"{place.label} is not JSON: {error}", "or write it as a list of tables in TOML")
+        place.fault(f"{place.label} is not JSON: {error}", "correct it, or write it as a list of tables in TOML")
         return None
 
 
 def _policy(value: object, place: Place) -> None:
     if isinstance(value, Mapping) and value.get("Version", VERSION) != VERSION:
-        (place / "Version").fault(f"{place.label} has another version than {VERSION}", "leave it out")
+        (place / "Version").fault(f"{place.label} must have the version {VERSION}", "leave it out")
     _document(value, place)
 
 
 def _statements(value: object, place: Place) -> tuple[Any, ...]:
     found = value if isinstance(value, list | tuple) else [value]
     if not found:
-        place.fault(f"{place.label} is empty", "a session without a statement may do nothing at all")
+        place.fault(f"{place.label} is empty", "add a statement: a session without one may do nothing")
     checked: tuple[Any, ...] = listed(_statement, STATEMENTS, "statements")(found, place)
     return checked
 
@@ -84,14 +84,14 @@ def _statement(value: object, place: Place) -> Any:
             place.fault(f"{place.label} needs either `{one}` or `{other}`", f"like {_EXAMPLE}")
     if value.get("Effect") == "Allow" and _may_assume(value):
         place.fault(
-            f"{place.label} lets a session assume other roles, and their sessions would outlive the lease",
-            "name the services that it is for, like s3:* and sqs:SendMessage",
+            f"{place.label} lets a session assume other roles, whose sessions would outlive the lease",
+            "allow only the services that jobs need, like s3:* and sqs:SendMessage",
         )
     return found
 
 
 def _may_assume(statement: Mapping[str, Any]) -> bool:
-    """Whether a statement allows to assume roles: what is revoked is this role's sessions, and no other's."""
+    """Whether a statement allows assuming roles. Only sessions of the well's own role can be revoked."""
     if "NotAction" in statement:
         return not _names(statement["NotAction"])
     return _names(statement.get("Action", ()))
@@ -110,7 +110,7 @@ def _effect(value: object, place: Place) -> str:
 
 
 def _texts(value: object, place: Place) -> Any:
-    """One text or a list of some."""
+    """A string, or a list of strings."""
     return listed(_text, ENTRIES, "strings")(value, place) if isinstance(value, list | tuple) else _text(value, place)
 
 
@@ -121,7 +121,7 @@ def _text(value: object, place: Place) -> str:
 
 
 def _condition(value: object, place: Place) -> Any:
-    """Operators, their keys and values. Which there are, AWS knows."""
+    """Condition operators with their keys and values. AWS checks their names."""
     if not isinstance(value, Mapping) or not all(isinstance(keys, Mapping) for keys in value.values()):
         wanted("a table of tables", value, place, 'like { StringLike = { "s3:prefix" = "${job}/*" } }')
         return {}
@@ -135,8 +135,10 @@ def _condition(value: object, place: Place) -> Any:
 def _check_placeholders(found: str, place: Place) -> None:
     for name in _PLACEHOLDER.findall(found):
         if name not in LONGEST and ":" not in name and name not in OWN_VARIABLES:
-            ours = ", ".join(f"${{{each}}}" for each in LONGEST)
-            place.fault(f"{place.label}: there is no `${{{clip(name)}}}`", f"there are {ours}, and AWS's own")
+            known = ", ".join(f"${{{each}}}" for each in LONGEST)
+            place.fault(
+                f"{place.label}: there is no placeholder `${{{clip(name)}}}`", f"use {known}, or a variable of AWS"
+            )
 
 
 _fields = record(

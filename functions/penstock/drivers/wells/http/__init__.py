@@ -1,13 +1,13 @@
-"""The `http` well: any service that can create, show, clean, destroy and list. See docs/operators/wells/http.md.
+"""The `http` well: a service of the site creates, cleans, destroys and lists resources over HTTP.
 
-protocol    the words and bounds of the protocol
-signing     what is signed, both ways
-settings    what a site may say, and what is wrong with it
-options     what a job may ask for, by the site's schema
-transport   one request over one connection that ends, whatever the other side does
-client      a signed request, and the signed answer to it
-codes       what answers mean that are not what was hoped for
-well        the driver
-serving     the other side of it, for those who write such a service in Python; never in a function
-openapi     the document for those who write such a service; made by developers, never in a function
+    protocol    headers, states and limits of the protocol, and its signatures
+    settings    a site's settings, the schema of a job's options, and the checks of both
+    transport   one HTTP request with limits on time and size
+    client      signed requests to the service, and its signed answers
+    errors      what the service's errors mean
+    well        the driver
+    serving     a server side for services in Python. No function imports it
+    openapi     writes the OpenAPI document for services. No function imports it
+
+See docs/operators/wells/http.md.
 """

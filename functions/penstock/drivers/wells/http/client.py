@@ -1,4 +1,4 @@
-"""A signed request to the service, and the signed answer to it."""
+"""Sends signed requests to the service, and verifies its signed answers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
-from penstock.drivers.wells.http import codes, signing, transport
+from penstock.drivers.wells.http import errors, protocol, transport
 from penstock.drivers.wells.http.protocol import (
     BODY_BYTES,
     METADATA_DEPTH,
-    REQUEST,
+    REQUEST_ID,
     RESOURCES,
     SECRET_LEAST,
     SIGNATURE,
@@ -25,12 +25,12 @@ from penstock.drivers.wells.http.transport import Reply, Service
 from penstock.kernel.errors import Misconfigured, Unknown
 
 BUDGET = 20.0
-"""Seconds for all requests of one step."""
+"""Seconds for all requests of one call of the driver."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the service itself answered. `later` is in how many seconds to ask again, if it says so."""
+    """A verified answer of the service. `later` is the value of Retry-After, if it has one."""
 
     status: int
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Answer:
 
 
 class Client:
-    """Asks one service, for the length of one step."""
+    """A client of one service, for one call of the driver."""
 
     def __init__(
         self,
@@ -64,17 +64,17 @@ class Client:
         body: Mapping[str, Any] | None = None,
         calls: str = "",
     ) -> Answer:
-        """Ask, and return what is said with 2xx or 404. Raises DriverError for the rest."""
+        """Send a request; the answer if it is 2xx or 404. Raises DriverError for other statuses."""
         parts = self._settings.parts
         path = parts.path + RESOURCES + (f"/{quote(unit, safe='')}" if unit else "") + (f"/{do}" if do else "")
-        return self._asked(method, path, urlencode(query or {}), _json(body), calls)
+        return self._send(method, path, urlencode(query or {}), _json(body), calls)
 
-    def _asked(self, method: str, path: str, query: str, body: bytes, calls: str) -> Answer:
-        secret, request, timestamp = self._shared(), secrets.token_hex(16), str(int(self._clock()))
+    def _send(self, method: str, path: str, query: str, body: bytes, calls: str) -> Answer:
+        secret, request, timestamp = self._read_secret(), secrets.token_hex(16), str(int(self._clock()))
         headers = {
             TIMESTAMP: timestamp,
-            REQUEST: request,
-            SIGNATURE: signing.of_request(secret, method, path, query, timestamp, request, body),
+            REQUEST_ID: request,
+            SIGNATURE: protocol.sign_request(secret, method, path, query, timestamp, request, body),
             "Content-Type": "application/json",
             "Accept": "application/json, application/problem+json",
             "User-Agent": "penstock",
@@ -85,37 +85,33 @@ class Client:
         return self._answer(reply, secret, request, calls)
 
     def _answer(self, reply: Reply, secret: str, request: str, calls: str) -> Answer:
-        later = codes.seconds(reply.headers.get("retry-after"))
-        signature = signing.of_answer(secret, reply.status, request, reply.body)
-        if not signing.is_same(reply.headers.get(SIGNATURE.lower(), ""), signature):
-            raise codes.unsigned(reply.status, self.host, later)
+        later = errors.seconds(reply.headers.get("retry-after"))
+        signature = protocol.sign_answer(secret, reply.status, request, reply.body)
+        if not protocol.is_same(reply.headers.get(SIGNATURE.lower(), ""), signature):
+            raise errors.error_of_unsigned(reply.status, self.host, later)
         body = _table(reply.body, self.host)
         if reply.status in (200, 202, 204, 404):
             return Answer(reply.status, body, later)
         code, detail = (str(body.get(key) or "")[:1000] for key in ("code", "detail"))
-        raise codes.refusal(reply.status, code, detail or str(body.get("title") or "")[:1000], later, calls)
+        raise errors.error_of_answer(reply.status, code, detail or str(body.get("title") or "")[:1000], later, calls)
 
     def _service(self) -> Service:
         parts = self._settings.parts
         is_tls = parts.scheme == "https"
         if is_loopback(self.host) and not self._is_local:
-            raise Misconfigured(
-                f"{self.host} is the function itself: only beside the local cloud can a service be there"
-            )
+            raise Misconfigured(f"`url` names {self.host}, which works only with the local cloud")
         return Service(self.host, parts.port or (443 if is_tls else 80), is_tls, is_loopback(self.host))
 
     def _seconds(self) -> float:
         left = self._until - self._monotonic()
         if left < 1:
-            raise Unknown(f"{self.host} took more than {BUDGET:.0f} s for one step", "too-slow")
+            raise Unknown(f"{self.host} took more than {BUDGET:.0f} s for the requests of one step", "too-slow")
         return min(float(self._settings.timeout), left)
 
-    def _shared(self) -> str:
+    def _read_secret(self) -> str:
         secret = self._secret()
         if len(secret) < SECRET_LEAST:
-            raise Misconfigured(
-                f"the secret that {self._settings.secret} names has fewer than {SECRET_LEAST} characters"
-            )
+            raise Misconfigured(f"the secret {self._settings.secret} has fewer than {SECRET_LEAST} characters")
         return secret
 
 
@@ -124,20 +120,20 @@ def _json(body: Mapping[str, Any] | None) -> bytes:
 
 
 def _table(body: bytes, host: str) -> dict[str, Any]:
-    """A JSON object of bounded depth, or nothing. Raises Misconfigured: the service signed what it should not say."""
+    """A JSON object of limited depth; empty without a body. Raises Misconfigured for other content."""
     if not body:
         return {}
     try:
         found = json.loads(body, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise Misconfigured(f"{host} answered with what is no JSON") from error
+        raise Misconfigured(f"{host} answered with invalid JSON") from error
     if not isinstance(found, dict) or _is_deep(found, METADATA_DEPTH + 2):
-        raise Misconfigured(f"{host} answered with JSON that is no object, or too deep")
+        raise Misconfigured(f"{host} answered with JSON that is not an object, or is nested too deep")
     return found
 
 
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(word)
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
 
 
 def _is_deep(value: object, left: int) -> bool:

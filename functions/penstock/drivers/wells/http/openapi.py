@@ -1,6 +1,6 @@
-"""The document for those who write a service: `python -m penstock.drivers.wells.http.openapi` writes it anew.
+"""Writes the OpenAPI document for services of the `http` well: `python -m penstock.drivers.wells.http.openapi`.
 
-Made of the protocol's own words and bounds, so that it cannot say anything else. Never imported by a function.
+It is generated from the constants of the protocol, so that both agree. No function imports this module.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from penstock.drivers.wells.http import codes, protocol
-from penstock.drivers.wells.http.protocol import CLEAN, READY, REQUEST, RESOURCES, SIGNATURE, STATES, TIMESTAMP
+from penstock.drivers.wells.http import errors, protocol
+from penstock.drivers.wells.http.protocol import CLEAN, READY, REQUEST_ID, RESOURCES, SIGNATURE, STATES, TIMESTAMP
 
 DOCUMENT = Path(__file__).parents[5] / "docs/operators/wells/http.openapi.json"
 UNIT = f"{RESOURCES}/{{unit}}"
@@ -42,23 +42,23 @@ def document() -> Schema:
 
 REQUESTED = (
     f"`v1=` and the hex HMAC-SHA256, with the shared secret, of these lines, joined by a newline: {protocol.VERSION}, "
-    f"`request`, method, path, query as sent without `?`, {TIMESTAMP}, {REQUEST}, hex SHA-256 of the body. Path and "
+    f"`request`, method, path, query as sent without `?`, {TIMESTAMP}, {REQUEST_ID}, hex SHA-256 of the body. Path and "
     "query are exactly as in the request line."
 )
 ANSWER = (
     f"`v1=` and the hex HMAC-SHA256 of these lines, joined by a newline: {protocol.VERSION}, `answer`, status, "
-    f"{REQUEST} of the request, hex SHA-256 of the body as sent. The well ignores an answer without it."
+    f"{REQUEST_ID} of the request, hex SHA-256 of the body as sent. The well ignores an answer without it."
 )
 
 
 def _signed() -> list[Schema]:
     window = f"seconds since 1970; refuse with 401 what is more than {protocol.WINDOW} s in the past or future"
     known = f"the request's id; refuse a request with 401 if you saw its id in the last {2 * protocol.WINDOW} s"
-    return [_header(TIMESTAMP, window, 20), _header(REQUEST, known, 32), _header(SIGNATURE, REQUESTED, 67)]
+    return [_header(TIMESTAMP, window, 20), _header(REQUEST_ID, known, 32), _header(SIGNATURE, REQUESTED, 67)]
 
 
-def _header(name: str, says: str, most: int) -> Schema:
-    return {"name": name, "in": "header", "required": True, "description": says, "schema": _text(most)}
+def _header(name: str, description: str, most: int) -> Schema:
+    return {"name": name, "in": "header", "required": True, "description": description, "schema": _text(most)}
 
 
 def _unit() -> Schema:
@@ -67,11 +67,13 @@ def _unit() -> Schema:
 
 def _put() -> Schema:
     summary = "Make a resource, or prepare a cleaned one for its next lease"
-    says = "A repeated request (same `unit` and `fence`) makes nothing and gets the same answer. An older fence: 409."
+    description = (
+        "A repeated request (same `unit` and `fence`) makes nothing and gets the same answer. An older fence: 409."
+    )
     return {
         "operationId": "create",
         "summary": summary,
-        "description": says,
+        "description": description,
         "requestBody": {"required": True, **_content("Order")},
         "responses": _answers({"200": (f"the resource is {READY}", "Made"), "202": ("not yet", "Later")}),
     }
@@ -88,11 +90,11 @@ def _get() -> Schema:
 
 
 def _clean() -> Schema:
-    says = "Afterwards its status has this state, fence and digest, until it is prepared for its next lease."
+    description = "Afterwards its status has this state, fence and digest, until it is prepared for its next lease."
     return {
         "operationId": "clean",
         "summary": "Make a resource like new, with nothing left of its last lease",
-        "description": says,
+        "description": description,
         "requestBody": {"required": True, **_content("Lease")},
         "responses": _answers(
             {
@@ -105,7 +107,7 @@ def _clean() -> Schema:
 
 
 def _delete() -> Schema:
-    says = "Afterwards its status is 404 and no list contains it. If it does not exist, 404 counts as success."
+    description = "Afterwards its status is 404 and no list contains it. If it does not exist, 404 counts as success."
     query = [
         _query("owner", "as in the order"),
         _query("fence", "of its last lease; 0 if not known", "integer"),
@@ -113,7 +115,7 @@ def _delete() -> Schema:
     return {
         "operationId": "destroy",
         "summary": "Remove a resource completely",
-        "description": says,
+        "description": description,
         "parameters": query,
         "responses": _answers(
             {
@@ -139,20 +141,22 @@ def _list() -> Schema:
     }
 
 
-def _query(name: str, says: str, kind: str = "string", *, required: bool = True) -> Schema:
-    return {"name": name, "in": "query", "required": required, "description": says, "schema": {"type": kind}}
+def _query(name: str, description: str, kind: str = "string", *, required: bool = True) -> Schema:
+    return {"name": name, "in": "query", "required": required, "description": description, "schema": {"type": kind}}
 
 
 def _answers(known: dict[str, tuple[str, str]]) -> Schema:
     signed = {SIGNATURE: {"$ref": "#/components/headers/Signature"}}
-    again = {"Retry-After": {"description": f"seconds, at most {protocol.LATER_MOST}", "schema": {"type": "integer"}}}
+    again = {"Retry-After": {"description": f"seconds, at most {protocol.LONGEST_WAIT}", "schema": {"type": "integer"}}}
     found: Schema = {
-        status: {"description": says, "headers": signed | (again if status == "202" else {}), **_content(name)}
-        for status, (says, name) in known.items()
+        status: {"description": description, "headers": signed | (again if status == "202" else {}), **_content(name)}
+        for status, (description, name) in known.items()
     }
-    refused = ", ".join(map(str, codes.REFUSED))
-    said = f"409, 422: see `code`. {refused}: the operator must act. 429, 503 with Retry-After: later. 5xx: again"
-    return found | {"default": {"description": said, "headers": signed | again, **_content("Problem")}}
+    refused = ", ".join(map(str, errors.REFUSED))
+    errors_text = (
+        f"409, 422: see `code`. {refused}: the operator must act. 429, 503 with Retry-After: later. 5xx: again"
+    )
+    return found | {"default": {"description": errors_text, "headers": signed | again, **_content("Problem")}}
 
 
 def _content(name: str) -> Schema:
@@ -176,18 +180,20 @@ def _schemas() -> Schema:
     proof = _object({"checked": {**_text(protocol.TEXT_CHARS), "description": "for people"}}, {"digest": digest})
     status: Schema = {"unit": _text(protocol.UNIT_CHARS), "state": {"enum": list(STATES)}, "fence": fence}
     reason = {"reason": {**_text(protocol.TEXT_CHARS), "description": "why it is not done yet, for people"}}
-    says = f"only for the job; at most {protocol.METADATA_BYTES} bytes, nested at most {protocol.METADATA_DEPTH} levels"
+    description = (
+        f"only for the job; at most {protocol.METADATA_BYTES} bytes, nested at most {protocol.METADATA_DEPTH} levels"
+    )
     order: Schema = {
         "unit": _text(protocol.UNIT_CHARS), **lease, "type": _text(100), "slot": _text(100),
         "settings": {"type": "object", "description": "the resource type's settings"},
         "options": {"type": "object", "description": "the job's options, checked against the well's schema"},
     }  # fmt: skip
     unit = _object({"unit": _text(protocol.UNIT_CHARS), "owner": owner})
-    code = {"type": "string", "description": f"with 409 and 422 one of {', '.join(codes.CODES)}, or one of your own"}
+    code = {"type": "string", "description": f"with 409 and 422 one of {', '.join(errors.CODES)}, or one of your own"}
     return {
         "Order": _object(order),
         "Lease": _object(lease),
-        "Made": _object({**status, "metadata": {"type": "object", "description": says}}),
+        "Made": _object({**status, "metadata": {"type": "object", "description": description}}),
         "Status": _object(status, {"digest": digest, **reason}),
         "Cleaned": _object({**status, "proof": proof}, {"digest": digest}),
         "Destroyed": _object({}, {"proof": proof}),
@@ -201,7 +207,7 @@ def _schemas() -> Schema:
 
 
 def text() -> str:
-    """The document as it is kept in the repository."""
+    """The document as JSON, as stored in the repository."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,26 +1,36 @@
-"""The words and bounds of the protocol. The document for services is made of them: openapi.py."""
+"""The protocol between an `http` well and its service: headers, states, limits and signatures. [SEC-2]
+
+Signatures are HMAC-SHA256 with the secret that the well and its service share. A request's signature covers its
+method, path, query, time, id and body. An answer's signature covers its status, the id of the request, and its body. So
+the well never accepts the answer to another request, or that of a gateway or cache: a 404 that frees a slot comes from
+the service itself.
+docs/decisions/0025-http-wells-sign-responses.md
+"""
 
 from __future__ import annotations
+
+import hashlib
+import hmac
 
 VERSION = "penstock-v1"
 RESOURCES = "/resources"
 
 TIMESTAMP = "Penstock-Timestamp"
-REQUEST = "Penstock-Request"
+REQUEST_ID = "Penstock-Request"
 SIGNATURE = "Penstock-Signature"
 
 WINDOW = 300
-"""Seconds by which a request may be older or newer than the service's clock. Within them it knows each request's id."""
+"""Seconds by which a request's time may differ from the service's clock. The service remembers ids for that long."""
 
 CREATING, READY, CLEANING, CLEAN, DESTROYING = "creating", "ready", "cleaning", "clean", "destroying"
 STATES = (CREATING, READY, CLEANING, CLEAN, DESTROYING)
 
 SECRET_LEAST = 32
-"""Characters of the secret that both sides sign with."""
+"""The least characters of the shared secret."""
 
 UNIT_CHARS = 64
 TEXT_CHARS = 300
-"""How much of what a service says in words is kept."""
+"""Characters of a text from the service that are kept."""
 
 METADATA_BYTES = 16 * 1024
 METADATA_DEPTH = 8
@@ -29,5 +39,25 @@ HEADER_BYTES = 16 * 1024
 
 PAGE = 500
 PAGES = 40
-LATER_MOST = 900
-"""Seconds to wait at most, whatever a service says. Source: Amazon SQS, DelaySeconds."""
+LONGEST_WAIT = 900
+"""The most seconds to wait, whatever Retry-After says. Source: Amazon SQS, DelaySeconds."""
+
+
+def sign_request(secret: str, method: str, path: str, query: str, timestamp: str, request: str, body: bytes) -> str:
+    """The signature of a request. Path and query are exactly as sent."""
+    return _signature(secret, "request", method, path, query, timestamp, request, hashlib.sha256(body).hexdigest())
+
+
+def sign_answer(secret: str, status: int, request: str, body: bytes) -> str:
+    """The signature of the answer to a request."""
+    return _signature(secret, "answer", str(status), request, hashlib.sha256(body).hexdigest())
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two signatures are equal, compared in constant time."""
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def _signature(secret: str, *lines: str) -> str:
+    text = "\n".join((VERSION, *lines))
+    return "v1=" + hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()

@@ -1,7 +1,7 @@
-"""The other side of the protocol: what whoever writes a service in Python need not write again.
+"""The server side of the protocol, for services of the `http` well that are written in Python.
 
-A Door refuses what is not signed, too old or was here before, finds out what is asked, and signs what a Service says.
-It imports Python's own library alone, and is never imported by a function. See docs/operators/wells/http.md. [SEC-2]
+An Endpoint verifies requests (signature, time, repetition), calls a Service, and signs its answers. This module needs
+only Python's standard library, and no function imports it. See docs/operators/wells/http.md. [SEC-2]
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote
 
-from penstock.drivers.wells.http import signing
+from penstock.drivers.wells.http import protocol
 from penstock.drivers.wells.http.protocol import (
     BODY_BYTES,
     PAGE,
-    REQUEST,
+    REQUEST_ID,
     RESOURCES,
     SECRET_LEAST,
     SIGNATURE,
@@ -29,31 +29,31 @@ from penstock.drivers.wells.http.protocol import (
     WINDOW,
 )
 
-Said = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 log = logging.getLogger(__name__)
 
 
 class Service(Protocol):
-    """What there is, and what can be done to it: as http.openapi.json says, or by raising Refused or Later."""
+    """What you implement: answers as in http.openapi.json. Methods may raise Refused or Later instead."""
 
-    def create(self, unit: str, order: Said) -> Said:
-        """Make it, or make what was cleaned ready for the next lease."""
+    def create(self, unit: str, order: JsonObject) -> JsonObject:
+        """Create the unit, or prepare a cleaned unit for its next lease."""
 
-    def status(self, unit: str) -> Said:
-        """What it is now."""
+    def status(self, unit: str) -> JsonObject:
+        """Describe the unit."""
 
-    def clean(self, unit: str, lease: Said) -> Said:
-        """Make it as new."""
+    def clean(self, unit: str, lease: JsonObject) -> JsonObject:
+        """Make the unit like new."""
 
-    def destroy(self, unit: str, lease: Said) -> Said:
-        """Remove it with every trace."""
+    def destroy(self, unit: str, lease: JsonObject) -> JsonObject:
+        """Remove the unit completely."""
 
     def list(self, owner: str, start: str) -> Iterable[str]:
-        """The ids of what this owner has, in their order, from `start` on."""
+        """The ids of this owner's units, sorted, from `start` on."""
 
 
 class Refused(Exception):
-    """What a service answers instead: a status, and the code and detail of a problem. `later` is Retry-After."""
+    """Raised to answer with an error: a status, and a problem's code and detail. `later` becomes Retry-After."""
 
     def __init__(self, status: int, code: str, detail: str = "", later: int | None = None) -> None:
         super().__init__(detail)
@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 class Later(Exception):
-    """Not yet: ask again in so many seconds."""
+    """Raised to answer "not done yet": the well repeats the request after some seconds."""
 
     def __init__(self, seconds: int, reason: str = "") -> None:
         super().__init__(reason)
@@ -70,22 +70,22 @@ class Later(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent back, to the byte."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
-class Seen:
-    """The ids of requests, for as long as one could come again. Of one process: several share theirs elsewhere."""
+class SeenRequests:
+    """The ids of recent requests, to refuse repetitions. It works in one process; several need a shared store."""
 
     def __init__(self) -> None:
         self._when: dict[str, float] = {}
         self._lock = Lock()
 
     def is_new(self, request: str, now: float) -> bool:
-        """Whether it was not here before; from now on it was."""
+        """Whether this request is new. Remembers it."""
         with self._lock:
             for old in [each for each, when in self._when.items() if when < now - 2 * WINDOW]:
                 del self._when[old]
@@ -94,10 +94,10 @@ class Seen:
             return is_new
 
 
-class Door:
-    """What comes from outside to a service. Of several secrets each is good: old and new, while one replaces the other.
+class Endpoint:
+    """Verifies requests, calls the service one request at a time, and signs the answers.
 
-    The service is asked one thing at a time.
+    With several secrets, each is accepted, so that a new one can replace an old one.
     """
 
     def __init__(
@@ -110,42 +110,42 @@ class Door:
         if not secrets or any(len(secret) < SECRET_LEAST for secret in secrets):
             raise ValueError(f"a service needs a secret of at least {SECRET_LEAST} characters")
         self._service, self._secrets, self._clock = service, secrets, clock
-        self._is_new = is_new or Seen().is_new
+        self._is_new = is_new or SeenRequests().is_new
         self._lock = Lock()
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """What is said to a request. `target` is its path and query as they stand in the request line."""
+        """The response to a request. `target` is its path and query exactly as in the request line."""
         given = {name.lower(): value for name, value in headers.items()}
         path, _, query = target.partition("?")
-        at, request = given.get(TIMESTAMP.lower(), ""), given.get(REQUEST.lower(), "")
+        at, request = given.get(TIMESTAMP.lower(), ""), given.get(REQUEST_ID.lower(), "")
         signature = given.get(SIGNATURE.lower(), "")
-        for secret in self._secrets:  # the first that it was signed with; its answer is signed with the same
-            wanted = signing.of_request(secret, method, path, query, at, request, body)
-            if signing.is_same(signature, wanted):
-                return _signed(self._told(method, path, query, at, request, body), secret, request)
-        return _reply(401, _problem("unknown", "it is not signed with a secret of ours"))  # nor is this, for a stranger
+        for secret in self._secrets:  # the answer is signed with the secret of the request
+            wanted = protocol.sign_request(secret, method, path, query, at, request, body)
+            if protocol.is_same(signature, wanted):
+                return _signed(self._checked(method, path, query, at, request, body), secret, request)
+        return _reply(401, _problem("unknown", "the request has no valid signature"))  # not signed either
 
-    def _told(self, method: str, path: str, query: str, at: str, request: str, body: bytes) -> Reply:
+    def _checked(self, method: str, path: str, query: str, at: str, request: str, body: bytes) -> Reply:
         now = self._clock()
         if abs(now - _number(at)) > WINDOW or not self._is_new(request, now):
-            return _reply(401, _problem("unknown-request", "it is too old, too new, or was here before"))
+            return _reply(401, _problem("unknown-request", "the request is too old, too new, or repeated"))
         try:
             with self._lock:
-                return _reply(200, self._asked(method, path, dict(parse_qsl(query)), json.loads(body or b"{}")))
+                return _reply(200, self._call(method, path, dict(parse_qsl(query)), json.loads(body or b"{}")))
         except Later as not_yet:
             return _reply(202, {"reason": not_yet.reason}, not_yet.seconds)
         except Refused as refused:
             return _reply(refused.status, _problem(refused.code, refused.detail), refused.later)
         except Exception:
-            log.exception("%s %s could not be answered", method, path)
+            log.exception("the service failed on %s %s", method, path)
             return _reply(500, _problem("trouble", "see the service's own log"))
 
-    def _asked(self, method: str, path: str, query: Mapping[str, str], body: Said) -> Said:
+    def _call(self, method: str, path: str, query: Mapping[str, str], body: JsonObject) -> JsonObject:
         unit, _, do = path.rpartition(RESOURCES)[2].strip("/").partition("/")
         unit = unquote(unit)
         if (method, do, bool(unit)) == ("GET", "", False):
             return self._page(query)
-        calls: Mapping[tuple[str, str], Callable[[], Said]] = {
+        calls: Mapping[tuple[str, str], Callable[[], JsonObject]] = {
             ("PUT", ""): lambda: self._service.create(unit, body),
             ("GET", ""): lambda: self._service.status(unit),
             ("POST", "clean"): lambda: self._service.clean(unit, body),
@@ -155,7 +155,7 @@ class Door:
             raise Refused(405, "unknown-call", f"there is no {method} of {path}")
         return calls[method, do]()
 
-    def _page(self, query: Mapping[str, str]) -> Said:
+    def _page(self, query: Mapping[str, str]) -> JsonObject:
         most, owner = min(_number(query.get("limit", str(PAGE))), PAGE), query.get("owner", "")
         found = list(islice(self._service.list(owner, query.get("from", "")), most + 1))
         units = [{"unit": unit, "owner": owner} for unit in found[:most]]
@@ -163,30 +163,30 @@ class Door:
 
 
 def _number(text: str) -> int:
-    """What a header says; -1 when it says no number."""
+    """The number in a header; -1 if it is not a number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
 
 
-def _problem(code: str, detail: str) -> Said:
+def _problem(code: str, detail: str) -> JsonObject:
     return {"type": "about:blank", "code": code, "detail": detail}
 
 
-def _reply(status: int, said: Said, later: int | None = None) -> Reply:
-    body = json.dumps(said).encode()
+def _reply(status: int, content: JsonObject, later: int | None = None) -> Reply:
+    body = json.dumps(content).encode()
     kind = "application/json" if status < 400 else "application/problem+json"
     again = {} if later is None else {"Retry-After": str(later)}
     return Reply(status, {"Content-Type": kind, "Content-Length": str(len(body)), **again}, body)
 
 
 def _signed(reply: Reply, secret: str, request: str) -> Reply:
-    signature = signing.of_answer(secret, reply.status, request, reply.body)
+    signature = protocol.sign_answer(secret, reply.status, request, reply.body)
     return Reply(reply.status, {**reply.headers, SIGNATURE: signature}, reply.body)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A door for Python's own server. Give it one as `door`."""
+    """Connects an Endpoint to Python's HTTP server."""
 
-    door: Door
+    endpoint: Endpoint
     timeout = 20
 
     def handle_request(self) -> None:
@@ -196,12 +196,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(413)
             return
         body = self.rfile.read(length)
-        self.say(self.door.answer(self.command, self.path, dict(self.headers.items()), body))
+        self.send(self.endpoint.answer(self.command, self.path, dict(self.headers.items()), body))
 
     do_GET = do_PUT = do_POST = do_DELETE = handle_request
 
-    def say(self, reply: Reply) -> None:
-        """Send what was answered."""
+    def send(self, reply: Reply) -> None:
+        """Send a response."""
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
@@ -209,6 +209,6 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body)
 
 
-def server(door: Door, port: int, host: str = "127.0.0.1") -> ThreadingHTTPServer:
-    """A server with this door, yet to serve; on a free port if it is 0. TLS ends before it."""
-    return ThreadingHTTPServer((host, port), type("Handler", (Handler,), {"door": door}))
+def server(endpoint: Endpoint, port: int, host: str = "127.0.0.1") -> ThreadingHTTPServer:
+    """An HTTP server, not started yet; on a free port if `port` is 0. Put a TLS proxy before it."""
+    return ThreadingHTTPServer((host, port), type("Handler", (Handler,), {"endpoint": endpoint}))

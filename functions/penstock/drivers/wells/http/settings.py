@@ -1,4 +1,4 @@
-"""What a site may say of an `http` well, and what is wrong with it."""
+"""The settings of an `http` well, the schema of its options, and the checks of both."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from urllib.parse import SplitResult, urlsplit
 from penstock.domain.site.sections import duration
 from penstock.drivers.checks import sentences
 from penstock.drivers.secrets import REFERENCE
-from penstock.drivers.wells.http.options import check_schema
 from penstock.kernel.errors import Misconfigured
-from penstock.toml.checks import Place, matching, record, text
+from penstock.toml.checks import Place, clip, did_you_mean, entries, flag, listed, matching, record, text, wanted
 
 TIMEOUT, TIMEOUT_MOST = 5, 20
-"""Seconds for one request. A step may make three, and a function that takes five steps lives for two minutes."""
+"""Seconds for one request. A step makes up to three requests, and a function call of two minutes up to five steps."""
 
 URL_CHARS = 500
 EXAMPLE = '{ url = "https://rack.example.com/penstock", secret = "secretsmanager:penstock/rack" }'
@@ -24,7 +23,7 @@ EXAMPLE = '{ url = "https://rack.example.com/penstock", secret = "secretsmanager
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the service is, what is signed with, and what jobs may ask of it."""
+    """The service's URL, the reference to the shared secret, and the schema of a job's options."""
 
     url: str
     secret: str
@@ -33,12 +32,12 @@ class Settings:
 
     @property
     def parts(self) -> SplitResult:
-        """The URL, taken apart."""
+        """The parts of the URL."""
         return urlsplit(self.url)
 
 
 def read(given: Mapping[str, Any]) -> Settings:
-    """The settings that a site gave. Raises Misconfigured."""
+    """The settings in a site's table. Raises Misconfigured."""
     top = Place(("http",))
     values = _keys(given, top)
     if top.faults:
@@ -47,14 +46,14 @@ def read(given: Mapping[str, Any]) -> Settings:
 
 
 def complaints(given: Mapping[str, Any]) -> Sequence[str]:
-    """What is wrong with settings, a sentence each. Asks nobody."""
+    """What is wrong with settings, one sentence each. Calls no service."""
     top = Place(("http",))
     _keys(given, top)
     return sentences(top)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by the names that can be nothing else."""
+    """Whether a host is localhost or a loopback address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -62,42 +61,129 @@ def is_loopback(host: str) -> bool:
 
 
 def _url(value: object, place: Place) -> str:
-    """An address without secrets in it. https, for its answers are what slots are freed by."""
+    """A URL without credentials. It must be https, because the service's answers free slots."""
     before = len(place.faults)
     found = text(value, place, URL_CHARS).rstrip("/")
     if len(place.faults) > before:
         return ""
-    why = _wrong(found)
+    why = _wrong_url(found)
     if why:
         place.fault(f"{place.label} {why}", 'like "https://rack.example.com/penstock"')
     return found
 
 
-def _wrong(url: str) -> str | None:
+def _wrong_url(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         _ = parts.port
     except ValueError:
-        return "is no URL"
+        return "is not a URL"
     if parts.scheme not in ("https", "http") or not host:
-        return "is no URL of a service"
+        return "is not an http or https URL with a host"
     if parts.scheme == "http" and not is_loopback(host):
         return "must be https; http is for a service on this machine only"
     if parts.username is not None or parts.password is not None:
-        return "has credentials in it; they belong into `secret`"
+        return "contains credentials; use `secret` instead"
     if parts.query or parts.fragment or "?" in url or "#" in url:
-        return "has a query or a fragment"
-    return None if url.isascii() and " " not in url else "holds characters that a URL cannot have"
+        return "must not have a query or a fragment"
+    return None if url.isascii() and " " not in url else "contains characters that are not allowed in a URL"
 
 
 _secret = matching(
     rf"{REFERENCE}|file:/[\w./@+-]+",
     "a reference to a secret",
-    "like secretsmanager:penstock/rack, or file:/etc/rack.secret beside the local cloud",
+    "like secretsmanager:penstock/rack, or file:/etc/rack.secret with the local cloud",
 )
+
+
+def check_schema(value: object, place: Place) -> dict[str, Any]:
+    """Check the schema of a job's options in the settings: a table of tables."""
+    found: dict[str, Any] = {}
+    for name, entry in entries(value, place, MOST_OPTIONS, f"tables like {OPTION_EXAMPLE}"):
+        found[name] = {"type": "string", **_option(entry, place / name)}
+        _check_enum(found[name], place / name)
+    return found
+
+
 _keys = record(
     {"url": _url, "secret": _secret},
     {"timeout": duration(TIMEOUT_MOST, f"{TIMEOUT_MOST} seconds"), "options": check_schema},
     EXAMPLE,
+)
+
+TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
+
+
+MOST_OPTIONS = 50
+STRING_CHARS = 1000
+OPTION_EXAMPLE = '{ type = "integer", max = 8 }'
+
+
+def objections(schema: Mapping[str, Any], options: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with a job's options, one sentence each."""
+    unknown = [f"there is no option {clip(name)!r}: {_hint(name, schema)}" for name in options if name not in schema]
+    missing = [f"the option {name!r} is required" for name, of in schema.items() if _is_missing(name, of, options)]
+    wrong = [_wrong_value(name, options[name], of) for name, of in schema.items() if name in options]
+    return [*unknown, *missing, *(each for each in wrong if each)]
+
+
+def _hint(name: str, schema: Mapping[str, Any]) -> str:
+    return did_you_mean(name, schema) if schema else "the well has no options"
+
+
+def _is_missing(name: str, of: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+    return bool(of.get("required")) and name not in options
+
+
+def _wrong_value(name: str, value: object, of: Mapping[str, Any]) -> str | None:
+    is_flag = isinstance(value, bool)
+    if not isinstance(value, TYPES[of["type"]]) or (is_flag and of["type"] != "boolean"):
+        return f"the option {name!r} must be of type {of['type']}"
+    if "enum" in of and value not in of["enum"]:
+        return f"the option {name!r} must be one of {', '.join(map(str, of['enum']))}"
+    if isinstance(value, str):
+        most = of.get("max", STRING_CHARS)
+        return f"the option {name!r} may have at most {most} characters" if len(value) > most else None
+    if isinstance(value, int | float) and not of.get("min", value) <= value <= of.get("max", value):
+        bounds = [f"{word} {of[key]}" for key, word in (("min", "at least"), ("max", "at most")) if key in of]
+        return f"the option {name!r} must be {' and '.join(bounds)}"
+    return None
+
+
+def _check_enum(option: Mapping[str, Any], place: Place) -> None:
+    kind = TYPES[option["type"]]
+    if any(not isinstance(each, kind) for each in option.get("enum", ())):
+        (place / "enum").fault(f"{place.label} has an `enum` with values that are not of type {option['type']}")
+
+
+def _type(value: object, place: Place) -> str:
+    if not isinstance(value, str) or value not in TYPES:
+        place.fault(f"{place.label} is not one of {', '.join(TYPES)}")
+        return "string"
+    return value
+
+
+def _value(value: object, place: Place) -> object:
+    if not isinstance(value, str | int | float):
+        wanted("a string, a number, true or false", value, place)
+    return value
+
+
+def _number(value: object, place: Place) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        wanted("a number", value, place)
+        return 0
+    return value
+
+
+_option = record(
+    {},
+    {"type": _type, "enum": listed(_value, MOST_OPTIONS, "values"), "min": _number, "max": _number, "required": flag},
+    OPTION_EXAMPLE,
 )

@@ -1,7 +1,7 @@
-"""One request over one connection that ends in time, whatever the other side does, and reads no more than it may.
+"""One HTTP request over its own connection, with limits on time and size whatever the server does.
 
-Redirects, proxies, cookies and compressed answers are not understood. The address is looked at when it is connected and
-before a word is said, so that no name can lead to where a machine's own credentials are told. [SEC-1]
+It does not follow redirects, and does not support proxies, cookies or compression. The IP address is checked after
+connecting and before anything is sent, so that no host name can lead to an instance metadata service. [SEC-1]
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from penstock.drivers.wells.http.protocol import BODY_BYTES, HEADER_BYTES
 from penstock.kernel.errors import Misconfigured, Unknown
 
 EC2_METADATA = ip_address("fd00:ec2::254")
-"""Where EC2 tells a machine its credentials over IPv6. The other such addresses are link-local."""
+"""EC2's instance metadata service over IPv6. Its other addresses are link-local."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """Where the service is. `is_local` lets it be this very machine."""
+    """The address of the service. `is_local` permits loopback addresses."""
 
     host: str
     port: int
@@ -34,7 +34,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back."""
+    """A response, before it is verified."""
 
     status: int
     headers: Mapping[str, str]
@@ -42,7 +42,7 @@ class Reply:
 
 
 class _Connection(HTTPConnection):
-    """A connection whose socket can be cut off by another thread, in the handshake too."""
+    """A connection that another thread can cut, also during the TLS handshake."""
 
     def __init__(self, to: Service, seconds: float) -> None:
         super().__init__(to.host, to.port, timeout=seconds)
@@ -50,7 +50,7 @@ class _Connection(HTTPConnection):
         self.cut: socket.socket | None = None
 
     def connect(self) -> None:
-        """Connect, and say nothing to who may not be asked."""
+        """Connect, and check the address before anything is sent."""
         made = socket.create_connection((self._to.host, self._to.port), self.timeout)
         self.sock = self.cut = made
         _check(made.getpeername()[0], self._to)
@@ -66,7 +66,7 @@ def send(
     to: Service, method: str, target: str, headers: Mapping[str, str], body: bytes, seconds: float,
     most: int = BODY_BYTES,
 ) -> Reply:  # fmt: skip
-    """Send a request and read its answer. Raises Unknown when none comes, Misconfigured for who may not be asked."""
+    """Send a request and read its answer. Raises Unknown if there is none, Misconfigured for a forbidden address."""
     connection = _Connection(to, seconds)
     try:
         with _cut_off(connection, seconds):
@@ -91,11 +91,13 @@ def _read(connection: _Connection, most: int) -> Reply:
 
 @contextmanager
 def _cut_off(connection: _Connection, seconds: float) -> Iterator[None]:
-    """Cut the connection after some seconds: a timeout of a socket begins anew with every byte that is dribbled."""
+    """Cut the connection after some seconds, because a socket's own timeout begins again with every byte."""
 
     def cut() -> None:
         if connection.cut:
-            with suppress(OSError):  # it has ended by itself. The plain call, for it touches nothing of TLS's
+            with suppress(
+                OSError
+            ):  # it may have ended. Called on the plain socket, because TLS state is not thread-safe
                 socket.socket.shutdown(connection.cut, socket.SHUT_RDWR)
 
     timer = Timer(seconds, cut)
@@ -108,11 +110,11 @@ def _cut_off(connection: _Connection, seconds: float) -> Iterator[None]:
 
 
 def _check(address: str, to: Service) -> None:
-    """Refuse addresses that no service has. Raises Misconfigured."""
+    """Refuse loopback, link-local, multicast and metadata addresses. Raises Misconfigured."""
     found = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address) and found.ipv4_mapped:
         found = found.ipv4_mapped
     if found.is_loopback and to.is_local:
         return
     if found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified or found == EC2_METADATA:
-        raise Misconfigured(f"{to.host} is at {found}, which is no service's address")
+        raise Misconfigured(f"{to.host} has the address {found}, which a service must not have")

@@ -1,8 +1,8 @@
-"""The `http` well: resources that a service of the site makes, cleans and destroys.
+"""The `http` well: resources that a service of the site creates, cleans and destroys.
 
-What the service states is not enough. That a resource is clean is asked of its status as well, under the fence of the
-lease that it was cleaned after; that one is gone, of its status and of the list. What contradicts itself is no proof:
-it is asked again, and then the unit is quarantined. [UNIT-1] [UNIT-2]
+The driver verifies what the service answers. After cleaning, the resource's status must say the same, with the fence of
+the lease. After destroying, the status must be 404 and the list must not contain the resource. A contradiction is not a
+proof: the step is repeated, and then the unit is quarantined. [UNIT-1] [UNIT-2]
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from penstock.drivers import MAKER
 from penstock.drivers.secrets import resolver
 from penstock.drivers.wells.http import settings as keys
 from penstock.drivers.wells.http.client import Answer, Client
-from penstock.drivers.wells.http.options import objections
 from penstock.drivers.wells.http.protocol import (
     CLEAN,
     DESTROYING,
@@ -30,6 +29,7 @@ from penstock.drivers.wells.http.protocol import (
     TEXT_CHARS,
     UNIT_CHARS,
 )
+from penstock.drivers.wells.http.settings import objections
 from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready, UnitContext
 from penstock.toml.checks import clip
@@ -38,50 +38,50 @@ SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
 NOTHING: Mapping[str, Any] = {}
 SECRET_CHARS = 4096
 LATER = 5
-"""Seconds until it is asked again, where the service does not say."""
+"""Seconds until the request is repeated, if the answer has no Retry-After."""
 
 
 class HttpWell:
-    """Asks one service. It keeps nothing: what there is, the service is asked. [UNIT-1]"""
+    """Calls one service. It has no state of its own: the service lists its resources. [UNIT-1]"""
 
-    keeps = True
+    reusable = True
 
     def __init__(
         self,
         settings: Mapping[str, Any],
-        surroundings: Mapping[str, str],
+        environment: Mapping[str, str],
         client: Callable[..., Client] = Client,
     ) -> None:
         self._settings = keys.read(settings)
-        if not surroundings.get(MAKER):
-            raise Misconfigured("the http well must know its own name, to tell what it made")
-        self._owner = f"{surroundings.get(SITE, '')}/{surroundings[MAKER]}"
+        if not environment.get(MAKER):
+            raise Misconfigured(f"the http driver needs {MAKER} in its environment, as the owner of its resources")
+        self._owner = f"{environment.get(SITE, '')}/{environment[MAKER]}"
         self._fence = 0
-        is_local = bool(surroundings.get(HOME))
-        resolve = resolver(surroundings, {"file": _file if is_local else _no_file})
+        is_local = bool(environment.get(HOME))
+        resolve = resolver(environment, {"file": _file if is_local else _no_file})
         secret = cache(lambda: resolve(self._settings.secret))
         self._client: Callable[[], Client] = lambda: client(self._settings, secret, is_local=is_local)
 
     @staticmethod
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with settings, a sentence each. Asks nobody."""
+        """What is wrong with settings, one sentence each. Calls no service."""
         return keys.complaints(settings)
 
     @staticmethod
     def objections(
         options: Mapping[str, Any], well: Mapping[str, Any] = NOTHING, kind: Mapping[str, Any] = NOTHING
     ) -> Sequence[str]:
-        """What is wrong with options by the well's settings. Without these, it is told when the resource is made."""
+        """What is wrong with options by the well's schema; without its settings, `create` checks them."""
         del kind
         return objections(keys.read(well).options, options) if well else []
 
-    def informed(self, of: UnitContext) -> HttpWell:
-        """From here on the fence of the unit's lease is told, so that what is late changes nothing. [SLOT-3]"""
+    def with_context(self, of: UnitContext) -> HttpWell:
+        """The driver, sending the fence of the unit's lease, so that late requests change nothing. [SLOT-3]"""
         self._fence = of.fence
         return self
 
     def create(self, order: Order) -> Ready | NotYet:
-        """Have the resource made, or made ready for the next lease."""
+        """Have the service create the resource, or prepare a cleaned one for its next lease."""
         wrong = objections(self._settings.options, order.options)
         if wrong:
             raise Unsatisfiable("; ".join(wrong))
@@ -96,7 +96,7 @@ class HttpWell:
         return Ready(_metadata(answer.body.get("metadata", {})))
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Have a resource cleaned, and ask its status whether it is. [UNIT-2]"""
+        """Have the service clean the resource; a proof if its status agrees. [UNIT-2]"""
         client = self._client()
         answer = client.call("POST", unit, "clean", body={"owner": self._owner, "fence": self._fence})
         if answer.status == 202:
@@ -104,16 +104,18 @@ class HttpWell:
         self._check(answer, unit, CLEAN)
         checked, digest = _proof(answer)
         status = client.call("GET", unit)
-        seen = None if status.status == 404 else status.body.get("state")
-        if seen != CLEAN or status.body.get("fence") != self._fence or status.body.get("digest") != digest:
-            said = f"{_word(seen)}, fence {_word(status.body.get('fence'))}, digest {_word(status.body.get('digest'))}"
+        state = None if status.status == 404 else status.body.get("state")
+        if state != CLEAN or status.body.get("fence") != self._fence or status.body.get("digest") != digest:
+            found = (
+                f"{_word(state)}, fence {_word(status.body.get('fence'))}, digest {_word(status.body.get('digest'))}"
+            )
             wanted = f"clean, fence {self._fence}, digest {_word(digest)}"
-            raise Unsatisfiable(f"{client.host} says that it cleaned {unit} ({wanted}), and its status says {said}")
-        said = f"{checked}; its status says so too, under fence {self._fence}"
-        return CleanProof(by=f"http {client.host}", time=now, checked=said)
+            raise Unsatisfiable(f"{client.host} answered that {unit} is {wanted}, but its status is {found}")
+        proof = f"{checked}; its status agrees, with fence {self._fence}"
+        return CleanProof(by=f"http {client.host}", time=now, checked=proof)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Have a resource destroyed, and see that it is gone: from its status, and from the list. [UNIT-1] [UNIT-2]"""
+        """Have the service destroy the resource; a proof if its status and the list agree. [UNIT-1] [UNIT-2]"""
         client = self._client()
         answer = client.call("DELETE", unit, query={"owner": self._owner, "fence": self._fence})
         if answer.status == 202:
@@ -122,16 +124,16 @@ class HttpWell:
         if status.status != 404:
             if status.body.get("state") == DESTROYING:
                 return _not_yet(status, "it is being destroyed")
-            said = _word(status.body.get("state"))
-            raise Unsatisfiable(f"{client.host} says that it destroyed {unit}, and its status says that it is {said}")
+            state = _word(status.body.get("state"))
+            raise Unsatisfiable(f"{client.host} answered that {unit} is destroyed, but its status is {state}")
         if unit in _page(client.call("GET", query={"owner": self._owner, "from": unit, "limit": 1}), self._owner)[0]:
-            raise Unsatisfiable(f"{client.host} says that it destroyed {unit}, and still lists it")
-        checked = _proof(answer)[0] if answer.body.get("proof") else "it was not there"
-        said = f"{checked}; its status is 404, and it is not listed"
-        return CleanProof(by=f"http {client.host}", time=now, checked=said)
+            raise Unsatisfiable(f"{client.host} answered that {unit} is destroyed, but still lists it")
+        checked = _proof(answer)[0] if answer.body.get("proof") else "it did not exist"
+        proof = f"{checked}; its status is 404, and it is not listed"
+        return CleanProof(by=f"http {client.host}", time=now, checked=proof)
 
     def list(self) -> Iterable[str]:
-        """What the service has for this well; what it has for others is none of ours."""
+        """The resources that the service has for this well. Those of other owners are left out."""
         return list(self._listed())
 
     def _listed(self) -> Iterator[str]:
@@ -144,31 +146,33 @@ class HttpWell:
             if following is None:
                 return
             if following <= start:
-                raise Misconfigured(f"{client.host} lists in circles: after {_word(start)} comes {_word(following)}")
+                raise Misconfigured(
+                    f"{client.host} lists in the wrong order: {_word(following)} follows {_word(start)}"
+                )
             start = following
         raise Unknown(f"{client.host} lists more than {PAGE * PAGES} resources", "too-many")
 
     def _check(self, answer: Answer, unit: str, state: str) -> None:
-        """That an answer is about this unit, for this lease, and says what was asked for. Raises Misconfigured."""
+        """Check that an answer is about this unit and lease, and has this state. Raises Misconfigured."""
         wanted = {"unit": unit, "fence": self._fence, "state": state}
         if answer.status == 404:
-            raise Unknown(f"the service has no {unit}", "not-found")
+            raise Unknown(f"the service does not know {unit}", "not-found")
         for key, value in wanted.items():
             if answer.body.get(key) != value:
                 found = _word(answer.body.get(key))
-                raise Misconfigured(f"the service answers with {key} {found} where {_word(value)} belongs")
+                raise Misconfigured(f"the service answered with {key} {found} instead of {_word(value)}")
 
 
 def _file(name: str) -> str:
-    """The secret in a file of whoever runs the local cloud, whose functions see nothing of the environment."""
+    """The secret in a file, for the local cloud, whose functions have no secrets store."""
     try:
         return Path(name).read_text()[:SECRET_CHARS].strip()
     except (OSError, ValueError) as error:
-        raise Misconfigured(f"the secret {name} cannot be read: {type(error).__name__}") from error
+        raise Misconfigured(f"the secret file {name} cannot be read: {type(error).__name__}") from error
 
 
 def _no_file(name: str) -> str:
-    raise Misconfigured(f"the secret file:{name} is for the local cloud: here, name one of Secrets Manager")
+    raise Misconfigured(f"file:{name} works only with the local cloud; use a secret of Secrets Manager")
 
 
 def _not_yet(answer: Answer, otherwise: str) -> NotYet:
@@ -177,33 +181,35 @@ def _not_yet(answer: Answer, otherwise: str) -> NotYet:
 
 
 def _proof(answer: Answer) -> tuple[str, str | None]:
-    """What the service says it checked, and the digest of what it found. Raises Misconfigured without the first."""
+    """What the service checked, in its words, and its digest. Raises Misconfigured without the former."""
     proof = answer.body.get("proof")
     checked = proof.get("checked") if isinstance(proof, dict) else None
     if not isinstance(proof, dict) or not isinstance(checked, str) or not checked.strip():
-        raise Misconfigured("the service does not say what it checked")
+        raise Misconfigured("the service's answer has no `proof.checked`")
     digest = proof.get("digest")
-    told = clip(checked, TEXT_CHARS)
-    return (f"{told} (digest {_word(digest)})" if digest else told), digest if isinstance(digest, str) else None
+    text = clip(checked, TEXT_CHARS)
+    return (f"{text} (digest {_word(digest)})" if digest else text), digest if isinstance(digest, str) else None
 
 
 def _metadata(given: object) -> dict[str, Any]:
-    """What the job may know. Raises Misconfigured, without a word of it: it has credentials."""
+    """The metadata for the job. Errors never contain it, because it may have credentials. Raises Misconfigured."""
     if not isinstance(given, dict):
-        raise Misconfigured("the metadata of the resource is no JSON object")
+        raise Misconfigured("the service's answer has `metadata` that is not a JSON object")
     size = len(json.dumps(given).encode())
     if size > METADATA_BYTES:
-        raise Misconfigured(f"the metadata of the resource has {size} bytes; {METADATA_BYTES} at most")
+        raise Misconfigured(
+            f"the service's answer has `metadata` of {size} bytes; at most {METADATA_BYTES} are allowed"
+        )
     return given
 
 
 def _page(answer: Answer, owner: str) -> tuple[Sequence[str], str | None]:
-    """The ids of ours on one page of the list, and where the next begins. Raises Misconfigured."""
+    """This owner's ids on one page of the list, and the first id of the next page. Raises Misconfigured."""
     found, following = answer.body.get("units"), answer.body.get("next")
     if answer.status != 200 or not isinstance(found, list) or not (following is None or _is_id(following)):
-        raise Misconfigured("the service answers with what is no list of units")
+        raise Misconfigured("the service's answer is not a list of units")
     if any(not isinstance(each, dict) or not _is_id(each.get("unit")) for each in found):
-        raise Misconfigured("the service lists what is no unit")
+        raise Misconfigured("the service's list contains an invalid unit")
     return [each["unit"] for each in found if each.get("owner") == owner], following
 
 
@@ -212,5 +218,5 @@ def _is_id(value: object) -> bool:
 
 
 def _word(value: object) -> str:
-    """A value of the service's for a message."""
+    """A value from the service, cut for a message."""
     return clip(str(value), UNIT_CHARS)

@@ -1,14 +1,12 @@
-"""A throw-away database and role on a PostgreSQL server: docs/operators/wells/postgres.md.
+"""The `postgres` well: a temporary database and role for each lease, on an existing PostgreSQL server.
 
-keys         what is wrong with a site's settings, and with a job's options
-settings     what they say
-credentials  where the admin's password is
-names        what a unit's database and role are called, and how they are known again
-secrets      the password of a lease, and what the server may know of it
-session      connections that never hang
-codes        what the server's errors mean
-looking      what there is of a unit
-making       from nothing to a database that a job may use
-ending       from whatever there is to nothing
-well         the driver
+    settings     a site's settings, a job's options, and the checks of both
+    passwords    the admin's password, and the password of each lease
+    names        names and comments of databases and roles, by which they are found again
+    session      connections to the server, with limits on their time
+    errors       what the server's errors mean
+    databases    finding, creating and removing the database and role of a unit
+    well         the driver
+
+See docs/operators/wells/postgres.md.
 """

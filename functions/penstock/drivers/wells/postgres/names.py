@@ -1,8 +1,8 @@
-"""By what databases and roles are known to be ours: their name, and a comment that says the same in words.
+"""The names and comments of databases and roles, by which the driver recognizes its own.
 
-A name is `penstock_<site>_<well>_<unit>`, where site and well are digests, for a name may have 63 bytes. A role's
-comment is written in the transaction that makes the role. A database's comes after it; until then its role's stands for
-both.
+A name is `penstock_<site>_<well>_<unit>`. Site and well are digests, because a name has at most 63 bytes. The comment
+has them in full. A role gets its comment in the transaction that creates it. A database gets it one statement
+later; until then the role's comment counts for both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.kernel.errors import Misconfigured
 PREFIX = "penstock"
 SITE_DIGITS, WELL_DIGITS = 10, 8
 LONGEST = 63
-"""Bytes of a name. What is longer PostgreSQL cuts off, and two names might become one."""
+"""Bytes of a name. PostgreSQL cuts longer names, so that two could become the same."""
 
 UNIT = re.compile(r"[a-z0-9-]+")
 
@@ -31,18 +31,18 @@ class Names:
 
     @property
     def start(self) -> str:
-        """What all names of this well begin with."""
+        """The beginning of all names of this well."""
         return f"{PREFIX}_{_digest(self.site, SITE_DIGITS)}_{_digest(self.well, WELL_DIGITS)}_"
 
     def of(self, unit: str) -> str:
-        """The name of a unit's database, and of its role: the same each time. Raises Misconfigured for a strange id."""
+        """The name of a unit's database and role. It is always the same. Raises Misconfigured for an invalid id."""
         name = self.start + unit.lower()
         if self.unit(name) != unit or len(name) > LONGEST:
             raise Misconfigured(f"the id {unit!r} cannot be part of a database's name")
         return name
 
     def unit(self, name: str) -> str | None:
-        """The unit that a name is of; None for any other name."""
+        """The unit whose name this is; None for other names."""
         rest = name.removeprefix(self.start)
         if rest == name or not UNIT.fullmatch(rest):
             return None
@@ -55,12 +55,12 @@ class Names:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL wants it."""
+    """A name as a quoted identifier of SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """A text as SQL wants it where it takes no parameters. Sessions have standard_conforming_strings on."""
+    """A string literal of SQL, for statements without parameters. Needs standard_conforming_strings."""
     return "'" + value.replace("'", "''") + "'"
 
 

@@ -1,4 +1,4 @@
-"""Connections to the server. None of them hangs, and what comes out of them is an error that the core knows."""
+"""Connections to the server. All have time limits, and raise only DriverError."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from penstock.drivers.wells.postgres.codes import understood
+from penstock.drivers.wells.postgres.errors import server_errors
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED, Settings
 from penstock.kernel.errors import Unknown
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 20
 DROP_SECONDS = 60
-"""DROP DATABASE waits for a checkpoint of the whole server."""
+"""DROP DATABASE waits for a checkpoint of the server."""
 
 CALL_SECONDS = 40
-"""After so long a call begins no further statement: with the longest one it ends before the function does."""
+"""After this time a call begins no further statement, so that even the longest ends before the function's timeout."""
 
 PARAMETERS = {
-    # Whatever the server, the role or a database says: names are the server's own, and texts are what they look like.
+    # Override the defaults of the server, role and database, so that names and strings mean what they say.
     "search_path": "pg_catalog",
     "standard_conforming_strings": "on",
     "role": "none",
     "statement_timeout": f"{STATEMENT_SECONDS}s",
     "lock_timeout": "10s",
-    # A function that was ended, or lost its network, holds nothing for longer than this.
+    # Release locks if the function was killed or lost its network.
     "idle_session_timeout": "90s",
     "idle_in_transaction_session_timeout": "30s",
     "tcp_keepalives_idle": "20",
@@ -39,26 +39,26 @@ class Session(Protocol):
     """A connection to one database."""
 
     def run(self, sql: str) -> None:
-        """Run what needs no parameters: one statement, or several that happen together. Raises DriverError."""
+        """Run one statement, or several as one transaction, without parameters. Raises DriverError."""
 
     def rows(self, sql: str, **values: Any) -> list[list[Any]]:
-        """What a statement answers. Raises DriverError."""
+        """The rows that a statement returns. Raises DriverError."""
 
     def close(self) -> None:
         """End the connection."""
 
 
 Connect = Callable[[Settings, str, str], Session]
-"""Opens a session with a database, with the admin's password. Raises DriverError."""
+"""Opens a session: settings, the admin's password, name of the database. Raises DriverError."""
 
 
 class Connection:
-    """A session over pg8000, which is imported when the first is opened: no other driver pays for it."""
+    """A session over pg8000, which is imported only when a session is opened."""
 
     def __init__(self, settings: Settings, password: str, database: str) -> None:
         from pg8000.native import Connection as Native
 
-        with understood(f"connecting to {settings.place}/{database}"):
+        with server_errors(f"connecting to {settings.place}/{database}"):
             self._native = Native(
                 settings.user,
                 host=settings.host,
@@ -70,14 +70,16 @@ class Connection:
                 application_name="penstock",
                 startup_params=PARAMETERS,
             )
-            self._native._usock.settimeout(DROP_SECONDS + 5)  # the server's own limit comes first, if it is there
+            self._native._usock.settimeout(
+                DROP_SECONDS + 5
+            )  # longer than the server's own limits, for a server that does not answer
 
     def run(self, sql: str) -> None:
-        with understood(_what(sql)):
+        with server_errors(_first_words(sql)):
             self._native.run(sql)
 
     def rows(self, sql: str, **values: Any) -> list[list[Any]]:
-        with understood(_what(sql)):
+        with server_errors(_first_words(sql)):
             return list(self._native.run(sql, **values) or ())
 
     def close(self) -> None:
@@ -87,7 +89,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Server:
-    """A server, for the time of one call of the driver."""
+    """A server, for the length of one call of the driver."""
 
     settings: Settings
     password: Callable[[], str]
@@ -97,36 +99,36 @@ class Server:
 
     @contextmanager
     def session(self, database: str = "") -> Iterator[Session]:
-        """A session with a database, or with the one that the settings name."""
-        self.go_on()
+        """A session with a database; by default with the one in the settings."""
+        self.check_time()
         opened = self.connect(self.settings, self.password(), database or self.settings.database)
         try:
             yield _Bounded(opened, self)
         finally:
             opened.close()
 
-    def go_on(self) -> None:
-        """Raises Unknown when the call has taken so long that nothing more is begun."""
+    def check_time(self) -> None:
+        """Raises Unknown if the call has used up its time."""
         now = self.clock()
         if not self._until:
             self._until.append(now + CALL_SECONDS)
         if now >= self._until[0]:
-            raise Unknown(f"{self.settings.place} is too slow: the call goes on later", "slow")
+            raise Unknown(f"{self.settings.place} is too slow: the rest is done later", "slow")
 
 
 @dataclass(frozen=True)
 class _Bounded:
-    """A session that begins nothing when it is late."""
+    """A session that begins no statement when the call has used up its time."""
 
     inner: Session
     server: Server
 
     def run(self, sql: str) -> None:
-        self.server.go_on()
+        self.server.check_time()
         self.inner.run(sql)
 
     def rows(self, sql: str, **values: Any) -> list[list[Any]]:
-        self.server.go_on()
+        self.server.check_time()
         return self.inner.rows(sql, **values)
 
     def close(self) -> None:
@@ -134,7 +136,7 @@ class _Bounded:
 
 
 def _context(settings: Settings) -> ssl.SSLContext | bool:
-    """How pg8000 is to protect the connection; False is not at all."""
+    """The TLS context for pg8000; False for no TLS."""
     if settings.tls == PLAIN:
         return False
     context = ssl.create_default_context(cadata=settings.ca or None)
@@ -144,6 +146,6 @@ def _context(settings: Settings) -> ssl.SSLContext | bool:
     return context
 
 
-def _what(sql: str) -> str:
-    """A statement for people: its first words, which have no values."""
+def _first_words(sql: str) -> str:
+    """The first two words of a statement, for messages. They contain no values."""
     return " ".join(sql.split()[:2])

@@ -10,98 +10,99 @@ from urllib.parse import quote
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.wells.postgres import keys, secrets
-from penstock.drivers.wells.postgres.credentials import resolver
-from penstock.drivers.wells.postgres.ending import end
-from penstock.drivers.wells.postgres.looking import ALL
-from penstock.drivers.wells.postgres.making import Plan, make
+from penstock.drivers.wells.postgres import passwords
+from penstock.drivers.wells.postgres import settings as postgres_settings
+from penstock.drivers.wells.postgres.databases import ALL, Plan, create, remove
 from penstock.drivers.wells.postgres.names import Names
+from penstock.drivers.wells.postgres.passwords import resolver
 from penstock.drivers.wells.postgres.session import Connect, Connection, Server
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Option, Order, Ready
 
 SITE = "PENSTOCK_SITE"
-"""The function's environment names the deployment: infra/stack.py."""
+"""The environment variable with the deployment's name, which infra/stack.py sets."""
 
 SECRET = {"password", "PGPASSWORD", "url"}
-"""What of the metadata may not stand in a log. [SEC-1]"""
+"""The keys of the metadata whose values must not appear in a log. [SEC-1]"""
 
 
 class PostgresWell:
-    """Makes databases on one server. It keeps nothing: what there is, the server is asked. [UNIT-1]
+    """Makes databases on one server. It has no state of its own: it finds databases by name. [UNIT-1]
 
-    It does not clean: a database is made anew in a fraction of a second, and what is new has nothing of its last job.
+    It does not clean databases for reuse, because making a new one takes a fraction of a second.
     """
 
     def __init__(
         self,
         settings: Mapping[str, Any],
-        surroundings: Mapping[str, str],
+        environment: Mapping[str, str],
         connect: Connect = Connection,
     ) -> None:
-        if not surroundings.get(SITE) or not surroundings.get(MAKER):
-            raise Misconfigured("the postgres well must know its site and its own name, to name what it makes")
-        self._settings = keys.read(settings)
-        self._names = Names(surroundings[SITE], surroundings[MAKER])
+        if not environment.get(SITE) or not environment.get(MAKER):
+            raise Misconfigured(
+                f"the postgres driver needs {SITE} and {MAKER} in its environment, to name what it makes"
+            )
+        self._settings = postgres_settings.read(settings)
+        self._names = Names(environment[SITE], environment[MAKER])
         self._connect = connect
-        find = resolver(surroundings)
-        self._password = cache(lambda: find(self._settings.password))
+        resolve = resolver(environment)
+        self._password = cache(lambda: resolve(self._settings.password))
 
     @staticmethod
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with settings, a sentence each. Asks nobody."""
-        return keys.complaints(settings)
+        """What is wrong with settings, one sentence each. Calls no service."""
+        return postgres_settings.complaints(settings)
 
     @staticmethod
     def objections(
         options: Mapping[str, Any], well: Mapping[str, Any] | None = None, kind: Mapping[str, Any] | None = None
     ) -> Sequence[str]:
-        """What is wrong with a job's options: whatever the site allows, and by its settings where they are told."""
+        """What is wrong with a job's options; with the well's settings, also what these do not allow."""
         del kind
-        return keys.objections(options, well)
+        return postgres_settings.objections(options, well)
 
     @staticmethod
     def options(well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option]:
-        """What a job may ask of its database, as far as the well's settings allow it."""
+        """The options of a job, within what the well's settings allow."""
         del kind
-        return keys.offered(well)
+        return postgres_settings.available_options(well)
 
     def create(self, order: Order) -> Ready | NotYet:
-        """Make the database and the role, unless there are; the same answer for every call of one lease."""
-        options = keys.options(order.options, self._settings)
+        """Create the database and the role, unless they exist. Every call for one lease returns the same answer."""
+        options = postgres_settings.read_options(order.options, self._settings)
         plan = Plan(self._names.of(order.id), self._names.tag(order.id), order.key, self._settings, options)
-        done = make(self._server(), plan)
-        if isinstance(done, NotYet):
-            return done
-        metadata = _metadata(plan, done)
+        version = create(self._server(), plan)
+        if isinstance(version, NotYet):
+            return version
+        metadata = _metadata(plan, version)
         return Ready({**order.settings, **metadata}, public=metadata.keys() - SECRET)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """End its connections and transactions, drop database and role, and say so when nothing is left of them."""
-        done = end(self._server(), self._names.of(unit), self._names.tag(unit))
-        return done if isinstance(done, NotYet) else CleanProof(by="postgres", time=now, checked=done)
+        """End all connections and transactions, drop database and role; a proof when nothing is left."""
+        checked = remove(self._server(), self._names.of(unit), self._names.tag(unit))
+        return checked if isinstance(checked, NotYet) else CleanProof(by="postgres", time=now, checked=checked)
 
     def list(self) -> Iterable[str]:
-        """The units of which there is a database or a role with our name, and nobody else's comment."""
+        """The units with a database or role that has this well's name, and its comment or none."""
         with self._server().session() as admin:
-            named = [(self._names.unit(name), said) for name, said in admin.rows(ALL, start=self._names.start)]
-        return sorted({unit for unit, said in named if unit and said in (None, self._names.tag(unit))})
+            named = [(self._names.unit(name), comment) for name, comment in admin.rows(ALL, start=self._names.start)]
+        return sorted({unit for unit, comment in named if unit and comment in (None, self._names.tag(unit))})
 
     def _server(self) -> Server:
         return Server(self._settings, self._password, self._connect)
 
 
 def _metadata(plan: Plan, version: int) -> dict[str, Any]:
-    """What the job is told: in words, as one URL, and by the names that PostgreSQL's own programs read."""
-    settings, name, password = plan.settings, plan.name, secrets.password(plan.key)
+    """The metadata for the job: single values, a URL, and the environment variables of PostgreSQL's clients."""
+    settings, name, password = plan.settings, plan.name, passwords.password(plan.key)
     sslmode = PLAIN if settings.tls == PLAIN else UNVERIFIED
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     where = f"{host}:{settings.port}/{quote(name)}?sslmode={sslmode}"
-    told = {"host": settings.host, "port": settings.port, "database": name, "user": name, "password": password}
+    values = {"host": settings.host, "port": settings.port, "database": name, "user": name, "password": password}
     return {
-        **told,
-        **{f"PG{key.upper()}": str(value) for key, value in told.items()},
+        **values,
+        **{f"PG{key.upper()}": str(value) for key, value in values.items()},
         "PGSSLMODE": sslmode,
         "url": f"postgresql://{quote(name)}:{password}@{where}",
         "sslmode": sslmode,

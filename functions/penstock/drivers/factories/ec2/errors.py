@@ -1,33 +1,36 @@
-"""What EC2's error codes mean to us: one table.
+"""EC2's error codes: what each means for Penstock, in one table.
 
-Sources: "Error codes for the Amazon EC2 API" (EC2 Developer Guide), the AWS SDKs' list of throttling codes, and what
-Karpenter, Taskcluster and Arvados were seen to meet in the field. Nothing of it was checked against AWS itself.
+Sources: "Error codes for the Amazon EC2 API" (EC2 Developer Guide), the AWS SDKs' list of throttling codes, and codes
+that Karpenter, Taskcluster and Arvados report from production. The table was not verified against AWS.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
 
+from penstock.drivers.errors import report_unknown
 from penstock.drivers.factories.ec2.alternatives import Reach
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Short, Unknown
 
 PAUSE = 15
-"""Seconds without calls of a kind that was throttled. RunInstances is given two tokens a second."""
+"""Seconds without calls of a kind that EC2 throttled. EC2 allows two RunInstances calls a second."""
 
 
 MESSAGE = 1000
-"""Characters of a message that are kept: EC2 may append an encoded one of several thousand."""
+"""Characters of an error message that are kept. EC2 may append an encoded message of several thousand."""
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What follows from a code. With a reach, other alternatives are tried; without one, all would meet the same.
+    """What an error code means. With a `reach`, alternatives outside of it are tried; without, all would fail alike.
 
-    What is `shared` holds for every factory of the region; the rest comes of this one's own image or bid.
+    A shortage that `is_shared` affects every factory of the region. Others come from this factory's image or bid.
     """
 
     kind: type[DriverError]
@@ -37,22 +40,22 @@ class Meaning:
 
     @property
     def is_shortage(self) -> bool:
-        """Whether it is worth remembering for others."""
+        """Whether other orders should avoid it."""
         return self.is_shared and issubclass(self.kind, Short)
 
 
 THROTTLED = Meaning(RateLimited)
-WRONG = Meaning(Misconfigured)
-THEIRS = Meaning(Unknown)
-WHAT = Meaning(Unknown, is_known=False)
+MISCONFIGURED = Meaning(Misconfigured)
+PROVIDER_FAULT = Meaning(Unknown)
+NOT_IN_TABLE = Meaning(Unknown, is_known=False)
 
 
-def _all(meaning: Meaning, *codes: str) -> dict[str, Meaning]:
+def _codes(meaning: Meaning, *codes: str) -> dict[str, Meaning]:
     return dict.fromkeys(codes, meaning)
 
 
 TABLE: Mapping[str, Meaning] = {
-    **_all(
+    **_codes(
         THROTTLED,
         "BandwidthLimitExceeded",
         "EC2ThrottledException",
@@ -69,21 +72,21 @@ TABLE: Mapping[str, Meaning] = {
         "TooManyRequestsException",
         "TransactionInProgressException",
     ),
-    **_all(
+    **_codes(
         Meaning(QuotaReached, Reach.GROUP),
         "InstanceLimitExceeded",
         "MaxSpotInstanceCountExceeded",
         "SpotInstanceCountLimitExceeded",
         "VcpuLimitExceeded",
     ),
-    **_all(
+    **_codes(
         Meaning(QuotaReached, Reach.ALL),
         "MaxIOPSLimitExceeded",
         "NetworkInterfaceLimitExceeded",
         "ResourceLimitExceeded",
         "VolumeLimitExceeded",
     ),
-    **_all(
+    **_codes(
         Meaning(NoCapacity, Reach.OFFER),
         "InsufficientCapacity",
         "InsufficientCapacityOnHost",
@@ -93,13 +96,13 @@ TABLE: Mapping[str, Meaning] = {
         "ReservationCapacityExceeded",
         "UnfulfillableCapacity",
     ),
-    **_all(Meaning(NoCapacity, Reach.OFFER, is_shared=False), "SpotMaxPriceTooLow"),
-    **_all(Meaning(NoCapacity, Reach.PLACE), "InsufficientAddressCapacity", "InsufficientVolumeCapacity"),
-    **_all(Meaning(NoCapacity, Reach.SUBNET), "InsufficientFreeAddressesInSubnet"),
-    **_all(Meaning(Misconfigured, Reach.OFFER), "Unsupported", "UnsupportedHostConfiguration"),
-    **_all(Meaning(Misconfigured, Reach.SUBNET), "InvalidSubnet", "InvalidSubnetID"),
-    **_all(
-        WRONG,
+    **_codes(Meaning(NoCapacity, Reach.OFFER, is_shared=False), "SpotMaxPriceTooLow"),
+    **_codes(Meaning(NoCapacity, Reach.PLACE), "InsufficientAddressCapacity", "InsufficientVolumeCapacity"),
+    **_codes(Meaning(NoCapacity, Reach.SUBNET), "InsufficientFreeAddressesInSubnet"),
+    **_codes(Meaning(Misconfigured, Reach.OFFER), "Unsupported", "UnsupportedHostConfiguration"),
+    **_codes(Meaning(Misconfigured, Reach.SUBNET), "InvalidSubnet", "InvalidSubnetID"),
+    **_codes(
+        MISCONFIGURED,
         "AccessDenied",
         "AccessDeniedException",
         "AuthFailure",
@@ -144,8 +147,8 @@ TABLE: Mapping[str, Meaning] = {
         "VPCIdNotSpecified",
         "VPCResourceNotSpecified",
     ),
-    **_all(
-        THEIRS,
+    **_codes(
+        PROVIDER_FAULT,
         "ExpiredToken",
         "IdempotentParameterMismatch",
         "IncorrectInstanceState",
@@ -158,19 +161,19 @@ TABLE: Mapping[str, Meaning] = {
         "Unavailable",
     ),
 }
-"""By the code, or by what of it stands before the first dot: InvalidAMIID is also InvalidAMIID.NotFound."""
+"""Keys are codes, or the part of a code before the first dot: InvalidAMIID includes InvalidAMIID.NotFound."""
 
 BY_MESSAGE: Sequence[tuple[str, re.Pattern[str], Meaning]] = (
     ("InvalidParameter", re.compile(r"free ipv[46] addresses", re.I), Meaning(NoCapacity, Reach.SUBNET)),
     ("InvalidParameter", re.compile(r"instance ?type|architecture", re.I), Meaning(Misconfigured, Reach.TYPE)),
     ("InvalidParameter", re.compile(r"\bsubnet\b", re.I), Meaning(Misconfigured, Reach.SUBNET)),
 )
-"""Codes that say nothing by themselves: by their beginning and a word of the message. The first that fits."""
+"""Codes whose meaning depends on the message: beginning of the code, pattern in the message. The first match counts."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A call that failed."""
+    """A failed call of EC2, with the meaning of its code."""
 
     call: str
     code: str
@@ -181,7 +184,7 @@ class Failure:
         return f"{self.call}: {self.code}: {self.message}"
 
     def error(self) -> DriverError:
-        """The error that the core knows. Shortages are put together by whoever knows the alternatives."""
+        """The error that the driver raises. `launch` adds shortages, because it knows the alternatives."""
         kind = self.meaning.kind
         if issubclass(kind, RateLimited):
             return RateLimited(str(self), PAUSE, self.call)
@@ -190,21 +193,57 @@ class Failure:
         return kind(str(self)) if issubclass(kind, Short) else Misconfigured(str(self))
 
 
-def understood(call: str, error: ClientError | BotoCoreError) -> Failure:
-    """What an error of boto3 means."""
+def classify(call: str, error: ClientError | BotoCoreError) -> Failure:
+    """The failure that an error of boto3 stands for."""
     if not isinstance(error, ClientError):
-        ours = isinstance(error, NoCredentialsError | ParamValidationError)
-        return Failure(call, type(error).__name__, str(error), WRONG if ours else THEIRS)
-    said = error.response.get("Error", {})
-    code, message = said.get("Code", ""), said.get("Message", "")[:MESSAGE]
+        is_ours = isinstance(error, NoCredentialsError | ParamValidationError)
+        return Failure(call, type(error).__name__, str(error), MISCONFIGURED if is_ours else PROVIDER_FAULT)
+    answer = error.response.get("Error", {})
+    code, message = answer.get("Code", ""), answer.get("Message", "")[:MESSAGE]
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
     return Failure(call, code, message, meaning(code, message, status))
 
 
 def meaning(code: str, message: str, status: int = 400) -> Meaning:
-    """What a code means. One that is in no table is not taken for any other."""
+    """What a code means. An unknown code is never treated like a known one."""
     for start, words, special in BY_MESSAGE:
         if code.startswith(start) and words.search(message):
             return special
     found = TABLE.get(code) or TABLE.get(code.partition(".")[0])
-    return found or (THEIRS if status >= 500 else WHAT)
+    return found or (PROVIDER_FAULT if status >= 500 else NOT_IN_TABLE)
+
+
+log = Logger(child=True)
+
+
+@contextmanager
+def driver_errors() -> Iterator[None]:
+    """Around every method of the driver: turns CallFailed into a DriverError."""
+    try:
+        yield
+    except CallFailed as failed:
+        raise _driver_error(failed.failure) from failed
+
+
+def _driver_error(failure: Failure) -> DriverError:
+    """The DriverError of a failure. Reports codes that the table does not have."""
+    if not failure.meaning.is_known:
+        report_unknown("ec2", failure.code, failure.call)
+    return failure.error()
+
+
+class CallFailed(Exception):
+    """A call to EC2 failed."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+@contextmanager
+def call_errors(call: str) -> Iterator[None]:
+    """Around every call of EC2. Raises CallFailed."""
+    try:
+        yield
+    except (ClientError, BotoCoreError) as error:
+        raise CallFailed(classify(call, error)) from error

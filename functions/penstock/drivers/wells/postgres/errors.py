@@ -1,4 +1,4 @@
-"""What errors of PostgreSQL mean to us: by SQLSTATE, else by its class, else by what Python says of the network.
+"""What errors of PostgreSQL mean for Penstock: by SQLSTATE, else by its class; network errors by exception.
 
 Source: PostgreSQL, appendix A, "PostgreSQL Error Codes".
 """
@@ -10,18 +10,14 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from aws_lambda_powertools import Logger
-
-from penstock.drivers.metrics import count_unknown
+from penstock.drivers.errors import report_unknown
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, RateLimited, Unknown
 
-log = Logger(child=True)
-
 MESSAGE = 500
-"""Characters of a message that are kept."""
+"""Characters of an error message that are kept."""
 
 FULL_SECONDS, STARTING_SECONDS = 15, 10
-"""For how long nobody calls a server that has no connection left, or that is starting up or stopping."""
+"""Seconds without calls of a server that has no free connection, or that is starting or stopping."""
 
 STATES: Mapping[str, type[DriverError]] = {
     "28000": Misconfigured,  # no such role, or pg_hba.conf does not let it in
@@ -54,58 +50,61 @@ STATES: Mapping[str, type[DriverError]] = {
     "58000": Unknown,
     "58030": Unknown,  # its disk fails
 }
+
+
 CLASSES: Mapping[str, type[DriverError]] = {
     "08": Unknown,  # connection exceptions
     "40": Unknown,  # rolled back: deadlocks, serialization
     "XX": Unknown,  # internal errors; also "tuple concurrently updated"
 }
+
+
 SECONDS = {"53300": FULL_SECONDS, "57P03": STARTING_SECONDS}
 
 
 @contextmanager
-def understood(doing: str) -> Iterator[None]:
-    """Around what asks the server: what comes out is an error that the core knows. Statements are never repeated."""
+def server_errors(doing: str) -> Iterator[None]:
+    """Around every call of the server: raises only DriverError. Statements are never repeated."""
     from pg8000.exceptions import DatabaseError, InterfaceError
 
     try:
         yield
     except DatabaseError as error:
-        said = error.args[0] if error.args and isinstance(error.args[0], Mapping) else {}
-        raise of_state(doing, str(said.get("C", "")), _told(said)) from error
+        fields = error.args[0] if error.args and isinstance(error.args[0], Mapping) else {}
+        raise error_of_state(doing, str(fields.get("C", "")), _message(fields)) from error
     except (InterfaceError, OSError) as error:
-        raise of_network(doing, error) from error
-    except Exception as error:  # the library met what it did not expect, such as an answer that is none
-        raise unheard_of(doing, type(error).__name__, "the library failed") from error
+        raise error_of_network(doing, error) from error
+    except Exception as error:  # pg8000 failed, for example over an answer that breaks the protocol
+        raise unknown_error(doing, type(error).__name__, "pg8000 failed") from error
 
 
-def of_state(doing: str, state: str, message: str) -> DriverError:
-    """The error for what the server said."""
+def error_of_state(doing: str, state: str, message: str) -> DriverError:
+    """The error for a SQLSTATE of the server."""
     kind = STATES.get(state) or CLASSES.get(state[:2])
     if kind is None:
-        return unheard_of(doing, state, message)
-    said = f"{doing}: {message} ({state})"
+        return unknown_error(doing, state, message)
+    text = f"{doing}: {message} ({state})"
     if kind is RateLimited:
-        return RateLimited(said, SECONDS[state])
-    return Unknown(said, state) if kind is Unknown else kind(said)
+        return RateLimited(text, SECONDS[state])
+    return Unknown(text, state) if kind is Unknown else kind(text)
 
 
-def unheard_of(doing: str, code: str, message: str) -> DriverError:
-    """The error for what is in no table: it is logged and counted, for somebody should put it there."""
-    log.error("a server said what is in no table", extra={"code": code})
-    count_unknown("postgres", code)
+def unknown_error(doing: str, code: str, message: str) -> DriverError:
+    """The error for a code that the tables do not have, which is reported."""
+    report_unknown("postgres", code, doing)
     return Unknown(f"{doing}: {message} ({code or 'no code'})", code)
 
 
-def of_network(doing: str, error: Exception) -> DriverError:
-    """The error for a server that did not answer, or not as one should."""
+def error_of_network(doing: str, error: Exception) -> DriverError:
+    """The error for a server that cannot be reached, or does not answer correctly."""
     found = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    said = f"{doing}: {found}"[:MESSAGE]
-    is_nobody = isinstance(found, socket.gaierror) and found.errno in (socket.EAI_NONAME, socket.EAI_FAIL)
-    is_wrong = is_nobody or isinstance(found, ssl.SSLCertVerificationError) or "Server refuses SSL" in str(found)
-    return Misconfigured(said) if is_wrong else Unknown(said, type(found).__name__)
+    text = f"{doing}: {found}"[:MESSAGE]
+    is_unknown_host = isinstance(found, socket.gaierror) and found.errno in (socket.EAI_NONAME, socket.EAI_FAIL)
+    is_wrong = is_unknown_host or isinstance(found, ssl.SSLCertVerificationError) or "Server refuses SSL" in str(found)
+    return Misconfigured(text) if is_wrong else Unknown(text, type(found).__name__)
 
 
-def _told(said: Mapping[str, str]) -> str:
-    """What the server said, with its own hint."""
-    parts = (str(said[key]) for key in "MDH" if said.get(key))
+def _message(fields: Mapping[str, str]) -> str:
+    """The server's message, detail and hint."""
+    parts = (str(fields[key]) for key in "MDH" if fields.get(key))
     return ". ".join(" ".join(part.split()).rstrip(".") for part in parts)[:MESSAGE]

@@ -14,6 +14,7 @@ from zlib import crc32
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.logs import Line
+from penstock.domain.replies import Idle, Instructions
 from penstock.kernel.errors import Refused
 from penstock.testing.fake import Machine as Thing
 from penstock.usecases.workers import agents
@@ -143,15 +144,15 @@ class Machine:
             self._end(f"is refused: {task.error.code}")
         elif task.error:
             self.next_at = now + timedelta(seconds=dice.randint(1, 15))
-        elif task.result.get("idle"):
+        elif isinstance(task.result, Idle):
             self._wait()
         elif self._is_there():
             told = task.result
             self._set_out()
-            self.reuse = told["reuse"]
-            self.job, self.attempt = told["job"], told["attempt"]
-            self.lease, self.renewed = timedelta(seconds=told["lease_seconds"]), task.begun
-            self.ends_at = now + min(self.works, timedelta(seconds=told["timeout_seconds"]))
+            self.reuse = told.reuse
+            self.job, self.attempt = told.job, told.attempt
+            self.lease, self.renewed = timedelta(seconds=told.lease_seconds), task.begun
+            self.ends_at = now + min(self.works, timedelta(seconds=told.timeout_seconds))
             if engine.chance("silent"):
                 self.silent_from = now + timedelta(seconds=dice.randint(0, 60))
                 self.silent_until = self.silent_from + timedelta(seconds=dice.choice((30, 150, 600)))
@@ -225,7 +226,7 @@ class Machine:
             self._end(f"is told to stop: {task.error.code}")
         elif task.error is None and self.state == "running":
             self.renewed = max(self.renewed, sent) if is_beat else self.renewed
-            if task.result.get("cancel") and not self.is_cancelled:
+            if isinstance(task.result, Instructions) and task.result.cancel and not self.is_cancelled:
                 self.is_cancelled, self.ends_at = True, min(self.ends_at, now + timedelta(seconds=5))
 
     def _end(self, why: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
 from penstock.domain.pools.leases import Lease, LeaseState, prefix
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.rows import Change, Key, Row
@@ -26,8 +26,10 @@ from simulation.operators import held_is_held
 from simulation.ports import slots_of
 from simulation.tasks import Died, Task
 
-TOLD_TO_WAIT = {"idle", "seconds", "lease_seconds", "held_seconds"}
-"""All that an agent is told whose job is over and whose machine is held. Who shows its token cannot be told from it."""
+
+def _is_told_to_wait(reply: object) -> bool:
+    """Whether a reply says no more than that the machine is held, which whoever has the agent's token may know."""
+    return isinstance(reply, Idle) and reply.held_seconds is not None and reply.copies is None
 
 
 class Swallowed(logging.Handler):
@@ -121,13 +123,13 @@ class Promises:
         is_wanted = isinstance(unit, Unit) and unit.state not in GONE
         self.must("UNIT-1", not is_wanted, f"{unit_id} is destroyed while it is in use")
 
-    def begins(self, machine: Agent, told: Mapping[str, Any]) -> None:
+    def begins(self, machine: Agent, told: Assignment) -> None:
         """JOB-2: a script begins while no other of its job may run. SEC-1: it is told of its own resources only."""
-        others = [unit for job, _, unit in self._running() if job == told["job"] and unit != machine.id]
-        self.must("JOB-2", not others, f"{machine.id} begins {told['job']} while {others} may still run it")
-        held = self._engine.store.scan(f"job#{told['job']}", prefix(told["attempt"]), Lease)
+        others = [unit for job, _, unit in self._running() if job == told.job and unit != machine.id]
+        self.must("JOB-2", not others, f"{machine.id} begins {told.job} while {others} may still run it")
+        held = self._engine.store.scan(f"job#{told.job}", prefix(told.attempt), Lease)
         mine = {lease.unit for lease in held}
-        seen = {about["metadata"].get("id") for about in told["resources"].values()} - {None}
+        seen = {about.metadata["id"] for about in told.resources.values() if "id" in about.metadata}
         self.must("SEC-1", seen <= mine, f"{machine.id} was told of {sorted(seen - mine)}, which its job does not have")
 
     def ended(self, task: Task) -> None:
@@ -137,7 +139,7 @@ class Promises:
         self.must("RULE-3", fine, f"{task.name} ended with {type(error).__name__}: {error}")
         self.must("RULE-3", not self._swallowed.found, f"{task.name} went on after {self._swallowed.found}")
         if task.intruder:
-            waits = isinstance(task.result, dict) and task.result.keys() == TOLD_TO_WAIT
+            waits = _is_told_to_wait(task.result)
             self.must("SEC-2", waits or isinstance(error, PenstockError | Died), f"{task.name} was let in")
 
     def quiet(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from penstock.domain.replies import Assignment
 from penstock.system import System
 from simulation.cloud import Outside
 from simulation.ports import Host, SimulatedFlows, SimulatedStore, SimulatedWorld
@@ -37,7 +38,7 @@ class Agent(Protocol):
 class Checks(Protocol):
     """What is told to the checks."""
 
-    def begins(self, machine: Agent, told: Mapping[str, Any]) -> None:
+    def begins(self, machine: Agent, told: Assignment) -> None:
         """An agent begins a script, by what it was told."""
 
     def must(self, label: str, holds: bool, says: str) -> None:

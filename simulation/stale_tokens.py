@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.domain.commands import Hello
+from penstock.domain.replies import Idle
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused
 from penstock.usecases.workers import agents
@@ -42,7 +43,7 @@ def _hello(engine: Run, ask: Hello) -> Callable[[], Any]:
 
     def call() -> Any:
         told = agents.hello(engine.on, ask)
-        if ask.token != FALSE and "held_seconds" in told:
+        if ask.token != FALSE and isinstance(told, Idle) and told.held_seconds is not None:
             raise Refused(410, "held", "there is no job for it, and its machine is to stay")
         return told
 

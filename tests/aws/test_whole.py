@@ -75,9 +75,7 @@ def running(twin: Twin, *resources: str) -> str:
 
 
 def told_of(twin: Twin, job: str, name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = agents.resources(twin.on, agents.authenticate(twin.on, job, TOKEN))["resources"][name]
-    metadata: Mapping[str, Any] = found["metadata"]
-    return metadata
+    return agents.resources(twin.on, agents.authenticate(twin.on, job, TOKEN)).resources[name].metadata
 
 
 def put(account: Account, metadata: Mapping[str, Any], key: str) -> str:

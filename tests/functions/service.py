@@ -182,9 +182,10 @@ def request(
     return event
 
 
-def conforms(value: Any, schema: str) -> None:
-    """A value is what the OpenAPI document says it is."""
-    whole = {"$ref": f"#/components/schemas/{schema}", "components": {"schemas": SCHEMAS}}
+def conforms(value: Any, *schemas: str) -> None:
+    """A value is what the OpenAPI document says it is: of one of some shapes."""
+    found = [{"$ref": f"#/components/schemas/{schema}"} for schema in schemas]
+    whole = {"anyOf": found, "components": {"schemas": SCHEMAS}}
     jsonschema.Draft202012Validator(whole).validate(value)
 
 

@@ -11,10 +11,12 @@ from types import ModuleType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
+from aws_lambda_powertools.event_handler import Response
 
-from penstock.api import body, openapi, routers, workers
+from penstock.api import app, body, openapi, routers, workers
 from penstock.api.routes import Operation
 from penstock.domain.commands import AgentFile, SubmitJob
+from penstock.domain.replies import Idle, InputDownloads
 from penstock.kernel.errors import Refused
 from tests.functions.stage import EVERY
 
@@ -41,6 +43,27 @@ def test_names_of_operations_and_shapes_are_unique() -> None:
     assert len(names) == len(set(names))
     shapes = [kind.__name__ for kind in openapi.shapes()]
     assert len(shapes) == len(set(shapes))
+
+
+@pytest.mark.parametrize("operation", EVERY, ids=lambda operation: operation.name)
+def test_every_reply_has_a_shape(operation: Operation) -> None:
+    """But for files and redirections, which are no JSON."""
+    assert operation.replies or get_origin(get_type_hints(operation.call)["return"]) is Response
+
+
+def test_an_optional_key_is_left_out_where_it_has_no_value() -> None:
+    waits = {"idle": True, "seconds": 5, "lease_seconds": 60}
+    assert app.sent(Idle(seconds=5, lease_seconds=60)) == waits
+    assert app.sent(Idle(seconds=5, lease_seconds=60, held_seconds=7)) == {**waits, "held_seconds": 7}
+    made = openapi.shape(Idle)
+    assert made["required"] == list(waits)
+    assert made["properties"]["held_seconds"]["type"] == "integer"
+    assert made["properties"]["idle"]["enum"] == [True]
+
+
+def test_another_key_is_null_where_it_has_no_value() -> None:
+    assert app.sent(InputDownloads([], None)) == {"inputs": [], "next": None}
+    assert openapi.shape(InputDownloads)["properties"]["next"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
 
 
 def test_every_router_is_served() -> None:

@@ -15,6 +15,7 @@ from penstock.domain.github import tokens as github_tokens
 from penstock.domain.github.tokens import LIFE, RECHECK_INTERVAL
 from penstock.domain.github.tokens import Minted as Row
 from penstock.domain.jobs.store import Value, sealed_as, value_key
+from penstock.domain.replies import NoValue, StoredValue
 from penstock.kernel.errors import Refused, Unknown
 from penstock.kernel.rows import Create, Delete, Replace
 from penstock.ports import GitHubResponse
@@ -74,7 +75,7 @@ def test_an_old_one_is_replaced_and_one_that_is_over_is_not_handed_out(rig: Rig)
     assert second != first
     rig.twin.pass_time(56 * 60)
     tokens.request(rig.on, job, "GITHUB_TOKEN")
-    assert store.read(rig.on, job, "GITHUB_TOKEN") is None
+    assert store.read(rig.on, job, "GITHUB_TOKEN") == NoValue()
     assert ask(rig, job) not in (None, first, second)
 
 
@@ -110,7 +111,7 @@ def test_permissions_that_the_app_has_not_got(rig: Rig) -> None:
     assert ask(rig, job) is None
     why = "GitHub answers 422: The permissions requested are not granted to this installation: ['packages']"
     assert DENIED + why in told(rig.twin, job.id)
-    assert store.read(rig.on, job, "GITHUB_TOKEN") == ("", False)
+    assert store.read(rig.on, job, "GITHUB_TOKEN") == StoredValue("", secret=False)
     asked = len(rig.fake.asked)
     assert ask(rig, job) is None
     assert len(rig.fake.asked) == asked
@@ -163,7 +164,7 @@ def test_another_value_and_ones_own_of_that_name_are_left_alone(rig: Rig) -> Non
     rig.twin.pass_time(3600)
     tokens.request(rig.on, job, "GITHUB_TOKEN")
     rig.twin.run()
-    assert store.read(rig.on, job, "GITHUB_TOKEN") == ("mine", False)
+    assert store.read(rig.on, job, "GITHUB_TOKEN") == StoredValue("mine", secret=False)
     assert not tokens.mint(rig.on, job.id)
 
 

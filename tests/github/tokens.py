@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.jobs.jobs import Job
+from penstock.domain.replies import StoredValue
 from penstock.usecases.github import tokens
 from penstock.usecases.jobs import store
 from tests.github.fake import Minted
@@ -22,9 +23,9 @@ def ask(rig: Rig, job: Job) -> str | None:
     for _ in range(2):
         tokens.request(rig.on, job, "GITHUB_TOKEN")
         found = store.read(rig.on, job, "GITHUB_TOKEN")
-        if found:
-            assert found[1] == bool(found[0]), "it is secret, if there is one"
-            return found[0] or None
+        if isinstance(found, StoredValue):
+            assert found.secret == bool(found.value), "it is secret, if there is one"
+            return found.value or None
         rig.twin.run()
     return None
 

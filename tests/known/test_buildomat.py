@@ -84,7 +84,7 @@ def test_leases_are_process_memory_and_lost_with_it(twin: Known, ada: User) -> N
     twin.run()
     caller = hello(twin, first)
     restart(twin)
-    assert agents.heartbeat(twin.on, caller)["lease_seconds"] == 120
+    assert agents.heartbeat(twin.on, caller).lease_seconds == 120
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(events, "slot_freed", lambda on, unit: None)  # the process is gone before it hands anything over
         finish(twin, first)
@@ -118,7 +118,7 @@ def test_a_job_is_taken_by_another_worker_than_the_one_that_was_made_for_it(twin
     twin.run()
     worker = worker_of(twin, second).id
     given = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
-    assert given["job"] == second
+    assert given.job == second
     hello(twin, first)
     with pytest.raises(Refused):
         agents.authenticate(twin.on, first, "u" * 43)

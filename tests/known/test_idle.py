@@ -31,7 +31,7 @@ def two_at_rest(twin: Known, ada: User) -> list[Agent]:
     for agent, job in zip(found, jobs, strict=True):
         agent.hello()
         agent.finish(job)
-        assert agent.hello()["idle"]
+        assert agent.hello().idle
     return found
 
 
@@ -49,7 +49,7 @@ def test_race_11_leases_steal_idle_resources_from_each_other(twin: Known, ada: U
     assert [unit_of(twin, agent.worker).state for agent in workers] == [UnitState.DIRTY, UnitState.IDLE]
     fitting = submit(twin, ada, target="kept")
     twin.run()
-    assert workers[1].hello()["job"] == fitting
+    assert workers[1].hello().job == fitting
     sweep(twin)
     assert list(holders(twin, "target/small").values()) == [other]
 
@@ -69,7 +69,7 @@ def test_an_idle_runner_is_removed_before_its_job_comes(twin: Known, ada: User) 
         twin.run()
     granted_one = unit_of(twin, worker.worker)
     assert (granted_one.state, granted_one.lease.job) == (UnitState.CREATING, jobs[0])
-    assert worker.hello()["job"] == jobs[0]
+    assert worker.hello().job == jobs[0]
     worker.finish(jobs[0])
     assert (job_of(twin, jobs[0]).end.outcome, job_of(twin, jobs[0]).attempt) == (Outcome.SUCCEEDED, 1)
 
@@ -88,7 +88,7 @@ def test_a_runner_counts_as_idle_from_when_it_was_ordered(twin: Known, ada: User
         twin.pass_time(100)
         agents.heartbeat(twin.on, agents.authenticate(twin.on, job, agent.token(1)))
     agent.finish(job)
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     sweep(twin, 1)
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
     for _ in range(6):

@@ -99,7 +99,7 @@ def test_time_in_the_queue_counts_as_time_of_the_build(twin: Known, ada: User) -
     run_to_end(twin, first)
     worker = worker_of(twin, second).id
     given = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
-    assert given["deadline"] >= run_on.isoformat()
+    assert given.deadline >= run_on.isoformat()
     assert job_of(twin, second).state is State.RUNNING
     assert (job_of(twin, second).due or run_on) > run_on
 

@@ -94,7 +94,7 @@ class Story:
             if not unit.creation.made:
                 continue
             key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
-            told = agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))["resources"]["db"]["metadata"]
+            told = agents.hello(self.twin.on, Hello(unit.id, key, TOKEN)).resources["db"].metadata
             self._use(told)
             self.running[unit.lease.job] = told
 

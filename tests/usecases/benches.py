@@ -7,6 +7,7 @@ from typing import Any
 from penstock.domain.commands import AgentHost, Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.replies import HostInstruction
 from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
@@ -43,26 +44,26 @@ class Bench:
         self.user = User(name=name, privileges=(f"host.{name}",), created=START)
         self.worker, self.stage, self.key, self.cleaned = "", "working", "", ""
 
-    def ask(self, **more: Any) -> dict[str, Any]:
+    def ask(self, **more: Any) -> HostInstruction:
         """Say where it is, and take in the answer."""
         given = {"worker": self.worker, "stage": self.stage, "cleaned": self.cleaned} | more
         said = hosts.poll(self.twin.on, self.user, self.name, AgentHost(self.session, "machine", **given))
         self.twin.run()
-        if said["do"] == "work":
-            self.worker, self.key, self.stage = said["worker"], said["key"], "working"
-        elif said["do"] == "forget":
+        if said.do == "work":
+            self.worker, self.key, self.stage = said.worker, said.key, "working"
+        elif said.do == "forget":
             self.worker, self.stage, self.cleaned = "", "working", ""
         return said
 
     def do(self, **more: Any) -> str:
         """What it is told to do."""
-        return str(self.ask(**more)["do"])
+        return str(self.ask(**more).do)
 
     def hello(self) -> str:
         """Its worker's agent says hello; the job's id."""
         said = agents.hello(self.twin.on, Hello(self.worker, self.key, self.token))
         self.twin.run()
-        return str(said["job"])
+        return str(said.job)
 
     @property
     def token(self) -> str:
@@ -73,7 +74,7 @@ class Bench:
         agents.report_finished(self.twin.on, caller, result, "the script ended", 0)
         self.twin.run()
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> HostInstruction:
         """The worker's agent has ended: clean up when told to, and say so."""
         self.stage = "ended"
         assert self.do() == "clean"
@@ -85,7 +86,7 @@ class Bench:
         assert self.do() == "work"
         job = self.hello()
         self.report(job)
-        assert self.clean()["do"] == "forget"
+        assert self.clean().do == "forget"
         return job
 
 

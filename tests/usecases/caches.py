@@ -11,7 +11,7 @@ from penstock.domain.artifacts.volumes import (
     object_name,
 )
 from penstock.domain.caches import CacheEntry
-from penstock.domain.commands import CacheName
+from penstock.domain.commands import CacheName, SaveCache
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -37,24 +37,30 @@ def ask(key: str = "k", name: str = "deps", paths: tuple[str, ...] = ("/work/dep
     return CacheName(name, paths, key)
 
 
+def archive(
+    size: int, key: str = "k", paths: tuple[str, ...] = ("/work/deps",), sha256: str = DIGEST, composite: str = ""
+) -> SaveCache:
+    return SaveCache("deps", list(paths), key, size=size, sha256=sha256, composite=composite)
+
+
 def sent(twin: Twin, job: Job, key: str = "k", size: int = 10, **more: Any) -> str:
     """An archive whose bytes are there, and of which nobody was told yet."""
-    begun = caches.begin(twin.on, job, ask(key, **more), size, DIGEST)
-    assert begun["there"] is False
-    twin.objects.objects[object_name(begun["id"])] = b"x" * size
-    return str(begun["id"])
+    begun = caches.begin(twin.on, job, archive(size, key, **more))
+    assert begun.there is False
+    twin.objects.objects[object_name(begun.id)] = b"x" * size
+    return str(begun.id)
 
 
 def save(twin: Twin, job: Job, key: str = "k", size: int = 10, **more: Any) -> str:
     id = sent(twin, job, key, size, **more)
     kept = caches.commit(twin.on, job, ask(key, **more), id)
-    assert kept["kept"] is True
+    assert kept.kept is True
     return id
 
 
 def found(twin: Twin, job: Job, key: str = "k", *restore: str, **more: Any) -> str | None:
     answer = caches.find(twin.on, job, ask(key, **more), restore)
-    return answer["id"] if answer["hit"] else None
+    return answer.id if answer.hit else None
 
 
 def entries(twin: Twin) -> set[str]:

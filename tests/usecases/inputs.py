@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Result
+from penstock.domain.replies import InputDownload
 from penstock.kernel import limits
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, outputs
@@ -20,12 +20,12 @@ def digest(data: bytes) -> str:
 
 def keep(twin: Twin, who: Caller, *paths: str) -> None:
     """Have a job's agent send files, in which their paths stand."""
-    files = [AgentFile(path, len(path.encode()), digest(path.encode())) for path in paths]
+    files = [AgentFile(path, size=len(path.encode()), sha256=digest(path.encode())) for path in paths]
     for start in range(0, len(files), limits.OUTPUTS_PER_CALL):
         part = files[start : start + limits.OUTPUTS_PER_CALL]
-        for upload in outputs.begin(twin.on, who.job, part)["uploads"]:
-            twin.objects.objects[upload["url"].removeprefix("memory://")] = upload["path"].encode()
-            outputs.commit(twin.on, who.job, [upload["id"]])
+        for upload in outputs.begin(twin.on, who.job, part).uploads:
+            twin.objects.objects[upload.url.removeprefix("memory://")] = upload.path.encode()
+            outputs.commit(twin.on, who.job, [upload.id])
 
 
 def run(twin: Twin, job: str, *paths: str, result: Result = Result.SUCCEEDED) -> None:
@@ -34,12 +34,12 @@ def run(twin: Twin, job: str, *paths: str, result: Result = Result.SUCCEEDED) ->
     finish(twin, job, result)
 
 
-def all_inputs(twin: Twin, job: str) -> list[dict[str, Any]]:
+def all_inputs(twin: Twin, job: str) -> list[InputDownload]:
     """What an agent gets that asks page by page."""
     found, after = [], ""
     while True:
         page = inputs.list_for_agent(twin.on, job_of(twin, job), after)
-        found += page["inputs"]
-        if page["next"] is None:
+        found += page.inputs
+        if page.next is None:
             return found
-        after = page["next"]
+        after = page.next

@@ -26,8 +26,8 @@ def of(twin: Twin, kind: type) -> list:  # type: ignore[type-arg]
 def send(twin: Twin, job: str, count: int = 1) -> list[str]:
     """Send outputs and have them committed."""
     who = agents.authenticate(twin.on, job, TOKEN)
-    files = [AgentFile(f"/work/{number}", 1, "0" * 64) for number in range(count)]
-    names = [one["id"] for one in outputs.begin(twin.on, who.job, files)["uploads"]]
+    files = [AgentFile(f"/work/{number}", size=1, sha256="0" * 64) for number in range(count)]
+    names = [one.id for one in outputs.begin(twin.on, who.job, files).uploads]
     for name in names:
         twin.objects.objects[object_name(name)] = b"x"
     outputs.commit(twin.on, who.job, names)

@@ -6,4 +6,4 @@ from penstock.domain.commands import AgentFile
 
 
 def files(count: int = 1, first: int = 0) -> list[AgentFile]:
-    return [AgentFile(f"/work/{number}", 1, "0" * 64) for number in range(first, first + count)]
+    return [AgentFile(f"/work/{number}", size=1, sha256="0" * 64) for number in range(first, first + count)]

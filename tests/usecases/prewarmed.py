@@ -62,5 +62,5 @@ def change_pool(twin: Twin, name: str = LINUX, **given: object) -> None:
 def at_rest(twin: Twin) -> Agent:
     """A worker that was made ahead of need, and whose agent has said hello."""
     agent = Agent(twin, only(twin).id)
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     return agent

@@ -13,6 +13,7 @@ from penstock.api import units as unitviews
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Warm
+from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units import prewarm as rules
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_prewarming, unit_key
 from penstock.domain.users.users import User
@@ -59,12 +60,12 @@ def test_a_worker_is_made_before_anybody_asks(twin: Twin, ada: User) -> None:
     assert warm.since == unit_of(twin, unit.id).since
     job = submit(twin, ada, target="linux")
     twin.run()
-    assert agent.hello()["job"] == job
+    assert agent.hello().job == job
     assert (job_of(twin, job).state, job_of(twin, job).run.worker) == (State.RUNNING, unit.id)
     assert f"warm unit {unit.id}" in "\n".join(told(twin, job))
     agent.finish(job)
     assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     assert unit_of(twin, unit.id).lease.leases == 1
 
 
@@ -366,7 +367,7 @@ def test_an_idle_one_stays_for_as_long_as_the_pool_wants_it(twin: Twin) -> None:
     agent = at_rest(twin)
     for _ in range(20):
         sweep(twin, 100)
-        assert agent.hello()["idle"]
+        assert agent.hello().idle
     for _ in range(20):
         sweep(twin, 100)
         if unit_of(twin, agent.worker).state is UnitState.IDLE:
@@ -425,9 +426,9 @@ def test_one_more_than_is_wanted_wears_out(twin: Twin, ada: User) -> None:
     twin.run()
     first.hello()
     second = Agent(twin, next(unit.id for unit in existing(twin) if not unit.lease.leases))
-    assert second.hello()["idle"]
+    assert second.hello().idle
     first.finish(job)
-    assert first.hello()["idle"]
+    assert first.hello().idle
     assert len(slots(twin, LINUX, "free#warm#")) == 2
     for _ in range(8):
         sweep(twin, 100)
@@ -441,7 +442,7 @@ def test_one_more_than_is_wanted_wears_out(twin: Twin, ada: User) -> None:
 # Agents
 
 
-def first_hello(twin: Twin, worker: str, token: str, key: str | None = None) -> dict[str, object]:
+def first_hello(twin: Twin, worker: str, token: str, key: str | None = None) -> Assignment | Idle:
     key = secrets.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
     return agents.hello(twin.on, Hello(worker, key, token))
 
@@ -451,8 +452,8 @@ def test_an_agent_asks_with_its_key_and_its_token_until_there_is_a_job(twin: Twi
     worker = only(twin).id
     token, other = "a" * 43, "b" * 43
     said = first_hello(twin, worker, token)
-    assert (said["idle"], said["seconds"], "held_seconds" in said) == (True, 5, False)
-    assert first_hello(twin, worker, token)["idle"]
+    assert (said.idle, said.seconds, said.held_seconds) == (True, 5, None)
+    assert first_hello(twin, worker, token).idle
     for wrong in ({"token": other}, {"token": token, "key": "wrong"}):
         with pytest.raises(Refused, match="not the key"):
             first_hello(twin, worker, **wrong)
@@ -461,7 +462,7 @@ def test_an_agent_asks_with_its_key_and_its_token_until_there_is_a_job(twin: Twi
     with pytest.raises(Refused, match="not the key"):
         first_hello(twin, worker, other)
     for _ in range(2):
-        assert first_hello(twin, worker, token)["job"] == job
+        assert first_hello(twin, worker, token).job == job
     assert agents.authenticate(twin.on, job, token).job.id == job
 
 
@@ -486,7 +487,7 @@ def test_an_agent_that_comes_before_its_factorys_word(ada: User) -> None:
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=1))
     prewarm.fill(twin.on, LINUX)
-    assert Agent(twin, only(twin).id).hello()["idle"]
+    assert Agent(twin, only(twin).id).hello().idle
     unit = only(twin)
     assert unit.creation.made
     twin.run()
@@ -502,7 +503,7 @@ def test_an_agent_is_not_sent_home_by_a_grant_that_comes_in_between(twin: Twin, 
         twin.run()
 
     before_the_next_commit(twin, submitted)
-    assert agent.hello()["job"] == jobs[0]
+    assert agent.hello().job == jobs[0]
 
 
 def test_an_agent_that_is_there_is_heard_again_and_again(twin: Twin) -> None:
@@ -531,8 +532,8 @@ def test_a_unit_on_its_way_can_be_held(twin: Twin, ada: User, root: User) -> Non
     twin.run()
     assert worker_of(twin, job).id == other.id
     said = Agent(twin, unit.id).hello()
-    assert said["idle"]
-    assert said["held_seconds"]
+    assert said.idle
+    assert said.held_seconds
     assert unit_of(twin, unit.id).due == held.due
     maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
     assert [slot.since is None for slot in slots(twin, LINUX, "free#warm#")] == [False]

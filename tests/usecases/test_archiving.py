@@ -17,6 +17,7 @@ from penstock.domain.logs import archives
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, Event, Line
 from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.replies import LogFull
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
@@ -531,11 +532,11 @@ def test_a_full_log_is_told_to_the_agent(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     caller = agents.authenticate(twin.on, job, TOKEN)
     lines = [Line(twin.world.now(), "stdout", "xx", 0) for _ in range(120)]
-    assert "full" not in agents.append_events(twin.on, caller, 1, lines[:10])
+    assert agents.append_events(twin.on, caller, 1, lines[:10]).full is None
     kept = 100 - len(of(twin, Batch)) + 1 - 10
     for _ in range(2):
         told = agents.append_events(twin.on, caller, 11, lines[10:])
-        assert told["full"] == {"lines": 110 - kept, "bytes": 2 * (110 - kept)}
+        assert told.full == LogFull(lines=110 - kept, bytes=2 * (110 - kept))
     assert worker_of(twin, job).id
     finish(twin, job)
     assert job_of(twin, job).is_settled

@@ -9,6 +9,8 @@ import pytest
 from penstock.aws import dynamodb
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Spec, spec_key
+from penstock.domain.jobs.origins import Origin
+from penstock.domain.replies import Assignment
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
@@ -24,27 +26,28 @@ ENV = {"GITHUB_REPOSITORY": "oxide/hubris", "GITHUB_SHA": "a" * 40, "GITHUB_BRAN
 CHECK = f"1/{'a' * 40}/1"
 
 
-def told(twin: Twin, job: str) -> dict[str, Any]:
+def told(twin: Twin, job: str) -> Assignment:
     twin.run()
     worker = worker_of(twin, job).id
     answer = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     twin.run()
+    assert isinstance(answer, Assignment)
     return answer
 
 
 def test_a_check_of_a_commit_begins_in_its_repository(twin: Twin, ada: User) -> None:
     job = submit.submit(twin.on, ada, SubmitJob(HEAD + "#: rust_toolchain = true\n", env=ENV), None, check=CHECK)
     answer = told(twin, job)
-    assert answer["repository"] == {
-        "name": "oxide/hubris",
-        "url": "https://github.com/oxide/hubris",
-        "sha": "a" * 40,
-        "branch": "main",
-        "machines": ("github.com", "api.github.com"),
-        "clone": True,
-    }
-    assert answer["toolchain"] == "rust-toolchain.toml"
-    assert [each["workdir"] for each in answer["tasks"]] == ["/work/oxide/hubris"]
+    assert answer.repository == Origin(
+        name="oxide/hubris",
+        url="https://github.com/oxide/hubris",
+        sha="a" * 40,
+        branch="main",
+        machines=("github.com", "api.github.com"),
+        clone=True,
+    )
+    assert answer.toolchain == "rust-toolchain.toml"
+    assert [each.workdir for each in answer.tasks] == ["/work/oxide/hubris"]
     spec = twin.store.get(spec_key(job), Spec)
     assert spec
     assert dynamodb.load("spec", dynamodb.dump(spec), spec.version) == spec
@@ -53,21 +56,21 @@ def test_a_check_of_a_commit_begins_in_its_repository(twin: Twin, ada: User) -> 
 def test_a_check_that_wants_no_clone(twin: Twin, ada: User) -> None:
     job = submit.submit(twin.on, ada, SubmitJob(HEAD + "#: skip_clone = true\n", env=ENV), None, check=CHECK)
     answer = told(twin, job)
-    assert (answer["repository"]["clone"], answer["tasks"][0]["workdir"]) == (False, "/work")
+    assert (answer.repository.clone, answer.tasks[0].workdir) == (False, "/work")
     finish(twin, job)
     again = submit.retry(twin.on, ada, job_of(twin, job))
-    assert told(twin, again)["repository"] is None
+    assert told(twin, again).repository is None
 
 
 def test_a_job_by_hand_comes_from_nowhere_whatever_its_environment(twin: Twin, ada: User) -> None:
     """SEC-2: else it would be given a worker that clones, and waits for a token that nobody makes."""
     answer = told(twin, submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None))
-    assert (answer["repository"], answer["toolchain"], answer["tasks"][0]["workdir"]) == (None, "", "/work")
+    assert (answer.repository, answer.toolchain, answer.tasks[0].workdir) == (None, "", "/work")
 
 
 def test_a_channel_of_rusts_is_told(twin: Twin, ada: User) -> None:
     job = submit.submit(twin.on, ada, SubmitJob(HEAD + '#: rust_toolchain = "1.85"\n'), None)
-    assert told(twin, job)["toolchain"] == "1.85"
+    assert told(twin, job).toolchain == "1.85"
 
 
 @pytest.mark.parametrize("do", [submit.plan, lambda on, user, ask: submit.submit(on, user, ask, None)])
@@ -92,4 +95,4 @@ def test_a_forge_of_the_sites_own_is_where_it_says(twin: Twin, ada: User) -> Non
     api = 'api = "https://github.example.com/api/v3"'
     apply.apply(twin.on, "admin", f"{SITE}[github]\napp = 1\nrepositories = []\n{api}\n", "site.toml")
     job = submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, check=CHECK)
-    assert told(twin, job)["repository"]["url"] == "https://github.example.com/oxide/hubris"
+    assert told(twin, job).repository.url == "https://github.example.com/oxide/hubris"

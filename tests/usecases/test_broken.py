@@ -11,6 +11,7 @@ from penstock.domain.commands import Hello
 from penstock.domain.cooldowns import Cause, CoolDown
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Pool, SlotState, pool_key
+from penstock.domain.replies import HealthChecks
 from penstock.domain.units import quarantine
 from penstock.domain.units.quarantine import MAX_BROKEN_IN_A_ROW
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
@@ -63,7 +64,7 @@ def test_an_agent_is_told_of_the_scripts_of_its_target(twin: Twin, ada: User) ->
         key = secrets.bootstrap_key(twin.on.signing_key(), worker)
         reply = agents.hello(twin.on, Hello(worker, key, TOKEN))
         twin.run()
-        assert reply["health"] == {"before": scripts[0], "after": scripts[1], "timeout_seconds": 60}
+        assert reply.health == HealthChecks(scripts[0], scripts[1], timeout_seconds=60)
         found = job_of(twin, job)
         assert found.due
         assert found.times.started
@@ -78,7 +79,7 @@ def test_a_job_whose_target_is_no_more_has_no_scripts(twin: Twin, ada: User) -> 
     apply.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
     worker = worker_of(twin, job).id
     reply = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
-    assert reply["health"]["before"] == ""
+    assert reply.health.before == ""
 
 
 def test_a_worker_that_is_broken_before_the_script_is_destroyed_and_the_next_attempt_follows(

@@ -22,7 +22,9 @@ from penstock.domain.artifacts.volumes import (
     volume_key,
 )
 from penstock.domain.caches import TRUNK, CacheEntry, CacheUse
-from penstock.domain.commands import AgentParts, CacheName, SubmitJob
+from penstock.domain.commands import AgentParts, CacheName, SaveCache, SubmitJob
+from penstock.domain.jobfile.sections import CacheAsk
+from penstock.domain.replies import CacheDropped, CacheHit, CacheMiss, CacheRefused, CacheSaved, CacheTaken
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -36,7 +38,7 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import assignment
 from tests.usecases.between import before_the_next_commit
-from tests.usecases.caches import DIGEST, adds_up, ask, entries, found, refused, run, save, sent
+from tests.usecases.caches import DIGEST, adds_up, archive, ask, entries, found, refused, run, save, sent
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.keeping_for import of
@@ -60,14 +62,13 @@ def with_quota(most: int) -> Twin:
 
 def test_what_one_job_saves_the_next_restores(twin: Twin, ada: User) -> None:
     first = run(twin, ada)
-    assert caches.find(twin.on, first, ask()) == {"hit": False}
+    assert caches.find(twin.on, first, ask()) == CacheMiss()
     id = save(twin, first)
     second = run(twin, ada)
     told = caches.find(twin.on, second, ask())
-    assert told == {
-        "hit": True, "exact": True, "id": id, "key": "k", "scope": "trunk", "size": 10, "sha256": DIGEST,
-        "url": f"memory://{object_name(id)}",
-    }  # fmt: skip
+    assert told == CacheHit(
+        exact=True, id=id, key="k", scope="trunk", size=10, sha256=DIGEST, url=f"memory://{object_name(id)}"
+    )
     (artifact,) = [row for row in of(twin, Artifact) if row.id == id]
     assert (artifact.sort, artifact.by, artifact.job, artifact.path) == ("cache", "ada", first.id, "/work/deps")
     assert (len(artifact.owners), artifact.due) == (1, None)
@@ -87,11 +88,11 @@ def test_all_but_the_key_is_compared_whole(twin: Twin, ada: User) -> None:
 def test_the_first_of_two_writers_has_the_key_and_the_second_is_told(twin: Twin, ada: User) -> None:
     job = run(twin, ada)
     first, second = sent(twin, job), sent(twin, job)
-    assert caches.commit(twin.on, job, ask(), first) == {"kept": True, "id": first, "job": job.id, "scope": "trunk"}
-    assert caches.commit(twin.on, job, ask(), second) == {"kept": False, "id": first, "job": job.id, "scope": "trunk"}
+    assert caches.commit(twin.on, job, ask(), first) == CacheSaved(kept=True, id=first, job=job.id, scope="trunk")
+    assert caches.commit(twin.on, job, ask(), second) == CacheSaved(kept=False, id=first, job=job.id, scope="trunk")
     assert entries(twin) == {first}
     assert found(twin, job) == first
-    assert caches.begin(twin.on, job, ask(), 1, DIGEST) == {"there": True, "id": first, "job": job.id, "scope": "trunk"}
+    assert caches.begin(twin.on, job, archive(1)) == CacheTaken(first, job.id, "trunk")
     twin.world.time += DOWNLOAD_WITHIN
     expire.expire_overdue(twin.on)
     assert set(twin.objects.objects) == {object_name(first)}
@@ -102,7 +103,7 @@ def test_two_that_commit_at_the_same_instant_are_one_and_then_the_other(twin: Tw
     job = run(twin, ada)
     first, second = sent(twin, job), sent(twin, job)
     before_the_next_commit(twin, lambda: caches.commit(twin.on, job, ask(), second))
-    assert caches.commit(twin.on, job, ask(), first)["kept"] is False
+    assert caches.commit(twin.on, job, ask(), first).kept is False
     assert entries(twin) == {second}
     assert adds_up(twin)
 
@@ -111,7 +112,7 @@ def test_a_commit_that_is_repeated_changes_nothing(twin: Twin, ada: User) -> Non
     job = run(twin, ada)
     id = save(twin, job)
     written = commits(twin)
-    assert caches.commit(twin.on, job, ask(), id)["kept"] is True
+    assert caches.commit(twin.on, job, ask(), id).kept is True
     assert written == []
 
 
@@ -123,7 +124,7 @@ def test_the_newest_with_the_first_restore_key_that_fits(twin: Twin, ada: User) 
     assert found(twin, job, "a-3", "a-") == new
     assert found(twin, job, "a-9", "x-", "b-", "a-") == other
     assert found(twin, job, "a-9", "x-") is None
-    assert caches.find(twin.on, job, ask("a-9"), ["b"])["exact"] is False
+    assert caches.find(twin.on, job, ask("a-9"), ["b"]).exact is False
 
 
 def test_a_branch_cannot_poison_the_trunk(twin: Twin, ada: User) -> None:
@@ -136,7 +137,7 @@ def test_a_branch_cannot_poison_the_trunk(twin: Twin, ada: User) -> None:
     theirs = save(twin, run(twin, ada), "k")
     again = run(twin, ada, BRANCH)
     assert found(twin, again, "k") == mine
-    assert caches.begin(twin.on, again, ask("k2"), 1, DIGEST)["there"] is False
+    assert caches.begin(twin.on, again, archive(1, "k2")).there is False
     assert found(twin, run(twin, ada, "other"), "k") == theirs
     assert found(twin, run(twin, ada), "k") == theirs
     assert {(row.scope, row.id) for row in of(twin, CacheEntry)} == {(BRANCH, mine), ("trunk", theirs)}
@@ -174,10 +175,8 @@ def test_a_repositorys_job_without_a_scope_reads_the_trunk_and_adds_nothing(twin
     job = run(twin, ada, owner="oxide:x")
     assert (job.request.cache_scope, found(twin, job)) == ("", id)
     assert show(job, []).cache_scope is None
-    told = caches.begin(twin.on, job, ask("other"), 1, DIGEST)
-    assert told == {
-        "there": False, "why": "this job was submitted without a scope, and adds to no cache (docs/users/caches.md)"
-    }  # fmt: skip
+    told = caches.begin(twin.on, job, archive(1, "other"))
+    assert told == CacheRefused("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
     again = job_of(twin, jobs_submit.retry(twin.on, ada, run(twin, ada, BRANCH, owner="oxide:x")))
     assert again.request.cache_scope == BRANCH
 
@@ -262,7 +261,7 @@ def test_the_quota_is_kept_by_what_was_unused_for_longest(ada: User) -> None:
     assert entries(twin) == {a, e} or entries(twin) == {d, e}
     assert adds_up(twin)
     assert b not in entries(twin)
-    assert refused(lambda: caches.begin(twin.on, job, ask("f"), 31, DIGEST)) == (413, "cache-too-big")
+    assert refused(lambda: caches.begin(twin.on, job, archive(31, "f"))) == (413, "cache-too-big")
     assert save(twin, job, "g", 30) in entries(twin)
     assert caches.usage(twin.on, "ada").size == 30
 
@@ -281,9 +280,7 @@ def test_a_branch_that_would_push_the_trunk_out_is_told_that_there_is_no_room(ad
     branch = run(twin, ada, BRANCH)
     id = sent(twin, branch)
     told = caches.commit(twin.on, branch, ask(), id)
-    assert told == {
-        "kept": False, "why": "the caches of ada take 10 of 10 bytes, and none of them may go for this one"
-    }  # fmt: skip
+    assert told == CacheDropped("the caches of ada take 10 of 10 bytes, and none of them may go for this one")
     assert entries(twin) == {trunk}
     assert not [row for row in of(twin, Artifact) if row.id == id]
     twin.world.time += DAY
@@ -298,7 +295,7 @@ def test_room_is_made_for_a_big_one_in_several_writes(ada: User) -> None:
         save(twin, job, f"k{number}", 1)
     put(twin, job_of(twin, job.id), cache_saves=0)
     id, written = sent(twin, job, "big", 65), commits(twin)
-    assert caches.commit(twin.on, job, ask("big"), id)["kept"] is True
+    assert caches.commit(twin.on, job, ask("big"), id).kept is True
     assert max(map(len, written)) < 100
     assert len(written) == 4
     assert len(entries(twin)) == 6
@@ -311,7 +308,7 @@ def test_room_that_somebody_takes_meanwhile_is_made_again(ada: User) -> None:
     save(twin, job, "a")
     late, other = sent(twin, job, "late"), sent(twin, job, "other", 20)
     before_the_next_commit(twin, lambda: caches.commit(twin.on, job, ask("other"), other))
-    assert caches.commit(twin.on, job, ask("late"), late)["kept"] is True
+    assert caches.commit(twin.on, job, ask("late"), late).kept is True
     assert entries(twin) == {late}
     assert adds_up(twin)
 
@@ -332,9 +329,9 @@ def test_an_attempt_that_is_over_adds_nothing_and_pushes_nothing_out(ada: User) 
     twin = with_quota(10)
     job = run(twin, ada, retries=1)
     other, same, id = sent(twin, job, "other"), sent(twin, job, "other"), sent(twin, job)
-    assert caches.commit(twin.on, job, ask("other"), other)["kept"] is True
+    assert caches.commit(twin.on, job, ask("other"), other).kept is True
     settle.settle(twin.on, job.id, 1, "Lost", "its worker was lost")
-    assert refused(lambda: caches.begin(twin.on, job, ask(), 1, DIGEST)) == (410, "lease-gone")
+    assert refused(lambda: caches.begin(twin.on, job, archive(1))) == (410, "lease-gone")
     assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (410, "lease-gone")
     assert refused(lambda: caches.commit(twin.on, job, ask("other"), same)) == (410, "lease-gone")
     assert entries(twin) == {other}
@@ -437,21 +434,24 @@ def test_a_job_saves_only_so_often(twin: Twin, ada: User) -> None:
 def test_what_is_no_cache(twin: Twin, ada: User, wrong: CacheName) -> None:
     job = run(twin, ada)
     assert refused(lambda: caches.find(twin.on, job, wrong)) == (400, "bad-request")
-    assert refused(lambda: caches.begin(twin.on, job, wrong, 1, DIGEST)) == (400, "bad-request")
+    assert refused(lambda: caches.begin(twin.on, job, SaveCache(**vars(wrong), size=1, sha256=DIGEST))) == (
+        400,
+        "bad-request",
+    )
     assert refused(lambda: caches.commit(twin.on, job, wrong, "x")) == (400, "bad-request")
 
 
 def test_what_is_no_archive(twin: Twin, ada: User) -> None:
     job = run(twin, ada)
-    assert caches.find(twin.on, job, ask(paths=("x" * 1024,) * 20), [""] * 10) == {"hit": False}
+    assert caches.find(twin.on, job, ask(paths=("x" * 1024,) * 20), [""] * 10) == CacheMiss()
     assert refused(lambda: caches.find(twin.on, job, ask(), [""] * 11)) == (400, "bad-request")
     assert refused(lambda: caches.find(twin.on, job, ask(), ["ä"])) == (400, "bad-request")
-    assert refused(lambda: caches.begin(twin.on, job, ask(), 1, "x")) == (400, "bad-request")
-    assert refused(lambda: caches.begin(twin.on, job, ask(), -1, DIGEST)) == (400, "bad-request")
-    assert caches.begin(twin.on, job, ask(), 0, DIGEST)["id"]
+    assert refused(lambda: caches.begin(twin.on, job, archive(1, sha256="x"))) == (400, "bad-request")
+    assert refused(lambda: caches.begin(twin.on, job, archive(-1))) == (400, "bad-request")
+    assert caches.begin(twin.on, job, archive(0)).id
     most = 1024**3
-    assert caches.begin(twin.on, job, ask("b"), most, DIGEST)["id"]
-    assert refused(lambda: caches.begin(twin.on, job, ask("c"), most + 1, DIGEST)) == (413, "cache-too-big")
+    assert caches.begin(twin.on, job, archive(most, "b")).id
+    assert refused(lambda: caches.begin(twin.on, job, archive(most + 1, "c"))) == (413, "cache-too-big")
 
 
 def test_who_may_see_and_delete_what_a_cache_has(twin: Twin, ada: User, root: User) -> None:
@@ -490,8 +490,8 @@ def test_the_agent_is_told_of_the_caches_in_the_file(twin: Twin, ada: User) -> N
     job = jobs_submit.submit(twin.on, ada, SubmitJob(script), None)
     twin.run()
     told = assignment.assignment(twin.on, hello(twin, job).job, configuration.current(twin.on), "w", is_kept=False)
-    assert told["caches"] == [{"name": "deps", "paths": ("x",), "key": "k", "restore_keys": ("a",)}]
-    assert told["limits"]["cache_bytes"] == 1024**3
+    assert told.caches == [CacheAsk("deps", ("x",), "k", ("a",))]
+    assert told.limits.cache_bytes == 1024**3
 
 
 def test_why_an_archive_is_kept_names_the_cache(twin: Twin, ada: User) -> None:
@@ -507,24 +507,24 @@ def test_a_big_archive_comes_in_parts(twin: Twin, ada: User) -> None:
     digests = [hashlib.sha256(each).hexdigest() for each in data]
     size, whole = sum(map(len, data)), hashlib.sha256(b"".join(data)).hexdigest()
     job = run(twin, ada)
-    begun = caches.begin(twin.on, job, ask(), size, whole, volumes.composite(digests))
-    assert (begun["url"], begun["part_bytes"]) == ("", PART_BYTES)
-    leaves = caches.sign_parts(twin.on, job, AgentParts(begun["id"], 1, digests))["parts"]
-    assert refused(lambda: caches.commit(twin.on, job, ask(), begun["id"])) == (409, "cache-incomplete")
+    begun = caches.begin(twin.on, job, archive(size, sha256=whole, composite=volumes.composite(digests)))
+    assert (begun.url, begun.part_bytes) == ("", PART_BYTES)
+    leaves = caches.sign_parts(twin.on, job, AgentParts(begun.id, first=1, sha256=digests)).parts
+    assert refused(lambda: caches.commit(twin.on, job, ask(), begun.id)) == (409, "cache-incomplete")
     for each, bytes_ in zip(leaves, data, strict=True):
-        name, _, number = each["url"].removeprefix("memory://").partition("#")
+        name, _, number = each.url.removeprefix("memory://").partition("#")
         twin.objects.begun[name][int(number)] = bytes_
-    assert caches.commit(twin.on, job, ask(), begun["id"])["kept"] is True
-    assert found(twin, job) == begun["id"]
+    assert caches.commit(twin.on, job, ask(), begun.id).kept is True
+    assert found(twin, job) == begun.id
 
 
 def test_a_job_sends_parts_of_its_own_archives_alone(twin: Twin, ada: User) -> None:
     """SEC-2"""
     first = run(twin, ada)
-    id = caches.begin(twin.on, first, ask(), PART_BYTES + 1, DIGEST, DIGEST)["id"]
-    assert len(caches.sign_parts(twin.on, first, AgentParts(id, 1, [DIGEST]))["parts"]) == 1
+    id = caches.begin(twin.on, first, archive(PART_BYTES + 1, composite=DIGEST)).id
+    assert len(caches.sign_parts(twin.on, first, AgentParts(id, first=1, sha256=[DIGEST])).parts) == 1
     second = run(twin, ada)
-    assert refused(lambda: caches.sign_parts(twin.on, second, AgentParts(id, 1, [DIGEST]))) == (
+    assert refused(lambda: caches.sign_parts(twin.on, second, AgentParts(id, first=1, sha256=[DIGEST]))) == (
         404,
         "archive-not-found",
     )
@@ -535,9 +535,9 @@ def test_an_archive_may_be_bigger_than_what_is_taken_in_one_piece(ada: User) -> 
     bounds = f"cache_bytes = {3 * WHOLE_BYTES}\noutput_bytes = {2 * WHOLE_BYTES}"
     apply.apply(twin.on, "admin", f"{SITE}[limits]\n{bounds}", "site.toml")
     job = run(twin, ada)
-    assert caches.begin(twin.on, job, ask(), 2 * WHOLE_BYTES, DIGEST, DIGEST)["part_bytes"] == PART_BYTES
-    assert refused(lambda: caches.begin(twin.on, job, ask("b"), 2 * WHOLE_BYTES, DIGEST)) == (400, "bad-request")
-    assert refused(lambda: caches.begin(twin.on, job, ask("c"), 2 * WHOLE_BYTES + 1, DIGEST, DIGEST)) == (
+    assert caches.begin(twin.on, job, archive(2 * WHOLE_BYTES, composite=DIGEST)).part_bytes == PART_BYTES
+    assert refused(lambda: caches.begin(twin.on, job, archive(2 * WHOLE_BYTES, "b"))) == (400, "bad-request")
+    assert refused(lambda: caches.begin(twin.on, job, archive(2 * WHOLE_BYTES + 1, "c", composite=DIGEST))) == (
         413,
         "cache-too-big",
     )

@@ -14,6 +14,7 @@ from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs.jobs import Job, Report, Result, State, spec_key
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.replies import ResultReceived
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -91,7 +92,7 @@ def test_a_worker_that_had_no_job_cannot_fail_to_clean_up_after_it(twin: Twin, a
     twin.run()
     worker = worker_of(twin, job).id
     ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, broken="it is busy")
-    assert agents.hello(twin.on, ask)["job"] == job
+    assert agents.hello(twin.on, ask).job == job
     assert worker_of(twin, job).health.broken is None
 
 
@@ -104,7 +105,7 @@ def test_a_hello_that_is_repeated_says_nothing_new_of_its_target(twin: Twin, ada
     ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
     for broken, left in ((2, 0), (1, 1)):
         put(twin, pool_row(twin, "target/linux"), broken=broken)
-        assert agents.hello(twin.on, ask)["job"] == job
+        assert agents.hello(twin.on, ask).job == job
         assert pool_row(twin, "target/linux").broken == left
 
 
@@ -118,7 +119,7 @@ def test_a_machine_that_is_held_while_its_agent_says_that_it_is_broken_stays(twi
     found = worker_of(twin, job)
     assert found.hold
     assert (found.hold.reason, found.health.broken) == ("looking", "its fan stands still")
-    assert said == {"held_seconds": 3600}
+    assert said == ResultReceived(3600)
 
 
 @pytest.mark.parametrize("what", ["lease", "unit"])
@@ -209,18 +210,18 @@ def test_an_assignment_says_who_holds_what_until_when(twin: Twin, ada: User) -> 
     assert begun
     twin.pass_time(10)
     said = agents.hello(twin.on, ask)
-    assert said["deadline"] == (begun + timedelta(seconds=600)).isoformat()
-    assert (said["fence"], said["factory"]) == (worker.lease.fence, "hand")
-    assert list(said["resources"]) == ["bench"]
+    assert said.deadline == (begun + timedelta(seconds=600)).isoformat()
+    assert (said.fence, said.factory) == (worker.lease.fence, "hand")
+    assert list(said.resources) == ["bench"]
     put(twin, unit_of(twin, job, 1), fence=9)
-    assert agents.hello(twin.on, ask)["resources"] == {}
+    assert agents.hello(twin.on, ask).resources == {}
     put(twin, lease_of(twin, job, 1), unit=None)
-    assert agents.hello(twin.on, ask)["resources"] == {}
+    assert agents.hello(twin.on, ask).resources == {}
     put(twin, job_of(twin, job), times=replace(job_of(twin, job).times, started=None))
     now = twin.world.now()
-    assert agents.hello(twin.on, ask)["deadline"] == (now + timedelta(seconds=600)).isoformat()
+    assert agents.hello(twin.on, ask).deadline == (now + timedelta(seconds=600)).isoformat()
     drop(twin, lease_of(twin, job, 0))
-    assert agents.hello(twin.on, ask)["fence"] == 0
+    assert agents.hello(twin.on, ask).fence == 0
     del twin.store.rows[spec_key(job)]
     with pytest.raises(Refused, match="no longer kept"):
         agents.hello(twin.on, ask)
@@ -278,7 +279,7 @@ def test_a_report_that_is_told_twice_is_written_once(twin: Twin, ada: User) -> N
 def test_an_agent_hears_whether_its_job_is_cancelled(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     for cancelled in (False, True):
-        assert agents.append_events(twin.on, agents.authenticate(twin.on, job, TOKEN), 0, [LINE])["cancel"] is cancelled
+        assert agents.append_events(twin.on, agents.authenticate(twin.on, job, TOKEN), 0, [LINE]).cancel is cancelled
         cancel.cancel(twin.on, ada, job) if not cancelled else None
 
 
@@ -344,7 +345,7 @@ def test_a_worker_is_told_whether_it_is_kept(twin: Twin, ada: User, kept: bool) 
     worker = worker_of(twin, job)
     put(twin, worker, is_kept=kept)
     ask = Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
-    assert agents.hello(twin.on, ask)["reuse"] is kept
+    assert agents.hello(twin.on, ask).reuse is kept
 
 
 def test_lines_are_kept_until_the_report_and_not_after_it(twin: Twin, ada: User) -> None:

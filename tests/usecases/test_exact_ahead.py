@@ -109,7 +109,7 @@ def test_a_hello_writes_nothing_of_a_pool_that_has_had_no_setback(twin: Twin) ->
 def test_a_hello_whose_pool_is_no_more_is_heard(twin: Twin) -> None:
     agent = Agent(twin, only(twin).id)
     del twin.store.rows[pool_key(LINUX)]
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     assert only(twin).cleaning.until
 
 

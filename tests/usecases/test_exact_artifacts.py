@@ -328,7 +328,7 @@ def test_what_goes_while_its_bytes_are_looked_for_is_not_found(twin: Twin, ada: 
     job = submit(twin, ada)
     twin.run()
     who = agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN)
-    (upload,) = outputs.begin(twin.on, who.job, files())["uploads"]
+    (upload,) = outputs.begin(twin.on, who.job, files()).uploads
 
     def size(name: str) -> int:
         for row in of(twin, kind):
@@ -336,4 +336,4 @@ def test_what_goes_while_its_bytes_are_looked_for_is_not_found(twin: Twin, ada: 
         return 1
 
     twin.objects.size = size  # type: ignore[method-assign]
-    assert refused(lambda: outputs.commit(twin.on, who.job, [upload["id"]])) == (404, "output-not-found")
+    assert refused(lambda: outputs.commit(twin.on, who.job, [upload.id])) == (404, "output-not-found")

@@ -23,7 +23,7 @@ def test_two_keys_that_come_at_one_instant_are_both_counted(twin: Twin) -> None:
     for one, other in (("a", "b"), ("c", "d")):
         first, second = sent(twin, job, one), sent(twin, job, other)
         before_the_next_commit(twin, lambda key=other, id=second: caches.commit(twin.on, job, ask(key), id))  # type: ignore[misc]
-        assert caches.commit(twin.on, job, ask(one), first)["kept"] is True
+        assert caches.commit(twin.on, job, ask(one), first).kept is True
         assert adds_up(twin)
     assert len(entries(twin)) == 4
 

@@ -26,8 +26,8 @@ ZERO = "0" * 64
 
 
 def send(twin: Twin, job: str, name: str, data: bytes) -> None:
-    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, len(data), ZERO))
-    twin.objects.objects[leave["url"].removeprefix("memory://")] = data
+    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, size=len(data), sha256=ZERO))
+    twin.objects.objects[leave.url.removeprefix("memory://")] = data
 
 
 def test_two_that_judge_at_once_start_it_once(twin: Twin, ada: User) -> None:
@@ -89,7 +89,7 @@ def test_a_job_whose_prior_has_no_row_any_more_is_told_so(twin: Twin, ada: User)
 def test_a_file_as_big_as_the_limit_is_taken(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
     most = configuration.current(twin.on).limits.output_bytes
-    assert inputs.begin(twin.on, job_of(twin, job), NewInput("a", most, ZERO))["there"] is False
+    assert inputs.begin(twin.on, job_of(twin, job), NewInput("a", size=most, sha256=ZERO)).there is False
 
 
 def test_a_file_that_has_arrived_is_not_looked_for_again(twin: Twin, ada: User) -> None:
@@ -107,13 +107,13 @@ def test_files_of_ones_own_are_all_where_nothing_else_is_copied(twin: Twin, ada:
     send(twin, job, "a", b"x")
     inputs.commit(twin.on, job_of(twin, job), "a")
     page = inputs.list_for_agent(twin.on, job_of(twin, job), "")
-    assert ([each["path"] for each in page["inputs"]], page["next"]) == (["/input/a"], None)
+    assert ([each.path for each in page.inputs], page.next) == (["/input/a"], None)
 
 
 @pytest.mark.parametrize("after", ["", "0", "0:01ARZ3NDEKTSV4RRFFQ69G5FAV"])
 def test_the_first_page_is_what_was_sent(twin: Twin, ada: User, after: str) -> None:
     job = submit(twin, ada, inputs=["a"])
     send(twin, job, "a", b"x")
-    assert [each["path"] for each in inputs.list_for_agent(twin.on, job_of(twin, job), after)["inputs"]] == ["/input/a"]
+    assert [each.path for each in inputs.list_for_agent(twin.on, job_of(twin, job), after).inputs] == ["/input/a"]
     assert len(all_inputs(twin, job)) == 1
     assert next(row for row in twin.store.rows.values() if isinstance(row, Input)).is_committed is False

@@ -112,20 +112,20 @@ def test_a_held_worker_that_says_it_is_clean_is_to_ask_again_and_not_kept(twin: 
     assert row_of(twin).state is UnitState.CLEANING
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(90, {"held_seconds": 90}), (0, {}), (-90, {})])
-def test_an_agent_is_told_of_a_hold_that_stands(twin: Twin, seconds: int, said: dict[str, int]) -> None:
+@pytest.mark.parametrize(("seconds", "said"), [(90, 90), (0, None), (-90, None)])
+def test_an_agent_is_told_of_a_hold_that_stands(twin: Twin, seconds: int, said: int | None) -> None:
     held = replace(WORKER, hold=hold_of(twin.world.now() + seconds * SECOND))
     assert agents.held_seconds(twin.on, held) == said
-    assert agents.held_seconds(twin.on, replace(WORKER, hold=None)) == {}
-    assert agents.held_seconds(twin.on, None) == {}
+    assert agents.held_seconds(twin.on, replace(WORKER, hold=None)) is None
+    assert agents.held_seconds(twin.on, None) is None
 
 
 def test_the_agent_of_a_held_machine_asks_as_seldom_as_it_beats(warm_twin: Twin, ada: User) -> None:
     agent = worker_at_rest(warm_twin, ada)
-    assert agent.hello()["seconds"] == agents.POLL_SECONDS
+    assert agent.hello().seconds == agents.POLL_SECONDS
     put(warm_twin, row_of(warm_twin, agent.worker), hold=hold_of(warm_twin.world.now() + HOUR))
     assert Limits().heartbeat > agents.POLL_SECONDS
-    assert agent.hello()["seconds"] == Limits().heartbeat
+    assert agent.hello().seconds == Limits().heartbeat
 
 
 def test_one_that_is_held_is_due_when_its_hold_ends_however_often_its_agent_asks(warm_twin: Twin, ada: User) -> None:
@@ -135,7 +135,7 @@ def test_one_that_is_held_is_due_when_its_hold_ends_however_often_its_agent_asks
     held = row_of(warm_twin, agent.worker)
     warm_twin.pass_time(5)
     assert agents.idle_renewal(warm_twin.on, held, timedelta(seconds=Limits().lease)) == []
-    assert agent.hello()["held_seconds"] == 5
+    assert agent.hello().held_seconds == 5
     assert row_of(warm_twin, agent.worker) == held
 
 

@@ -98,7 +98,7 @@ def forgotten(twin: Twin, ada: User) -> None:
 def sent(twin: Twin, ada: User) -> None:
     """Jobs that are sent files, one of which repeats the other; and one that depends on what the first keeps."""
     job, again = (submit(twin, ada, inputs=["a"]) for _ in range(2))
-    inputs.begin(twin.on, job_of(twin, job), NewInput("a", 1, "0" * 64))
+    inputs.begin(twin.on, job_of(twin, job), NewInput("a", size=1, sha256="0" * 64))
     (row,) = (row for row in of(twin, Input) if row.artifact)
     twin.objects.objects[object_name(row.artifact)] = b"x"
     inputs.commit(twin.on, job_of(twin, job), "a")

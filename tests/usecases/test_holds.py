@@ -11,6 +11,7 @@ import pytest
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Claim, collection
+from penstock.domain.replies import ResultReceived
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
@@ -194,7 +195,7 @@ def test_an_idle_worker_that_is_released_is_lent_again(twin: Twin, ada: User) ->
     assert [claim.job for claim in twin.store.find(collection("target/linux"), "wait#", Claim)] == [second]
     released = release(twin, agent.worker)
     assert (released.state, released.lease.leases, released.lease.job) == (UnitState.CREATING, 2, second)
-    assert agent.hello()["job"] == second
+    assert agent.hello().job == second
     assert worker_of(twin, first).id != agent.worker
 
 
@@ -204,7 +205,7 @@ def test_an_idle_worker_whose_hold_ran_out_is_lent_again(twin: Twin, ada: User) 
     sweep(twin, 101)
     assert [slot.unit for slot in slots(twin, "target/linux", "free#warm#")] == [agent.worker]
     assert slots(twin, "quota/vcpus", "held#") == []
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     assert "the hold of root ran out" in journal(twin, agent.worker)
 
 
@@ -235,22 +236,22 @@ def test_the_agent_of_a_held_worker_leaves_its_machine_as_it_is(twin: Twin, ada:
     agent.hello()
     hold(twin, agent.worker)
     caller = agents.authenticate(twin.on, job, agent.token(1))
-    assert agents.heartbeat(twin.on, caller)["held_seconds"] == HOUR
+    assert agents.heartbeat(twin.on, caller).held_seconds == HOUR
     said = agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
-    assert said["held_seconds"] == HOUR
+    assert said.held_seconds == HOUR
     ask = Hello(agent.worker, "", agent.token(1), "host", agent.token(1))
-    assert agents.hello(twin.on, ask)["held_seconds"] == HOUR
+    assert agents.hello(twin.on, ask).held_seconds == HOUR
     twin.run()
-    assert agents.hello(twin.on, ask)["held_seconds"] == HOUR
+    assert agents.hello(twin.on, ask).held_seconds == HOUR
     wait(twin, 1000)
     assert unit_of(twin, agent.worker).state is UnitState.CLEANING
     assert release(twin, agent.worker).state is UnitState.CLEANING
     said = agents.hello(twin.on, ask)
-    assert said["idle"]
-    assert "held_seconds" not in said
+    assert said.idle
+    assert said.held_seconds is None
     assert unit_of(twin, agent.worker).state is UnitState.CLEANING, "it has not said that it is clean"
     agent.turn = 2
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
 
 
@@ -261,7 +262,7 @@ def test_an_agent_that_lost_its_job_learns_that_its_machine_is_held(twin: Twin, 
     with pytest.raises(Refused, match="not of the worker of that job"):
         agents.authenticate(twin.on, job, "t" * 43)
     ask = Hello(worker.id, "", "t" * 43, "host", "t" * 43)
-    assert agents.hello(twin.on, ask)["held_seconds"] == HOUR - 121
+    assert agents.hello(twin.on, ask).held_seconds == HOUR - 121
     release(twin, worker)
     with pytest.raises(Refused, match="no longer wanted"):
         agents.hello(twin.on, ask)
@@ -276,7 +277,7 @@ def test_a_machine_that_boots_too_late_stays_if_it_is_held(twin: Twin, ada: User
         sweep(twin, 700)
     key = secrets.bootstrap_key(twin.on.signing_key(), worker.id)
     assert job_of(twin, job).attempt == 2
-    assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
+    assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43)).held_seconds
     with pytest.raises(Refused, match="not the key"):
         agents.hello(twin.on, Hello(worker.id, "0" * 64, "t" * 43))
 
@@ -287,7 +288,7 @@ def test_the_key_of_a_held_worker_is_worth_nothing_after_its_job_but_to_its_agen
     hold(twin, worker)
     falls_silent(twin, job)
     key = secrets.bootstrap_key(twin.on.signing_key(), worker.id)
-    assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43))["held_seconds"]
+    assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43)).held_seconds
     with pytest.raises(Refused, match="not the key"):
         agents.hello(twin.on, Hello(worker.id, key, "f" * 43))
 
@@ -296,7 +297,7 @@ def test_a_hold_that_comes_after_the_agent_was_told_to_go_is_refused(twin: Twin,
     """UNIT-3: of the agent's report and a hold, one comes first."""
     job, worker = running(twin, ada)
     caller = agents.authenticate(twin.on, job, "t" * 43)
-    assert agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == {}
+    assert agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == ResultReceived()
     with pytest.raises(Refused, match="its machine is on its way out"):
         hold(twin, worker)
     settle.settle(twin.on, *twin.flows.settling.popleft()) if twin.flows.settling else twin.run()

@@ -12,6 +12,7 @@ from penstock.domain.commands import AgentHost
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
+from penstock.domain.replies import HostInstruction
 from penstock.domain.units.hosts import host_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
@@ -46,7 +47,7 @@ def order(twin: Twin, ada: User, **more: object) -> str:
 def test_a_host_takes_job_after_job_and_is_clean_in_between(twin: Twin, ada: User) -> None:
     """UNIT-2: its slot is free again only with its word, which becomes the record."""
     bench = Bench(twin)
-    assert bench.ask() == {"do": "wait", "seconds": 5, "lease_seconds": LEASE}
+    assert bench.ask() == HostInstruction("wait", 5, LEASE)
     for _ in range(2):
         job = order(twin, ada)
         assert bench.run() == job
@@ -176,9 +177,9 @@ def test_a_host_whose_agent_died_says_so_and_its_attempt_is_lost_at_once(twin: T
     bench.ask()
     bench.hello()
     bench.stage = "ended"
-    assert bench.ask() == {"do": "wait", "seconds": 1, "lease_seconds": LEASE, "worker": bench.worker}
+    assert bench.ask() == HostInstruction("wait", 1, LEASE, bench.worker)
     assert "its agent on bench-7 ended before it reported" in "\n".join(told(twin, job))
-    assert bench.clean()["do"] == "forget"
+    assert bench.clean().do == "forget"
     assert job_of(twin, job).attempt == 2
     assert bench.run() == job
     assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
@@ -191,7 +192,7 @@ def test_an_agent_that_died_before_its_hello(twin: Twin, ada: User) -> None:
     bench.ask()
     bench.stage = "ended"
     assert bench.do() == "wait"
-    assert bench.clean()["do"] == "forget"
+    assert bench.clean().do == "forget"
     assert bench.run() == job
 
 
@@ -204,9 +205,9 @@ def test_a_job_that_is_cancelled_before_its_host_came_for_it(twin: Twin, ada: Us
     twin.run()
     assert worker_of(twin, job).state is UnitState.DIRTY
     said = bench.ask()
-    assert (said["do"], said["worker"]) == ("clean", worker_of(twin, job).id)
-    bench.worker = said["worker"]
-    assert bench.clean()["do"] == "forget"
+    assert (said.do, said.worker) == ("clean", worker_of(twin, job).id)
+    bench.worker = said.worker
+    assert bench.clean().do == "forget"
     assert states(twin)["bench-7"] == "free"
 
 
@@ -223,9 +224,9 @@ def test_what_a_host_says_of_another_worker_changes_nothing(twin: Twin, ada: Use
     rows = dict(twin.store.rows)
     for worker in (other.worker, "w-none", worker_of(twin, first).id[:-1]):
         said = hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "machine", worker, "clean", "x"))
-        assert said["do"] == "forget"
+        assert said.do == "forget"
     assert twin.store.rows == rows
-    assert bench.clean()["do"] == "forget"
+    assert bench.clean().do == "forget"
     assert states(twin) == {"bench-7": "free", "bench-8": "held"}
     assert {job_of(twin, job).end.outcome for job in (first, second)} == {Outcome.SUCCEEDED}
 
@@ -258,12 +259,12 @@ def test_nothing_is_cleaned_while_an_operator_holds_the_machine(twin: Twin, ada:
     bench.ask()
     assert worker_of(twin, job).state is UnitState.DIRTY
     said = bench.ask()
-    assert (said["do"], said["held_seconds"], said["seconds"]) == ("wait", 3600, 15)
+    assert (said.do, said.held_seconds, said.seconds) == ("wait", 3600, 15)
     assert bench.do(stage="clean", cleaned="by itself") == "wait"
     maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
-    assert hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "", unit.id, "ended"))["do"] == "wait"
+    assert hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "", unit.id, "ended")).do == "wait"
     twin.run()
-    assert bench.clean()["do"] == "forget"
+    assert bench.clean().do == "forget"
 
 
 @pytest.mark.parametrize("does", ["works", "has ended", "is clean", "remembers nothing"])
@@ -284,8 +285,8 @@ def test_a_host_in_quarantine_waits_until_its_operator_releases_it(
     bench.stage = {"has ended": "ended", "is clean": "clean"}.get(does, "working")
     bench.worker = "" if does == "remembers nothing" else bench.worker
     for _ in range(3):
-        assert bench.ask()["do"] == "wait"
-        assert bench.ask()["seconds"] > 0
+        assert bench.ask().do == "wait"
+        assert bench.ask().seconds > 0
     assert worker_of(twin, job).state is UnitState.QUARANTINED
     maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
     twin.run()
@@ -335,7 +336,7 @@ def test_a_dead_host_keeps_its_slot_but_not_its_job(twin: Twin, ada: User) -> No
     assert states(twin) == {"bench-7": "held", "bench-8": "free"}
     assert states(twin, "resource/licence") == {"1": "free"}
     bench.stage = "ended"
-    assert bench.clean()["do"] == "forget"
+    assert bench.clean().do == "forget"
     assert states(twin) == {"bench-7": "free", "bench-8": "free"}
 
 
@@ -353,7 +354,7 @@ def test_a_name_that_is_taken_out_while_it_is_held(twin: Twin, ada: User) -> Non
     apply(twin, LAB.replace('"bench-7", ', ""))
     assert bench.hello() == job
     bench.report(job)
-    assert bench.clean()["do"] == "forget"
+    assert bench.clean().do == "forget"
     assert states(twin) == {"bench-7": "off", "bench-8": "away"}
     with pytest.raises(Refused, match="there is no host"):
         bench.ask()
@@ -447,7 +448,7 @@ def test_a_result_that_is_not_good_is_cleaned_after_as_well(twin: Twin, ada: Use
     job = order(twin, ada)
     bench.ask()
     bench.report(bench.hello(), Result.FAILED)
-    assert bench.clean()["do"] == "forget"
+    assert bench.clean().do == "forget"
     assert job_of(twin, job).end.outcome is Outcome.FAILED
 
 

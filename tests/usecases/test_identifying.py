@@ -9,6 +9,7 @@ import pytest
 
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
@@ -58,7 +59,7 @@ def twin(hand: Knowing) -> Twin:
     return made
 
 
-def hello(twin: Twin, unit: Unit, document: str, token: str = TOKEN) -> dict[str, Any]:
+def hello(twin: Twin, unit: Unit, document: str, token: str = TOKEN) -> Assignment | Idle:
     key = bootstrap_key(twin.on.signing_key(), unit.id)
     said = agents.hello(twin.on, Hello(unit.id, key, token, document=document, signature="signed" if document else ""))
     twin.run()
@@ -79,7 +80,7 @@ def started(twin: Twin, ada: User, target: str = "default") -> tuple[str, Unit]:
 
 def test_the_machine_that_was_made_is_let_in(twin: Twin, ada: User, hand: Knowing) -> None:
     job, worker = started(twin, ada)
-    assert hello(twin, worker, worker.id)["job"] == job
+    assert hello(twin, worker, worker.id).job == job
     assert hand.asked == [({"document": worker.id, "signature": "signed"}, {"id": worker.id})]
     finish(twin, job)
     assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
@@ -95,7 +96,7 @@ def test_another_machine_is_refused_with_the_right_key_and_the_journal_says_it_o
     assert [what for what in said if what.startswith(begin)] == [f"{begin}another", f"{begin}nobody"]
     assert job_of(twin, job).state is State.ACQUIRING
     assert worker_of(twin, job).session.token_hash is None
-    assert hello(twin, worker, worker.id)["job"] == job, "the right one is let in after all"
+    assert hello(twin, worker, worker.id).job == job, "the right one is let in after all"
 
 
 def test_what_is_noted_of_a_stranger_overtakes_nothing(twin: Twin, ada: User) -> None:
@@ -122,13 +123,13 @@ def test_a_hello_that_comes_before_what_was_made_is_written_comes_again(twin: Tw
     assert refused(twin, worker, worker.id) == (429, "not-yet")
     assert hand.asked == []
     twin.take("factory", {"unit": worker.id})
-    assert hello(twin, worker, worker.id)["job"] == job
+    assert hello(twin, worker, worker.id).job == job
 
 
 def test_a_hello_that_is_repeated_is_known_by_its_token(twin: Twin, ada: User, hand: Knowing) -> None:
     job, worker = started(twin, ada)
     hello(twin, worker, worker.id)
-    assert hello(twin, worker, "")["job"] == job
+    assert hello(twin, worker, "").job == job
     assert len(hand.asked) == 1
     with pytest.raises(Refused) as error:
         hello(twin, worker, worker.id, "u" * 43)
@@ -144,27 +145,27 @@ def test_after_its_first_job_an_agent_is_known_by_its_token(twin: Twin, ada: Use
     ask = Hello(worker.id, "", "u" * 43, previous=TOKEN, cleaned="nothing of the job is left")
     said = agents.hello(twin.on, ask)
     twin.run()
-    said = agents.hello(twin.on, ask) if said.get("idle") else said
-    assert said["job"] == second
+    said = agents.hello(twin.on, ask) if isinstance(said, Idle) else said
+    assert said.job == second
     assert len(hand.asked) == 1
 
 
 def test_a_factory_that_does_not_ask_for_it_is_not_asked(twin: Twin, ada: User, hand: Knowing) -> None:
     job, worker = started(twin, ada, "other")
-    assert hello(twin, worker, "")["job"] == job
+    assert hello(twin, worker, "").job == job
     assert hand.asked == []
 
 
 def test_a_driver_that_cannot_tell_is_not_asked(twin: Twin, ada: User) -> None:
     twin.drivers.hand = Hand()
     job, worker = started(twin, ada)
-    assert hello(twin, worker, "")["job"] == job
+    assert hello(twin, worker, "").job == job
 
 
 def test_a_factory_that_is_no_more_is_not_asked(twin: Twin, ada: User, hand: Knowing) -> None:
     job, worker = started(twin, ada)
     apply.apply(twin.on, "admin", SITE.replace("strict", "new"), "site.toml")
-    assert hello(twin, worker, "")["job"] == job
+    assert hello(twin, worker, "").job == job
     assert hand.asked == []
 
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from penstock.domain import metrics
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Report, Result
+from penstock.domain.replies import IdentityToken
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import VOUCH, User
 from penstock.kernel import limits
@@ -63,7 +64,7 @@ def verified(twin: Twin, token: str) -> dict[str, Any]:
     return said
 
 
-def ask(twin: Twin, job: str, audience: str = AWS) -> dict[str, Any]:
+def ask(twin: Twin, job: str, audience: str = AWS) -> IdentityToken:
     return oidc.token(twin.on, job_of(twin, job), audience)
 
 
@@ -81,13 +82,13 @@ def notes(twin: Twin) -> list[Entry]:
 def test_a_running_attempt_is_given_a_token_that_others_can_check(site: Twin, ada: User) -> None:
     job = running(site, ada, timeout="10m")
     given = ask(site, job)
-    said, row = verified(site, given["token"]), job_of(site, job)
+    said, row = verified(site, given.token), job_of(site, job)
     assert (said["iss"], said["sub"], said["aud"]) == ("http://here/v1/oidc", "user:ada:job:job", AWS)
     assert (said["job_id"], said["attempt"], said["target"]) == (job, 1, "linux")
     assert row.times.started
     assert said["exp"] == int((row.times.started + timedelta(minutes=10)).timestamp())
-    assert given["expires"] == f"2026-01-01T00:10:0{said['exp'] % 10}+00:00"
-    head, body, signature = given["token"].split(".")
+    assert given.expires == f"2026-01-01T00:10:0{said['exp'] % 10}+00:00"
+    head, body, signature = given.token.split(".")
     with pytest.raises(InvalidSignature):
         verified(site, f"{head}.{body[:-2]}{'A' if body[-2] != 'A' else 'B'}{body[-1]}.{signature}")
 
@@ -95,27 +96,27 @@ def test_a_running_attempt_is_given_a_token_that_others_can_check(site: Twin, ad
 def test_it_is_noted_told_and_counted_and_kept_nowhere(site: Twin, ada: User) -> None:
     job = running(site, ada)
     given = ask(site, job)
-    said = verified(site, given["token"])
+    said = verified(site, given.token)
     (note,) = notes(site)
     assert (note.by, note.what) == ("ada", f"job {job}")
     assert note.detail == f"user:ada:job:job for {AWS}, attempt 1, jti {said['jti']}"
     assert told(site, job)[-1] == f"the job was given an identity token for {AWS}, {said['jti']}"
     assert site.metrics.of(metrics.IDENTITY_TOKENS, target="linux") == [1]
     assert job_of(site, job).usage.identities == 1
-    signature = given["token"].rpartition(".")[2]
+    signature = given.token.rpartition(".")[2]
     assert not [row for row in site.store.rows.values() if signature in json.dumps(asdict(row), default=str)]
 
 
 def test_every_token_has_an_id_of_its_own(site: Twin, ada: User) -> None:
     job = running(site, ada)
-    ids = {verified(site, ask(site, job)["token"])["jti"] for _ in range(3)}
+    ids = {verified(site, ask(site, job).token)["jti"] for _ in range(3)}
     assert len(ids) == 3 == job_of(site, job).usage.identities
     assert {each.detail.rpartition(" ")[2] for each in notes(site)} == ids
 
 
 def test_who_it_may_be_for_the_site_says(site: Twin, twin: Twin, ada: User, fresh: Callable[[], Twin]) -> None:
     job = running(site, ada)
-    assert verified(site, ask(site, job, "https://vault.example")["token"])["aud"] == "https://vault.example"
+    assert verified(site, ask(site, job, "https://vault.example").token)["aud"] == "https://vault.example"
     with pytest.raises(Refused, match=r"it does for: sts\.amazonaws\.com, https://vault\.example$"):
         ask(site, job, "https://vault.example/")
     assert refused(lambda: ask(site, job, "other")) == (422, "audience-not-allowed")
@@ -133,7 +134,7 @@ def test_whose_job_lacks_the_privilege_gets_none(twin: Twin, root: User) -> None
     with pytest.raises(Refused, match=r"^eve may not have this: it needs the privilege 'identity.aws'"):
         ask(twin, job)
     users.change_privilege(twin.on, "eve", "identity.aws", grant=True, by="root")
-    assert verified(twin, ask(twin, job)["token"])["owner"] == "eve"
+    assert verified(twin, ask(twin, job).token)["owner"] == "eve"
     before_the_next_commit(twin, lambda: users.change_privilege(twin.on, "eve", "identity.aws", grant=False, by="root"))
     assert refused(lambda: ask(twin, job)) == (422, "privilege-missing")
     assert (len(notes(twin)), len(twin.signer.signed)) == (1, 1)
@@ -239,7 +240,7 @@ TAGS = {"ref": "refs/heads/main", "sha": "abc", "who": "x"}
 def claims(twin: Twin, job: str) -> tuple[str, str | None, str | None]:
     twin.run()
     hello(twin, job)
-    said = verified(twin, ask(twin, job)["token"])
+    said = verified(twin, ask(twin, job).token)
     finish(twin, job)
     return said["sub"], said.get("ref"), said.get("sha")
 
@@ -281,7 +282,7 @@ def test_cancelled_it_ends_with_the_grace(site: Twin, ada: User) -> None:
     cancel.cancel(site.on, ada, job)
     due = job_of(site, job).due
     assert due
-    assert verified(site, ask(site, job)["token"])["exp"] == int(due.timestamp())
+    assert verified(site, ask(site, job).token)["exp"] == int(due.timestamp())
 
 
 def test_tokens_are_listed_with_what_operators_did(site: Twin, ada: User) -> None:

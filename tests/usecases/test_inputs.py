@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from penstock.domain.artifacts.inputs import ARRIVE_WITHIN
 from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.commands import NewInput, SubmitJob
 from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.replies import InputDownload, InputDownloads, InputUpload
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -26,8 +26,8 @@ from tests.usecases.inputs import all_inputs, digest, run
 from tests.usecases.steps import hello, job_of, submit, sweep, told
 
 
-def bytes_of(twin: Twin, told_: dict[str, Any]) -> bytes:
-    return twin.objects.objects[told_["url"].removeprefix("memory://")]
+def bytes_of(twin: Twin, told_: InputDownload) -> bytes:
+    return twin.objects.objects[told_.url.removeprefix("memory://")]
 
 
 def test_outputs_of_other_jobs_are_inputs_and_nothing_is_copied(twin: Twin, ada: User) -> None:
@@ -47,9 +47,9 @@ def test_outputs_of_other_jobs_are_inputs_and_nothing_is_copied(twin: Twin, ada:
     twin.run()
     assert hello(twin, last)
     found = all_inputs(twin, last)
-    assert [each["path"] for each in found] == ["/input/one/work/a", "/input/one/work/b", "/input/two/etc/c"]
+    assert [each.path for each in found] == ["/input/one/work/a", "/input/one/work/b", "/input/two/etc/c"]
     assert bytes_of(twin, found[0]) == b"/work/a"
-    assert (found[0]["size"], found[0]["sha256"]) == (7, digest(b"/work/a"))
+    assert (found[0].size, found[0].sha256) == (7, digest(b"/work/a"))
     assert twin.objects.objects == kept
 
 
@@ -69,8 +69,8 @@ def test_there_may_be_many(twin: Twin, ada: User, count: int) -> None:
     run(twin, second)
     run(twin, third, "/work/last")
     found = all_inputs(twin, last)
-    assert len(found) == len({each["path"] for each in found}) == count + 1
-    assert found[-1]["path"] == "/input/n2/work/last"
+    assert len(found) == len({each.path for each in found}) == count + 1
+    assert found[-1].path == "/input/n2/work/last"
 
 
 def test_only_what_the_last_attempt_kept_is_an_input(twin: Twin, ada: User) -> None:
@@ -79,7 +79,7 @@ def test_only_what_the_last_attempt_kept_is_an_input(twin: Twin, ada: User) -> N
     last = submit(twin, ada, **depends(first))
     run(twin, first, "/work/early", result=Result.FAILED)
     run(twin, first, "/work/late")
-    assert [each["path"] for each in all_inputs(twin, last)] == ["/input/n0/work/late"]
+    assert [each.path for each in all_inputs(twin, last)] == ["/input/n0/work/late"]
 
 
 @pytest.mark.parametrize("after", ["x", "-1:", "1:x", "9999:", ":", "²:"])
@@ -91,7 +91,7 @@ def test_a_page_that_nobody_named_is_refused(twin: Twin, ada: User, after: str) 
 
 def test_a_page_behind_the_last_is_empty(twin: Twin, ada: User) -> None:
     job = job_of(twin, submit(twin, ada, inputs=["a"]))
-    assert inputs.list_for_agent(twin.on, job, "7:") == {"inputs": [], "next": None}
+    assert inputs.list_for_agent(twin.on, job, "7:") == InputDownloads([], None)
 
 
 def retention(twin: Twin, job: str) -> Retention:
@@ -148,10 +148,10 @@ def test_inputs_that_cannot_be_had_lose_the_attempt_and_then_the_job(twin: Twin,
 # What users send
 
 
-def send(twin: Twin, job: str, name: str, data: bytes, *, arrives: bool = True) -> dict[str, Any]:
-    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, len(data), digest(data)))
+def send(twin: Twin, job: str, name: str, data: bytes, *, arrives: bool = True) -> InputUpload:
+    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, size=len(data), sha256=digest(data)))
     if arrives:
-        twin.objects.objects[leave["url"].removeprefix("memory://")] = data
+        twin.objects.objects[leave.url.removeprefix("memory://")] = data
         inputs.commit(twin.on, job_of(twin, job), name)
     return leave
 
@@ -170,13 +170,13 @@ def test_a_job_waits_for_what_is_sent(twin: Twin, ada: User) -> None:
     assert job_of(twin, job).state is State.ACQUIRING
     hello(twin, job)
     found = all_inputs(twin, job)
-    assert [(each["path"], bytes_of(twin, each)) for each in found] == [
+    assert [(each.path, bytes_of(twin, each)) for each in found] == [
         ("/input/a.txt", b"aaa"),
         ("/input/b.txt", b"b"),
     ]
     assert {row.owners for row in twin.store.rows.values() if isinstance(row, Artifact)} == {(f"job#{job}",)}
     inputs.commit(twin.on, job_of(twin, job), "a.txt")
-    assert send(twin, job, "a.txt", b"aaa", arrives=False)["there"] is True
+    assert send(twin, job, "a.txt", b"aaa", arrives=False).there is True
 
 
 def test_what_was_not_sent_whole_is_not_taken(twin: Twin, ada: User) -> None:
@@ -184,7 +184,7 @@ def test_what_was_not_sent_whole_is_not_taken(twin: Twin, ada: User) -> None:
     with pytest.raises(Refused, match="of a 0 of 0 bytes"):
         inputs.commit(twin.on, job_of(twin, job), "a")
     leave = send(twin, job, "a", b"abc", arrives=False)
-    twin.objects.objects[leave["url"].removeprefix("memory://")] = b"ab"
+    twin.objects.objects[leave.url.removeprefix("memory://")] = b"ab"
     with pytest.raises(Refused, match="of a 2 of 3 bytes") as refused:
         inputs.commit(twin.on, job_of(twin, job), "a")
     assert refused.value.status == 409
@@ -194,7 +194,7 @@ def test_asking_again_is_asking_once_and_other_bytes_are_another_file(twin: Twin
     job = submit(twin, ada, inputs=["a"])
     first = send(twin, job, "a", b"abc", arrives=False)
     assert send(twin, job, "a", b"abc", arrives=False) == first
-    assert send(twin, job, "a", b"xyz", arrives=False)["url"] != first["url"]
+    assert send(twin, job, "a", b"xyz", arrives=False).url != first.url
     send(twin, job, "a", b"xyz")
     with pytest.raises(Refused, match="there already, with other bytes"):
         send(twin, job, "a", b"abc")
@@ -203,9 +203,9 @@ def test_asking_again_is_asking_once_and_other_bytes_are_another_file(twin: Twin
 @pytest.mark.parametrize(
     ("ask", "status"),
     [
-        (NewInput("b", 1, "0" * 64), 404),
-        (NewInput("a", 1, "x" * 64), 400),
-        (NewInput("a", 2**60, "0" * 64), 413),
+        (NewInput("b", size=1, sha256="0" * 64), 404),
+        (NewInput("a", size=1, sha256="x" * 64), 400),
+        (NewInput("a", size=2**60, sha256="0" * 64), 413),
     ],
 )
 def test_what_cannot_be_sent(twin: Twin, ada: User, ask: NewInput, status: int) -> None:
@@ -218,7 +218,7 @@ def test_what_cannot_be_sent(twin: Twin, ada: User, ask: NewInput, status: int) 
 def test_a_settled_job_takes_no_more(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
     leave = send(twin, job, "a", b"abc", arrives=False)
-    twin.objects.objects[leave["url"].removeprefix("memory://")] = b"abc"
+    twin.objects.objects[leave.url.removeprefix("memory://")] = b"abc"
     cancel.cancel(twin.on, ada, job)
     for late in (lambda: inputs.commit(twin.on, job_of(twin, job), "a"), lambda: send(twin, job, "a", b"abc")):
         with pytest.raises(Refused, match="does not wait for its inputs any more"):
@@ -228,7 +228,7 @@ def test_a_settled_job_takes_no_more(twin: Twin, ada: User) -> None:
 def test_what_was_forgotten_meanwhile_is_to_be_sent_again(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
     leave = send(twin, job, "a", b"abc", arrives=False)
-    twin.objects.objects[leave["url"].removeprefix("memory://")] = b"abc"
+    twin.objects.objects[leave.url.removeprefix("memory://")] = b"abc"
     for row in [row for row in twin.store.rows.values() if isinstance(row, Artifact)]:
         twin.store.commit([Delete(row)])
     with pytest.raises(Refused, match="send it again"):

@@ -9,6 +9,7 @@ import pytest
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.holds import describe
 from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.replies import ResultReceived
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -63,7 +64,7 @@ def test_its_agent_is_told_to_leave_the_machine_as_it_is(twin: Twin, ada: User) 
     twin.run()
     caller = hello(twin, job)
     answer = agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
-    assert answer == {"held_seconds": 600}
+    assert answer == ResultReceived(600)
 
 
 @pytest.mark.parametrize("result", [Result.SUCCEEDED, Result.CANCELLED])
@@ -211,7 +212,7 @@ def test_a_broken_machine_is_not_held_for_its_job(twin: Twin, ada: User) -> None
     job = submit(twin, ada, target="other", hold_on_failure=600)
     twin.run()
     caller = hello(twin, job)
-    assert agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1, "its disk is full") == {}
+    assert agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1, "its disk is full") == ResultReceived()
     twin.run()
     sweep(twin)
     assert states(twin, caller.unit.id) == [UnitState.GONE]
@@ -237,7 +238,7 @@ def test_the_second_report_holds_nothing_anew(twin: Twin, ada: User) -> None:
     agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
     assert unit_of(twin, caller.unit.id).hold == until
     maintenance.release(twin.on, ROOT, caller.unit.is_a, caller.unit.id)
-    assert agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1) == {}, (
+    assert agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1) == ResultReceived(), (
         "also when it was let go meanwhile"
     )
     assert unit_of(twin, caller.unit.id).hold is None

@@ -278,7 +278,7 @@ class Keeping(RuleBasedStateMachine):
     @rule(which=which, meanwhile=meanwhile, count=st.integers(1, 3))
     def upload(self, which: int, meanwhile: str, count: int) -> None:
         job = self.pick(self.jobs(settled=False), which)
-        files = [AgentFile(f"/work/{number}", 1, "0" * 64) for number in range(count)]
+        files = [AgentFile(f"/work/{number}", size=1, sha256="0" * 64) for number in range(count)]
         if job:
             self.do(lambda: outputs.begin(self.twin.on, job, files), meanwhile)
 

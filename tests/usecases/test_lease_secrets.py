@@ -25,7 +25,7 @@ TOKEN, OTHER = "t" * 43, "o" * 43
 def greet(twin: Twin, worker: str, token: str, key: str | None = None) -> dict[str, Any]:
     """The resources that an agent is told of when it says hello with a worker's key."""
     ask = Hello(worker, key or secrets.bootstrap_key(twin.on.signing_key(), worker), token)
-    found: dict[str, Any] = agents.hello(twin.on, ask)["resources"]
+    found: dict[str, Any] = agents.hello(twin.on, ask).resources
     twin.run()
     return found
 
@@ -47,7 +47,7 @@ def started(twin: Twin, ada: User, **ask: Any) -> tuple[str, str, dict[str, Any]
 
 def test_its_worker_is_told_as_often_as_it_asks(twin: Twin, ada: User) -> None:
     _, worker, told = started(twin, ada, resources=["bench", "licence"])
-    assert {name: entry["metadata"]["type"] for name, entry in told.items()} == {"bench": "bench", "licence": "licence"}
+    assert {name: entry.metadata["type"] for name, entry in told.items()} == {"bench": "bench", "licence": "licence"}
     assert greet(twin, worker, TOKEN) == told
 
 

@@ -135,7 +135,7 @@ def test_one_that_still_may_come_has_missed_nothing(twin: Twin) -> None:
     twin.pass_time(590)
     twin.take("factory", {"unit": unit.id})
     assert only(twin) == unit
-    assert Agent(twin, unit.id).hello()["idle"]
+    assert Agent(twin, unit.id).hello().idle
     assert outcomes(twin.metrics) == {"success": 1}
 
 
@@ -146,7 +146,7 @@ def test_one_that_comes_at_the_last_moment_has_missed_nothing(twin: Twin) -> Non
     evidence_of = hand.evidence
 
     def comes(unit: str) -> str | None:
-        assert Agent(twin, unit).hello()["idle"]
+        assert Agent(twin, unit).hello().idle
         return evidence_of(unit)
 
     hand.evidence = comes  # type: ignore[method-assign]

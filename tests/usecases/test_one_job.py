@@ -71,7 +71,7 @@ def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, a
         twin.on,
         Hello(worker_of(twin, job).id, secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN),
     )
-    assert assignment["resources"]["bench"]["metadata"]["name"] == "bench-1"
+    assert assignment.resources["bench"].metadata["name"] == "bench-1"
     twin.run()
     finish(twin, job, Result.FAILED)
     assert job_of(twin, job).end.outcome is Outcome.FAILED
@@ -122,7 +122,7 @@ def test_a_running_job_hears_of_its_cancellation_and_reports(twin: Twin, ada: Us
     caller = hello(twin, job)
     cancel.cancel(twin.on, ada, job)
     caller = agents.authenticate(twin.on, job, TOKEN)
-    assert agents.heartbeat(twin.on, caller)["cancel"]
+    assert agents.heartbeat(twin.on, caller).cancel
     finish(twin, job, Result.CANCELLED)
     assert job_of(twin, job).end.outcome is Outcome.CANCELLED
     assert_all_is_put_back(twin)

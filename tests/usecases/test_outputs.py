@@ -12,6 +12,7 @@ from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.replies import Empty
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -99,7 +100,7 @@ def test_a_heartbeat_is_no_reason_to_refuse_an_output(twin: Twin, ada: User) -> 
         return commit(changes)
 
     twin.store.commit = beating  # type: ignore[method-assign]
-    assert outputs.begin(twin.on, job, files())["uploads"]
+    assert outputs.begin(twin.on, job, files()).uploads
 
 
 def volume(twin: Twin, row: Output) -> Volume | None:
@@ -296,7 +297,7 @@ def test_what_is_committed_is_not_looked_at_again(twin: Twin, ada: User) -> None
     names = arrive(twin)
     outputs.commit(twin.on, job, names)
     twin.objects.objects.clear()
-    assert outputs.commit(twin.on, job, names) == {}
+    assert outputs.commit(twin.on, job, names) == Empty()
 
 
 def test_nobody_acts_for_an_attempt_without_a_lease(twin: Twin, ada: User) -> None:
@@ -383,10 +384,10 @@ def test_how_big_outputs_may_be_and_how_many(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     most = configuration.current(twin.on).limits.output_bytes
     for size in (0, most):
-        assert outputs.begin(twin.on, job, [AgentFile("/work/it", size, "0" * 64)])["uploads"]
+        assert outputs.begin(twin.on, job, [AgentFile("/work/it", size=size, sha256="0" * 64)]).uploads
     for size, status in ((-1, 400), (most + 1, 413)):
         with pytest.raises(Refused) as told:
-            outputs.begin(twin.on, job, [AgentFile("/work/it", size, "0" * 64)])
+            outputs.begin(twin.on, job, [AgentFile("/work/it", size=size, sha256="0" * 64)])
         assert told.value.status == status
     with pytest.raises(Refused, match="at most 100 files at once"):
         outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL + 1))
@@ -418,7 +419,7 @@ def test_only_what_has_arrived_is_fetched(twin: Twin, ada: User) -> None:
         outputs.commit(twin.on, job, ["no id"])
     assert told.value.status == 404
     outputs.commit(twin.on, job, [name])
-    assert outputs.sign(twin.on, job, name, 60)["size"] == 1
+    assert outputs.sign(twin.on, job, name, 60).size == 1
 
 
 def test_an_output_that_two_commit_is_committed_once(twin: Twin, ada: User) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from penstock.domain.artifacts.artifacts import Artifact, artifact_key
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES, Volume, volume_key
 from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
+from penstock.domain.replies import InputUpload, OutputUpload, PartUpload
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -27,7 +27,7 @@ from tests.usecases.steps import finish, hello, job_of, submit, sweep
 FIRST, LAST = b"a" * PART_BYTES, b"tail"
 PARTS = [digest(FIRST), digest(LAST)]
 WHOLE = digest(FIRST + LAST)
-BIG = AgentFile("/work/big", len(FIRST + LAST), WHOLE, volumes.composite(PARTS))
+BIG = AgentFile("/work/big", size=len(FIRST + LAST), sha256=WHOLE, composite=volumes.composite(PARTS))
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def who(twin: Twin, ada: User) -> Caller:
     return hello(twin, job)
 
 
-def begin(twin: Twin, who: Caller, file: AgentFile = BIG) -> dict[str, Any]:
-    (told,) = outputs.begin(twin.on, who.job, [file])["uploads"]
+def begin(twin: Twin, who: Caller, file: AgentFile = BIG) -> OutputUpload:
+    (told,) = outputs.begin(twin.on, who.job, [file]).uploads
     return told
 
 
@@ -47,28 +47,27 @@ def row_name(row: Output) -> str:
     return f"artifacts/{row.artifact}"
 
 
-def send(twin: Twin, told: list[dict[str, Any]], *data: bytes) -> None:
+def send(twin: Twin, told: list[PartUpload], *data: bytes) -> None:
     for each, bytes_ in zip(told, data, strict=True):
-        name, _, number = each["url"].removeprefix("memory://").partition("#")
+        name, _, number = each.url.removeprefix("memory://").partition("#")
         twin.objects.begun[name][int(number)] = bytes_
 
 
-def ask(twin: Twin, who: Caller, id: str, first: int, *digests: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = outputs.sign_parts(twin.on, who.job, AgentParts(id, first, list(digests)))["parts"]
-    return found
+def ask(twin: Twin, who: Caller, id: str, first: int, *digests: str) -> list[PartUpload]:
+    return outputs.sign_parts(twin.on, who.job, AgentParts(id, first=first, sha256=list(digests))).parts
 
 
 def test_parts_are_sent_and_are_one_output(twin: Twin, who: Caller) -> None:
     told = begin(twin, who)
-    assert (told["url"], told["part_bytes"]) == ("", PART_BYTES)
-    leaves = ask(twin, who, told["id"], 1, *PARTS)
-    assert [(each["number"], each["there"], bool(each["url"])) for each in leaves] == [
+    assert (told.url, told.part_bytes) == ("", PART_BYTES)
+    leaves = ask(twin, who, told.id, 1, *PARTS)
+    assert [(each.number, each.there, bool(each.url)) for each in leaves] == [
         (1, False, True),
         (2, False, True),
     ]
     send(twin, leaves, FIRST, LAST)
     for _ in range(2):
-        outputs.commit(twin.on, who.job, [told["id"]])
+        outputs.commit(twin.on, who.job, [told.id])
     (row,) = outputs.list_outputs(twin.on, who.job)[0]
     assert (row.size, row.sha256) == (BIG.size, WHOLE)
     assert twin.objects.objects[f"artifacts/{row.artifact}"] == FIRST + LAST
@@ -77,40 +76,44 @@ def test_parts_are_sent_and_are_one_output(twin: Twin, who: Caller) -> None:
 
 def test_what_is_there_is_not_asked_for_again_and_not_taken_before_all_of_it_is(twin: Twin, who: Caller) -> None:
     told = begin(twin, who)
-    send(twin, ask(twin, who, told["id"], 2, PARTS[1]), LAST)
+    send(twin, ask(twin, who, told.id, 2, PARTS[1]), LAST)
     with pytest.raises(Refused, match=f"of /work/big 0 of {BIG.size} bytes have arrived"):
-        outputs.commit(twin.on, who.job, [told["id"]])
+        outputs.commit(twin.on, who.job, [told.id])
     assert begin(twin, who) == told
-    first, last = ask(twin, who, told["id"], 1, *PARTS)
-    assert (first["there"], last["there"], last["url"]) == (False, True, "")
+    first, last = ask(twin, who, told.id, 1, *PARTS)
+    assert (first.there, last.there, last.url) == (False, True, "")
     send(twin, [first], FIRST)
-    outputs.commit(twin.on, who.job, [told["id"]])
+    outputs.commit(twin.on, who.job, [told.id])
 
 
 def test_only_what_was_named_the_same_is_gone_on_with(twin: Twin, who: Caller) -> None:
     """Another size, other bytes, another path: another file."""
-    ids = {begin(twin, who, each)["id"] for each in (BIG, *others())}
+    ids = {begin(twin, who, each).id for each in (BIG, *others())}
     assert len(ids) == 4
-    assert {begin(twin, who, each)["id"] for each in (BIG, *others())} == ids
+    assert {begin(twin, who, each).id for each in (BIG, *others())} == ids
     rows = twin.on.store.find(f"job#{who.job.id}", "output#", Output)
     assert len(rows) == len(ids)
 
 
 def others() -> list[AgentFile]:
-    return [AgentFile("/work/else", 4, WHOLE), AgentFile("/work/big", 4, WHOLE), AgentFile("/work/big", 5, "0" * 64)]
+    return [
+        AgentFile("/work/else", size=4, sha256=WHOLE),
+        AgentFile("/work/big", size=4, sha256=WHOLE),
+        AgentFile("/work/big", size=5, sha256="0" * 64),
+    ]
 
 
 def test_what_has_arrived_is_not_sent_over(twin: Twin, who: Caller) -> None:
     """The bytes of what a job owns never change. [ART-1]"""
-    small = AgentFile("/work/small", 4, digest(LAST))
+    small = AgentFile("/work/small", size=4, sha256=digest(LAST))
     told = begin(twin, who, small)
-    twin.objects.objects[told["url"].removeprefix("memory://")] = LAST
-    outputs.commit(twin.on, who.job, [told["id"]])
-    assert begin(twin, who, small)["id"] != told["id"]
+    twin.objects.objects[told.url.removeprefix("memory://")] = LAST
+    outputs.commit(twin.on, who.job, [told.id])
+    assert begin(twin, who, small).id != told.id
 
 
 def test_what_is_gone_on_with_counts_once(twin: Twin, who: Caller) -> None:
-    files = [AgentFile(f"/work/{number}", 4, WHOLE) for number in range(limits.OUTPUTS)]
+    files = [AgentFile(f"/work/{number}", size=4, sha256=WHOLE) for number in range(limits.OUTPUTS)]
     for _ in range(2):
         for start in range(0, len(files), limits.OUTPUTS_PER_CALL):
             outputs.begin(twin.on, who.job, files[start : start + limits.OUTPUTS_PER_CALL])
@@ -128,7 +131,7 @@ def test_an_attempt_does_not_go_on_with_what_the_one_before_it_began(twin: Twin,
     twin.run()
     again = hello(twin, job)
     assert again.job.attempt == 2
-    assert begin(twin, again)["id"] != told["id"]
+    assert begin(twin, again).id != told.id
 
 
 @pytest.mark.parametrize(
@@ -140,14 +143,14 @@ def test_parts_that_it_does_not_have_are_refused(
 ) -> None:
     told = begin(twin, who)
     with pytest.raises(Refused, match=f"/work/big: .*{why}") as error:
-        ask(twin, who, told["id"], first, *digests)
+        ask(twin, who, told.id, first, *digests)
     assert error.value.status == 400
 
 
 def test_what_is_in_one_piece_or_unknown_has_no_parts(twin: Twin, who: Caller) -> None:
-    told = begin(twin, who, AgentFile("/work/small", 4, digest(LAST)))
+    told = begin(twin, who, AgentFile("/work/small", size=4, sha256=digest(LAST)))
     with pytest.raises(Refused, match="it is sent in one piece"):
-        ask(twin, who, told["id"], 1, PARTS[0])
+        ask(twin, who, told.id, 1, PARTS[0])
     for unknown in ("x", "0" * 26):
         with pytest.raises(Refused, match="no output"):
             ask(twin, who, unknown, 1, PARTS[0])
@@ -156,12 +159,12 @@ def test_what_is_in_one_piece_or_unknown_has_no_parts(twin: Twin, who: Caller) -
 @pytest.mark.parametrize(
     ("file", "status", "why"),
     [
-        (AgentFile("/a", -1, WHOLE), 400, "needs a size"),
-        (AgentFile("/a", 1, "x"), 400, "64 hex digits"),
-        (AgentFile("/a", 1, WHOLE, "x"), 400, "64 hex digits"),
-        (AgentFile("a", 1, WHOLE), 400, "no absolute path"),
-        (AgentFile("/a", 2 * WHOLE_BYTES + 1, WHOLE, WHOLE), 413, "the site takes"),
-        (AgentFile("/a", WHOLE_BYTES + 1, WHOLE), 400, "too big to be sent in one piece"),
+        (AgentFile("/a", size=-1, sha256=WHOLE), 400, "needs a size"),
+        (AgentFile("/a", size=1, sha256="x"), 400, "64 hex digits"),
+        (AgentFile("/a", size=1, sha256=WHOLE, composite="x"), 400, "64 hex digits"),
+        (AgentFile("a", size=1, sha256=WHOLE), 400, "no absolute path"),
+        (AgentFile("/a", size=2 * WHOLE_BYTES + 1, sha256=WHOLE, composite=WHOLE), 413, "the site takes"),
+        (AgentFile("/a", size=WHOLE_BYTES + 1, sha256=WHOLE), 400, "too big to be sent in one piece"),
     ],
 )
 def test_what_cannot_be_a_file_is_refused(twin: Twin, who: Caller, file: AgentFile, status: int, why: str) -> None:
@@ -169,29 +172,34 @@ def test_what_cannot_be_a_file_is_refused(twin: Twin, who: Caller, file: AgentFi
     with pytest.raises(Refused, match=why) as error:
         begin(twin, who, file)
     assert error.value.status == status
-    for good in (AgentFile("/a", WHOLE_BYTES, WHOLE), AgentFile("/a", 2 * WHOLE_BYTES, WHOLE, WHOLE)):
+    for good in (
+        AgentFile("/a", size=WHOLE_BYTES, sha256=WHOLE),
+        AgentFile("/a", size=2 * WHOLE_BYTES, sha256=WHOLE, composite=WHOLE),
+    ):
         begin(twin, who, good)
 
 
 def test_an_input_is_sent_in_parts_too(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["big"])
-    new = NewInput("big", BIG.size, WHOLE, BIG.composite)
+    new = NewInput("big", size=BIG.size, sha256=WHOLE, composite=BIG.composite)
     with pytest.raises(Refused, match="nobody began to send big"):
-        inputs.sign_parts(twin.on, job_of(twin, job), InputParts("big", 1, PARTS))
-    assert inputs.begin(twin.on, job_of(twin, job), new)["part_bytes"] == PART_BYTES
-    send(twin, inputs.sign_parts(twin.on, job_of(twin, job), InputParts("big", 1, PARTS))["parts"], FIRST, LAST)
+        inputs.sign_parts(twin.on, job_of(twin, job), InputParts("big", first=1, sha256=PARTS))
+    assert inputs.begin(twin.on, job_of(twin, job), new).part_bytes == PART_BYTES
+    send(
+        twin, inputs.sign_parts(twin.on, job_of(twin, job), InputParts("big", first=1, sha256=PARTS)).parts, FIRST, LAST
+    )
     inputs.commit(twin.on, job_of(twin, job), "big")
     assert hashlib.sha256(next(iter(twin.objects.objects.values()))).hexdigest() == WHOLE
-    assert inputs.begin(twin.on, job_of(twin, job), new) == {
-        "there": True, "method": "", "url": "", "headers": {}, "part_bytes": 0,
-    }  # fmt: skip
+    assert inputs.begin(twin.on, job_of(twin, job), new) == InputUpload(
+        there=True, method="", url="", headers={}, part_bytes=0
+    )
 
 
 def test_parts_of_what_nobody_came_to_own_go_with_it(twin: Twin, who: Caller) -> None:
     told = begin(twin, who)
     (row,) = twin.on.store.find(f"job#{who.job.id}", "output#", Output)
-    begin(twin, who, AgentFile("/work/small", 4, digest(LAST)))
-    send(twin, ask(twin, who, told["id"], 1, PARTS[0]), FIRST)
+    begin(twin, who, AgentFile("/work/small", size=4, sha256=digest(LAST)))
+    send(twin, ask(twin, who, told.id, 1, PARTS[0]), FIRST)
     abandon, abandoned = twin.objects.abandon, []
     twin.objects.abandon = lambda name: abandoned.append(name) or abandon(name)  # type: ignore[method-assign, func-returns-value]
     assert twin.on.store.get(volume_key(row.artifact), Volume).in_parts  # type: ignore[union-attr]
@@ -207,12 +215,12 @@ def test_only_parts_are_joined_and_only_once(twin: Twin, who: Caller) -> None:
     """Nothing is put together of what was sent in one piece, nor again of what is there."""
     joined: list[str] = []
     twin.objects.join = lambda name, count, composite: joined.append(name)  # type: ignore[method-assign]
-    small, big = begin(twin, who, AgentFile("/work/small", 4, digest(LAST))), begin(twin, who)
+    small, big = begin(twin, who, AgentFile("/work/small", size=4, sha256=digest(LAST))), begin(twin, who)
     for told in (small, big):
         with pytest.raises(Refused, match="bytes have arrived"):
-            outputs.commit(twin.on, who.job, [told["id"]])
+            outputs.commit(twin.on, who.job, [told.id])
     (row,) = (row for row in twin.on.store.find(f"job#{who.job.id}", "output#", Output) if row.path == BIG.path)
     assert joined == [row_name(row)]
     twin.objects.objects[joined[0]] = FIRST + LAST
-    outputs.commit(twin.on, who.job, [big["id"]])
+    outputs.commit(twin.on, who.job, [big.id])
     assert len(joined) == 1

@@ -29,7 +29,7 @@ def test_what_is_pinned_outlives_its_job_until_it_is_taken_back(twin: Twin, ada:
     pin(twin, ada)
     at_the_end(twin, job)
     assert (artifact(twin).owners, len(twin.objects.objects)) == (("pin#ada",), 1)
-    assert explain.sign(twin.on, artifact(twin), 60)["size"] == 1
+    assert explain.sign(twin.on, artifact(twin), 60).size == 1
     pins.unpin(twin.on, ada, artifact(twin).id, "ada")
     tidy(twin)
     assert nothing_is_left(twin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.aws import dynamodb
 from penstock.domain.commands import Hello, SubmitJob
+from penstock.domain.jobfile.sections import Post
 from penstock.domain.jobs.jobs import Spec, spec_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
@@ -25,8 +26,8 @@ FILE = """#!/bin/bash
 #: script = "true"
 """
 POSTS = [
-    {"name": "b", "on": "failure", "script": "dmesg"},
-    {"name": "a", "on": "always", "script": "true"},
+    Post(name="b", on="failure", script="dmesg"),
+    Post(name="a", on="always", script="true"),
 ]
 
 
@@ -35,7 +36,7 @@ def told(twin: Twin, job: str) -> object:
     worker = worker_of(twin, job).id
     answer = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     twin.run()
-    return answer["posts"]
+    return answer.posts
 
 
 def test_the_agent_is_told_them_in_their_order(twin: Twin, ada: User) -> None:

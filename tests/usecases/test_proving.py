@@ -80,9 +80,9 @@ def run_as_it_should(twin: Twin, job: str) -> None:
         twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines]
     )
     running = agents.authenticate(twin.on, job, TOKEN).job
-    (upload,) = outputs.begin(twin.on, running, [AgentFile(checks.OUTPUT, 1, checks.digest(job))])["uploads"]
-    twin.objects.objects[object_name(upload["id"])] = b"x"
-    outputs.commit(twin.on, running, [upload["id"]])
+    (upload,) = outputs.begin(twin.on, running, [AgentFile(checks.OUTPUT, size=1, sha256=checks.digest(job))]).uploads
+    twin.objects.objects[object_name(upload.id)] = b"x"
+    outputs.commit(twin.on, running, [upload.id])
     finish(twin, job)
 
 

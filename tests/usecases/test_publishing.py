@@ -72,10 +72,10 @@ def asks(twin: Twin, user: User, script: str = FILE, **ask: object) -> str:
 def other_bytes(twin: Twin, job: str) -> str:
     """An output of a running job that has other bytes than those of `send`."""
     who = agents.authenticate(twin.on, job, TOKEN)
-    (made,) = outputs.begin(twin.on, who.job, [AgentFile("/work/0", 2, "1" * 64)])["uploads"]
-    twin.objects.objects[f"artifacts/{made['id']}"] = b"xy"
-    outputs.commit(twin.on, who.job, [made["id"]])
-    return str(made["id"])
+    (made,) = outputs.begin(twin.on, who.job, [AgentFile("/work/0", size=2, sha256="1" * 64)]).uploads
+    twin.objects.objects[f"artifacts/{made.id}"] = b"xy"
+    outputs.commit(twin.on, who.job, [made.id])
+    return str(made.id)
 
 
 def audited(twin: Twin) -> list[tuple[str, str, str, str]]:
@@ -96,7 +96,7 @@ def test_what_is_published_outlives_its_job_until_it_is_withdrawn(twin: Twin, ad
     tidy(twin, 3)
     assert artifact(twin).owners == ("published#ada/nightly/v1/a.bin",)
     left = published.sign(twin.on, row(twin), 60)
-    assert (left["size"], left["sha256"], left["expires_in"]) == (1, "0" * 64, 60)
+    assert (left.size, left.sha256, left.expires_in) == (1, "0" * 64, 60)
     after = take(twin, ada)
     assert (after.withdrawn, after.withdrawn_by) == (twin.world.now(), "ada")
     tidy(twin, 2)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.replies import ResourceAccess, ResourceList
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
@@ -82,10 +83,9 @@ def key_of(twin: Twin, job: str) -> Unit:
     return unit_of(twin, job, 1)
 
 
-def asked(twin: Twin, job: str) -> dict[str, Any]:
+def asked(twin: Twin, job: str) -> ResourceAccess:
     """What the agent is told when it asks."""
-    found: dict[str, Any] = agents.resources(twin.on, agents.authenticate(twin.on, job, TOKEN))["resources"]["key"]
-    return found
+    return agents.resources(twin.on, agents.authenticate(twin.on, job, TOKEN)).resources["key"]
 
 
 def beating(twin: Twin, job: str, seconds: int) -> None:
@@ -98,13 +98,13 @@ def beating(twin: Twin, job: str, seconds: int) -> None:
 def test_at_half_its_time_it_is_said_anew_for_the_same_lease(twin: Twin, spring: Spring, ada: User) -> None:
     job = running(twin, ada)
     before = key_of(twin, job)
-    assert asked(twin, job)["metadata"] == {"key": "k1"}
-    assert 1795 <= asked(twin, job)["fresh_seconds"] <= 1800
+    assert asked(twin, job).metadata == {"key": "k1"}
+    assert 1795 <= asked(twin, job).fresh_seconds <= 1800
     beating(twin, job, 28 * 60)
-    assert asked(twin, job)["metadata"] == {"key": "k1"}
+    assert asked(twin, job).metadata == {"key": "k1"}
     beating(twin, job, 3 * 60)
     after = key_of(twin, job)
-    assert asked(twin, job)["metadata"] == {"key": "k2"}
+    assert asked(twin, job).metadata == {"key": "k2"}
     assert (after.id, after.lease.fence, after.state) == (before.id, before.lease.fence, UnitState.READY)
     first, second = spring.orders
     assert (first.id, first.key, first.job) == (second.id, second.key, second.job)
@@ -124,13 +124,13 @@ def test_the_answer_to_hello_is_the_freshest(twin: Twin, spring: Spring, ada: Us
     beating(twin, other, 90 * 60)
     finish(twin, other)
     hello(twin, job)
-    assert asked(twin, job)["metadata"] == {"key": f"k{len(spring.orders)}"}
+    assert asked(twin, job).metadata == {"key": f"k{len(spring.orders)}"}
     assert len(spring.orders) > 2
 
 
 def test_what_never_ends_is_asked_for_once(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    assert set(asked(twin, job)) == {"type", "metadata", "public"}
+    assert asked(twin, job).fresh_seconds is None
     before = key_of(twin, job)
     assert before.due is None
     twin.take("well", {"unit": before.id})
@@ -159,11 +159,11 @@ def test_a_well_that_fails_is_asked_again_and_the_job_goes_on(
     job = running(twin, ada)
     spring.says = [error]
     beating(twin, job, 30 * 60)
-    assert asked(twin, job)["metadata"] == {"key": "k1"}
-    assert asked(twin, job)["fresh_seconds"] == 0
+    assert asked(twin, job).metadata == {"key": "k1"}
+    assert asked(twin, job).fresh_seconds == 0
     assert any(f"spring cannot renew key yet: {type(error).__name__}" in line for line in told(twin, job))
     beating(twin, job, 12 * 60)
-    assert asked(twin, job)["metadata"] == {"key": "k3"}
+    assert asked(twin, job).metadata == {"key": "k3"}
     assert (key_of(twin, job).step.reason, key_of(twin, job).step.tries) == (None, 0)
     finish(twin, job)
 
@@ -215,7 +215,7 @@ def test_a_handler_that_died_while_it_renewed_is_followed_at_once(twin: Twin, sp
     with pytest.raises(KeyError):
         advance.advance(twin.on, key_of(twin, job).id)
     advance.advance(twin.on, key_of(twin, job).id)
-    assert asked(twin, job)["metadata"] == {"key": "k2"}
+    assert asked(twin, job).metadata == {"key": "k2"}
 
 
 def test_a_well_that_is_not_done_names_its_pause(twin: Twin, spring: Spring, ada: User) -> None:
@@ -249,7 +249,7 @@ def test_an_agent_is_told_of_its_own_job_only_and_not_after_it(twin: Twin, sprin
     job = running(twin, ada)
     caller = agents.authenticate(twin.on, job, TOKEN)
     put(twin, key_of(twin, job), fence=99)
-    assert agents.resources(twin.on, caller) == {"resources": {}}
+    assert agents.resources(twin.on, caller) == ResourceList({})
     finish(twin, job)
     with pytest.raises(Refused):
         agents.authenticate(twin.on, job, TOKEN)
@@ -260,9 +260,9 @@ def test_a_resource_that_is_held_while_its_job_runs_is_renewed(twin: Twin, sprin
     unit = key_of(twin, job)
     maintenance.hold(twin.on, ada, unit.is_a, unit.id, "to look at", 40 * 60)
     beating(twin, job, 32 * 60)
-    assert asked(twin, job)["metadata"] == {"key": "k2"}
+    assert asked(twin, job).metadata == {"key": "k2"}
     beating(twin, job, 32 * 60)
-    assert asked(twin, job)["metadata"] == {"key": "k3"}, "also when the hold has run out"
+    assert asked(twin, job).metadata == {"key": "k3"}, "also when the hold has run out"
     assert key_of(twin, job).hold is None
 
 

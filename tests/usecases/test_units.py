@@ -116,7 +116,7 @@ def test_nothing_dirty_is_granted_again(twin: Twin, ada: User) -> None:
     assert_all_is_put_back(twin)
 
 
-FILE = AgentFile("/work/x", 3, "a" * 64)
+FILE = AgentFile("/work/x", size=3, sha256="a" * 64)
 
 
 def test_an_upload_that_never_arrives_is_deleted_and_one_that_did_is_not(twin: Twin, ada: User) -> None:
@@ -125,7 +125,7 @@ def test_an_upload_that_never_arrives_is_deleted_and_one_that_did_is_not(twin: T
     twin.run()
     caller = hello(twin, job)
     files = (FILE, replace(FILE, path="/work/lost"))
-    kept, lost = (outputs.begin(twin.on, caller.job, [each])["uploads"][0]["id"] for each in files)
+    kept, lost = (outputs.begin(twin.on, caller.job, [each]).uploads[0].id for each in files)
     for name in (kept, lost):
         twin.objects.objects[object_name(name)] = b"abc"
     outputs.commit(twin.on, caller.job, [kept])

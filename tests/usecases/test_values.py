@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.domain.jobs.store import Value
+from penstock.domain.replies import NoValue, StoredValue
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -24,7 +25,7 @@ def put(twin: Twin, job: str, name: str, text: str, *, secret: bool = False, by:
     return store.put(twin.on, job_of(twin, job), NewValue(name, text, secret, by))
 
 
-def read(twin: Twin, job: str, name: str) -> tuple[str, bool] | None:
+def read(twin: Twin, job: str, name: str) -> StoredValue | NoValue:
     return store.read(twin.on, job_of(twin, job), name)
 
 
@@ -40,10 +41,10 @@ def rows(twin: Twin) -> list[Value]:
 
 def test_what_is_put_is_read_by_the_job_and_shown(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
-    assert read(twin, job, "url") is None
+    assert read(twin, job, "url") == NoValue()
     put(twin, job, "url", "http://x")
     put(twin, job, "url", "http://y", by="")
-    assert read(twin, job, "url") == ("http://y", False)
+    assert read(twin, job, "url") == StoredValue("http://y", secret=False)
     (shown,) = store.list_values(twin.on, job_of(twin, job))
     assert (shown.text, shown.by, shown) == ("http://y", "", store.show(twin.on, job_of(twin, job), "url"))
     assert [line for line in told(twin, job) if "store" in line] == ["ada put url into the job's store"]
@@ -54,7 +55,7 @@ def test_a_secret_is_read_by_the_job_alone_and_stays_one(twin: Twin, ada: User) 
     job = submit(twin, ada)
     put(twin, job, "key", "hunter2", secret=True)
     put(twin, job, "key", "hunter3")
-    assert read(twin, job, "key") == ("hunter3", True)
+    assert read(twin, job, "key") == StoredValue("hunter3", secret=True)
     assert refused(lambda: store.show(twin.on, job_of(twin, job), "key")) == (403, "secret-value")
     assert [row.text for row in rows(twin)] == [""]
     assert [line for line in told(twin, job) if "store" in line] == ["ada put key (secret) into the job's store"]
@@ -87,7 +88,7 @@ def test_an_attempt_that_is_followed_by_another_keeps_them(twin: Twin, ada: User
     put(twin, job, "key", "hunter2", secret=True)
     settle.settle(twin.on, job, 1, "Lost", "its worker was lost")
     assert not job_of(twin, job).is_settled
-    assert read(twin, job, "key") == ("hunter2", True)
+    assert read(twin, job, "key") == StoredValue("hunter2", secret=True)
 
 
 def test_a_job_without_secrets_is_not_asked_for_any(twin: Twin, ada: User) -> None:
@@ -123,7 +124,7 @@ def test_of_two_that_put_at_once_the_later_stands_and_a_secret_stays_secret(twin
     job = submit(twin, ada)
     before_the_next_commit(twin, lambda: put(twin, job, "key", "hunter2", secret=True))
     put(twin, job, "key", "plain")
-    assert read(twin, job, "key") == ("plain", True)
+    assert read(twin, job, "key") == StoredValue("plain", secret=True)
 
 
 def test_a_worker_whose_lease_is_over_puts_nothing(twin: Twin, ada: User) -> None:
@@ -147,13 +148,13 @@ def test_what_is_no_name(twin: Twin, ada: User, name: str) -> None:
     job = submit(twin, ada)
     assert refused(lambda: put(twin, job, name, "x")) == (400, "bad-request")
     assert refused(lambda: store.show(twin.on, job_of(twin, job), name))[0] == 404
-    assert read(twin, job, name) is None
+    assert read(twin, job, name) == NoValue()
 
 
 def test_what_is_no_name_is_not_looked_up(twin: Twin, ada: User) -> None:
     found = job_of(twin, submit(twin, ada))
     asked = gets(twin, Value)
-    assert store.read(twin.on, found, "x" * 5000) is None
+    assert store.read(twin.on, found, "x" * 5000) == NoValue()
     assert refused(lambda: store.show(twin.on, found, "x" * 5000))[0] == 404
     assert asked == []
 
@@ -163,7 +164,7 @@ def test_what_is_no_value(twin: Twin, ada: User) -> None:
     most = limits.VALUE_BYTES
     put(twin, job, "a" * 64, "x" * most)
     put(twin, job, "empty", "")
-    assert read(twin, job, "empty") == ("", False)
+    assert read(twin, job, "empty") == StoredValue("", secret=False)
     assert refused(lambda: put(twin, job, "a", "x" * (most - 1) + "ä")) == (413, "value-too-big")
     assert refused(lambda: put(twin, job, "a", "\ud800")) == (400, "bad-request")
     assert refused(lambda: put(twin, job, "a", "", secret=True)) == (400, "bad-request")

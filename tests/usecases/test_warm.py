@@ -39,7 +39,7 @@ def test_a_worker_that_cleaned_up_is_handed_to_the_next_job(twin: Twin, ada: Use
     assert (warm.unit, warm.job) == (agent.worker, None)
     job = submit(twin, ada, target="linux")
     twin.run()
-    assert agent.hello()["job"] == job
+    assert agent.hello().job == job
     assert (job_of(twin, job).state, job_of(twin, job).run.worker) == (State.RUNNING, agent.worker)
     (held,) = slots(twin, "target/linux", "held#")
     assert (held.fence, held.job) == (warm.fence + 1, job)
@@ -57,7 +57,7 @@ def test_its_quota_stays_with_it_and_is_taken_once(twin: Twin, ada: User) -> Non
     twin.run()
     assert used(twin, "quota/vcpus") == 4
     assert [slot.job for slot in slots(twin, "quota/vcpus", "held#")] == [job]
-    assert agent.hello()["job"] == job
+    assert agent.hello().job == job
 
 
 def test_a_warm_worker_is_granted_although_its_quota_is_used_up(twin: Twin, ada: User) -> None:
@@ -67,7 +67,7 @@ def test_a_warm_worker_is_granted_although_its_quota_is_used_up(twin: Twin, ada:
     assert used(twin, "quota/vcpus") == 8
     job = submit(twin, ada, target="linux")
     twin.run()
-    assert agent.hello()["job"] == job
+    assert agent.hello().job == job
 
 
 def test_an_idle_worker_makes_room_for_who_waits_for_its_quota(twin: Twin, ada: User) -> None:
@@ -106,7 +106,7 @@ def test_no_more_are_kept_than_the_site_says(twin: Twin, ada: User) -> None:
     for agent, job in zip(found, both, strict=True):
         agent.hello()
         agent.finish(job)
-    assert found[0].hello()["idle"]
+    assert found[0].hello().idle
     with pytest.raises(Refused, match="no longer wanted"):
         found[1].hello()
     twin.run()
@@ -119,10 +119,10 @@ def test_a_worker_is_sent_home_after_so_many_leases(twin: Twin, ada: User) -> No
     for _ in range(2):
         job = submit(twin, ada, target="linux")
         twin.run()
-        assert agent.hello()["job"] == job
+        assert agent.hello().job == job
         agent.finish(job)
         if agent.turn < 4:
-            assert agent.hello()["idle"]
+            assert agent.hello().idle
     with pytest.raises(Refused, match="no longer wanted"):
         agent.hello()
     twin.run()
@@ -182,9 +182,9 @@ def test_an_agent_whose_attempt_is_not_settled_yet_asks_again(twin: Twin, ada: U
     caller = agents.authenticate(twin.on, job, agent.token(1))
     agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     agent.turn += 1
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     assert unit_of(twin, agent.worker).state is UnitState.CLEANING
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
 
 
@@ -197,8 +197,8 @@ def test_who_knows_only_the_bootstrap_key_is_not_the_agent_of_the_next_job(twin:
     for previous in ("", "x" * 43):
         with pytest.raises(Refused, match="not the key"):
             agents.hello(twin.on, Hello(agent.worker, key, "z" * 43, "host", previous, "clean"))
-    assert agent.hello()["job"] == job
-    assert agent.hello()["job"] == job
+    assert agent.hello().job == job
+    assert agent.hello().job == job
     with pytest.raises(Refused, match="not the key"):
         agents.hello(twin.on, Hello(agent.worker, key, "z" * 43))
 
@@ -414,10 +414,10 @@ def test_a_worker_is_told_which_of_its_copies_are_of_artifacts_that_are_kept(
         twin.store, "get", lambda key, kind: get(key, kind) if "no id" not in key.pk else pytest.fail(key.pk)
     )
     shown = Hello(agent.worker, "", agent.token(2), "host", agent.token(1), "clean")
-    assert "copies" not in agents.hello(twin.on, shown)
+    assert agents.hello(twin.on, shown).copies is None
     asked = agents.hello(twin.on, replace(shown, copies=[kept, gone, "no id at all"]))
-    assert (asked["idle"], asked["copies"]) == (True, [kept])
+    assert (asked.idle, asked.copies) == (True, [kept])
     with pytest.raises(Refused) as refused:
         agents.hello(twin.on, replace(shown, copies=[kept] * (agents.COPIES + 1)))
     assert refused.value.status == 413
-    assert len(agents.hello(twin.on, replace(shown, copies=[kept] * agents.COPIES))["copies"]) == agents.COPIES
+    assert len(agents.hello(twin.on, replace(shown, copies=[kept] * agents.COPIES)).copies) == agents.COPIES

@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.pools.pools import Slot, collection
+from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
@@ -33,7 +34,7 @@ class Agent:
     def token(self, turn: int) -> str:
         return f"{turn:02d}" + "t" * 43
 
-    def hello(self) -> dict[str, object]:
+    def hello(self) -> Assignment | Idle:
         key = secrets.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
         previous = self.token(self.turn - 1) if self.turn > 1 else ""
         ask = Hello(self.worker, key, self.token(self.turn), "host", previous, "nothing of the job is left")
@@ -53,9 +54,9 @@ def worker_at_rest(twin: Twin, ada: User, target: str = "linux") -> Agent:
     job = submit(twin, ada, target=target)
     twin.run()
     agent = Agent(twin, worker_of(twin, job).id)
-    assert agent.hello()["job"] == job
+    assert agent.hello().job == job
     agent.finish(job)
-    assert agent.hello()["idle"]
+    assert agent.hello().idle
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
     return agent
 

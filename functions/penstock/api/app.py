@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any
 
 from aws_lambda_powertools import Logger
@@ -12,6 +12,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from penstock.domain.replies import is_optional
 from penstock.kernel.errors import Moved, Refused
 
 log = Logger(child=True)
@@ -123,9 +124,13 @@ def reply(value: object, status: int = 200) -> Response[Any]:
 
 
 def sent(value: Any) -> Any:
-    """A value as JSON has it. Names lose the underscore that keeps some from being Python's words."""
+    """A value as JSON has it. Names lose the underscore that keeps some from being Python's words.
+
+    A key that is optional is left out where it has no value.
+    """
     if hasattr(value, "__dataclass_fields__"):
-        return {name.rstrip("_"): sent(getattr(value, name)) for name in value.__dataclass_fields__}
+        found = [(each, getattr(value, each.name)) for each in fields(value)]
+        return {each.name.rstrip("_"): sent(one) for each, one in found if one is not None or not is_optional(each)}
     if isinstance(value, dict):
         return {key: sent(each) for key, each in value.items()}
     return [sent(each) for each in value] if isinstance(value, list | tuple) else value

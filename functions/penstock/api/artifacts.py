@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from penstock.api.files import AN_HOUR, SignedOutput, SignOutput
+from penstock.api.files import AN_HOUR, SignOutput
 from penstock.api.routes import Caller, Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.why import Explanation
+from penstock.domain.replies import Empty, SignedOutput
 from penstock.domain.users.users import is_name
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -146,14 +147,14 @@ def unpin_artifact(
     artifact: str,
     *,
     by: Annotated[str | None, "The user whose pin it is. By default you."] = None,
-) -> dict[str, Any]:
+) -> Empty:
     pins.unpin(on, user, artifact, (user.name if by is None else by)[: limits.NAME_CHARS])
-    return {}
+    return Empty()
 
 
 @router.post("/v1/artifacts/{artifact}/sign", "Get a URL to download an artifact")
 def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
-    return SignedOutput(**explain.sign(on, pins.find(on, user, artifact), ask.expires_in))
+    return explain.sign(on, pins.find(on, user, artifact), ask.expires_in)
 
 
 def show(found: Explanation) -> ArtifactView:

@@ -11,43 +11,13 @@ from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.jobs import Job
+from penstock.domain.replies import InputUpload, PartUploads, SignedOutput
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.jobs import jobs
 
 router = Router("files")
-
-
-@dataclass(frozen=True)
-class InputUpload:
-    """How to upload a file."""
-
-    there: Annotated[bool, "Whether the service has the file already: then there is nothing to upload."]
-    method: Annotated[str, "The HTTP method."]
-    url: Annotated[str, "The URL."]
-    headers: Annotated[dict[str, str], "The headers to send, by name."]
-    part_bytes: Annotated[
-        int, "The size of a part in bytes, where the last may be smaller; 0 to upload the file as a whole."
-    ]
-
-
-@dataclass(frozen=True)
-class PartUpload:
-    """How to upload a part of a file."""
-
-    number: Annotated[int, "The part's number. Parts count from 1."]
-    there: Annotated[bool, "Whether the service has the part already."]
-    method: Annotated[str, "The HTTP method."]
-    url: Annotated[str, "The URL."]
-    headers: Annotated[dict[str, str], "The headers to send, by name."]
-
-
-@dataclass(frozen=True)
-class PartUploads:
-    """How to upload parts of a file. You may upload them at the same time."""
-
-    parts: Annotated[list[PartUpload], "The parts, in order."]
 
 
 @dataclass(frozen=True)
@@ -104,16 +74,6 @@ class SignOutput:
 AN_HOUR = SignOutput()
 
 
-@dataclass(frozen=True)
-class SignedOutput:
-    """A URL to download a file without a token."""
-
-    url: Annotated[str, "The URL."]
-    size: Annotated[int, "The file's size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
-    expires_in: Annotated[int, "For how many seconds the URL is valid."]
-
-
 @router.get("/v1/jobs/{job}/outputs", "List a job's outputs")
 def list_outputs(on: System, user: Caller, job: str, *, page: Page = "") -> OutputPage:
     found, after = outputs.list_outputs(on, jobs.find(on, user, job), page)
@@ -122,7 +82,7 @@ def list_outputs(on: System, user: Caller, job: str, *, page: Page = "") -> Outp
 
 @router.post("/v1/jobs/{job}/outputs/{output}/sign", "Get a URL to download an output")
 def sign_output(on: System, user: Caller, job: str, output: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
-    return SignedOutput(**outputs.sign(on, jobs.find(on, user, job), output, ask.expires_in))
+    return outputs.sign(on, jobs.find(on, user, job), output, ask.expires_in)
 
 
 @router.get("/v1/jobs/{job}/inputs", "List a job's inputs")
@@ -132,12 +92,12 @@ def list_inputs(on: System, user: Caller, job: str) -> InputList:
 
 @router.post("/v1/jobs/{job}/inputs", "Get a URL to upload an input to")
 def send_input(on: System, user: Caller, job: str, ask: NewInput) -> InputUpload:
-    return InputUpload(**inputs.begin(on, jobs.find(on, user, job), ask))
+    return inputs.begin(on, jobs.find(on, user, job), ask)
 
 
 @router.post("/v1/jobs/{job}/inputs/parts", "Get URLs to upload parts of an input to, at most 100 in one call")
 def send_parts(on: System, user: Caller, job: str, ask: InputParts) -> PartUploads:
-    return PartUploads(**inputs.sign_parts(on, jobs.find(on, user, job), ask))
+    return inputs.sign_parts(on, jobs.find(on, user, job), ask)
 
 
 @router.post("/v1/jobs/{job}/inputs/commit", "Confirm that an input was uploaded")

@@ -16,7 +16,8 @@ from penstock.api import workers
 from penstock.api.app import ProblemView
 from penstock.api.document import DOCUMENT
 from penstock.api.routers import ROUTERS
-from penstock.api.routes import Also, Header, Input, Operation, Pattern, Router, Source
+from penstock.api.routes import Header, Input, Operation, Pattern, Router, Source
+from penstock.domain.replies import is_optional
 from penstock.kernel.limits import Bound
 
 SIMPLE: Mapping[Any, Mapping[str, Any]] = {
@@ -83,7 +84,7 @@ def shapes() -> Sequence[type]:
     """Every class of requests and replies, and those in them, by name."""
     found: set[type] = set()
     for operation in (*users(), *agents()):
-        for kind in (operation.body, operation.reply, *(also.reply for also in operation.also), ProblemView):
+        for kind in (operation.body, *operation.replies, *(also.reply for also in operation.also), ProblemView):
             found |= set(_with_inner(kind)) if kind else set()
     return sorted(found, key=lambda kind: kind.__name__)
 
@@ -102,7 +103,7 @@ def shape(kind: type) -> dict[str, Any]:
     """The schema of a class."""
     hints = get_type_hints(kind, include_extras=True)
     named = {each.name.rstrip("_"): each for each in fields(kind)}
-    required = [name for name, each in named.items() if each.default is MISSING and each.default_factory is MISSING]
+    required = [name for name, each in named.items() if _is_required(each)]
     return {
         "description": inspect.getdoc(kind),
         "type": "object",
@@ -112,10 +113,23 @@ def shape(kind: type) -> dict[str, Any]:
     }
 
 
+def _is_required(field: Field[Any]) -> bool:
+    """Whether a key is always there: it has no default, or only ever one value."""
+    return not field.init or (field.default is MISSING and field.default_factory is MISSING)
+
+
 def _property(hint: Any, field: Field[Any]) -> dict[str, Any]:
+    if is_optional(field) or not field.init:
+        return _never_null(schema(hint))
     if field.default_factory is not MISSING:
         return schema(hint) | {"default": field.default_factory()}
     return schema(hint) if field.default is MISSING else schema(hint) | {"default": field.default}
+
+
+def _never_null(made: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a key that is left out where it has no value."""
+    kinds = [each for each in made.pop("anyOf", ()) if each != {"type": "null"}]
+    return (kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}) | made
 
 
 def schema(hint: Any) -> dict[str, Any]:
@@ -125,12 +139,12 @@ def schema(hint: Any) -> dict[str, Any]:
     kind, parts = get_origin(hint), get_args(hint)
     if kind is Annotated:
         return _noted(schema(parts[0]), parts[1:])
-    if kind is list:
+    if kind in (list, tuple):
         return {"type": "array", "items": schema(parts[0])}
     if kind is dict:
         return {"type": "object", "additionalProperties": schema(parts[1]) or True}
     if kind is Literal:
-        return {"type": "string", "enum": list(parts)}
+        return {**SIMPLE[type(parts[0])], "enum": list(parts)}
     if kind in (Union, UnionType):
         return {"anyOf": [schema(part) for part in parts]}
     return {"$ref": f"#/components/schemas/{hint.__name__}"}
@@ -176,11 +190,9 @@ def _operation(router: Router, operation: Operation) -> dict[str, Any]:
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    usual = Also(operation.status, "done", operation.reply)
-    made = {
-        str(each.status): {"description": each.when, **_content("application/json", each.reply)}
-        for each in (usual, *operation.also)
-    }
+    made = {str(operation.status): {"description": "done", **_content("application/json", *operation.replies)}}
+    for also in operation.also:
+        made[str(also.status)] = {"description": also.when, **_content("application/json", also.reply)}
     return made | {"default": {"description": "refused", **_content("application/problem+json", ProblemView)}}
 
 
@@ -218,10 +230,11 @@ def _plain(each: Input) -> dict[str, Any]:
     return made | ({"default": each.default} if each.default and each.is_required is False else {})
 
 
-def _content(media: str, kind: type | None) -> dict[str, Any]:
-    if kind is None:
-        return {}
-    return {"content": {media: {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}}
+def _content(media: str, *kinds: type | None) -> dict[str, Any]:
+    """What a body holds: one of some classes; nothing if there are none."""
+    found = [schema(kind) for kind in kinds if kind]
+    made = found[0] if len(found) == 1 else {"anyOf": found}
+    return {"content": {media: {"schema": made}}} if found else {}
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
 
-from penstock.api.files import AN_HOUR, SignedOutput, SignOutput
+from penstock.api.files import AN_HOUR, SignOutput
 from penstock.api.routes import Also, Anybody, Caller, Header, Limit, Reply, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.published import Access, Published, Series
+from penstock.domain.replies import SignedOutput
 from penstock.kernel import limits
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -146,7 +147,7 @@ def sign_published(
     ask: SignOutput = AN_HOUR,
 ) -> SignedOutput:
     row = published.find(on, user, owner, series, version, name)
-    return SignedOutput(**published.sign(on, row, ask.expires_in))
+    return published.sign(on, row, ask.expires_in)
 
 
 @router.get("/v1/series/{owner}", "Show who may read an owner's series")
@@ -173,7 +174,7 @@ def read_published(
     if_none_match: IfNoneMatch = None,
 ) -> Response[Any]:
     row = published.find(on, user, owner, series, version, name)
-    location = {"location": published.sign(on, row, outputs.SIGNED_SECONDS_MOST)["url"]}
+    location = {"location": published.sign(on, row, outputs.SIGNED_SECONDS_MOST).url}
     return _unchanged(row, if_none_match) or Response(302, "text/plain", "", _headers(row) | location)
 
 

@@ -194,10 +194,10 @@ class Operation:
         return next((each for each in self.inputs if each.source is source), None)
 
     @property
-    def reply(self) -> type | None:
-        """The class of its replies, if they are JSON of one."""
+    def replies(self) -> Sequence[type]:
+        """The classes of its usual replies, if they are JSON: several where the reply is one of them."""
         found = [each for each in (*get_args(self._hints["return"]), self._hints["return"]) if each is not Reply]
-        return next((kind for kind in found if isinstance(kind, type) and is_dataclass(kind)), None)
+        return [kind for kind in found if isinstance(kind, type) and is_dataclass(kind)]
 
     @property
     def body(self) -> type | None:

@@ -25,6 +25,29 @@ from penstock.domain.commands import (
 )
 from penstock.domain.jobs.failures import Failure, from_agent
 from penstock.domain.jobs.jobs import Result
+from penstock.domain.replies import (
+    Assignment,
+    CacheDropped,
+    CacheHit,
+    CacheMiss,
+    CacheRefused,
+    CacheSaved,
+    CacheTaken,
+    CacheUpload,
+    Empty,
+    HostInstruction,
+    IdentityToken,
+    Idle,
+    InputDownloads,
+    LeaseRenewed,
+    LinesReceived,
+    NoValue,
+    OutputUploads,
+    PartUploads,
+    ResourceList,
+    ResultReceived,
+    StoredValue,
+)
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.limits import Bound
@@ -145,85 +168,84 @@ def agent_source() -> Response[Any]:
 
 
 @router.post("/v1/agent/hello", "Say hello, and get the job")
-def agent_hello(on: System, ask: Hello) -> dict[str, Any]:
+def agent_hello(on: System, ask: Hello) -> Assignment | Idle:
     return agents.hello(on, ask)
 
 
 @router.post(f"{JOB}/events", "Send lines of the job's log", most=4 * limits.EVENT_BATCH_BYTES)
-def agent_events(on: System, worker: Worker, ask: AgentEvents) -> dict[str, Any]:
+def agent_events(on: System, worker: Worker, ask: AgentEvents) -> LinesReceived:
     return agents.append_events(on, worker, ask.first, agents.parse_lines(ask.events))
 
 
 @router.post(f"{JOB}/resources", "Get the metadata of the job's resources again")
-def agent_resources(on: System, worker: Worker) -> dict[str, Any]:
+def agent_resources(on: System, worker: Worker) -> ResourceList:
     return agents.resources(on, worker)
 
 
 @router.post(f"{JOB}/inputs", "List what to fetch before the script begins")
-def agent_inputs(on: System, worker: Worker, ask: AgentInputs) -> dict[str, Any]:
+def agent_inputs(on: System, worker: Worker, ask: AgentInputs) -> InputDownloads:
     return inputs.list_for_agent(on, worker.job, ask.after)
 
 
 @router.post(f"{JOB}/store/get", "Read a value of the job's store")
-def agent_get_value(on: System, worker: Worker, ask: AgentGetValue) -> dict[str, Any]:
+def agent_get_value(on: System, worker: Worker, ask: AgentGetValue) -> StoredValue | NoValue:
     tokens.request(on, worker.job, ask.name)
-    found = store.read(on, worker.job, ask.name)
-    return {"there": True, "value": found[0], "secret": found[1]} if found else {"there": False}
+    return store.read(on, worker.job, ask.name)
 
 
 @router.post(f"{JOB}/store/put", "Put a value into the job's store")
-def agent_put_value(on: System, worker: Worker, ask: AgentPutValue) -> dict[str, Any]:
+def agent_put_value(on: System, worker: Worker, ask: AgentPutValue) -> Empty:
     store.put(on, worker.job, NewValue(ask.name, ask.value, ask.secret), [fence])
-    return {}
+    return Empty()
 
 
 @router.post(f"{JOB}/caches/find", "Find the entry of a cache to restore")
-def agent_find_cache(on: System, worker: Worker, ask: FindCache) -> dict[str, Any]:
+def agent_find_cache(on: System, worker: Worker, ask: FindCache) -> CacheHit | CacheMiss:
     return caches.find(on, worker.job, ask, ask.restore_keys)
 
 
 @router.post(f"{JOB}/caches/save", "Begin to upload an archive for a cache")
-def agent_save_cache(on: System, worker: Worker, ask: SaveCache) -> dict[str, Any]:
-    return caches.begin(on, worker.job, ask, ask.size, ask.sha256, ask.composite)
+def agent_save_cache(on: System, worker: Worker, ask: SaveCache) -> CacheUpload | CacheTaken | CacheRefused:
+    return caches.begin(on, worker.job, ask)
 
 
 @router.post(f"{JOB}/caches/parts", "Get URLs to upload parts of an archive to")
-def agent_cache_parts(on: System, worker: Worker, ask: AgentParts) -> dict[str, Any]:
+def agent_cache_parts(on: System, worker: Worker, ask: AgentParts) -> PartUploads:
     return caches.sign_parts(on, worker.job, ask)
 
 
 @router.post(f"{JOB}/caches/commit", "Confirm that an archive was uploaded")
-def agent_commit_cache(on: System, worker: Worker, ask: CommitCache) -> dict[str, Any]:
+def agent_commit_cache(on: System, worker: Worker, ask: CommitCache) -> CacheSaved | CacheDropped:
     return caches.commit(on, worker.job, ask, ask.id)
 
 
 @router.post(f"{JOB}/identity", "Get an identity token of the attempt")
-def agent_identity(on: System, worker: Worker, ask: AgentIdentity) -> dict[str, Any]:
+def agent_identity(on: System, worker: Worker, ask: AgentIdentity) -> IdentityToken:
     return oidc.token(on, worker.job, ask.audience)
 
 
 @router.post(f"{JOB}/heartbeat", "Renew the lease")
-def agent_heartbeat(on: System, worker: Worker) -> dict[str, Any]:
+def agent_heartbeat(on: System, worker: Worker) -> LeaseRenewed:
     return agents.heartbeat(on, worker)
 
 
 @router.post(f"{JOB}/outputs", "Begin to upload outputs")
-def agent_outputs(on: System, worker: Worker, ask: AgentOutputs) -> dict[str, Any]:
+def agent_outputs(on: System, worker: Worker, ask: AgentOutputs) -> OutputUploads:
     return outputs.begin(on, worker.job, ask.files)
 
 
 @router.post(f"{JOB}/outputs/parts", "Get URLs to upload parts of an output to")
-def agent_parts(on: System, worker: Worker, ask: AgentParts) -> dict[str, Any]:
+def agent_parts(on: System, worker: Worker, ask: AgentParts) -> PartUploads:
     return outputs.sign_parts(on, worker.job, ask)
 
 
 @router.post(f"{JOB}/outputs/commit", "Confirm that outputs were uploaded")
-def agent_commit(on: System, worker: Worker, ask: AgentCommit) -> dict[str, Any]:
+def agent_commit(on: System, worker: Worker, ask: AgentCommit) -> Empty:
     return outputs.commit(on, worker.job, ask.ids)
 
 
 @router.post(f"{JOB}/finish", "Report how the job ended")
-def agent_finish(on: System, worker: Worker, ask: AgentFinish) -> dict[str, Any]:
+def agent_finish(on: System, worker: Worker, ask: AgentFinish) -> ResultReceived:
     failure = _failure(ask.failure)
     if ask.result == "broken":
         return agents.report_broken(on, worker, ask.broken or ask.reason or "it did not say how", failure)
@@ -239,5 +261,5 @@ def _failure(told: AgentFailure | None) -> Failure | None:
 
 
 @router.post("/v1/agent/hosts/{host}", "Get the next step of a host")
-def agent_host(on: System, user: Person, host: str, ask: AgentHost) -> dict[str, Any]:
+def agent_host(on: System, user: Person, host: str, ask: AgentHost) -> HostInstruction:
     return hosts.poll(on, user, host, ask)

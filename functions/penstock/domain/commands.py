@@ -57,11 +57,10 @@ class SubmitJob:
     ] = None
 
 
-@dataclass(frozen=True)
-class NewInput:
-    """A file to upload with a job."""
+@dataclass(frozen=True, kw_only=True)
+class NewFile:
+    """A file to upload."""
 
-    name: Annotated[str, Bound(most=128), "The file's name below /input, one of the job's `inputs`."]
     size: Annotated[int, Bound(most=10**15), "Its size in bytes."]
     sha256: Annotated[str, Bound(most=64), "Its SHA-256 in hex."]
     composite: Annotated[
@@ -71,13 +70,26 @@ class NewInput:
     ] = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Parts of a file to upload."""
+
+    first: Annotated[int, Bound(most=10_000, least=1), "The number of the first part. Parts count from 1."]
+    sha256: Annotated[list[str], "The SHA-256 of each part in hex, in order; at most 100."]
+
+
 @dataclass(frozen=True)
-class InputParts:
+class NewInput(NewFile):
+    """A file to upload with a job."""
+
+    name: Annotated[str, Bound(most=128), "The file's name below /input, one of the job's `inputs`."]
+
+
+@dataclass(frozen=True)
+class InputParts(Parts):
     """Parts of an input to upload."""
 
     name: Annotated[str, Bound(most=128), "The input's name."]
-    first: Annotated[int, Bound(most=10_000, least=1), "The number of the first part. Parts count from 1."]
-    sha256: Annotated[list[str], "The SHA-256 of each part in hex, in order; at most 100."]
 
 
 @dataclass(frozen=True)
@@ -132,26 +144,17 @@ class AgentLine:
 
 
 @dataclass(frozen=True)
-class AgentFile:
+class AgentFile(NewFile):
     """An output to upload."""
 
     path: Annotated[str, Bound(most=1024), "The file's path in the job."]
-    size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, Bound(most=64), "Its SHA-256 in hex."]
-    composite: Annotated[
-        str,
-        Bound(most=64),
-        "For an upload in parts: the SHA-256, in hex, of the joined binary SHA-256 digests of all parts.",
-    ] = ""
 
 
 @dataclass(frozen=True)
-class AgentParts:
-    """Parts of a file to upload."""
+class AgentParts(Parts):
+    """Parts of an output, or of an archive for a cache, to upload."""
 
     id: Annotated[str, Bound(most=64), "The id of the file's upload."]
-    first: Annotated[int, Bound(most=10_000, least=1), "The number of the first part. Parts count from 1."]
-    sha256: Annotated[list[str], "The SHA-256 of each part in hex, in order; at most 100."]
 
 
 @dataclass(frozen=True)
@@ -172,17 +175,9 @@ class FindCache(CacheName):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SaveCache(CacheName):
+@dataclass(frozen=True)
+class SaveCache(CacheName, NewFile):
     """An archive to upload as a new entry."""
-
-    size: Annotated[int, "The archive's size in bytes."]
-    sha256: Annotated[str, Bound(most=64), "Its SHA-256 in hex."]
-    composite: Annotated[
-        str,
-        Bound(most=64),
-        "For an upload in parts: the SHA-256, in hex, of the joined binary SHA-256 digests of all parts.",
-    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

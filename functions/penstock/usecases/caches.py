@@ -9,18 +9,27 @@ for too long, pushed out, deleted or lost. Every write of an entry also writes i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from penstock import transaction
 from penstock.domain import caches
 from penstock.domain.artifacts.artifacts import CACHE, Artifact, artifact_key, parts
 from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, collection, entry_key, use_key
-from penstock.domain.commands import AgentFile, AgentParts, CacheName
+from penstock.domain.commands import AgentParts, CacheName, SaveCache
 from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.replies import (
+    CacheDropped,
+    CacheHit,
+    CacheMiss,
+    CacheRefused,
+    CacheSaved,
+    CacheTaken,
+    CacheUpload,
+    PartUploads,
+)  # fmt: skip
 from penstock.domain.users.users import User, is_name
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Moved, Refused, not_found
@@ -35,16 +44,7 @@ ROUNDS = 1 + limits.CACHE_ENTRIES // caches.EVICTIONS_PER_WRITE + transaction.TR
 """How many writes may make room for one entry, with some to spare for entries that others add meanwhile."""
 
 
-@dataclass(frozen=True)
-class Saved:
-    """What came of saving: the entry of that key, and whether it is the one that was uploaded; or why there is none."""
-
-    entry: CacheEntry | None = None
-    is_new: bool = False
-    why: str = ""
-
-
-def find(on: System, job: Job, ask: CacheName, restore_keys: Sequence[str] = ()) -> dict[str, Any]:
+def find(on: System, job: Job, ask: CacheName, restore_keys: Sequence[str] = ()) -> CacheHit | CacheMiss:
     """The entry that a job restores, with a URL: that of its key; else the newest whose key begins with the first of
     `restore_keys` that any begins with. Each is looked up in the job's own scope, then in the trunk's.
     """
@@ -55,9 +55,9 @@ def find(on: System, job: Job, ask: CacheName, restore_keys: Sequence[str] = ())
         )
     for found in _matching(on, job, shelf, ask.key, restore_keys):
         if has_bytes(on, found):
-            return {"hit": True, "exact": found.words == ask.key, **_download(on, found)}
+            return _download(on, found, is_exact=found.words == ask.key)
         remove(on, found.key)
-    return {"hit": False}
+    return CacheMiss()
 
 
 def _shelf(job: Job, ask: CacheName) -> Shelf:
@@ -87,7 +87,7 @@ def _matching(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequen
                 yield best
 
 
-def _download(on: System, entry: CacheEntry) -> dict[str, Any]:
+def _download(on: System, entry: CacheEntry, *, is_exact: bool) -> CacheHit:
     """A URL for an entry, and that it was used. A lost write means that it is going; its URL still works."""
     span = timedelta(seconds=configuration.current(on).retention.cache)
     touched = caches.touch(entry, on.world.now(), span)
@@ -96,42 +96,32 @@ def _download(on: System, entry: CacheEntry) -> dict[str, Any]:
     signed = on.objects.download(
         object_name(entry.id), int(caches.DOWNLOAD_SECONDS.total_seconds()), f"{entry.shelf.name}.tar.gz"
     )  # fmt: skip
-    about = {"id": entry.id, "key": entry.words, "scope": entry.scope, "size": entry.size, "sha256": entry.sha256}
-    return {**about, "url": signed.url}
+    return CacheHit(is_exact, entry.id, entry.words, entry.scope, entry.size, entry.sha256, signed.url)
 
 
-def begin(on: System, job: Job, ask: CacheName, size: int, sha256: str, composite: str = "") -> dict[str, Any]:
+def begin(on: System, job: Job, ask: SaveCache) -> CacheUpload | CacheTaken | CacheRefused:
     """Where to upload an archive; the rows come first. Or that the key is taken, or why nothing is saved. [SLOT-3]
 
     Raises Refused 400 for an invalid digest, 409 for too many saves, 413 for an archive that is too big.
     """
     shelf, site = _shelf(job, ask), configuration.current(on)
-    file = AgentFile(_description(ask), size, sha256, composite)
-    uploads.check("cache", "the archive", file, site.limits.archive_bytes)
+    uploads.check("cache", "the archive", ask, site.limits.archive_bytes)
     if not job.request.cache_scope:
-        return _not_saved("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
+        return CacheRefused("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
     taken = on.store.get(entry_key(shelf, job.request.cache_scope, ask.key), CacheEntry)
     if taken and has_bytes(on, taken):
-        return {"there": True, **_entry_view(taken)}
+        return CacheTaken(taken.id, taken.job, taken.scope)
     made = Artifact(
-        id=on.world.ulid(), path=file.path, size=size, sha256=sha256, composite=composite, by=job.owner,
-        time=on.world.now(), sort=CACHE, job=job.id,
+        id=on.world.ulid(), path=_description(ask), size=ask.size, sha256=ask.sha256, composite=ask.composite,
+        by=job.owner, time=on.world.now(), sort=CACHE, job=job.id,
     )  # fmt: skip
     transaction.run(on, lambda: _begin_changes(on, job, made, timedelta(seconds=site.retention.upload)))
-    return {"there": False, "id": made.id, **uploads.sign_upload(on, made.id, file)}
+    return CacheUpload(**vars(uploads.sign_upload(on, made.id, ask)), id=made.id)
 
 
 def _description(ask: CacheName) -> str:
     """An archive's name for people: the paths that are in it."""
     return ", ".join(ask.paths)[: limits.CACHE_PATH_CHARS]
-
-
-def _not_saved(why: str) -> dict[str, Any]:
-    return {"there": False, "why": why}
-
-
-def _entry_view(entry: CacheEntry) -> dict[str, Any]:
-    return {"id": entry.id, "job": entry.job, "scope": entry.scope}
 
 
 def _begin_changes(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Sequence[Change], None]:
@@ -142,9 +132,9 @@ def _begin_changes(on: System, job: Job, made: Artifact, upload: timedelta) -> t
     return [fence(on, job), Replace(fresh, counted), *owners.begin(made, upload)], None
 
 
-def sign_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
+def sign_parts(on: System, job: Job, ask: AgentParts) -> PartUploads:
     """Where to upload some parts of an archive. Raises Refused 400 or 404."""
-    return uploads.sign_parts(on, _find_upload(on, job, ask.id), ask.first, ask.sha256)
+    return uploads.sign_parts(on, _find_upload(on, job, ask.id), ask)
 
 
 def _find_upload(on: System, job: Job, id: str) -> Artifact:
@@ -154,7 +144,7 @@ def _find_upload(on: System, job: Job, id: str) -> Artifact:
     return found
 
 
-def commit(on: System, job: Job, ask: CacheName, id: str) -> dict[str, Any]:
+def commit(on: System, job: Job, ask: CacheName, id: str) -> CacheSaved | CacheDropped:
     """Record that an archive has arrived, after checking: if it is the first, it is the key's entry.
 
     Raises Refused 404 for an archive that this job did not begin, 409 if its bytes are incomplete.
@@ -167,23 +157,20 @@ def commit(on: System, job: Job, ask: CacheName, id: str) -> dict[str, Any]:
     for _ in range(ROUNDS):
         found = transaction.run(on, partial(_save_changes, on, job, shelf, ask, id))
         if found:
-            kept = found.entry
-            return {
-                "kept": found.is_new,
-                **(_entry_view(kept) if kept else {}),
-                **({"why": found.why} if found.why else {}),
-            }
+            return found
     raise Moved()
 
 
-def _save_changes(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -> tuple[Sequence[Change], Saved | None]:
+def _save_changes(
+    on: System, job: Job, shelf: Shelf, ask: CacheName, id: str
+) -> tuple[Sequence[Change], CacheSaved | CacheDropped | None]:
     """The one write that makes an entry; or one that makes room for it, and then None. [ART-1] [SLOT-3]"""
     taken = on.store.get(entry_key(shelf, job.request.cache_scope, ask.key), CacheEntry)
     if taken and taken.id == id:
-        return [], Saved(taken, is_new=True)
+        return [], _saved(taken, is_new=True)
     artifact = _find_upload(on, job, id)
     if taken and has_bytes(on, taken):
-        return [fence(on, job), *owners.delete_changes(on, artifact)], Saved(taken)
+        return [fence(on, job), *owners.delete_changes(on, artifact)], _saved(taken, is_new=False)
     if taken:
         return [fence(on, job), *remove_changes(on, shelf.owner, [taken])], None
     use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
@@ -198,18 +185,22 @@ def _save_changes(on: System, job: Job, shelf: Shelf, ask: CacheName, id: str) -
     there = owners.arrival_changes(on, id, made.owner)
     if there is None:
         raise not_found("archive", id)
-    return [fence(on, job), Create(made), *there, count_change(use, [made], 1)], Saved(made, is_new=True)
+    return [fence(on, job), Create(made), *there, count_change(use, [made], 1)], _saved(made, is_new=True)
+
+
+def _saved(entry: CacheEntry, *, is_new: bool) -> CacheSaved:
+    return CacheSaved(is_new, entry.id, entry.job, entry.scope)
 
 
 def _make_room(
     on: System, job: Job, artifact: Artifact, use: CacheUse, most: int
-) -> tuple[Sequence[Change], Saved | None]:
+) -> tuple[Sequence[Change], CacheDropped | None]:
     """Push out what was unused for longest; if that is not enough, the new archive goes instead."""
     entries = entries_of(on, use.owner)
     gone = caches.entries_to_evict(use, entries, artifact.size, most, job.request.cache_scope, on.world.now())
     if not gone:
         full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
-        return [fence(on, job), *owners.delete_changes(on, artifact)], Saved(why=full)
+        return [fence(on, job), *owners.delete_changes(on, artifact)], CacheDropped(full)
     return [fence(on, job), *remove_changes(on, use.owner, gone[: caches.EVICTIONS_PER_WRITE])], None
 
 

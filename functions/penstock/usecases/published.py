@@ -9,7 +9,6 @@ nothing is published.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock import transaction
 from penstock.domain import published
@@ -28,6 +27,7 @@ from penstock.domain.published import (
     published_key,
     series_key,
 )
+from penstock.domain.replies import SignedOutput
 from penstock.domain.users import users
 from penstock.domain.users.users import User
 from penstock.kernel import ids, limits
@@ -189,7 +189,7 @@ def _page(row: Published) -> str:
     return f"{row.series}/{row.version_name}/{row.name}"
 
 
-def sign(on: System, row: Published, seconds: int) -> dict[str, Any]:
+def sign(on: System, row: Published, seconds: int) -> SignedOutput:
     """A URL to download a published file for some seconds. Raises Refused 410 if it was withdrawn."""
     if row.withdrawn:
         raise published.withdrawn(row)

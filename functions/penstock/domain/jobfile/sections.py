@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 from penstock.domain.jobs.dependencies import On
 from penstock.kernel import limits
@@ -106,9 +106,9 @@ POST_EXAMPLE = '[[post]] with name = "collect", on = "failure", script = "tar -c
 class Post:
     """A script that runs after the job's own: when that succeeded, when it failed, or always."""
 
-    name: str
-    on: str
-    script: str
+    name: Annotated[str, "Its name."]
+    on: Annotated[str, "When it runs: `success`, `failure` or `always`."]
+    script: Annotated[str, "The script."]
 
 
 def _post_on(value: object, place: Place) -> str:
@@ -165,13 +165,17 @@ PLAIN = re.compile(r"[ -~]*")
 
 @dataclass(frozen=True)
 class CacheAsk:
-    """One cache that a job restores before its first task and saves when it has succeeded. The last three as written:
-    the agent knows where a path is, and what a placeholder stands for."""
+    """A cache that a job restores before its first task and saves when it has succeeded.
 
-    name: str
-    paths: tuple[str, ...]
-    key: str
-    restore_keys: tuple[str, ...] = ()
+    Paths and keys are as the job file has them: the agent resolves paths, and fills in placeholders.
+    """
+
+    name: Annotated[str, "Its name."]
+    paths: Annotated[tuple[str, ...], "The paths to cache."]
+    key: Annotated[str, "The entry's key."]
+    restore_keys: Annotated[
+        tuple[str, ...], "Prefixes of keys to accept, in order, if there is no entry of that key."
+    ] = ()
 
 
 _cache_name = matching(

@@ -7,6 +7,7 @@ that merely has such an environment comes from no repository. [SEC-2]
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from penstock.domain.jobs.jobs import Job, Spec
 from penstock.domain.site.site import GitHubApp
@@ -16,14 +17,14 @@ API = "api."
 
 @dataclass(frozen=True)
 class Origin:
-    """A repository at a commit. `machines`: hosts that get the job's token. `clone`: the job starts with a clone."""
+    """A repository at a commit."""
 
-    name: str
-    url: str
-    sha: str
-    branch: str
-    machines: tuple[str, ...]
-    clone: bool
+    name: Annotated[str, "The repository's name with its owner, such as `oxide/hubris`."]
+    url: Annotated[str, "The URL to clone it from."]
+    sha: Annotated[str, "The commit's SHA."]
+    branch: Annotated[str, "The branch; empty if the commit is on none."]
+    machines: Annotated[tuple[str, ...], "The names of the hosts that get the job's token."]
+    clone: Annotated[bool, "Whether the job starts with a clone."]
 
 
 def is_cloned(job: Job, spec: Spec) -> bool:

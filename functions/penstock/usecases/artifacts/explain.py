@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from penstock.domain.artifacts import why as artifacts_why
 from penstock.domain.artifacts.artifacts import CACHE, JOB, PIN, PUBLISHED, Artifact, Pin, artifact_key, owner, parts
@@ -16,6 +15,7 @@ from penstock.domain.artifacts.why import Explanation, OwnerReason
 from penstock.domain.caches import CacheEntry
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.published import Published, published_key
+from penstock.domain.replies import SignedOutput
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -97,7 +97,7 @@ def _keeper(on: System, known: RowCache, owner: str, pin: Pin | None) -> OwnerRe
     return artifacts_why.by_job(*known.of(id), owner)
 
 
-def sign(on: System, artifact: Artifact, seconds: int) -> dict[str, Any]:
+def sign(on: System, artifact: Artifact, seconds: int) -> SignedOutput:
     """A URL to download an artifact for some seconds. Raises Refused 409 if its bytes have not arrived."""
     volume = on.store.get(volume_key(artifact.id), Volume)
     if volume is None or volume.state is not VolumeState.CREATED:

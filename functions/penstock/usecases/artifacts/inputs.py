@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from penstock import transaction
 from penstock.domain.artifacts import inputs
@@ -19,6 +18,7 @@ from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
+from penstock.domain.replies import InputDownload, InputDownloads, InputUpload, PartUploads
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
@@ -37,15 +37,15 @@ def list_inputs(on: System, job: Job) -> list[Input]:
     return on.store.find(f"job#{job.id}", "input#", Input) if job.request.inputs else []
 
 
-def begin(on: System, job: Job, ask: NewInput) -> dict[str, Any]:
+def begin(on: System, job: Job, ask: NewInput) -> InputUpload:
     """Where to upload one of a job's files; the rows come first. Raises Refused 400, 404, 409 or 413. [ART-2]"""
     site = configuration.current(on)
     uploads.check("input", ask.name, ask, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
     row = transaction.run(on, lambda: _begin_changes(on, job, ask, upload))
     if row.is_committed:
-        return {"there": True, **uploads.NO_UPLOAD}
-    return {"there": False, **uploads.sign_upload(on, row.artifact, ask)}
+        return InputUpload(**vars(uploads.NO_UPLOAD), there=True)
+    return InputUpload(**vars(uploads.sign_upload(on, row.artifact, ask)), there=False)
 
 
 def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Input]:
@@ -85,12 +85,12 @@ def _still_waiting(on: System, job: Job) -> Check:
     return Check(fresh)
 
 
-def sign_parts(on: System, job: Job, ask: InputParts) -> dict[str, Any]:
+def sign_parts(on: System, job: Job, ask: InputParts) -> PartUploads:
     """Where to upload some parts of a job's file. Raises Refused 400 or 404."""
     artifact = on.store.get(artifact_key(_find(on, job, ask.name).artifact), Artifact)
     if artifact is None:
         raise Refused(409, "input-incomplete", f"nobody began to send {ask.name}")
-    return uploads.sign_parts(on, artifact, ask.first, ask.sha256)
+    return uploads.sign_parts(on, artifact, ask)
 
 
 def commit(on: System, job: Job, name: str) -> None:
@@ -135,7 +135,7 @@ def _adopt_changes(on: System, job: Job, of: Input) -> tuple[Sequence[Change], N
     return [_still_waiting(on, job), *changes], None
 
 
-def list_for_agent(on: System, job: Job, after: str) -> dict[str, Any]:
+def list_for_agent(on: System, job: Job, after: str) -> InputDownloads:
     """A page of what the job's agent downloads, and the next page. Nothing is copied. [SEC-2]
 
     `after` is "", or what an earlier page called `next`.
@@ -147,14 +147,14 @@ def list_for_agent(on: System, job: Job, after: str) -> dict[str, Any]:
     start = int(at or 0)
     if start == 0:
         mine = [_signed(on, inputs.path_of(row.name), row) for row in list_inputs(on, job)]
-        return {"inputs": mine, "next": "1:" if sources else None}
+        return InputDownloads(mine, "1:" if sources else None)
     page, following = _outputs(on, sources, start, last)
-    return {"inputs": [_signed(on, inputs.path_of(name, row.path), row) for name, row in page], "next": following}
+    return InputDownloads([_signed(on, inputs.path_of(name, row.path), row) for name, row in page], following)
 
 
-def _signed(on: System, path: str, row: Input | Output) -> dict[str, Any]:
+def _signed(on: System, path: str, row: Input | Output) -> InputDownload:
     signed = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
-    return {"path": path, "size": row.size, "sha256": row.sha256, "url": signed.url, "artifact": row.artifact}
+    return InputDownload(path, row.size, row.sha256, signed.url, row.artifact)
 
 
 def _outputs(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from penstock import transaction
 from penstock.domain.artifacts import outputs, retention
@@ -14,6 +13,7 @@ from penstock.domain.artifacts.outputs import Output, output_key
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, AgentParts
 from penstock.domain.jobs.jobs import Job
+from penstock.domain.replies import Empty, OutputUpload, OutputUploads, PartUploads, SignedOutput
 from penstock.kernel import ids, limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
@@ -28,7 +28,7 @@ AT_ONCE = 30
 """How many files one write names: each has three rows, and a write has room for a hundred."""
 
 
-def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
+def begin(on: System, job: Job, files: Sequence[AgentFile]) -> OutputUploads:
     """Name each file, and say where to upload it. The rows come first, so that no bytes are unknown. [ART-2] [SLOT-3]
 
     A file that was named and has not arrived keeps its name, so that a repeated call continues with it.
@@ -45,7 +45,7 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> dict[str, Any]:
     upload = timedelta(seconds=site.retention.upload)
     for start in range(0, len(fresh), AT_ONCE):
         transaction.run(on, partial(_begin_changes, on, job, fresh[start : start + AT_ONCE], upload))
-    return {"uploads": [_upload(on, row, file) for row, file in zip(rows, files, strict=True)]}
+    return OutputUploads([_upload(on, row, file) for row, file in zip(rows, files, strict=True)])
 
 
 def _identity(file: Output | AgentFile) -> tuple[str, int, str]:
@@ -73,20 +73,20 @@ def _begin_changes(
     return changes, None
 
 
-def _upload(on: System, row: Output, file: AgentFile) -> dict[str, Any]:
-    return {"id": row.id, "path": row.path, **uploads.sign_upload(on, row.artifact, file)}
+def _upload(on: System, row: Output, file: AgentFile) -> OutputUpload:
+    return OutputUpload(**vars(uploads.sign_upload(on, row.artifact, file)), id=row.id, path=row.path)
 
 
-def sign_parts(on: System, job: Job, ask: AgentParts) -> dict[str, Any]:
+def sign_parts(on: System, job: Job, ask: AgentParts) -> PartUploads:
     """Where to upload some parts of a file. Raises Refused 400 or 404."""
     row = on.store.get(output_key(job.id, ask.id), Output)
     artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
     if artifact is None:
         raise not_found("output", ask.id)
-    return uploads.sign_parts(on, artifact, ask.first, ask.sha256)
+    return uploads.sign_parts(on, artifact, ask)
 
 
-def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
+def commit(on: System, job: Job, names: Sequence[str]) -> Empty:
     """Record that files have arrived, after checking: from here on the job owns them. [ART-1]
 
     Raises Refused 409 if their bytes are incomplete.
@@ -101,7 +101,7 @@ def commit(on: System, job: Job, names: Sequence[str]) -> dict[str, Any]:
         if size != row.size:
             raise Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
         transaction.run(on, partial(_commit_changes, on, job, name))
-    return {}
+    return Empty()
 
 
 def _commit_changes(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
@@ -123,7 +123,7 @@ def list_outputs(on: System, job: Job, after: str = "") -> tuple[list[Output], s
     return [row for row in found if row.is_committed], found[-1].id if len(found) == limits.PAGE else None
 
 
-def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
+def sign(on: System, job: Job, name: str, seconds: int) -> SignedOutput:
     """A URL to download an output for some seconds (at most SIGNED_SECONDS_MOST)."""
     row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
     if row is None or not row.is_committed:
@@ -133,11 +133,11 @@ def sign(on: System, job: Job, name: str, seconds: int) -> dict[str, Any]:
     return sign_artifact(on, row.artifact, row.path, row.size, row.sha256, seconds)
 
 
-def sign_artifact(on: System, artifact: str, path: str, size: int, sha256: str, seconds: int) -> dict[str, Any]:
+def sign_artifact(on: System, artifact: str, path: str, size: int, sha256: str, seconds: int) -> SignedOutput:
     """A URL to download an artifact, to be saved under the last part of a path."""
     lasts = max(1, min(seconds, SIGNED_SECONDS_MOST))
     given = on.objects.download(object_name(artifact), lasts, path.rpartition("/")[2])
-    return {"url": given.url, "size": size, "sha256": sha256, "expires_in": lasts}
+    return SignedOutput(given.url, size, sha256, lasts)
 
 
 def check(files: Sequence[AgentFile], most: int) -> Sequence[AgentFile]:

@@ -6,35 +6,23 @@ Used for inputs, outputs and archives of caches.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import replace
 
 from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.artifacts import Artifact, artifact_key
 from penstock.domain.artifacts.volumes import object_name
+from penstock.domain.commands import NewFile, Parts
+from penstock.domain.replies import PartUpload, PartUploads, Upload
 from penstock.kernel.errors import Refused
 from penstock.ports import Grant
 from penstock.system import System
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
-NO_UPLOAD: dict[str, Any] = {"method": "", "url": "", "headers": {}, "part_bytes": 0}
+NO_UPLOAD = Upload(method="", url="", headers={}, part_bytes=0)
 
 
-class File(Protocol):
-    """What is declared of a file before its upload: bytes, and SHA-256 in hex. `composite` is that of its parts', or
-    "".
-    """
-
-    @property
-    def size(self) -> int: ...
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def composite(self) -> str: ...
-
-
-def check(kind: str, name: str, file: File, most: int) -> None:
+def check(kind: str, name: str, file: NewFile, most: int) -> None:
     """Raises Refused 400 for an invalid declaration, 413 for more than `most` bytes."""
     digests = [file.sha256, *([file.composite] if file.composite else [])]
     if file.size < 0 or not all(map(_DIGEST.fullmatch, digests)):
@@ -47,29 +35,30 @@ def check(kind: str, name: str, file: File, most: int) -> None:
         raise Refused(400, "bad-request", f"{name} is too big to be sent in one piece: say `composite`, and send parts")
 
 
-def sign_upload(on: System, id: str, file: File) -> dict[str, Any]:
+def sign_upload(on: System, id: str, file: NewFile) -> Upload:
     """Where to upload an artifact's bytes; if in parts, each part is signed on request."""
     if file.composite:
-        return {**NO_UPLOAD, "part_bytes": volumes.PART_BYTES}
+        return replace(NO_UPLOAD, part_bytes=volumes.PART_BYTES)
     given = on.objects.upload(object_name(id), file.size, file.sha256)
-    return {"method": given.method, "url": given.url, "headers": dict(given.headers), "part_bytes": 0}
+    return Upload(given.method, given.url, dict(given.headers), part_bytes=0)
 
 
-def sign_parts(on: System, artifact: Artifact, first: int, digests: Sequence[str]) -> dict[str, Any]:
+def sign_parts(on: System, artifact: Artifact, ask: Parts) -> PartUploads:
     """Where to upload some parts; parts that have arrived are skipped. Raises Refused 400."""
     try:
         if not artifact.composite:
             raise ValueError("it is sent in one piece")
-        wanted = volumes.name_parts(artifact.size, first, digests)
+        wanted = volumes.name_parts(artifact.size, ask.first, ask.sha256)
     except ValueError as error:
         raise Refused(400, "bad-request", f"{artifact.path[:200]}: {error}") from error
     found = on.objects.parts(object_name(artifact.id), wanted)
-    return {"parts": [_signed_part(part.number, given) for part, given in zip(wanted, found, strict=True)]}
+    return PartUploads([_signed_part(part.number, given) for part, given in zip(wanted, found, strict=True)])
 
 
-def _signed_part(number: int, given: Grant | None) -> dict[str, Any]:
-    where = (given.method, given.url, dict(given.headers)) if given else ("", "", {})
-    return {"number": number, "there": given is None, **dict(zip(("method", "url", "headers"), where, strict=True))}
+def _signed_part(number: int, given: Grant | None) -> PartUpload:
+    if given is None:
+        return PartUpload(number, there=True, method="", url="", headers={})
+    return PartUpload(number, there=False, method=given.method, url=given.url, headers=dict(given.headers))
 
 
 def arrived_bytes(on: System, id: str, size: int) -> int | None:

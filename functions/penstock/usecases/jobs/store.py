@@ -11,6 +11,7 @@ from penstock.domain.jobs import store
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.store import Value, sealed_as, value_key
 from penstock.domain.logs.logs import DETAIL
+from penstock.domain.replies import NoValue, StoredValue
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
@@ -103,14 +104,14 @@ def show(on: System, job: Job, name: str) -> Value:
     return found
 
 
-def read(on: System, job: Job, name: str) -> tuple[str, bool] | None:
-    """A value and whether it is secret, for the job itself; None if there is none yet. [SEC-1]"""
+def read(on: System, job: Job, name: str) -> StoredValue | NoValue:
+    """A value, for the job itself. [SEC-1]"""
     found = on.store.get(value_key(job.id, name), Value) if store.is_name(name) else None
     if found is None:
-        return None
+        return NoValue()
     if not found.is_secret:
-        return found.text, False
-    return on.vault.open(found.sealed, sealed_as(job.id, name)).decode(), True
+        return StoredValue(found.text, secret=False)
+    return StoredValue(on.vault.open(found.sealed, sealed_as(job.id, name)).decode(), secret=True)
 
 
 def delete_secrets(on: System, job: Job) -> None:

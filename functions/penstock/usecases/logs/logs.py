@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from penstock import transaction
@@ -12,6 +11,7 @@ from penstock.domain.jobs.jobs import WATCH_WINDOW, Job, Watch, watch_key
 from penstock.domain.logs import archives, logs
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import CONTROL, Batch, Event, Line, LogLimits
+from penstock.domain.replies import LogFull
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
@@ -21,14 +21,6 @@ BATCHES_PER_PAGE = 20
 
 PAGE_BYTES = 2 * 1024**2
 """A Lambda's answer holds 6 MB; a page of a log stays well below that."""
-
-
-@dataclass(frozen=True)
-class LogFull:
-    """The job's log has no room for more output; what was dropped of what its agent sent."""
-
-    lines: int
-    bytes: int
 
 
 def append(on: System, job: str, attempt: int, text: str, stream: str = CONTROL, *, is_end: bool = False) -> None:

@@ -11,6 +11,7 @@ from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import DETAIL
+from penstock.domain.replies import IdentityToken
 from penstock.domain.site.site import Identity
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User, explain_denial, user_key
@@ -27,7 +28,7 @@ ISSUER = "/v1/oidc"
 """The path of the tokens' issuer below the service's URL."""
 
 
-def token(on: System, job: Job, audience: str) -> dict[str, Any]:
+def token(on: System, job: Job, audience: str) -> IdentityToken:
     """A token of the job's present attempt for one audience, and when it expires. It is stored nowhere. [SEC-1]
 
     The request is recorded first, in the commit that finds the attempt alive: a token signed after that is valid until
@@ -55,7 +56,7 @@ def token(on: System, job: Job, audience: str) -> dict[str, Any]:
     made = oidc.signed(text, on.signer.sign(text.encode()))
     on.metrics.add(metrics.IDENTITY_TOKENS, target=job.request.target_resolved)
     logs.append(on, job.id, job.attempt, f"the job was given an identity token for {audience}, {claims['jti']}", DETAIL)
-    return {"token": made, "expires": datetime.fromtimestamp(claims["exp"], UTC).isoformat()}
+    return IdentityToken(made, datetime.fromtimestamp(claims["exp"], UTC).isoformat())
 
 
 def _check_audience(allowed: Identity, audience: str) -> None:

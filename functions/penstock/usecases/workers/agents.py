@@ -10,9 +10,8 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from penstock import transaction
 from penstock.domain.commands import AgentLine, Hello
@@ -22,6 +21,15 @@ from penstock.domain.jobs.jobs import Job, Report, Result, State, job_key
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools import leases
 from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.replies import (
+    Assignment,
+    Idle,
+    Instructions,
+    LeaseRenewed,
+    LinesReceived,
+    ResourceList,
+    ResultReceived,
+)
 from penstock.domain.site.site import Limits, Site
 from penstock.domain.units import reuse as units_reuse
 from penstock.domain.units import units
@@ -63,7 +71,7 @@ class Caller:
     job: Job
 
 
-def hello(on: System, ask: Hello) -> dict[str, Any]:
+def hello(on: System, ask: Hello) -> Assignment | Idle:
     """Exchange the bootstrap key for the agent's own token, once, and start the job. A repeat gets the same answer.
 
     An agent that has cleaned up after a job exchanges that job's token instead, and may have to poll again. One that
@@ -72,10 +80,10 @@ def hello(on: System, ask: Hello) -> dict[str, Any]:
     if len(ask.copies) > COPIES:
         raise Refused(413, "too-many-copies", f"ask for at most {COPIES} copies at once")
     answer = _answer_hello(on, ask)
-    return {**answer, **({"copies": owners.existing(on, ask.copies)} if ask.copies else {})}
+    return replace(answer, copies=owners.existing(on, ask.copies)) if ask.copies else answer
 
 
-def _answer_hello(on: System, ask: Hello) -> dict[str, Any]:
+def _answer_hello(on: System, ask: Hello) -> Assignment | Idle:
     if not users.is_strong(ask.token):
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
     if ask.previous and ask.broken:
@@ -89,7 +97,7 @@ def _answer_hello(on: System, ask: Hello) -> dict[str, Any]:
         found = transaction.run(on, lambda: _start_changes(on, ask, digest, site))
     except LeaseGone:
         waiting = _no_job(on, ask.worker, site.limits)
-        if "held_seconds" in waiting:  # there is no job for it, but its machine is held
+        if waiting.held_seconds is not None:  # there is no job for it, but its machine is held
             return waiting
         raise
     job, before = found
@@ -100,11 +108,11 @@ def _answer_hello(on: System, ask: Hello) -> dict[str, Any]:
     return _job_started(on, ask, site, job, before)
 
 
-def _no_job(on: System, worker: str, bounds: Limits) -> dict[str, Any]:
+def _no_job(on: System, worker: str, bounds: Limits) -> Idle:
     """There is no job: when to poll again, and whether the machine is held."""
     held = held_seconds(on, on.store.get(unit_key(worker), Unit))
     seconds = bounds.heartbeat if held else min(POLL_SECONDS, bounds.heartbeat)
-    return {"idle": True, "seconds": seconds, "lease_seconds": bounds.lease, **held}
+    return Idle(seconds=seconds, lease_seconds=bounds.lease, held_seconds=held)
 
 
 def _start_changes(
@@ -170,7 +178,7 @@ def _arrival_changes(on: System, ask: Hello, digest: str, site: Site, unit: Unit
     return prewarm.arrival_changes(on, unit, digest, lease)
 
 
-def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> dict[str, Any]:
+def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> Assignment:
     """A worker's job starts, unless its agent repeats the call; the answer is all that the agent needs."""
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
@@ -240,7 +248,7 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
     return Caller(unit, job)
 
 
-def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
+def heartbeat(on: System, caller: Caller) -> LeaseRenewed:
     """Renew the worker's lease."""
     seconds = configuration.current(on).limits.lease
 
@@ -251,25 +259,28 @@ def heartbeat(on: System, caller: Caller) -> dict[str, Any]:
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
     transaction.run(on, decide)
-    return _instructions(on, caller) | {"lease_seconds": seconds}
+    return LeaseRenewed(**vars(_instructions(on, caller)), lease_seconds=seconds)
 
 
-def _instructions(on: System, caller: Caller) -> dict[str, Any]:
+def _instructions(on: System, caller: Caller) -> Instructions:
     """What an agent learns with each answer: whether to cancel, whether anybody watches, whether it is held."""
     job = caller.job
-    held = held_seconds(on, caller.unit)
-    return {"cancel": job.cancellation.cancelled_by is not None, "watched": logs.is_watched(on, job.id), **held}
+    return Instructions(
+        cancel=job.cancellation.cancelled_by is not None,
+        watched=logs.is_watched(on, job.id),
+        held_seconds=held_seconds(on, caller.unit),
+    )
 
 
-def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> dict[str, Any]:
+def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> LinesReceived:
     """Add lines to the job's log, and say whether it has room for more output."""
     full = logs.append_output(on, caller.job, first, lines) if caller.job.run.report is None else None
-    return {**_instructions(on, caller), **({"full": asdict(full)} if full else {})}
+    return LinesReceived(**vars(_instructions(on, caller)), full=full)
 
 
-def resources(on: System, caller: Caller) -> dict[str, Any]:
+def resources(on: System, caller: Caller) -> ResourceList:
     """What the worker's job may know of its resources now; metadata may have been renewed. [SEC-1]"""
-    return {"resources": assignment.resources(on, caller.job)}
+    return ResourceList(assignment.resources(on, caller.job))
 
 
 def report_finished(
@@ -280,7 +291,7 @@ def report_finished(
     exit_code: int | None,
     broken: str = "",
     failure: Failure | None = None,
-) -> dict[str, Any]:
+) -> ResultReceived:
     """Record how the script ended, why it failed, and what is wrong with the machine. The first report counts.
 
     The answer says whether the machine is held, as read after the report is written. [JOB-1] [SLOT-3] [UNIT-3]
@@ -296,7 +307,7 @@ def report_finished(
     return answer
 
 
-def _report(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> dict[str, Any]:
+def _report(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> ResultReceived:
     """Write an attempt's report, and with it that its machine is broken: then it is never leased again. [UNIT-2]"""
 
     def decide() -> tuple[Sequence[Change], Job]:
@@ -319,28 +330,28 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
         canaries.on_succeeded(on, job)
     if job.flow.run_token:
         on.flows.succeed(job.flow.run_token)
-    return {**held_seconds(on, on.store.get(caller.unit.key, Unit))}
+    return ResultReceived(held_seconds(on, on.store.get(caller.unit.key, Unit)))
 
 
-def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
+def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> ResultReceived:
     """Record that a machine is broken, found before its job's script began: the attempt is lost. [JOB-1]"""
     cause = f"worker {caller.unit.id} is broken: {why}"
     explained = failure or failures.failure(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
     return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, explained)
 
 
-def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> dict[str, Any]:
+def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> ResultReceived:
     """Record that a job's inputs could not be fetched, so its script was not begun: the attempt is lost. [JOB-1]"""
     explained = failure or failures.failure(Kind.INPUT_FAILED, {"error": why})
     return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", explained)
 
 
-def held_seconds(on: System, unit: Unit | None) -> dict[str, int]:
-    """For how many seconds the agent of a held unit is to leave its machine as it is; empty if not held. [UNIT-3]"""
+def held_seconds(on: System, unit: Unit | None) -> int | None:
+    """For how many seconds the agent must leave the machine of a held unit as it is; None if not held. [UNIT-3]"""
     now = on.world.now()
     if unit is None or unit.hold is None or not units.is_held(unit, now):
-        return {}
-    return {"held_seconds": max(1, int((unit.hold.until - now).total_seconds()))}
+        return None
+    return max(1, int((unit.hold.until - now).total_seconds()))
 
 
 def idle_renewal(on: System, unit: Unit, lease: timedelta) -> list[Change]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
 
 from penstock.domain.artifacts import volumes
 from penstock.domain.jobs import origins
@@ -12,6 +10,7 @@ from penstock.domain.jobs.jobs import Job, Spec, spec_key
 from penstock.domain.jobs.origins import Origin
 from penstock.domain.pools import leases
 from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.replies import AgentLimits, AssignedTask, Assignment, HealthChecks, ResourceAccess
 from penstock.domain.site.site import GitHubApp, Health, Limits, Site
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
@@ -20,7 +19,7 @@ from penstock.system import System
 from penstock.usecases.units import secrets
 
 
-def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> dict[str, Any]:
+def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> Assignment:
     """All that an agent needs to run a job."""
     bounds, checks = site.limits, health(site, job)
     spec = on.store.get(spec_key(job.id), Spec)
@@ -30,71 +29,70 @@ def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) 
     need = next(need for need in job.request.needs if need.order == leases.WORKER)
     origin = origins.origin(job, spec, site.github or GitHubApp(0)) if job.provenance.check else None
     due = (job.times.started or on.world.now()) + timedelta(seconds=job.limits.timeout)
-    return {
-        "job": job.id,
-        "name": job.name,
-        "owner": job.owner,
-        "attempt": job.attempt,
-        "fence": lease.fence if lease else 0,
-        "target": job.request.target_resolved,
-        "worker": worker,
-        "factory": need.maker,
-        "repository": asdict(origin) if origin else None,
-        "toolchain": spec.toolchain,
-        "tasks": [_task(spec, origin)],
-        "posts": [asdict(post) for post in spec.posts],
-        "output_rules": list(spec.output_rules),
-        "resources": resources(on, job),
-        "inputs": job.request.has_downloads,
-        "caches": [asdict(each) for each in spec.caches],
-        "reuse": is_kept,
-        "health": {"before": checks.before, "after": checks.after, "timeout_seconds": checks.timeout},
-        "env": dict(spec.env),
-        "timeout_seconds": job.limits.timeout,
-        "grace_seconds": job.limits.grace,
-        "heartbeat_seconds": bounds.heartbeat,
-        "lease_seconds": bounds.lease,
-        "deadline": due.isoformat(),
-        "limits": _limits(bounds),
-    }
+    return Assignment(
+        job=job.id,
+        name=job.name,
+        owner=job.owner,
+        attempt=job.attempt,
+        fence=lease.fence if lease and lease.fence else 0,
+        target=job.request.target_resolved,
+        worker=worker,
+        factory=need.maker,
+        repository=origin,
+        toolchain=spec.toolchain,
+        tasks=[_task(spec, origin)],
+        posts=list(spec.posts),
+        output_rules=list(spec.output_rules),
+        resources=resources(on, job),
+        inputs=job.request.has_downloads,
+        caches=list(spec.caches),
+        reuse=is_kept,
+        health=HealthChecks(checks.before, checks.after, checks.timeout),
+        env=dict(spec.env),
+        timeout_seconds=job.limits.timeout,
+        grace_seconds=job.limits.grace,
+        heartbeat_seconds=bounds.heartbeat,
+        lease_seconds=bounds.lease,
+        deadline=due.isoformat(),
+        limits=_limits(bounds),
+    )
 
 
-def _task(spec: Spec, origin: Origin | None) -> dict[str, Any]:
+def _task(spec: Spec, origin: Origin | None) -> AssignedTask:
     """The script. It starts in the clone of its repository, if there is one."""
     folder = f"/work/{origin.name}" if origin and origin.clone else "/work"
-    return {"name": "build", "script": spec.script, "env": {}, "env_clear": False, "workdir": folder}
+    return AssignedTask("build", spec.script, env={}, env_clear=False, workdir=folder)
 
 
-def _limits(bounds: Limits) -> dict[str, int]:
-    """How much of each the agent may send: bytes of a file, a part, an archive, a line and a batch, and counts."""
-    return {
-        "output_bytes": bounds.output_bytes,
-        "part_bytes": volumes.PART_BYTES,
-        "cache_bytes": bounds.archive_bytes,
-        "outputs": limits.OUTPUTS,
-        "line_bytes": limits.EVENT_LINE_BYTES,
-        "batch_bytes": limits.EVENT_BATCH_BYTES,
-        "batch_events": limits.EVENTS_PER_BATCH,
-    }
+def _limits(bounds: Limits) -> AgentLimits:
+    return AgentLimits(
+        output_bytes=bounds.output_bytes,
+        part_bytes=volumes.PART_BYTES,
+        cache_bytes=bounds.archive_bytes,
+        outputs=limits.OUTPUTS,
+        line_bytes=limits.EVENT_LINE_BYTES,
+        batch_bytes=limits.EVENT_BATCH_BYTES,
+        batch_events=limits.EVENTS_PER_BATCH,
+    )
 
 
-def resources(on: System, job: Job) -> dict[str, Any]:
+def resources(on: System, job: Job) -> dict[str, ResourceAccess]:
     """What the job may know of each resource that it holds, by the name that the job gave it."""
-    found: dict[str, Any] = {}
+    found: dict[str, ResourceAccess] = {}
     for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
         unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
         if unit and unit.lease.fence == lease.fence:
             known = secrets.metadata_of(on, unit)
-            about = {"metadata": known.metadata, "public": list(known.public)}
-            found[lease.name] = {"type": lease.type, **about, **_freshness(on, unit)}
+            metadata, public = dict(known.metadata), list(known.public)
+            found[lease.name] = ResourceAccess(lease.type, metadata, public, _fresh_seconds(on, unit))
     return found
 
 
-def _freshness(on: System, unit: Unit) -> dict[str, Any]:
-    """For how many seconds asking again brings nothing new; empty where it never does."""
+def _fresh_seconds(on: System, unit: Unit) -> int | None:
+    """For how many seconds the metadata will not change; None if it never changes."""
     if unit.access.renews is None:
-        return {}
-    return {"fresh_seconds": max(0, int((unit.access.renews - on.world.now()).total_seconds()))}
+        return None
+    return max(0, int((unit.access.renews - on.world.now()).total_seconds()))
 
 
 def health(site: Site, job: Job) -> Health:

@@ -7,9 +7,9 @@ after. Every answer follows from that and from the rows, so polling twice is saf
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from penstock.domain.commands import AgentHost
+from penstock.domain.replies import HostInstruction
 from penstock.domain.site.site import Limits
 from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
@@ -29,7 +29,7 @@ SETTLING_SECONDS = 1
 """How many seconds a host waits after its worker's job ended, while the end is being written."""
 
 
-def poll(on: System, user: User, name: str, status: AgentHost) -> dict[str, Any]:
+def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstruction:
     """Answer a host. Raises Refused 403 for who may not speak for it, 404 and 409 as `presence`, 422. [SEC-2]"""
     if not hosts.is_name(name):
         raise not_found("host", name[:64])
@@ -42,34 +42,29 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> dict[str, Any]
     session = HostSession(name, target.pool if target else None, users.digest(status.session), status.machine)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))
     answer = _instruct(on, host, status, site.limits)
-    if target is None and "worker" not in answer:
+    if target is None and answer.worker is None:
         raise not_found("host", name)
     if status.leaving:
         presence.sign_off(on, host)
     return answer
 
 
-def _instruct(on: System, host: Host, status: AgentHost, bounds: Limits) -> dict[str, Any]:
+def _instruct(on: System, host: Host, status: AgentHost, bounds: Limits) -> HostInstruction:
     unit = presence.worker_on(on, host)
     if status.worker and (unit is None or unit.id != status.worker):
-        return _instruction("forget", 0, bounds, status.worker)
+        return HostInstruction("forget", 0, bounds.lease, status.worker)
     if unit is None:
-        return _instruction("wait", min(agents.POLL_SECONDS, bounds.heartbeat), bounds)
+        return HostInstruction("wait", min(agents.POLL_SECONDS, bounds.heartbeat), bounds.lease)
     if unit.state is UnitState.QUARANTINED:  # an operator decides; the host has nothing to do
-        return _instruction("wait", bounds.heartbeat, bounds, unit.id)
+        return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     if not status.worker:
         return _without_worker(on, unit, status, bounds)
     if status.stage == "working":
-        return _instruction("wait", bounds.heartbeat, bounds, unit.id)
+        return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     return _after_worker(on, host, unit, status, bounds)
 
 
-def _instruction(do: str, seconds: int, bounds: Limits, worker: str | None = None) -> dict[str, Any]:
-    answer = {"do": do, "seconds": seconds, "lease_seconds": bounds.lease}
-    return answer | ({"worker": worker} if worker else {})
-
-
-def _without_worker(on: System, unit: Unit, status: AgentHost, bounds: Limits) -> dict[str, Any]:
+def _without_worker(on: System, unit: Unit, status: AgentHost, bounds: Limits) -> HostInstruction:
     """A host without a worker gets the one that holds its slot; or cleans up after it, if it comes too late.
 
     If the rows say that the worker is at work, it was at this host before that lost its memory, or this call is an old
@@ -77,19 +72,20 @@ def _without_worker(on: System, unit: Unit, status: AgentHost, bounds: Limits) -
     """
     if unit.state is UnitState.CREATING and not status.leaving:
         key = bootstrap_key(on.signing_key(), unit.id)
-        return _instruction("work", 0, bounds, unit.id) | {"key": key}
+        return HostInstruction("work", 0, bounds.lease, unit.id, key)
     return _clean_up(on, unit, bounds)
 
 
-def _clean_up(on: System, unit: Unit, bounds: Limits) -> dict[str, Any]:
+def _clean_up(on: System, unit: Unit, bounds: Limits) -> HostInstruction:
     """Have the host clean up, once it is too late for a hold; the host touches nothing before. [UNIT-3]"""
     if unit.cleaning.begun:
-        return _instruction("clean", 0, bounds, unit.id)
+        return HostInstruction("clean", 0, bounds.lease, unit.id)
     held = agents.held_seconds(on, unit)
-    return _instruction("wait", bounds.heartbeat if held else SETTLING_SECONDS, bounds, unit.id) | held
+    seconds = SETTLING_SECONDS if held is None else bounds.heartbeat
+    return HostInstruction("wait", seconds, bounds.lease, unit.id, held_seconds=held)
 
 
-def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, bounds: Limits) -> dict[str, Any]:
+def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, bounds: Limits) -> HostInstruction:
     """A host whose worker's agent has ended: an unreported attempt is lost; then the host cleans up and says so."""
     if unit.is_leased:
         cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"
@@ -97,7 +93,7 @@ def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, bounds:
     elif status.stage == "clean" and unit.cleaning.begun:
         proof = CleanProof(by=f"the agent of host {host.name}", time=on.world.now(), checked=status.cleaned)
         release.unit_destroyed(on, unit, proof)
-        return _instruction("forget", 0, bounds, unit.id)
+        return HostInstruction("forget", 0, bounds.lease, unit.id)
     elif status.trouble:
         driver_calls.retry_later(
             on, unit, f"{host.name} cannot get clean: {status.trouble}", retries.MAX_MESSAGE_SECONDS

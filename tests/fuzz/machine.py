@@ -19,7 +19,7 @@ from penstock.agent import archive as archives
 from penstock.agent import processes
 from penstock.agent.archive import NotUnpacked, pack, unpack
 from penstock.agent.bmat_server import BmatRequests
-from penstock.agent.control import Control, Refused
+from penstock.agent.client import Control, Refused
 from penstock.agent.job import Order, Posts
 from penstock.agent.machine import Machine
 from penstock.agent.masking import Mask

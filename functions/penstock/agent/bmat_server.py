@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from .caches import CacheRequest, Caches
-from .control import Control, Declined, ServiceError
+from .client import Control, ServiceError
 from .job import Job
 from .log import log, now
 from .machine import BASE_PATH, Machine
 from .masking import resource_secrets, text_secrets
+from .processes import Declined
 
 FACTS_TRIES = 2
 REFRESH_SECONDS = 10.0  # how often the service is asked at the most

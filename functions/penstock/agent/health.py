@@ -13,28 +13,24 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .control import start_thread
-from .events import DETAIL
+from .client import start_thread
 from .job import BROKEN_CHARS, Job
+from .joblog import DETAIL, OutputReader
 from .log import duration_text, now, signal_name
 from .machine import BASE_PATH, Machine, installed_locale
 from .processes import JobProcesses, end_processes, reap_orphans
-from .streams import OutputReader
 
 PIPE_SECONDS = 5.0  # how long after its exit a script's pipes may stay open
 SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # in /tmp: running services have theirs there
 
 
 def check_health(job: Job, when: str) -> str | None:
-    """Run the site's script for `before` or `after` the job, if there is one. Return what is wrong with the machine.
+    """Run the site's script for `before` or `after` the job. Return what is wrong with the machine, if anything.
 
     An interrupted check proves nothing: its job was cancelled, or the work was abandoned.
     """
-    script = job.order.health.get(when)
-    if not script:
-        return None
     job.outbox.put(DETAIL, None, f"checking the machine {when} the job")
-    how = HealthCheck(job, when).run(str(script))
+    how = HealthCheck(job, when).run(str(job.order.health[when]))
     return f"its health check {when} the job {how}"[:BROKEN_CHARS] if how else None
 
 

@@ -9,15 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .client import Client
-from .config import Config
-from .control import Control, Declined, Stop
-from .downloads import Copies
-from .events import Outbox
+from .client import Client, Control, Stop
+from .downloads import DOWNLOAD_TRIES, Copies, download
+from .joblog import Outbox
 from .log import duration_text, now
-from .machine import Machine
+from .machine import Config, Machine
 from .masking import Mask
-from .processes import Background, JobProcesses, check_name, text_environment
+from .processes import Background, Declined, JobProcesses, check_name, text_environment
 
 BROKEN_CHARS = 500  # more is refused by the service
 REASON_CHARS = 2000  # more is refused by the service
@@ -196,11 +194,18 @@ class Job:
     mask: Mask
     background: Background
     posts: Posts
-    copies: Copies
+    copies: Copies | None
 
     def call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         """Call the service about this job. Raises ServiceError."""
         return self.service.call(self.order.job, what, body)
+
+    def fetch(self, source: dict[str, Any], path: str, tries: int = DOWNLOAD_TRIES) -> bool:
+        """Download a file, or use this machine's copy. Return whether there was one. Raises what `download` raises."""
+        if self.copies:
+            return self.copies.fetch(self.control, source, path, tries)
+        download(self.control, source, path, tries)
+        return False
 
     def stopped(self, task: int, how: str) -> Outcome:
         """Return the outcome when the work is stopped in or before a task; `how` says what was done to the task."""

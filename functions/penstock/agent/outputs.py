@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .control import Refused
-from .events import DETAIL, Outbox
+from .client import Refused
 from .job import Failure, Job, Rule
+from .joblog import DETAIL, Outbox
 from .log import size_text
 from .machine import Machine
 from .masking import Mask

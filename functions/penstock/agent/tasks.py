@@ -10,27 +10,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from .control import start_thread
-from .diagnosis import (
-    count_oom_kills,
-    diagnose,
-    exit_evidence,
-    failure_of_task,
-    not_started,
-    preparation_failed,
-    too_long,
-)
-from .events import DETAIL
+from .caches import JobCaches
+from .client import start_thread
+from .diagnosis import diagnose, exit_evidence, failure_of_task, not_started, preparation_failed, too_long
 from .job import CLONE_FAILED, LOGIN_FAILED, SETUP_FAILED, TOOLCHAIN_FAILED, Job, Order, Outcome, Task
+from .joblog import DETAIL, OutputReader, Tail
 from .log import now, signal_name
 from .machine import BASE_PATH, BUILD_USER, Machine, installed_locale
 from .prepare import TOOLCHAIN_FILE
-from .processes import Ended, end_processes
-from .streams import OutputReader, Tail
+from .processes import Ended, count_oom_kills, end_processes
 
 MIRROR_VARIABLES = ("RUSTUP_UPDATE_ROOT", "RUSTUP_DIST_SERVER")
 """Where a site has Rust come from: the one thing that whoever starts the agent may say to its jobs."""
@@ -277,12 +269,12 @@ class TaskRun:
         return replace(outcome, failure=found and failure_of_task(found, self._task, self._tail.lines))
 
 
-def run_tasks(job: Job, restore: Callable[[], None]) -> Outcome:
+def run_tasks(job: Job, caches: JobCaches | None) -> Outcome:
     """Run the tasks in order until one fails or the work is stopped, then the posts, then end leftover processes.
 
     Caches are restored after the preparation tasks that need none: the repository is cloned by then.
     """
-    outcome = _run_posts(job, _run_each(job, restore))
+    outcome = _run_posts(job, _run_each(job, caches))
     job.control.deadline = None
     strays = end_processes(job.processes.all_of_job, job.control.short_grace)
     if strays.count:
@@ -290,12 +282,12 @@ def run_tasks(job: Job, restore: Callable[[], None]) -> Outcome:
     return outcome
 
 
-def _run_each(job: Job, restore: Callable[[], None]) -> Outcome:
-    outcome, is_restored = Outcome(), False
+def _run_each(job: Job, caches: JobCaches | None) -> Outcome:
+    outcome, to_restore = Outcome(), caches
     for task in job.order.tasks:
-        if not is_restored and task.kind not in NEED_NO_CACHE:
-            restore()
-            is_restored = True
+        if to_restore and task.kind not in NEED_NO_CACHE:
+            to_restore.restore()
+            to_restore = None
         if job.control.stopping:
             return job.stopped(task.index, f"{task} did not start")
         outcome = TaskRun(job, task).run()

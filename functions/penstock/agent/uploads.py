@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, TypeVar
 
-from .client import http_request, is_transient, retry
-from .control import Control, Unreachable
+from .client import Control, Unreachable, http_request, is_transient, retry
 from .log import size_text
 
 Check = Callable[[], None]

@@ -228,9 +228,7 @@ def test_what_is_too_big_is_not_sent(worker):
         script="head -c 300000 /dev/urandom > $PENSTOCK_WORK/deps", limits={"cache_bytes": 100000}, **declared()
     )
     assert job.finish()["result"] == "succeeded"
-    assert (
-        "not saved: the archive has more than 100000 bytes, which is what the site takes" in said(job, "not saved")[0]
-    )
+    assert "not saved: the archive has more than 100000 bytes, the site's limit" in said(job, "not saved")[0]
     assert "save" not in job.plane.calls
 
 
@@ -242,7 +240,7 @@ def test_what_leads_out_of_the_job_is_not_saved(worker, tmp_path):
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["failed", "failed"]
     assert said(job, "not saved") == [
-        "bmat: cache a: not saved: /work/out/agent.json leads out of what is the job's",
+        "bmat: cache a: not saved: /work/out/agent.json leads out of the job's root",
         "bmat: cache a: not saved: the whole machine cannot be a cache",
     ]
 
@@ -273,7 +271,7 @@ def test_what_has_no_place_is_a_miss_and_nothing_is_changed(worker, saved):
     job = again(worker, saved.plane, script)
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["1", "deps", "deps/a"]
-    assert "is a folder, and in the archive it is none" in said(job, "miss")[0]
+    assert "is a folder, but the archive's entry is not" in said(job, "miss")[0]
 
 
 def test_a_link_that_leads_out_is_not_followed(worker, saved, tmp_path):

@@ -36,11 +36,11 @@ MOST_COPIES, ROOM_PART = 64, 4  # at most 64 copies, which take at most a quarte
 
 
 class NotFetched(Exception):
-    """Why a file was not downloaded. `stale`: a fresh URL may help. `came`: the bytes that arrived, if too few."""
+    """Why a file was not downloaded. `stale`: a fresh URL may help. `received`: the bytes that arrived, if too few."""
 
-    def __init__(self, text: str, stale: bool = False, came: int | None = None) -> None:
+    def __init__(self, text: str, stale: bool = False, received: int | None = None) -> None:
         super().__init__(text)
-        self.stale, self.came = stale, came
+        self.stale, self.received = stale, received
 
 
 class Stopped(Exception):
@@ -81,7 +81,9 @@ def _download_all(control: Control, source: dict[str, Any], file: IO[bytes], mos
             tries += 1
             log(f"downloading {source['path']}: try {tries}: {why}")
             if tries == most:
-                raise NotFetched(f"{why}; given up after {most} tries", stale=True, came=file.tell() or None) from why
+                raise NotFetched(
+                    f"{why}; given up after {most} tries", stale=True, received=file.tell() or None
+                ) from why
             _check_stopping(control)
             control.sleep(next(delays))
 
@@ -163,10 +165,12 @@ def verify_file(source: dict[str, Any], file: IO[bytes]) -> None:
         digest.update(chunk)
     size = file.tell()
     if (size, digest.hexdigest()) != (int(source["size"]), source["sha256"]):
-        came = size if size < int(source["size"]) else None
+        received = size if size < int(source["size"]) else None
         expected = f"expected were {source['size']} bytes with SHA-256 {source['sha256']}"
         more = " or more" if size > int(source["size"]) else ""
-        raise NotFetched(f"{expected}; found were {size} bytes{more} with {digest.hexdigest()}", stale=True, came=came)
+        raise NotFetched(
+            f"{expected}; found were {size} bytes{more} with {digest.hexdigest()}", stale=True, received=received
+        )
 
 
 @dataclass

@@ -93,6 +93,6 @@ def input_failure(path: str, size: int, why: NotFetched) -> Failure:
     full = full_disk_error(why)
     if full:
         return Failure("disk_full", {**full, "path": path})
-    if why.came is not None:
-        return Failure("input_truncated", {**known, "size_bytes": size, "found_bytes": why.came})
+    if why.received is not None:
+        return Failure("input_truncated", {**known, "size_bytes": size, "found_bytes": why.received})
     return Failure("input_failed", known)

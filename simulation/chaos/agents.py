@@ -15,7 +15,7 @@ from simulation.chaos.interfaces import ChaosRun
 from simulation.tasks import Task
 
 DANGER_ZONE = 0.2
-"""The last part of a lease, in which an agent that could not renew it has stopped its job. Source: agent/control.py."""
+"""The last part of a lease, in which an agent that could not renew it has stopped its job. Source: agent/client.py."""
 
 HANGS = 0.01
 

@@ -187,7 +187,8 @@ def _become(request: dict[str, Any], log: int) -> None:
 def main(path: str, program: str) -> int:
     """Serve with the agent in a file; in a forked process, be the agent."""
     sys.path[0] = program  # as for a program that is a zip file
-    import agent.cli  # noqa: F401
+    import agent.host
+    import agent.worker  # noqa: F401
     from agent.__main__ import main as agent_main
 
     gc.freeze()  # or each fork would copy what its garbage collector looks at

@@ -32,7 +32,7 @@ def asking(*lines: str) -> str:
 def test_what_no_bmat_asks_is_answered(worker, line):
     job = worker(script=asking(line))
     assert job.finish()["result"] == "succeeded"
-    assert json.loads(job.plane.lines("stdout")[0]) == {"error": "this agent does not know what bmat asks"}
+    assert json.loads(job.plane.lines("stdout")[0]) == {"error": "the agent does not understand this request of bmat"}
 
 
 def test_an_environment_that_is_no_text_is_made_one(worker):

@@ -80,7 +80,9 @@ def test_a_miss_is_told_and_scripts_see_it(worker):
     )
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["1", "2"]
-    assert said(job, "miss") == ["bmat: cache deps: miss: there is nothing with the key 'k', none that begins like 'j'"]
+    assert said(job, "miss") == [
+        "bmat: cache deps: miss: there is no entry with the key 'k', and none that starts with 'j'"
+    ]
 
 
 def test_who_finds_only_a_beginning_is_told_so(worker, saved):
@@ -131,7 +133,7 @@ def test_a_declared_cache_is_there_before_the_script_and_saved_when_it_succeeded
     job = worker(script=MAKE, **declared())
     assert job.finish()["result"] == "succeeded"
     miss, kept = job.plane.lines("worker")
-    assert miss == "cache deps: miss: there is nothing with the key 'k1'"
+    assert miss == "cache deps: miss: there is no entry with the key 'k1'"
     assert kept.startswith("cache deps: saved as c1, key 'k1', scope trunk: 7 entries, ")
     fresh(job)
     following = again(worker, job.plane, 'cat "$PENSTOCK_WORK/deps/a"', **declared())
@@ -174,8 +176,8 @@ def test_keys_have_digests_of_files(worker):
 @pytest.mark.parametrize(
     ("key", "why"),
     [
-        ('{{ hash "none" }}', "there is no file 'none' to take the digest of"),
-        ("{{ date }}", "'{{ date }}' has a placeholder that there is not; there is {{ hash \"FILE\" }}"),
+        ('{{ hash "none" }}', "there is no file 'none' to hash"),
+        ("{{ date }}", "'{{ date }}' has an unknown placeholder; the only one is {{ hash \"FILE\" }}"),
     ],
 )
 def test_a_key_that_cannot_be_told_is_a_miss(worker, key, why):
@@ -216,9 +218,9 @@ def test_what_is_not_there_is_not_saved_and_some_of_it_is_told(worker):
     job = worker(script='cd "$PENSTOCK_WORK"; bmat cache save a x y; touch x; mkfifo z; bmat cache save a x y z')
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["failed", "saved"]
-    assert said(job, "not saved") == ["bmat: cache a: not saved: none of /work/x, /work/y is there"]
+    assert said(job, "not saved") == ["bmat: cache a: not saved: none of /work/x, /work/y exists"]
     (line,) = said(job, "saved as")
-    assert "; not there: /work/y; 1 devices, pipes and sockets left out in " in line
+    assert "; missing: /work/y; 1 devices, pipes and sockets left out in " in line
 
 
 def test_what_is_too_big_is_not_sent(worker):
@@ -226,9 +228,7 @@ def test_what_is_too_big_is_not_sent(worker):
         script="head -c 300000 /dev/urandom > $PENSTOCK_WORK/deps", limits={"cache_bytes": 100000}, **declared()
     )
     assert job.finish()["result"] == "succeeded"
-    assert (
-        "not saved: the archive has more than 100000 bytes, which is what the site takes" in said(job, "not saved")[0]
-    )
+    assert "not saved: the archive has more than 100000 bytes, the site's limit" in said(job, "not saved")[0]
     assert "save" not in job.plane.calls
 
 
@@ -240,8 +240,8 @@ def test_what_leads_out_of_the_job_is_not_saved(worker, tmp_path):
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["failed", "failed"]
     assert said(job, "not saved") == [
-        "bmat: cache a: not saved: /work/out/agent.json leads out of what is the job's",
-        "bmat: cache a: not saved: all of the machine cannot be a cache",
+        "bmat: cache a: not saved: /work/out/agent.json leads out of the job's root",
+        "bmat: cache a: not saved: the whole machine cannot be a cache",
     ]
 
 
@@ -251,9 +251,7 @@ def test_no_secret_is_part_of_a_key(worker):
         script=f"bmat store put -s s '{secret}'; cd \"$PENSTOCK_WORK\"; touch x; bmat cache save a x --key '{secret}'"
     )
     assert job.finish()["result"] == "succeeded"
-    assert said(job, "not saved") == [
-        "bmat: cache a: not saved: its name, key or paths have a secret of the job's in them"
-    ]
+    assert said(job, "not saved") == ["bmat: cache a: not saved: its name, key or paths contain a secret of the job"]
     assert "find" not in job.plane.calls
 
 
@@ -273,7 +271,7 @@ def test_what_has_no_place_is_a_miss_and_nothing_is_changed(worker, saved):
     job = again(worker, saved.plane, script)
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["1", "deps", "deps/a"]
-    assert "is a folder, and in the archive it is none" in said(job, "miss")[0]
+    assert "is a folder, but the archive's entry is not" in said(job, "miss")[0]
 
 
 def test_a_link_that_leads_out_is_not_followed(worker, saved, tmp_path):

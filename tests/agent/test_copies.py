@@ -9,6 +9,7 @@ import pytest
 
 from penstock.agent import downloads
 from penstock.agent.downloads import COPIES_CHECK_SECONDS, MOST_COPIES, UNUSED_SECONDS, Copies
+from penstock.agent.worker import copies_for
 from tests.agent.control_plane import IDLE, order
 
 A, B = "01HX0000000000000000000000", "01HX0000000000000000000001"
@@ -32,7 +33,7 @@ def test_the_next_job_of_the_same_owner_fetches_nothing(worker):
     job = two_jobs(worker, SEE)
     assert job.plane.calls.count("kept") == 1
     assert "fetched 1 input(s), 5 B; 1 of them from this machine's copies" in job.plane.lines("detail")
-    assert "1 cop(ies) of what was fetched are kept for jobs of ann" in job.plane.hellos[1]["cleaned"]
+    assert "copies of downloaded files that stay for jobs of ann: 1" in job.plane.hellos[1]["cleaned"]
 
 
 def test_another_owners_job_finds_no_copy(worker):
@@ -44,7 +45,7 @@ def test_another_owners_job_finds_no_copy(worker):
 def test_what_a_job_has_written_to_is_fetched_anew(worker):
     job = two_jobs(worker, TOUCH)
     assert job.plane.calls.count("kept") == 2
-    assert "the copy of /input/a is of no use: expected were 5 bytes" in job.log()
+    assert "the copy of /input/a cannot be used: expected were 5 bytes" in job.log()
 
 
 def test_a_machine_that_ends_with_its_job_keeps_nothing(worker):
@@ -61,8 +62,11 @@ class Kept:
         self.folder, self.jobs, self.time = folder / "copies", folder / "jobs", 1000.0
         self.jobs.mkdir()
         monkeypatch.setattr(downloads, "now", lambda: self.time)
-        self.all = Copies(self.folder)
-        self.all.serve("ann", True)
+        self.all = Copies(self.folder, "ann")
+
+    def serve(self, owner: str) -> bool:
+        """Go on to a job of an owner. Return whether it has the copies of the job before."""
+        return copies_for(owner, True, self.all, self.folder) is self.all
 
     def keep(self, id: str, data: bytes = b"x") -> None:
         path = self.jobs / id
@@ -95,16 +99,16 @@ def test_what_nobody_used_for_long_goes(kept: Kept) -> None:
     kept.time += UNUSED_SECONDS - 1
     kept.keep(B)
     kept.time += 2
-    kept.all.serve("ann", True)
+    assert kept.serve("ann")
+    kept.all.due_for_check()
     assert kept.there() == [B]
 
 
 def test_with_another_owner_all_goes_also_what_a_job_has_put_there(kept: Kept) -> None:
     kept.keep(A)
     (kept.folder / "planted").write_text("by a job")
-    kept.all.serve("bob", True)
+    assert not kept.serve("bob")
     assert kept.there() == []
-    kept.all.keep_only([])
 
 
 def test_a_link_in_place_of_the_folder_is_not_followed(kept: Kept) -> None:
@@ -112,7 +116,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(kept: Kept) -> None:
     elsewhere.mkdir()
     (elsewhere / "file").write_text("of the machine")
     kept.folder.symlink_to(elsewhere)
-    kept.all.serve("bob", True)
+    assert not kept.serve("bob")
     assert not kept.folder.is_symlink()
     assert (elsewhere / "file").read_text() == "of the machine"
 
@@ -147,9 +151,16 @@ def test_a_copy_takes_no_room_that_there_is_not(kept: Kept, monkeypatch: pytest.
 
 
 def test_nothing_is_kept_where_nobody_comes_after(kept: Kept) -> None:
-    kept.all.serve("ann", False)
     kept.keep(A)
+    assert copies_for("ann", False, kept.all, kept.folder) is None
     assert kept.there() == []
+
+
+def test_what_an_earlier_agent_left_is_removed_before_the_first_job(kept: Kept) -> None:
+    kept.keep(A)
+    first = copies_for("ann", True, None, kept.folder)
+    assert first
+    assert first.due_for_check() == kept.there() == []
 
 
 def test_a_name_that_is_a_path_is_none(kept: Kept) -> None:

@@ -75,7 +75,7 @@ def test_wrong_bytes_are_never_begun_with(worker):
     came = hashlib.sha256(b"bytes").hexdigest()
     assert outcome["reason"] == (
         f"the input /input/build/a could not be fetched: expected were 5 bytes with SHA-256 {wrong}; "
-        f"what came were 5 bytes with {came}"
+        f"found were 5 bytes with {came}"
     )
     assert made.plane.lines("task") == []
     assert made.plane.lines("detail") == ["fetching inputs"], "no task was started"

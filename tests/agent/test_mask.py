@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.agent import streams
-from penstock.agent.masking import Mask, resource_secrets
-from penstock.agent.streams import QUIET_SECONDS, MaskedStream
+from penstock.agent import masking
+from penstock.agent.masking import QUIET_SECONDS, Mask, MaskedStream, resource_secrets
 
 TOKEN = "s3cr3t+T0ken/4711=x"
 
@@ -166,7 +165,7 @@ def test_a_line_without_end_that_is_all_secret_is_not_kept_for_ever():
 def test_lines_are_passed_on_at_once_and_those_that_may_go_on_after_a_while(monkeypatch):
     out: list[bytes] = []
     time = [0.0]
-    monkeypatch.setattr(streams, "now", lambda: time[0])
+    monkeypatch.setattr(masking, "now", lambda: time[0])
     stream = MaskedStream(Mask([TOKEN]), lambda data, final: out.append(data))
     stream.feed(b"one\ntwo\npart")
     assert out == [b"one\ntwo\n"]

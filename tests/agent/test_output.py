@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent import events
-from penstock.agent.control import Control
-from penstock.agent.events import Outbox
+from penstock.agent import joblog
+from penstock.agent.client import Control
+from penstock.agent.joblog import LineSplitter, Outbox
 from penstock.agent.masking import Mask
-from penstock.agent.streams import LineSplitter
 
 LINES = int(os.environ.get("PENSTOCK_LINES", "50000"))
 SMALL_KIB = 80 * 1024
 LIMITS = {"line_bytes": 16384, "batch_bytes": 196608, "batch_events": 500}
-DROPPED = re.compile(r"(\d+) line\(s\), (\d+) bytes, of output were dropped, for the log was full")
+DROPPED = re.compile(r"(\d+) line\(s\), (\d+) bytes, of output were dropped because the log was full")
 
 
 def sized(worker, **changes):
@@ -58,7 +57,7 @@ def test_a_line_of_100_mb_with_no_room_for_it(worker):
     lines, size = map(int, said.groups())
     assert lines + 100 == 104857600 // 16384 + 1
     assert size + sum(map(len, shown)) == 104857600 + len("the end")
-    assert "stdout: a line of 104857600 bytes is shown as 6400, for one has at most 16384" in job.plane.lines("task")
+    assert "stdout: a line of 104857600 bytes is shown as 6400 lines of at most 16384 bytes" in job.plane.lines("task")
     assert "exit code 3" in job.plane.lines("task")[-1]
     assert len(sizes) < 40, "what is dropped is not sent"
 
@@ -83,16 +82,16 @@ def fed(*parts: bytes, limit: int = 4):
     ("parts", "lines", "notes"),
     [
         ([b"abcd\n", b"ab"], ["abcd", "ab"], []),
-        ([b"abcde\n"], ["abcd", "e"], ["a line of 5 bytes is shown as 2, for one has at most 4"]),
+        ([b"abcde\n"], ["abcd", "e"], ["a line of 5 bytes is shown as 2 lines of at most 4 bytes"]),
         (
             [b"abcd", b"efgh", b"\nx\n"],
             ["abcd", "efgh", "x"],
-            ["a line of 8 bytes is shown as 2, for one has at most 4"],
+            ["a line of 8 bytes is shown as 2 lines of at most 4 bytes"],
         ),
-        ([b"abcdefgh"], ["abcd", "efgh"], ["a line of 8 bytes is shown as 2, for one has at most 4"]),
+        ([b"abcdefgh"], ["abcd", "efgh"], ["a line of 8 bytes is shown as 2 lines of at most 4 bytes"]),
         (["é".encode()[:1], "é".encode()[1:]], ["é"], []),
-        ([b"\xff\n\xff\n"], ["\ufffd", "\ufffd"], ["it wrote bytes that are not UTF-8; each is shown as \ufffd"]),
-        (["é".encode()[:1]], ["\ufffd"], ["it wrote bytes that are not UTF-8; each is shown as \ufffd"]),
+        ([b"\xff\n\xff\n"], ["\ufffd", "\ufffd"], ["there were bytes that are not UTF-8; each is shown as \ufffd"]),
+        (["é".encode()[:1]], ["\ufffd"], ["there were bytes that are not UTF-8; each is shown as \ufffd"]),
         (["\ufffd".encode()], ["\ufffd"], []),
         ([b"a\0b\n"], ["a\0b"], []),
     ],
@@ -106,7 +105,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, box: Outbox) -> None:
         self.time = 0.0
-        monkeypatch.setattr(events, "now", lambda: self.time)
+        monkeypatch.setattr(joblog, "now", lambda: self.time)
         monkeypatch.setattr(box._changed, "wait", self._wait)
 
     def _wait(self, seconds: float) -> None:
@@ -144,5 +143,5 @@ def test_output_that_is_queued_when_the_log_is_full_is_counted_and_the_rest_is_k
     box.put("stdout", 0, "more")
     box.report_dropped()
     said = [event["payload"] for event in box.oldest()]
-    assert said == ["ended", "3 line(s), 14 bytes, of output were dropped, for the log was full"]
+    assert said == ["ended", "3 line(s), 14 bytes, of output were dropped because the log was full"]
     assert box.first == 2

@@ -82,7 +82,7 @@ def test_a_fifo_is_never_opened_and_links_stay_inside(worker):
     outcome, plane = outputs(worker, script, ["/work/*"])
     assert outcome["result"] == "succeeded"
     assert plane.outputs() == {"/work/in": b"r\n", "/work/real": b"r\n"}
-    assert "warning: /work/out is a link to outside of the job; not uploaded" in plane.lines("worker")
+    assert "warning: /work/out is a link that leads out of the job's root; it is not uploaded" in plane.lines("worker")
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_without_one_the_service_decides(worker):
     ask(job, "http://127.0.0.1:1")
     job.finish()
     assert "document" not in job.plane.hellos[0]
-    assert "cannot show what it is" in job.log()
+    assert "has no identity document" in job.log()
 
 
 def test_an_agent_that_is_not_told_to_shows_nothing(worker, metadata):

@@ -47,7 +47,7 @@ def test_a_line_without_end_comes_in_pieces(worker):
     lines = job.plane.lines("stdout")
     assert max(map(len, lines)) == 4096
     assert "".join(lines) == "x" * 1000000
-    assert "stdout: a line of 1000000 bytes is shown as 245, for one has at most 4096" in job.plane.lines("task")
+    assert "stdout: a line of 1000000 bytes is shown as 245 lines of at most 4096 bytes" in job.plane.lines("task")
 
 
 def test_output_that_is_not_utf8_and_characters_that_are_cut(worker):
@@ -55,9 +55,9 @@ def test_output_that_is_not_utf8_and_characters_that_are_cut(worker):
     job.finish()
     assert job.plane.lines("stdout") == ["a\ufffd", "\ufffdb", *["éé"] * 4, "é\0", ""]
     assert [line for line in job.plane.lines("task") if line.startswith("stdout: ")] == [
-        "stdout: it wrote bytes that are not UTF-8; each is shown as \ufffd",
-        "stdout: a line of 8 bytes is shown as 2, for one has at most 5",
-        "stdout: a line of 19 bytes is shown as 5, for one has at most 5",
+        "stdout: there were bytes that are not UTF-8; each is shown as \ufffd",
+        "stdout: a line of 8 bytes is shown as 2 lines of at most 5 bytes",
+        "stdout: a line of 19 bytes is shown as 5 lines of at most 5 bytes",
     ]
 
 
@@ -79,7 +79,7 @@ def test_a_failing_task_skips_the_rest(worker):
 
 def test_death_by_signal_is_told(worker):
     outcome = worker(script="kill -9 $$").finish()
-    assert outcome["reason"].startswith('task 0 "build" was killed by signal 9 (SIGKILL): perhaps for want of memory')
+    assert outcome["reason"].startswith('task 0 "build" was killed by signal 9 (SIGKILL): perhaps for lack of memory')
     assert (outcome["exit_code"], outcome["signal"]) == (None, 9)
 
 

@@ -49,7 +49,7 @@ def test_the_machines_own_rustup_is_used(worker, forge):
     own.write_text(RUSTUP)
     own.chmod(0o755)
     assert job.finish()["result"] == "succeeded", job.plane.lines()
-    assert job.plane.lines("stdout")[0] == f"rustup is there: {own}"
+    assert job.plane.lines("stdout")[0] == f"this machine has rustup: {own}"
     assert job.plane.lines("stdout")[-1] == "cargo of stable"
     assert forge.requests == []
 
@@ -86,7 +86,7 @@ def test_a_repository_that_makes_no_choice(worker, forge, clone):
     job = worker(script="cargo", toolchain=FILE, repository=told)
     job.plane.store["GITHUB_TOKEN"] = (TOKEN, True)
     told = failed(job)
-    why = "the repository has no rust-toolchain.toml, which `rust_toolchain = true` is about"
+    why = "the repository has no rust-toolchain.toml, which `rust_toolchain = true` needs"
     assert told["result"] == "failed"
     assert told["reason"] == f"the Rust toolchain {FILE} could not be installed: {why}"
 

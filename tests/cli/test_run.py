@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent.events import WATCHED_SECONDS
+from penstock.agent.joblog import WATCHED_SECONDS
 from penstock.cli import client, follow, transfer
 from penstock.domain.artifacts.volumes import PART_BYTES
 from tests.cli.conftest import Run, plain

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from penstock import agentfile
-from penstock.agent.config import Step
+from penstock.agent.machine import Step
 from penstock.drivers import checks
 from penstock.drivers.factories import userdata as common
 from penstock.drivers.factories.ec2 import launch

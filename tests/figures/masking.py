@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import time
 
-from penstock.agent.masking import Mask, resource_secrets
-from penstock.agent.streams import LineSplitter, MaskedStream
+from penstock.agent.joblog import LineSplitter
+from penstock.agent.masking import Mask, MaskedStream, resource_secrets
 
 LINES = 100_000
 READ = 1 << 16

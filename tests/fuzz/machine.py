@@ -19,7 +19,7 @@ from penstock.agent import archive as archives
 from penstock.agent import processes
 from penstock.agent.archive import NotUnpacked, pack, unpack
 from penstock.agent.bmat_server import BmatRequests
-from penstock.agent.control import Control, Refused
+from penstock.agent.client import Control, Refused
 from penstock.agent.job import Order, Posts
 from penstock.agent.machine import Machine
 from penstock.agent.masking import Mask
@@ -41,9 +41,9 @@ class Over(Exception):
 
 def bmat(data: bytes) -> None:
     """A line that a script wrote to the agent's socket: it is always answered, in one JSON object."""
-    clerk, job = _clerk()
+    requests, job = _requests()
     with mock.patch.object(processes.subprocess, "Popen", _not_started):
-        answer = json.loads(clerk.answer(data))
+        answer = json.loads(requests.answer(data))
     assert isinstance(answer, dict)
     for task in job.posts.due("succeeded", 1):
         assert all(isinstance(each, str) for each in (*task.env, *task.env.values())), "no process can have that"
@@ -73,8 +73,8 @@ class Told:
         return answers[what]
 
 
-def _clerk() -> tuple[BmatRequests, Any]:
-    """A clerk of a job whose task runs, in a root of its own."""
+def _requests() -> tuple[BmatRequests, Any]:
+    """The requests of a job whose task runs, in a root of its own."""
     reply = {
         "job": "job", "tasks": [], "output_rules": [], "timeout_seconds": 60, "heartbeat_seconds": 15,
         "limits": {"cache_bytes": 4096}, "factory": {"id": "f"},

@@ -44,6 +44,6 @@ def test_a_reader_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) ->
     """The control: what one of the readers was found to do is found again."""
     from penstock.agent.bmat_server import BmatRequests
 
-    monkeypatch.setattr(BmatRequests, "answer", lambda clerk, line: b"[]")
+    monkeypatch.setattr(BmatRequests, "answer", lambda requests, line: b"[]")
     with pytest.raises(AssertionError):
         READERS["bmat"].read()(b'{"do": "facts"}')

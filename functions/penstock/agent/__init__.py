@@ -3,32 +3,35 @@
 It imports nothing of penstock: `penstock.agentfile` packs this folder, and nothing else, into the one file that
 machines fetch. docs/internals/agent.md describes its whole life; start reading at `worker`.
 
-worker        a worker's life: from hello, through its jobs, to the exit code
-host          the agent of a machine that exists already, which starts a worker per job (docs/operators/hosts.md)
-cli           the command lines of both
-bmat          the command with which a job's script asks the agent; it imports nothing else of the agent
-prepare       the programs that prepare the machine before the job's script
+Every job enters these:
 
+__main__      the command line
+worker        a worker's life: from hello, through its jobs, to the exit code
+machine       the agent's own files, and the folders, user and PATH of the job
+processes     the job's processes, and how they end
+client        calls to the service, and the lease, which decides whether the work goes on
+log           the agent's own log, its clock, and how it writes durations and sizes
 job           the job: what the service says of it, and its outcome
+masking       hides secrets in all that leaves the machine
+joblog        the job's log: what processes print, as lines on their way to the service
 tasks         the job's scripts, one after the other
+bmat_server   answers bmat
+
+Only jobs that need them enter these:
+
 inputs        files that are fetched before the script
 outputs       files that are uploaded after it
 caches        files that later jobs find again; archive packs them
-bmat_server   answers bmat
-health        whether the machine is fit for jobs, and clean
-diagnosis     why a task failed
-
-config        the agent's own files
-control       whether the work goes on: cancellation, lease, timeout
-client        HTTP calls to the service
-downloads     files from storage
+downloads     files from storage, and the copies that jobs of one owner share
 uploads       files to storage
-streams       what a process writes, as lines
-masking       hides secrets in it
-events        the lines on their way to the service
-processes     the job's processes, and how they end
-machine       folders, user, PATH
-log           the agent's own log
+health        whether the machine is fit for jobs, and how it is cleaned
+diagnosis     why a task failed
+prepare       the programs that prepare the machine before the job's script
+
+These are commands of their own:
+
+bmat          the command with which a job's script asks the agent; it imports nothing else of the agent
+host          the agent of a machine that exists already, which starts a worker per job (docs/operators/hosts.md)
 """
 
 VERSION = "0.1.0"

@@ -1,7 +1,7 @@
 """Archives of caches, packed and unpacked.
 
-Entries have the paths that the job knows, and no owners. An archive is unpacked beside its place first: nothing is put
-in place before all of it is good. Files that exist already stay, except those with the name of an entry.
+Entries have the paths that the job knows, and no owners. An archive is unpacked beside its place first: no entry is
+put in place before all are valid. An entry replaces a file of the same name; other files stay.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import IO, Any
 
 from .machine import Machine
 
-GZIP_LEVEL = 1  # of gzip: what most of an archive's time goes into
+GZIP_LEVEL = 1  # the fastest: compression takes most of the time
 NANOSECONDS = 10**9
 CHUNK_BYTES = 1 << 20
 STAGE_PREFIX = ".penstock-cache-"
 LATEST_SECONDS = 1 << 40
-"""The furthest from 1970 that a time is set to, in seconds: what is further away, no system knows."""
+"""The furthest from 1970 that a time is set to, in seconds: file systems refuse later ones."""
 
 
 class NotPacked(Exception):
@@ -57,15 +57,15 @@ class BoundedStream(io.RawIOBase):
     def write(self, data: Any) -> int:
         self._left -= len(data)
         if self._left < 0:
-            raise NotPacked(f"the archive has more than {self._most} bytes, which is what the site takes")
+            raise NotPacked(f"the archive has more than {self._most} bytes, the site's limit")
         return self._stream.write(data)
 
 
 def pack(machine: Machine, names: list[str], stream: IO[bytes], most: int, check: Callable[[], None]) -> Packed:
     """Write an archive of at most `most` bytes. `check` is called often, and may raise. Raises NotPacked.
 
-    Entries have the paths that the job knows, and no owners: their modes, times and symlinks are kept, and hard links
-    between them. Devices, pipes and sockets are left out.
+    The archive has the entries' modes, times and symlinks, and the hard links between them. Devices, pipes and sockets
+    are left out.
     """
     packed, links = Packed(), dict[tuple[int, int], str]()
     try:
@@ -76,7 +76,7 @@ def pack(machine: Machine, names: list[str], stream: IO[bytes], most: int, check
             for name in names:
                 path = locate(machine, name)
                 if path is None:
-                    raise NotPacked(f"{name} leads out of what is the job's")
+                    raise NotPacked(f"{name} leads out of the job's root")
                 if not os.path.lexists(path):
                     packed.missing.append(name)
                     continue
@@ -221,9 +221,9 @@ def _stage_entry(work: Unpacking, tar: tarfile.TarFile, info: tarfile.TarInfo, c
     name = f"/{info.name}"
     top = next((each for each in work.names if name == each or name.startswith(f"{each}/")), None)
     if top is None or os.path.normpath(name) != name or "\0" in name:
-        raise NotUnpacked(f"{name!r} is outside of the paths named")
+        raise NotUnpacked(f"{name!r} is outside of the cache's paths")
     if name in work.seen or (name != top and os.path.dirname(name) not in work.folders):
-        raise NotUnpacked(f"{name!r} is there twice, or in no folder")
+        raise NotUnpacked(f"{name!r} has two entries, or its folder has none")
     work.seen.add(name)
     path = _stage_of(work, top).path(name)
     if info.isdir():
@@ -245,7 +245,7 @@ def _stage_of(work: Unpacking, top: str) -> Stage:
     if top not in work.stages:
         place = locate(work.machine, top)
         if place is None:
-            raise NotUnpacked(f"{top} leads out of what is the job's")
+            raise NotUnpacked(f"{top} leads out of the job's root")
         beside = place if _is_folder(place) else os.path.dirname(place)
         work.machine.make_folder(beside)
         work.stages[top] = Stage(top, place, tempfile.mkdtemp(prefix=STAGE_PREFIX, dir=beside))
@@ -255,7 +255,7 @@ def _stage_of(work: Unpacking, top: str) -> Stage:
 def _link_file(work: Unpacking, info: tarfile.TarInfo, path: str) -> None:
     """Unpack a hard link to an earlier file: link it, or copy it if the file is on another file system."""
     if info.linkname not in work.files:
-        raise NotUnpacked(f"{info.name!r} is a link to {info.linkname!r}, which is no file before it")
+        raise NotUnpacked(f"{info.name!r} is a link to {info.linkname!r}, and no earlier entry is that file")
     try:
         os.link(work.files[info.linkname], path)
     except OSError:
@@ -264,7 +264,7 @@ def _link_file(work: Unpacking, info: tarfile.TarInfo, path: str) -> None:
 
 def _write_file(tar: tarfile.TarFile, info: tarfile.TarInfo, path: str, check: Callable[[], None]) -> None:
     source = tar.extractfile(info)
-    assert source is not None  # of a regular file there always is one
+    assert source is not None  # a regular file always has one
     with source, open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
         for chunk in iter(lambda: source.read(CHUNK_BYTES), b""):
             check()
@@ -272,10 +272,10 @@ def _write_file(tar: tarfile.TarFile, info: tarfile.TarInfo, path: str, check: C
     _set_attributes(path, Attributes.of(info))
 
 
-def _set_attributes(path: str, look: Attributes) -> None:
+def _set_attributes(path: str, attributes: Attributes) -> None:
     """Set the mode and the modification time of a file or folder."""
-    os.chmod(path, look.mode)
-    os.utime(path, ns=(look.time, look.time))
+    os.chmod(path, attributes.mode)
+    os.utime(path, ns=(attributes.time, attributes.time))
 
 
 def _is_folder(path: str) -> bool:
@@ -287,7 +287,7 @@ def _check_place(staged: str, place: str) -> None:
     if not _is_folder(place):
         return
     if not _is_folder(staged):
-        raise NotUnpacked(f"{place} is a folder, and in the archive it is none")
+        raise NotUnpacked(f"{place} is a folder, but the archive's entry is not")
     if not os.access(place, os.W_OK | os.X_OK):
         raise NotUnpacked(f"{place} cannot be written to")
     for child in os.listdir(staged):

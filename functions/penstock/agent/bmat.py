@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-ANSWER_SECONDS = 40  # the agent may have to ask the service first
+ANSWER_SECONDS = 40  # the agent may have to call the service first
 AWS_KEYS = {
     "AccessKeyId": "access_key_id",
     "SecretAccessKey": "secret_access_key",
@@ -187,7 +187,7 @@ def _address_row(address: dict[str, Any], columns: list[str]) -> list[str]:
 
 def _derived_columns(cidr: str) -> dict[str, Any]:
     """Return what follows from a range. Raises ValueError."""
-    import ipaddress  # here, for it takes longer than all the rest
+    import ipaddress  # here, because its import takes longer than everything else
 
     network = ipaddress.ip_network(cidr, strict=False)
     spare = 1 if network.num_addresses > 2 and network.version == 4 else 0  # network and broadcast address
@@ -249,10 +249,10 @@ def _command_request(command: list[str]) -> dict[str, Any]:
 
 def restore_cache(args: argparse.Namespace) -> Iterator[str]:
     """Print `hit` or `partial`. Raises Absent for a miss."""
-    came = _ask_cache("restore", args)
-    if came["word"] == "miss":
-        raise Absent(came["text"])
-    yield from _show_cache_result(came)
+    result = _ask_cache("restore", args)
+    if result["word"] == "miss":
+        raise Absent(result["text"])
+    yield from _show_cache_result(result)
 
 
 def save_cache(args: argparse.Namespace) -> Iterator[str]:
@@ -261,13 +261,13 @@ def save_cache(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _ask_cache(what: str, args: argparse.Namespace) -> dict[str, str]:
-    told = {"name": args.name, "paths": args.paths, "key": args.key, "restore_keys": getattr(args, "restore_keys", [])}
-    return ask({"do": "cache", "what": what, "cwd": os.getcwd(), **told}, seconds=None)
+    cache = {"name": args.name, "paths": args.paths, "key": args.key, "restore_keys": getattr(args, "restore_keys", [])}
+    return ask({"do": "cache", "what": what, "cwd": os.getcwd(), **cache}, seconds=None)
 
 
-def _show_cache_result(came: dict[str, str]) -> Iterator[str]:
-    print(f"bmat: {came['text']}", file=sys.stderr, flush=True)
-    yield came["word"]
+def _show_cache_result(result: dict[str, str]) -> Iterator[str]:
+    print(f"bmat: {result['text']}", file=sys.stderr, flush=True)
+    yield result["word"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -281,16 +281,16 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """Return a parser whose result has `action`: what to call with it for the lines to print."""
-    top = Parser(prog="bmat", description="Ask about the job that this script belongs to.")
+    top = Parser(prog="bmat", description="Ask the agent about the job that this script belongs to.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_resource_commands(commands.add_parser("resource", help="the resources that this job holds"))
     _add_store_commands(commands.add_parser("store", help="values that this job and its user exchange"))
-    _add_identity_commands(commands.add_parser("identity", help="what this job shows to others to say who it is"))
+    _add_identity_commands(commands.add_parser("identity", help="tokens that prove to others which job this is"))
     _add_process_commands(commands.add_parser("process", help="processes that run beside this task"))
     _add_post_arguments(_add(commands, "post", add_post, "have a command run after the tasks of this job"))
     _add_factory_arguments(_add(commands, "factory", show_factory, "where this job runs"))
     _add_address_commands(commands.add_parser("address", help="address ranges that this job may use"))
-    _add_cache_commands(commands.add_parser("cache", help="files that later jobs find where this one had them"))
+    _add_cache_commands(commands.add_parser("cache", help="files that this job saves and later jobs restore"))
     return top
 
 
@@ -309,20 +309,20 @@ def _add_resource_commands(command: argparse.ArgumentParser) -> None:
 def _add_store_commands(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(required=True, metavar="ACTION")
     get = _add(actions, "get", get_value, "print a value; wait until there is one")
-    get.add_argument("-W", dest="no_wait", action="store_true", help="do not wait: 1 when there is none")
+    get.add_argument("-W", dest="no_wait", action="store_true", help="do not wait: exit with 1 if there is none")
     get.add_argument("name", metavar="NAME")
-    put = _add(actions, "put", put_value, "put a value, in the place of one of that name")
-    put.add_argument("-s", dest="secret", action="store_true", help="show it to nobody but this job")
+    put = _add(actions, "put", put_value, "put a value; it replaces one of the same name")
+    put.add_argument("-s", dest="secret", action="store_true", help="mark it secret: only this job can read it")
     put.add_argument("name", metavar="NAME")
-    put.add_argument("value", metavar="VALUE", nargs="?", help="default: what stdin says")
+    put.add_argument("value", metavar="VALUE", nargs="?", help="default: stdin")
 
 
 def _add_identity_commands(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(required=True, metavar="ACTION")
     get = _add(actions, "token", identity_token, "print an identity token, signed by the service: at most an hour long")
-    text = "whom it is for, as the site allows it: sts.amazonaws.com"
+    text = "the service that will check it, such as sts.amazonaws.com; the site must allow it"
     get.add_argument("--audience", required=True, metavar="AUDIENCE", help=text)
-    get.add_argument("--format", choices=["text", "json"], default="text", help="json: also when it ends")
+    get.add_argument("--format", choices=["text", "json"], default="text", help="json: also when it expires")
 
 
 def _add_process_commands(command: argparse.ArgumentParser) -> None:
@@ -330,14 +330,14 @@ def _add_process_commands(command: argparse.ArgumentParser) -> None:
     start = _add(
         actions, "start", start_process, "start a command, which ends with this task; its output is in the log"
     )
-    start.add_argument("name", metavar="NAME", help="of this task alone; its streams are bg.NAME.stdout and .stderr")
+    start.add_argument("name", metavar="NAME", help="unique in this task; its streams are bg.NAME.stdout and .stderr")
     _add_command_arguments(start)
 
 
 def _add_post_arguments(command: argparse.ArgumentParser) -> None:
-    text = "after tasks that succeeded, of which one failed, or both; not when the job is cancelled or times out"
+    text = "success: all tasks succeeded; failure: one failed; always: both. Never if the job is cancelled or times out"
     command.add_argument("when", choices=["success", "failure", "always"], help=text)
-    command.add_argument("name", metavar="NAME", help="what it is called in the log")
+    command.add_argument("name", metavar="NAME", help="its name in the log")
     _add_command_arguments(command)
 
 
@@ -348,24 +348,24 @@ def _add_command_arguments(command: argparse.ArgumentParser) -> None:
 
 def _add_cache_commands(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(required=True, metavar="ACTION")
-    text = "put in place what was saved: prints hit, or partial where only a beginning fits; 1 when there is nothing"
+    text = "restore saved files: prints hit, or partial if only a restore key matches; exits with 1 for a miss"
     restore = _add(actions, "restore", restore_cache, text)
     _add_cache_arguments(restore)
-    text = "take the newest whose key begins like this, if none has the key itself; may be given again"
+    text = "if no entry has the key itself, restore the newest whose key starts with K; may be given again"
     restore.add_argument("--restore-key", dest="restore_keys", action="append", default=[], metavar="K", help=text)
-    text = "keep what is at these paths; prints saved, there (the first to save a key has it) or failed"
+    text = "save the files at these paths: prints saved, there (the key has an entry already) or failed"
     _add_cache_arguments(_add(actions, "save", save_cache, text))
 
 
 def _add_cache_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("name", metavar="NAME")
     command.add_argument("paths", metavar="PATH", nargs="+", help="a file or folder: the same for save and restore")
-    text = 'what the files depend on; {{ hash "FILE" }} stands for the digest of a file, or of all that match'
+    text = 'what the files depend on; {{ hash "FILE" }} is the digest of a file, or of all files that match'
     command.add_argument("--key", default="", metavar="K", help=text)
 
 
 def _add_factory_arguments(command: argparse.ArgumentParser) -> None:
-    text = "id and name: the factory; private: the worker, as the factory knows it"
+    text = "id and name: the factory's name; private: the worker's id"
     command.add_argument("fact", choices=["id", "name", "private"], help=text)
 
 

@@ -1,4 +1,4 @@
-"""Answers `bmat` while tasks run: the socket, what may be asked on it, and the commands on the job's PATH."""
+"""Answers `bmat` while tasks run: the socket, the requests, and the commands on the job's PATH."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from .caches import CacheRequest, Caches
-from .control import Control, Declined, ServiceError
+from .client import Control, ServiceError
 from .job import Job
 from .log import log, now
 from .machine import BASE_PATH, Machine
 from .masking import resource_secrets, text_secrets
+from .processes import Declined
 
 FACTS_TRIES = 2
-REFRESH_SECONDS = 10.0  # how often the service is asked at the most
-TRIES = 4
-"""How often the service is asked for one answer: some seconds. Who waits for a value asks again."""
+REFRESH_SECONDS = 10.0  # the least time between two requests for fresh metadata
+TRIES = 4  # per call: only some seconds, because a script that waits for a value asks again
 
 PFEXEC = """#!/bin/sh
 # pfexec COMMAND...: as root
@@ -32,7 +32,7 @@ if [ "$(id -u)" = 0 ]; then exec "$@"; fi
 exec sudo -n -- "$@"
 """
 PTIME = """#!/bin/bash
-# ptime [-m] COMMAND...: and how long it took
+# ptime [-m] COMMAND...: print how long it took
 while [[ "$1" == -[mF] ]]; do shift; done
 time "$@"
 """
@@ -49,39 +49,39 @@ REQUEST_BYTES = 1 << 22
 
 
 class JobFacts:
-    """What a job may know of itself. Metadata that is not fresh is fetched again; until then the old one stands."""
+    """What a job may know of itself. Stale metadata is fetched again; if that fails, the old metadata remains."""
 
     def __init__(self, job: Job) -> None:
         reply = job.order.reply
-        self._job, self._one_asks = job, threading.Lock()
+        self._job, self._lock = job, threading.Lock()
         self._facts = {"worker": job.config.worker, "factory": reply["factory"]}
-        self._hear(reply.get("resources") or {}, job.order.received, 0.0)
+        self._use(reply.get("resources") or {}, job.order.received, 0.0)
 
     def read(self) -> bytes:
         """Return the facts as JSON."""
-        with self._one_asks:
+        with self._lock:
             if now() >= self._fresh_until:
-                self._ask()
+                self._refresh()
             return json.dumps({**self._facts, "resources": self._resources}).encode()
 
-    def _ask(self) -> None:
-        asked = now()
+    def _refresh(self) -> None:
+        requested = now()
         try:
-            told = self._job.service.call(self._job.order.job, "resources", {}, FACTS_TRIES)["resources"]
+            resources = self._job.service.call(self._job.order.job, "resources", {}, FACTS_TRIES)["resources"]
         except (ServiceError, KeyError) as why:
-            log(f"what the job may know of its resources cannot be asked anew: {why}")
-            told = self._resources
-        self._hear(told, asked, REFRESH_SECONDS)
+            log(f"the metadata of the job's resources cannot be refreshed: {why}")
+            resources = self._resources
+        self._use(resources, requested, REFRESH_SECONDS)
 
-    def _hear(self, resources: dict[str, Any], asked: float, least: float) -> None:
-        self._job.mask.learn(resource_secrets(resources))  # before anybody is told of them [SEC-1]
+    def _use(self, resources: dict[str, Any], requested: float, least: float) -> None:
+        self._job.mask.learn(resource_secrets(resources))  # before the job can print them [SEC-1]
         self._resources = resources
-        fresh = [float(told["fresh_seconds"]) for told in resources.values() if "fresh_seconds" in told]
-        self._fresh_until = asked + max(least, min(fresh)) if fresh else float("inf")
+        fresh = [float(each["fresh_seconds"]) for each in resources.values() if "fresh_seconds" in each]
+        self._fresh_until = requested + max(least, min(fresh)) if fresh else float("inf")
 
 
 class BmatRequests:
-    """Answers each request, a line of JSON, with JSON. A secret is masked in the log before it is given out. [SEC-1]"""
+    """Answers requests, each a line of JSON. A secret is masked in the log before a script gets it. [SEC-1]"""
 
     def __init__(self, job: Job) -> None:
         self._job, self._facts = job, JobFacts(job)
@@ -91,7 +91,7 @@ class BmatRequests:
         try:
             ask = json.loads(line)
             do = {
-                "facts": self._tell,
+                "facts": self._read_facts,
                 "get": self._get,
                 "put": self._put,
                 "identity": self._identity,
@@ -103,9 +103,9 @@ class BmatRequests:
         except (ServiceError, Declined) as why:
             return json.dumps({"error": str(why)}).encode()
         except (ValueError, LookupError, TypeError, RecursionError):
-            return json.dumps({"error": "this agent does not know what bmat asks"}).encode()
+            return json.dumps({"error": "the agent does not understand this request of bmat"}).encode()
 
-    def _tell(self, _: dict[str, Any]) -> bytes:
+    def _read_facts(self, _: dict[str, Any]) -> bytes:
         return self._facts.read()
 
     def _get(self, ask: dict[str, Any]) -> bytes:
@@ -142,15 +142,15 @@ class BmatRequests:
         paths = [str(each) for each in ask["paths"]]
         wanted = CacheRequest(str(ask["name"]), paths, str(ask["key"]), keys, str(ask["cwd"]))
         caches = Caches(self._job)
-        came = caches.save(wanted) if ask["what"] == "save" else caches.restore(wanted)
-        return json.dumps({"word": came.word, "text": came.text}).encode()
+        found = caches.save(wanted) if ask["what"] == "save" else caches.restore(wanted)
+        return json.dumps({"word": found.word, "text": found.text}).encode()
 
     def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         return self._job.service.call(self._job.order.job, what, body, TRIES)
 
 
 def install_shims(folder: str) -> None:
-    """Put the small commands into a folder, except those that the machine has elsewhere. Raises OSError."""
+    """Put the commands of illumos that scripts expect into a folder, unless the machine has them. Raises OSError."""
     elsewhere = os.pathsep.join(each for each in BASE_PATH.split(os.pathsep) if each != folder)
     for name, text in SHIMS.items():
         if not shutil.which(name, path=elsewhere):
@@ -172,7 +172,7 @@ def serve_bmat(job: Job) -> Iterator[None]:
 
     This is the only way to credentials of resources and secrets of the store. Only the job's user can connect. [SEC-1]
     """
-    answer = type("Answer", (BmatHandler,), {"clerk": BmatRequests(job), "control": job.control})
+    answer = type("Answer", (BmatHandler,), {"requests": BmatRequests(job), "control": job.control})
     with tempfile.TemporaryDirectory(prefix="bmat-", dir=_socket_folder(job.machine)) as folder:
         path = os.path.join(folder, "socket")
         with socketserver.ThreadingUnixStreamServer(path, answer) as server:
@@ -188,18 +188,18 @@ def serve_bmat(job: Job) -> Iterator[None]:
 class BmatHandler(socketserver.StreamRequestHandler):
     """One connection."""
 
-    clerk: BmatRequests
+    requests: BmatRequests
     control: Control
     timeout = 5.0
 
     def handle(self) -> None:
         line = self.rfile.readline(REQUEST_BYTES)
         if not self.control.abandoned:
-            self.wfile.write(self.clerk.answer(line))
+            self.wfile.write(self.requests.answer(line))
 
 
 def _socket_folder(machine: Machine) -> str:
-    """Return a folder for the socket, whose path may have about 100 bytes. Jobs may empty their own /tmp."""
+    """Return a folder for the socket, whose path may have about 100 bytes. A job may empty its own /tmp."""
     return machine.bin if machine.private and len(os.fsencode(machine.bin)) < 70 else "/tmp"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .archive import NotPacked, NotUnpacked, pack, unpack
-from .control import ServiceError
+from .client import ServiceError
 from .downloads import NotFetched, Stopped
 from .job import Job
 from .log import duration_text, now, size_text
@@ -21,8 +21,8 @@ from .uploads import File, MeasuredFile, NotUploaded, measure_file, upload_file,
 PLACEHOLDER = re.compile(r'\{\{\s*hash((?:\s+"[^"{}]+")+)\s*\}\}')
 QUOTED = re.compile(r'"([^"]+)"')
 CHUNK = 1 << 18
-TRIES = 4  # how often the service or the store is asked for one answer: some seconds, for work goes on without
-ROUNDS = 2  # a fresh URL for what was refused, fresh bytes for those that came wrong
+TRIES = 4  # per call or download: only some seconds, because the job can continue without the cache
+ROUNDS = 2  # downloads of one archive: the second with a fresh URL
 HIT, PARTIAL, MISS = "hit", "partial", "miss"
 SAVED, THERE, FAILED = "saved", "there", "failed"
 
@@ -35,7 +35,7 @@ def fill_key(template: str, located: Callable[[str], str]) -> str:
     """Return a key with its placeholders filled in. `located` returns where a path is. Raises BadKey."""
     filled = PLACEHOLDER.sub(lambda found: _digest_files(QUOTED.findall(found[1]), located), template)
     if "{{" in filled or "}}" in filled:
-        raise BadKey(f'{template!r} has a placeholder that there is not; there is {{{{ hash "FILE" }}}}')
+        raise BadKey(f'{template!r} has an unknown placeholder; the only one is {{{{ hash "FILE" }}}}')
     return filled
 
 
@@ -46,7 +46,7 @@ def _digest_files(patterns: list[str], located: Callable[[str], str]) -> str:
         place = located(pattern)
         paths = sorted(path for path in glob.glob(place, recursive=True) if os.path.isfile(path))
         if not paths:
-            raise BadKey(f"there is no file {pattern!r} to take the digest of")
+            raise BadKey(f"there is no file {pattern!r} to hash")
         for path in paths:
             name = os.fsencode(os.path.relpath(path, _fixed_folder(place)))
             whole.update(len(name).to_bytes(8, "big") + name + _digest_content(path))
@@ -134,10 +134,10 @@ class Caches:
             "key": self._key(wanted.key, wanted.cwd),
         }
         if "/" in paths:
-            raise CacheTrouble("all of the machine cannot be a cache")
+            raise CacheTrouble("the whole machine cannot be a cache")
         for text in (ask["name"], ask["key"], *ask["paths"]):
             if self._job.mask.text(text) != text:
-                raise CacheTrouble("its name, key or paths have a secret of the job's in them")
+                raise CacheTrouble("its name, key or paths contain a secret of the job")
         return ask
 
     def _in_job(self, path: str, cwd: str) -> str:
@@ -162,11 +162,11 @@ class Caches:
             for last in range(1, ROUNDS + 1):
                 found = self._call("find", ask)
                 if not found["hit"]:
-                    keys = "".join(f", none that begins like {each!r}" for each in ask["restore_keys"])
-                    raise CacheTrouble(f"there is nothing with the key {ask['key']!r}{keys}")
+                    keys = "".join(f", and none that starts with {each!r}" for each in ask["restore_keys"])
+                    raise CacheTrouble(f"there is no entry with the key {ask['key']!r}{keys}")
                 try:
-                    told = {**found, "path": f"cache {ask['name']}", "artifact": found["id"]}
-                    self._job.copies.fetch(self._job.control, told, path, TRIES)
+                    source = {**found, "path": f"cache {ask['name']}", "artifact": found["id"]}
+                    self._job.fetch(source, path, TRIES)
                     return found, unpack(self._job.machine, ask["paths"], path, self._check)
                 except NotFetched as why:
                     if last == ROUNDS or not why.stale:
@@ -185,18 +185,19 @@ class Caches:
                 with open(path, "wb") as stream:
                     packed = pack(self._job.machine, ask["paths"], stream, most, self._check)
                 if not packed.count:
-                    raise CacheTrouble(f"none of {', '.join(ask['paths'])} is there")
+                    raise CacheTrouble(f"none of {', '.join(ask['paths'])} exists")
                 about = File(f"cache {ask['name']}", path, may_change=False)
                 file = measure_file(about, most, self._job.order.limits["part_bytes"])
-                told = {"size": file.size, "sha256": file.sha256, "composite": file.composite}
-                begun = self._call("save", {**ask, **told})
+                measured = {"size": file.size, "sha256": file.sha256, "composite": file.composite}
+                begun = self._call("save", {**ask, **measured})
                 if "id" not in begun:
                     raise CacheTrouble(begun["why"])
                 if begun["there"]:
                     return THERE, f"{_taken_text({**begun, 'key': ask['key']})}; nothing was saved"
                 self._check()
                 self._send(file, begun)
-                self._job.copies.keep(begun["id"], path)
+                if self._job.copies:
+                    self._job.copies.keep(begun["id"], path)
             except (NotPacked, NotUploaded, OSError) as why:
                 raise CacheTrouble(str(why)) from why
             except ServiceError as why:
@@ -206,7 +207,7 @@ class Caches:
             if "why" in kept:
                 raise CacheTrouble(kept["why"])
             return THERE, f"{_taken_text({**kept, 'key': ask['key']})}, saved meanwhile; nothing was overwritten"
-        absent = f"; not there: {', '.join(packed.missing)}" if packed.missing else ""
+        absent = f"; missing: {', '.join(packed.missing)}" if packed.missing else ""
         left = f"; {packed.left_out} devices, pipes and sockets left out" if packed.left_out else ""
         which = f"{begun['id']}, key {ask['key']!r}, scope {kept['scope']}"
         return SAVED, f"saved as {which}: {packed.count} entries, {size_text(file.size)}{absent}{left}"
@@ -216,10 +217,10 @@ class Caches:
         if not file.parts:
             return upload_file(self._job.control, file, begun, self._check)
 
-        def leave(first: int, digests: Sequence[str]) -> Any:
+        def ask_parts(first: int, digests: Sequence[str]) -> Any:
             return self._call("parts", {"id": begun["id"], "first": first, "sha256": list(digests)})["parts"]
 
-        upload_parts(self._job.control, file, begun["part_bytes"], leave, self._check)
+        upload_parts(self._job.control, file, begun["part_bytes"], ask_parts, self._check)
 
     def _check(self) -> None:
         """Raise CacheTrouble when the work is stopped or the job's time is over."""
@@ -261,25 +262,25 @@ class JobCaches:
         self._job, self._caches = job, Caches(job, until)
         work = job.machine.real_path("/work")
         self._all = [
-            CacheRequest(told["name"], list(told["paths"]), told["key"], list(told["restore_keys"]), work)
-            for told in job.order.reply.get("caches") or []
+            CacheRequest(cache["name"], list(cache["paths"]), cache["key"], list(cache["restore_keys"]), work)
+            for cache in job.order.reply["caches"]
         ]
-        self._there: set[str] = set()
+        self._hits: set[str] = set()
 
     def restore(self) -> None:
         """Restore each cache, unless the work is stopped."""
         for wanted in self._all:
             if self._job.control.stopping:
                 return
-            came = self._caches.restore(wanted)
-            self._say(came.text)
-            if came.word == HIT:
-                self._there.add(wanted.name)
+            found = self._caches.restore(wanted)
+            self._say(found.text)
+            if found.word == HIT:
+                self._hits.add(wanted.name)
 
     def save(self) -> None:
         """Save each cache whose key had no entry when the job began."""
         for wanted in self._all:
-            if wanted.name not in self._there and not self._job.control.stopping:
+            if wanted.name not in self._hits and not self._job.control.stopping:
                 self._say(self._caches.save(wanted).text)
 
     def _say(self, text: str) -> None:

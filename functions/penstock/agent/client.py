@@ -1,4 +1,7 @@
-"""HTTP: the agent's calls to the service, when a call is tried again, and the machine's identity document in EC2."""
+"""Calls to the service, and the lease that its answers renew.
+
+All threads share a `Control`, which says whether the work goes on: cancellation, timeout and the lease decide.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import contextlib
 import http.client
 import json
 import random
+import threading
+import traceback
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from . import VERSION
-from .control import Abandon, Control, Refused, ServiceError, Unreachable
 from .log import log, now
 
 T = TypeVar("T")
@@ -19,11 +24,142 @@ BACKOFF_CAP_SECONDS = 15.0
 ANSWER_BYTES = 16 << 20
 CALL_SECONDS = 15.0
 HELLO = "/v1/agent/hello"
-HELLO_TRIES = 200  # about 50 minutes: whoever made this machine has given up on it by then
-IDENTITY_TRIES = 6  # about ten seconds: a machine that has just booted may have to wait for its metadata
+HELLO_TRIES = 200  # about 50 minutes: then the service has given this machine up
+IDENTITY_TRIES = 6  # about ten seconds: just after boot there may be no metadata yet
 METADATA_SECONDS = 5.0
 METADATA_TOKEN = "/latest/api/token"
 METADATA_IDENTITY = "/latest/dynamic/instance-identity/"
+DANGER_ZONE = 0.2  # the last part of a lease, reserved for stopping the work
+
+
+class ServiceError(Exception):
+    """A call to the service did not succeed."""
+
+
+class Unreachable(ServiceError):
+    """The service gave no answer, or one that means: try again. Only this error is retried."""
+
+
+class Refused(ServiceError):
+    """The service refused the call: a retry would not help."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(f"HTTP {status}: {detail}" if detail else f"HTTP {status}")
+        self.status = status
+
+
+class Abandoned(ServiceError):
+    """The work is abandoned, so nothing is sent."""
+
+
+class Stop(Enum):
+    """Why the work is stopped. Outputs and a report with this result follow."""
+
+    CANCELLED, TIMED_OUT = "cancelled", "timed_out"
+
+
+class Abandon(Enum):
+    """Why the work is abandoned. No report follows."""
+
+    LOST = "the lease could not be renewed"
+    GONE = "the service says that this worker is no longer wanted"
+    REFUSED = "the service refused this worker"
+    TERMINATED = "the agent got a signal to terminate"
+    BROKEN = "the agent has a bug (see above)"
+    DONE = "the job is reported"
+
+
+class Control:
+    """Whether the work goes on. The first reason to stop counts, and the first to abandon."""
+
+    def __init__(self) -> None:
+        self.stopped: Stop | None = None
+        self.abandoned: Abandon | None = None
+        self.watched = True  # whether somebody follows the job's log
+        self.full: dict[str, int] | None = None  # if the log is full: how much output the service has dropped
+        self.deadline: float | None = None
+        self.held_until = 0.0  # when an operator's hold on the worker ends
+        self._lease, self._grace = 0.0, 0.0
+        self._renewed: float | None = None
+        self._changed = threading.Condition()
+
+    def renew_lease(self, reply: dict[str, Any], requested: float) -> None:
+        """Renew the lease with an answer of the service. The lease counts from the request, not from the answer."""
+        self._lease = float(reply.get("lease_seconds", self._lease))
+        self._grace = float(reply.get("grace_seconds", self._grace))
+        self._renewed = max(requested, self._renewed or requested)
+        self.watched = bool(reply.get("watched", self.watched))
+        self.full = reply.get("full") or self.full
+        if reply.get("cancel"):
+            self.stop(Stop.CANCELLED)
+
+    def stop(self, why: Stop) -> None:
+        with self._changed:
+            self.stopped = self.stopped or why
+            self._changed.notify_all()
+
+    def abandon(self, why: Abandon) -> None:
+        with self._changed:
+            if not self.abandoned and why is not Abandon.DONE:
+                log(f"abandoning the work: {why.value}")
+            self.abandoned = self.abandoned or why
+            self._changed.notify_all()
+
+    @property
+    def stopping(self) -> bool:
+        return bool(self.stopped or self.abandoned)
+
+    def check(self) -> None:
+        """Raise Abandoned if nothing may be sent any more. A lost lease still allows one try."""
+        if self.abandoned and self.abandoned is not Abandon.LOST:
+            raise Abandoned(self.abandoned.value)
+
+    def grace(self) -> float:
+        """Return how many seconds processes have between TERM and KILL."""
+        if self.abandoned is Abandon.LOST:  # all must be dead before the lease is over
+            return min(self._grace, self._lease * DANGER_ZONE * 0.75)
+        return min(self._grace, 2.0) if self.abandoned else self._grace
+
+    def short_grace(self) -> float:
+        """Return the grace for processes that a task left running."""
+        return min(self.grace(), 2.0)
+
+    def sleep(self, seconds: float) -> bool:
+        """Sleep until the time is over or the work is abandoned. Return whether it goes on."""
+        until = now() + seconds
+        with self._changed:
+            while not self.abandoned and now() < until:
+                self._changed.wait(min(until - now(), 1.0))
+        return not self.abandoned
+
+    def watch_clock(self) -> None:
+        """Stop the work at its timeout, abandon it when the lease can't be renewed. Runs as a thread.
+
+        The work ends before the lease does: after that another worker may have the job. [JOB-2]
+        """
+        while self.sleep(0.2):
+            deadline, renewed = self.deadline, self._renewed
+            if deadline is not None and now() >= deadline:
+                self.stop(Stop.TIMED_OUT)
+            if renewed is not None and now() >= renewed + self._lease * (1 - DANGER_ZONE):
+                self.abandon(Abandon.LOST)
+
+
+def start_thread(control: Control, name: str, work: Callable[[], None]) -> threading.Thread:
+    """Start a helper thread. An unexpected exception in it abandons the work: better lost than hanging."""
+
+    def guarded() -> None:
+        try:
+            work()
+        except ServiceError as why:
+            log(f"{name} ends: {why}")
+        except Exception:
+            log(f"{name} failed:\n{traceback.format_exc()}")
+            control.abandon(Abandon.BROKEN)
+
+    thread = threading.Thread(target=guarded, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def http_request(method: str, url: str, body: Any, headers: dict[str, str], timeout: float) -> tuple[int, bytes]:
@@ -37,7 +173,7 @@ def http_request(method: str, url: str, body: Any, headers: dict[str, str], time
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         connection.connect()
-        # Whoever refuses a big body may answer and close before having read it all.
+        # A server that refuses a big body may answer and close before it has read everything.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.request(method, target, body, {"User-Agent": f"penstock-agent/{VERSION}", **headers})
         answer = connection.getresponse()
@@ -99,9 +235,9 @@ class Client:
         retry(self._control, path, lambda: self._renew(path, body))
 
     def _renew(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        asked = now()
+        requested = now()
         reply = self._post(path, body)
-        self._control.renew_lease(reply, asked)
+        self._control.renew_lease(reply, requested)
         return reply
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +250,7 @@ class Client:
         reply = _parse_object(answer)
         if status >= 300:
             self._refuse(status, str((reply or {}).get("detail", "")))
-        if reply is None:  # something between us and the service speaks for it
+        if reply is None:  # a proxy answered, not the service
             raise Unreachable(f"HTTP {status} with a body that is not JSON")
         if "held_seconds" in reply:
             self._control.held_until = now() + float(reply["held_seconds"])
@@ -140,7 +276,7 @@ def identity_document(metadata: str, control: Control) -> dict[str, str]:
     try:
         return retry(control, "identity", lambda: _fetch_identity(metadata), IDENTITY_TRIES)
     except ServiceError as why:
-        log(f"this machine cannot show what it is: {why}")
+        log(f"this machine has no identity document: {why}")
         return {}
 
 

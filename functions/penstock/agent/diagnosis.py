@@ -1,8 +1,6 @@
-"""Why a task failed, and what the machine has as evidence. An exit code alone is no proof of a cause.
+"""Why a task failed, with the machine's evidence: full disks, and processes that the kernel killed for lack of memory.
 
-Memory: the kernel counts what it kills for want of memory. The count of the agent's own control group concerns the job
-alone, for the job runs in it. The kernel's own count is the whole machine's: it proves something only of a task that
-was killed.
+An exit code alone is no proof of a cause.
 """
 
 from __future__ import annotations
@@ -11,98 +9,22 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from .job import BROKEN_CHARS, LOGIN_FAILED, SETUP_FAILED, Failure, Job, Outcome, Task
 from .log import duration_text, signal_name, size_text
 from .machine import Machine
 from .prepare import EXIT_TEMPORARY
+from .processes import OomCounter, oom_kills_since
 
-CONTROL_GROUPS = Path("/sys/fs/cgroup")
-UNLIMITED = 1 << 60  # what the first version of control groups calls no limit is a little less than 2^63
-OOM_COUNT = "oom_kill"
 FULL_BYTES, FULL_PART, FULL_FILES = 1 << 20, 64, 8
-"""A disk is full with less than that free, or than that part of it, or with room for fewer files."""
+"""A disk is full if less than 1 MiB and less than 1/64 of it is free, or if it has room for less than 8 files."""
 
 FULL_DISK_TEXTS = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 FULL_DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
-SHELL_SIGNAL_BASE = 128  # what a shell adds to the number of the signal that ended its command
+SHELL_SIGNAL_BASE = 128  # a shell's exit code is this plus the number of the signal that ended its command
 EXITED = "exited"
-
-
-@dataclass(frozen=True)
-class OomCounter:
-    """A file that counts kills, and one with the memory limit. `is_ours`: it counts the kills of the job alone."""
-
-    source: str
-    path: Path
-    limit: Path | None = None
-
-    @property
-    def is_ours(self) -> bool:
-        return self.limit is not None
-
-
-@dataclass(frozen=True)
-class OomKills:
-    """How many processes the kernel killed for want of memory."""
-
-    count: int
-    source: str
-    limit: int | None
-
-
-def count_oom_kills() -> dict[OomCounter, int]:
-    """Return the current count of each counter that this machine has."""
-    found = {}
-    for record in _oom_counters():
-        with contextlib.suppress(OSError, ValueError):
-            for line in record.path.read_text(encoding="ascii").splitlines():
-                name, _, count = line.partition(" ")
-                if name == OOM_COUNT:
-                    found[record] = int(count)
-    return found
-
-
-def oom_kills_since(before: dict[OomCounter, int], was_killed: bool) -> OomKills | None:
-    """Return the kills since `before`. The whole machine's count matters only if a task was killed."""
-    for record, count in count_oom_kills().items():
-        more = count - before.get(record, count)
-        if more > 0 and (record.is_ours or was_killed):
-            return OomKills(more, record.source, _memory_limit(record))
-    return None
-
-
-def _oom_counters() -> Iterator[OomCounter]:
-    """Yield the counters, the most exact first."""
-    for line in _own_control_groups():
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            folder = CONTROL_GROUPS / path.lstrip("/")
-            yield OomCounter("memory.events of its control group", folder / "memory.events", folder / "memory.max")
-        elif "memory" in controllers.split(","):
-            folder = CONTROL_GROUPS / "memory" / path.lstrip("/")
-            limit = folder / "memory.limit_in_bytes"
-            yield OomCounter("memory.oom_control of its control group", folder / "memory.oom_control", limit)
-    yield OomCounter("oom_kill of the whole machine", Path("/proc/vmstat"))
-
-
-def _own_control_groups() -> list[str]:
-    with contextlib.suppress(OSError):
-        return Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
-    return []
-
-
-def _memory_limit(record: OomCounter) -> int | None:
-    """Return the limit in bytes, if there is one."""
-    with contextlib.suppress(OSError, ValueError):
-        if record.limit:
-            limit = int(record.limit.read_text(encoding="ascii"))
-            return limit if limit < UNLIMITED else None
-    return None
 
 
 def full_disk(machine: Machine) -> dict[str, Any] | None:
@@ -117,7 +39,7 @@ def full_disk(machine: Machine) -> dict[str, Any] | None:
 
 
 def _check_disk(name: str, disk: os.statvfs_result) -> dict[str, Any] | None:
-    blocks = disk.f_bavail if os.geteuid() else disk.f_bfree  # some are kept for root
+    blocks = disk.f_bavail if os.geteuid() else disk.f_bfree  # some are reserved for root
     free, total = blocks * disk.f_frsize, disk.f_blocks * disk.f_frsize
     has_no_files = bool(disk.f_files) and disk.f_favail < FULL_FILES
     if free >= min(FULL_BYTES, total // FULL_PART) and not has_no_files:
@@ -190,7 +112,7 @@ def _exit_failure(code: int) -> tuple[str, Failure]:
     known = exit_evidence(code)
     if code < 0:
         if code == -signal.SIGKILL:
-            known["perhaps"] = "perhaps for want of memory, but there is no record of that"
+            known["perhaps"] = "perhaps for lack of memory, but there is no record of that"
         return f"was killed by signal {signal_name(-code)}", Failure("killed", known)
     if code > SHELL_SIGNAL_BASE and "(" in signal_name(code - SHELL_SIGNAL_BASE):
         known["perhaps"] = f"killed, perhaps: a shell says {code} for signal {signal_name(code - SHELL_SIGNAL_BASE)}"

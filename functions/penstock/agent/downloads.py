@@ -1,7 +1,10 @@
-"""Downloads files from storage: resumed after a break, and put in place whole or not at all; and keeps copies.
+"""Downloads files from storage, and keeps copies of them for later jobs.
 
-A machine that goes on to another job keeps copies for jobs of the same owner. A copy is a hard link to the job's file,
-so a job that writes to the file writes to the copy: the agent verifies each copy before it uses it.
+A `source` is how the service describes a file: `path`, `url`, `size`, `sha256`, and the id of its `artifact`. An
+interrupted download resumes. A file is put in place whole or not at all.
+
+A reused worker keeps copies for jobs of the same owner. A copy is a hard link to the job's file, so a job that writes
+to the file writes to the copy: the agent verifies each copy before it uses it.
 """
 
 from __future__ import annotations
@@ -21,32 +24,31 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from . import VERSION
-from .client import backoffs, is_transient
-from .control import Control, Unreachable
+from .client import Control, Unreachable, backoffs, is_transient
 from .log import log, now
 
 WAIT_SECONDS = 60.0  # for connecting, and for each wait for bytes
-DOWNLOAD_TRIES = 12  # without a byte between them: some two minutes
+DOWNLOAD_TRIES = 12  # in a row that get no byte: about two minutes
 CHUNK_BYTES = 1 << 18
-COPIES_CHECK_SECONDS = 600.0  # how often the service is asked which of them are still kept there
-UNUSED_SECONDS = 12 * 3600.0
-MOST_COPIES, ROOM_PART = 64, 4  # how many there are, and which part of the disk they may take of what is free
+COPIES_CHECK_SECONDS = 600.0  # how often the agent asks the service which of these files still exist
+UNUSED_SECONDS = 12 * 3600.0  # an older copy is removed
+MOST_COPIES, ROOM_PART = 64, 4  # at most 64 copies, which take at most a quarter of the free disk
 
 
 class NotFetched(Exception):
-    """Why a file was not downloaded. `stale`: a fresh URL may help. `came`: how many bytes arrived, if too few."""
+    """Why a file was not downloaded. `stale`: a fresh URL may help. `received`: the bytes that arrived, if too few."""
 
-    def __init__(self, text: str, stale: bool = False, came: int | None = None) -> None:
+    def __init__(self, text: str, stale: bool = False, received: int | None = None) -> None:
         super().__init__(text)
-        self.stale, self.came = stale, came
+        self.stale, self.received = stale, received
 
 
 class Stopped(Exception):
-    """The work was stopped meanwhile."""
+    """The work was stopped during a download."""
 
 
-def download(control: Control, told: dict[str, Any], path: str, tries: int = DOWNLOAD_TRIES) -> None:
-    """Download a file to a path. Give up after `tries` tries without a byte between them.
+def download(control: Control, source: dict[str, Any], path: str, tries: int = DOWNLOAD_TRIES) -> None:
+    """Download a file to a path. Give up after `tries` tries in a row that get no byte.
 
     Raises NotFetched, Stopped, or ServiceError when the work is abandoned.
     """
@@ -54,8 +56,8 @@ def download(control: Control, told: dict[str, Any], path: str, tries: int = DOW
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(part, "w+b") as file:
-            _download_all(control, told, file, tries)
-            verify_file(told, file)
+            _download_all(control, source, file, tries)
+            verify_file(source, file)
         os.chmod(part, 0o644)
         os.replace(part, path)
     except OSError as why:
@@ -65,21 +67,23 @@ def download(control: Control, told: dict[str, Any], path: str, tries: int = DOW
             os.unlink(part)
 
 
-def _download_all(control: Control, told: dict[str, Any], file: IO[bytes], most: int) -> None:
-    """Download all bytes. After a break, resume with what is missing; give up after `most` tries without progress."""
+def _download_all(control: Control, source: dict[str, Any], file: IO[bytes], most: int) -> None:
+    """Download all bytes. Resume after an interruption; give up after `most` tries without progress."""
     tries, delays = 0, backoffs()
     while True:
         before = file.tell()
         try:
-            _download_rest(control, told, file)
+            _download_rest(control, source, file)
             return
         except Unreachable as why:
             if file.tell() > before:
                 tries, delays = 0, backoffs()
             tries += 1
-            log(f"fetching {told['path']}: try {tries}: {why}")
+            log(f"downloading {source['path']}: try {tries}: {why}")
             if tries == most:
-                raise NotFetched(f"{why}; given up after {most} tries", stale=True, came=file.tell() or None) from why
+                raise NotFetched(
+                    f"{why}; given up after {most} tries", stale=True, received=file.tell() or None
+                ) from why
             _check_stopping(control)
             control.sleep(next(delays))
 
@@ -90,10 +94,10 @@ def _check_stopping(control: Control) -> None:
         raise Stopped
 
 
-def _download_rest(control: Control, told: dict[str, Any], file: IO[bytes]) -> None:
-    size = int(told["size"])
-    with _open_url(told["url"], file.tell()) as answer:
-        if answer.status == 200:  # also when only the rest was asked for: not every store gives parts
+def _download_rest(control: Control, source: dict[str, Any], file: IO[bytes]) -> None:
+    size = int(source["size"])
+    with _open_url(source["url"], file.tell()) as answer:
+        if answer.status == 200:  # the whole file: not every store supports ranges
             file.seek(0)
             file.truncate()
         elif answer.status != 206:
@@ -105,7 +109,7 @@ def _download_rest(control: Control, told: dict[str, Any], file: IO[bytes]) -> N
                 break
             file.write(chunk)
     if file.tell() < size:
-        raise Unreachable(f"{file.tell()} of {size} bytes came")
+        raise Unreachable(f"{file.tell()} of {size} bytes arrived")
 
 
 @contextlib.contextmanager
@@ -127,7 +131,7 @@ def _open_url(url: str, have: int) -> Iterator[_Reader]:
 
 
 class _Reader:
-    """An answer whose errors are Unreachable, so that they differ from errors of the disk."""
+    """An HTTP answer. Errors of reading it are Unreachable, which tells them from errors of the disk."""
 
     def __init__(self, answer: http.client.HTTPResponse) -> None:
         self._answer, self.status = answer, answer.status
@@ -153,19 +157,19 @@ def _raise_refusal(answer: _Reader) -> None:
     raise NotFetched(text, stale=True)
 
 
-def verify_file(told: dict[str, Any], file: IO[bytes]) -> None:
+def verify_file(source: dict[str, Any], file: IO[bytes]) -> None:
     """Raise NotFetched unless the file has the expected size and digest."""
     file.seek(0)
     digest = hashlib.sha256()
     for chunk in iter(lambda: file.read(CHUNK_BYTES), b""):
         digest.update(chunk)
     size = file.tell()
-    if (size, digest.hexdigest()) != (int(told["size"]), told["sha256"]):
-        came = size if size < int(told["size"]) else None
-        expected = f"expected were {told['size']} bytes with SHA-256 {told['sha256']}"
-        more = " or more" if size > int(told["size"]) else ""
+    if (size, digest.hexdigest()) != (int(source["size"]), source["sha256"]):
+        received = size if size < int(source["size"]) else None
+        expected = f"expected were {source['size']} bytes with SHA-256 {source['sha256']}"
+        more = " or more" if size > int(source["size"]) else ""
         raise NotFetched(
-            f"{expected}; what came were {size} bytes{more} with {digest.hexdigest()}", stale=True, came=came
+            f"{expected}; found were {size} bytes{more} with {digest.hexdigest()}", stale=True, received=received
         )
 
 
@@ -178,30 +182,22 @@ class Copy:
 
 
 class Copies:
-    """The copies on this machine; none at the start, whatever is in the folder. Only jobs of `owner` may use them."""
+    """The copies on this machine, in a folder that is empty at first. Only jobs of `owner` may use them. [SEC-2]"""
 
-    def __init__(self, folder: Path, owner: str = "", is_on: bool = False) -> None:
-        self._folder, self.owner, self.is_on = folder, owner, is_on
+    def __init__(self, folder: Path, owner: str) -> None:
+        self._folder, self.owner = folder, owner
         self._all: dict[str, Copy] = {}
         self._lock = threading.Lock()
         self._compared = now()
-        self._empty()
-
-    def serve(self, owner: str, is_on: bool) -> None:
-        """Prepare for a job of an owner: copies of another owner's jobs are removed first. [SEC-2]"""
-        if owner != self.owner or not is_on:
-            self._empty()
-        self.owner, self.is_on = owner, is_on
-        self._age()
 
     def summary(self) -> str:
         """Return which copies stay on a clean machine, as a part of a sentence."""
-        of = f"; {len(self._all)} cop(ies) of what was fetched are kept for jobs of {self.owner[:64]}"
-        return of if self._all else ""
+        text = f"; copies of downloaded files that stay for jobs of {self.owner[:64]}: {len(self._all)}"
+        return text if self._all else ""
 
     def due_for_check(self) -> list[str]:
-        """Return the ids to compare with what the service keeps; none if they were compared recently. [ART-2]"""
-        self._age()
+        """Return the ids to compare with the service's; none if they were compared recently. [ART-2]"""
+        self._remove_unused()
         return list(self._all) if now() - self._compared >= COPIES_CHECK_SECONDS else []
 
     def keep_only(self, ids: Collection[str]) -> None:
@@ -210,18 +206,18 @@ class Copies:
         for id in set(self._all) - set(ids):
             self._remove(id)
 
-    def fetch(self, control: Control, told: dict[str, Any], path: str, tries: int = DOWNLOAD_TRIES) -> bool:
+    def fetch(self, control: Control, source: dict[str, Any], path: str, tries: int = DOWNLOAD_TRIES) -> bool:
         """Download a file, or use its copy. Return whether there was a copy. Raises what `download` raises."""
-        id = str(told.get("artifact") or "")
-        if id in self._all and self._place(id, told, path):
+        id = str(source.get("artifact") or "")
+        if id in self._all and self._place(id, source, path):
             return True
-        download(control, told, path, tries)
+        download(control, source, path, tries)
         self.keep(id, path)
         return False
 
     def keep(self, id: str, path: str) -> None:
         """Keep a copy of a job's file, if there is room. Nothing depends on it."""
-        if not self.is_on or not id.isalnum():
+        if not id.isalnum():
             return
         with self._lock, contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -230,26 +226,26 @@ class Copies:
             os.link(path, self._folder / id)  # raises where the job has another disk
             self._all[id] = Copy(size, now())
 
-    def _place(self, id: str, told: dict[str, Any], path: str) -> bool:
+    def _place(self, id: str, source: dict[str, Any], path: str) -> bool:
         """Put a copy in place if it is intact; otherwise remove it."""
         copy = self._folder / id
         try:
             with open(os.open(copy, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise NotFetched("it is no file any more")
-                verify_file(told, file)
+                    raise NotFetched("it is not a file any more")
+                verify_file(source, file)
             os.chmod(copy, 0o644)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.link(copy, path)
         except (OSError, NotFetched) as why:
-            log(f"the copy of {told['path']} is of no use: {why}")
+            log(f"the copy of {source['path']} cannot be used: {why}")
             self._remove(id)
             return False
-        self._all[id] = Copy(int(told["size"]), now())
+        self._all[id] = Copy(int(source["size"]), now())
         return True
 
     def _make_room(self, size: int) -> None:
-        """Remove the copies that were unused for longest. Raises OSError if the file is too big in any case."""
+        """Make room by removing the copies that were unused for longest. Raises OSError for a file that is too big."""
         disk = os.statvfs(self._folder)
         most = disk.f_bavail * disk.f_frsize // ROOM_PART
         if size > most:
@@ -259,7 +255,7 @@ class Copies:
                 return
             self._remove(id)
 
-    def _age(self) -> None:
+    def _remove_unused(self) -> None:
         for id in [id for id, each in self._all.items() if now() - each.used > UNUSED_SECONDS]:
             self._remove(id)
 
@@ -268,10 +264,10 @@ class Copies:
         with contextlib.suppress(OSError):
             os.unlink(self._folder / id)
 
-    def _empty(self) -> None:
-        """Remove everything in the folder, also what a job put there. Raises OSError."""
-        self._all.clear()
-        if self._folder.is_symlink() or self._folder.is_file():
-            self._folder.unlink()
-        if self._folder.exists():
-            shutil.rmtree(self._folder)
+
+def remove_copies(folder: Path) -> None:
+    """Remove the folder of copies with everything in it, also what a job put there. Raises OSError."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    if folder.exists():
+        shutil.rmtree(folder)

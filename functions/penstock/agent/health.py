@@ -13,33 +13,29 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .control import start_thread
-from .events import DETAIL
+from .client import start_thread
 from .job import BROKEN_CHARS, Job
+from .joblog import DETAIL, OutputReader
 from .log import duration_text, now, signal_name
 from .machine import BASE_PATH, Machine, installed_locale
 from .processes import JobProcesses, end_processes, reap_orphans
-from .streams import OutputReader
 
-PIPE_SECONDS = 5.0  # how long after its exit a script's pipes may stay open
-SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # in /tmp: running services have theirs there
+PIPE_SECONDS = 5.0  # how long after a script's exit the agent waits for its pipes to close
+SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # folders of running services in /tmp
 
 
 def check_health(job: Job, when: str) -> str | None:
-    """Run the site's script for `before` or `after` the job, if there is one. Return what is wrong with the machine.
+    """Run the site's script for `before` or `after` the job. Return what is wrong with the machine, if anything.
 
     An interrupted check proves nothing: its job was cancelled, or the work was abandoned.
     """
-    script = job.order.health.get(when)
-    if not script:
-        return None
     job.outbox.put(DETAIL, None, f"checking the machine {when} the job")
-    how = HealthCheck(job, when).run(str(script))
+    how = HealthCheck(job, when).run(str(job.order.health[when]))
     return f"its health check {when} the job {how}"[:BROKEN_CHARS] if how else None
 
 
 class HealthCheck:
-    """One run of a health script."""
+    """One run of a health script. The last line that it prints is part of the result."""
 
     def __init__(self, job: Job, when: str) -> None:
         self._job, self._last = job, ""
@@ -110,25 +106,25 @@ class HealthCheck:
         self._job.outbox.put("health", None, payload)
 
     def _judge(self, code: int | None, is_late: bool) -> str | None:
-        said = f": {self._last}" if self._last else ""
+        last = f": {self._last}" if self._last else ""
         if is_late or code is None:
-            return f"took longer than {duration_text(self._seconds)}{said}"
+            return f"took longer than {duration_text(self._seconds)}{last}"
         if code < 0:
-            return f"was killed by signal {signal_name(-code)}{said}"
-        return f"exited with code {code}{said}" if code else None
+            return f"was killed by signal {signal_name(-code)}{last}"
+        return f"exited with code {code}{last}" if code else None
 
 
 def clean_machine(job: Job) -> str:
-    """End and remove what a job left. Return what was checked. Raises OSError for what cannot be removed. [UNIT-2]"""
+    """End the job's processes and remove its files. Return what was checked. Raises OSError if that fails. [UNIT-2]"""
     return remove_leftovers(job.processes, job.machine, str(job.config.folder), f"job {job.order.job}")
 
 
-def remove_leftovers(processes: JobProcesses, machine: Machine, kept: str, whose: str) -> str:
-    """End these processes and empty the machine's folders, except the agent's own folder `kept`. Raises OSError."""
+def remove_leftovers(processes: JobProcesses, machine: Machine, agent_folder: str, whose: str) -> str:
+    """End these processes and empty the machine's folders, except the agent's own folder. Raises OSError."""
     end_processes(processes.all_of_job, lambda: 0.0)
     folders = list(machine.folders())
     for folder in folders:
-        _empty_folder(folder, kept)
+        _empty_folder(folder, agent_folder)
     left = processes.all_of_job()
     if left:
         raise OSError(f"processes {left} can't be ended")
@@ -139,20 +135,20 @@ def _folder_name(machine: Machine) -> Any:
     return lambda folder: "its root" if machine.private else folder
 
 
-def _empty_folder(folder: str, kept: str) -> None:
+def _empty_folder(folder: str, agent_folder: str) -> None:
     """Empty a folder, except for the agent's own. Remove a file or link that the job put in the folder's place."""
     if os.path.islink(folder) or os.path.isfile(folder):
         os.unlink(folder)
     if not os.path.isdir(folder):
         return
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):  # and never else: /tmp is everybody's
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):  # never otherwise: all users share /tmp
         with contextlib.suppress(PermissionError):
             os.chmod(folder, stat.S_IRWXU)
     for entry in os.scandir(folder):
         if entry.name.startswith(SYSTEM_PREFIXES):
             continue
         if entry.is_dir(follow_symlinks=False):
-            if not f"{kept}/".startswith(f"{entry.path}/"):
+            if not f"{agent_folder}/".startswith(f"{entry.path}/"):
                 _remove_tree(entry.path)
         else:
             with contextlib.suppress(FileNotFoundError):
@@ -183,7 +179,7 @@ def _flatten(top: str) -> None:
 
 
 def _retry_removal(remove: Any, path: str, error: Any) -> None:
-    """Remove what its mode protects. What does not exist any more is clean. Raises OSError."""
+    """Remove a path that its mode protects. One that does not exist any more needs no removal. Raises OSError."""
     if isinstance(error[1], FileNotFoundError):
         return
     for each in (os.path.dirname(path), path):

@@ -1,6 +1,6 @@
 """The agent of a host: a machine that exists already, and starts a worker's agent for each job. docs/operators/hosts.md
 
-It asks the service what to do, does it, and reports it. Its files let a restarted agent go on where it was:
+It asks the service what to do, does it, and reports it. From its files a restarted agent knows where to continue:
 [JOB-2] [UNIT-2]
 
 <state>/standing.json    the worker, and how far this host is with it
@@ -30,20 +30,19 @@ from pathlib import Path
 from typing import Any
 
 from . import VERSION
-from .client import backoffs, http_request, is_transient
-from .config import write_secret
-from .control import Refused, ServiceError, Unreachable
+from .client import Refused, ServiceError, Unreachable, backoffs, http_request, is_transient
 from .health import remove_leftovers
 from .log import log, now
-from .machine import Machine
+from .machine import Machine, write_secret
 from .processes import JobProcesses, adopt_orphans, reap_orphans
 
+WRONG_USAGE = 2
 WORKING, ENDED, CLEAN = "working", "ended", "clean"
 CALL_SECONDS = 15.0
 TEXT_CHARS = 300
-TERM_SECONDS = 20.0  # the agent gives its job 2 s, and sends nothing then
+TERM_SECONDS = 20.0  # for the agent to end: its job gets 2 s of them, and it makes no more calls
 POLL_SECONDS = 0.5
-TAKEN = 409
+TAKEN = 409  # the status if another agent serves this host
 REFUSED_SECONDS = 15.0
 STUCK_SECONDS = 30.0
 
@@ -67,8 +66,8 @@ class HostState:
     def note(self, worker: str, stage: str, cleaned: str = "", pid: int = 0) -> None:
         """Write the state, before the host acts on it."""
         self.worker, self.stage, self.cleaned, self.pid = worker, stage, cleaned, pid
-        told = {"worker": worker, "stage": stage, "cleaned": cleaned, "pid": pid}
-        write_secret(self.folder / "standing.json", json.dumps(told))
+        state = {"worker": worker, "stage": stage, "cleaned": cleaned, "pid": pid}
+        write_secret(self.folder / "standing.json", json.dumps(state))
 
     def forget(self) -> None:
         """Remove what is left of the last worker: this host is free."""
@@ -156,7 +155,7 @@ class WorkerProcess:
         self._state.note(worker, WORKING)
 
     def start(self) -> None:
-        """Start the agent. If it has begun its job before, it does not run it again: see `worker`. [JOB-2]"""
+        """Start the agent. If it began its job before, it does not run the job again: see `worker`. [JOB-2]"""
         lock = self._take()
         if lock is None:
             return
@@ -205,7 +204,7 @@ class WorkerProcess:
 
 
 class Host:
-    """One host. What it is at is in `state`; everything else can be lost."""
+    """One host. A restart needs only `state`; everything else can be lost."""
 
     def __init__(self, client: HostClient, state: HostState, machine: Machine, program: str) -> None:
         self._client, self._state, self._machine = client, state, machine
@@ -266,7 +265,7 @@ class Host:
             cleaned = remove_leftovers(JobProcesses(worker), self._machine, str(self._state.folder), f"worker {worker}")
         except OSError as why:
             self._trouble = str(why)
-            self._say(f"host {self._client.host} cannot get clean: {why}")
+            self._say(f"host {self._client.host} cannot be cleaned: {why}")
             return STUCK_SECONDS
         self._trouble = ""
         self._state.note(worker, CLEAN, cleaned)
@@ -283,7 +282,7 @@ class Host:
         return 0.0
 
     def _leave(self) -> int:
-        """End the worker's agent, and tell the service: the job can go on elsewhere at once."""
+        """End the worker's agent, and report that the host leaves: the job can run elsewhere at once."""
         self._say(f"host {self._client.host}: leaving")
         mine = self._state
         try:
@@ -310,3 +309,35 @@ class Host:
         if text != self._last_logged:
             log(text)
         self._last_logged = text
+
+
+def state_folder(name: str) -> Path:
+    """Return the default folder for a host's state: under systemd its StateDirectory."""
+    given = os.environ.get("STATE_DIRECTORY")
+    if given:
+        return Path(given)
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(home, "penstock", name)
+
+
+def serve_host(url: str, host: str, token_file: Path | None, root: Path | None, state: Path | None) -> int:
+    """Serve as the host's agent until a signal ends it. Return the exit code."""
+    folder = (state or state_folder(host)).absolute()
+    token = HostToken(token_file, os.environ.pop("PENSTOCK_TOKEN", ""))
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        machine = Machine(os.path.realpath(root or folder / "root"))
+        machine.make()
+        lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        token.read()
+    except OSError as why:
+        log(f"this host cannot be served: {why}")
+        return WRONG_USAGE
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        log(f"another agent of a host works in {folder}; give this one a --state of its own")
+        return WRONG_USAGE
+    saved = HostState.load(folder)
+    client = HostClient(url.rstrip("/"), host, token, saved.session())
+    return Host(client, saved, machine, os.path.realpath(sys.argv[0])).serve()

@@ -1,4 +1,4 @@
-"""Fetches the job's inputs before its script starts: files that other jobs kept, and files that its user sent."""
+"""Fetches the job's inputs before its script starts: outputs of other jobs, and files that its user uploaded."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from .diagnosis import full_disk_error
 from .downloads import NotFetched, Stopped
-from .events import DETAIL
 from .job import Failure, Job, Outcome
+from .joblog import DETAIL
 from .log import size_text
 
 PARALLEL_DOWNLOADS = 4
-ROUNDS = 3  # a fresh URL for what was refused (it may have expired), fresh bytes for those that came wrong
+ROUNDS = 3  # tries for a page of inputs: with fresh URLs, for one may have expired
 
 
 class Inputs:
@@ -43,28 +43,28 @@ class Inputs:
         failed: dict[str, NotFetched] = {}
         for round in range(ROUNDS):
             page = self._job.call("inputs", {"after": after})
-            wanted = [told for told in page["inputs"] if not round or told["path"] in failed]
+            wanted = [source for source in page["inputs"] if not round or source["path"] in failed]
             failed = self._fetch(wanted)
             for path, why in failed.items():
                 self._say(f"the input {path} could not be fetched: {why}")
             if not failed or not all(why.stale for why in failed.values()):
                 break
         for path, why in failed.items():
-            sizes = {told["path"]: int(told["size"]) for told in page["inputs"]}
+            sizes = {source["path"]: int(source["size"]) for source in page["inputs"]}
             self._failure = input_failure(path, sizes[path], why)
             raise NotFetched(f"the input {path} could not be fetched: {why}")
         self._count += len(page["inputs"])
-        self._bytes += sum(int(told["size"]) for told in page["inputs"])
+        self._bytes += sum(int(source["size"]) for source in page["inputs"])
         following: str | None = page.get("next")
         return following
 
     def _fetch(self, wanted: list[dict[str, Any]]) -> dict[str, NotFetched]:
         with ThreadPoolExecutor(PARALLEL_DOWNLOADS) as pool:
-            found = list(pool.map(self._one, wanted))
-        return {told["path"]: why for told, why in zip(wanted, found) if why}
+            found = list(pool.map(self._fetch_one, wanted))
+        return {source["path"]: why for source, why in zip(wanted, found) if why}
 
-    def _one(self, told: dict[str, Any]) -> NotFetched | None:
-        machine, path = self._job.machine, str(told["path"])
+    def _fetch_one(self, source: dict[str, Any]) -> NotFetched | None:
+        machine, path = self._job.machine, str(source["path"])
         where = machine.real_path(path)
         if not where.startswith(machine.real_path("/input") + "/"):
             return NotFetched("its path leads out of /input")
@@ -72,7 +72,7 @@ class Inputs:
             self._job.control.check()
             raise Stopped
         try:
-            if self._job.copies.fetch(self._job.control, told, where):
+            if self._job.fetch(source, where):
                 self._copied.append(path)
         except NotFetched as why:
             return why
@@ -88,10 +88,11 @@ class Inputs:
 
 
 def input_failure(path: str, size: int, why: NotFetched) -> Failure:
+    """Return why an input of `size` bytes could not be fetched."""
     known = {"path": path, "error": str(why)}
     full = full_disk_error(why)
     if full:
         return Failure("disk_full", {**full, "path": path})
-    if why.came is not None:
-        return Failure("input_truncated", {**known, "size_bytes": size, "found_bytes": why.came})
+    if why.received is not None:
+        return Failure("input_truncated", {**known, "size_bytes": size, "found_bytes": why.received})
     return Failure("input_failed", known)

@@ -1,4 +1,4 @@
-"""The job: what the service says of it, what its parts share, and its outcome."""
+"""The job: what the service says of it, what all parts of the agent share about it, and its outcome."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .client import Client
-from .config import Config
-from .control import Control, Declined, Stop
-from .downloads import Copies
-from .events import Outbox
+from .client import Client, Control, Stop
+from .downloads import DOWNLOAD_TRIES, Copies, download
+from .joblog import Outbox
 from .log import duration_text, now
-from .machine import Machine
+from .machine import Config, Machine
 from .masking import Mask
-from .processes import Background, JobProcesses, check_name, text_environment
+from .processes import Background, Declined, JobProcesses, check_name, text_environment
 
-BROKEN_CHARS = 500  # more is refused by the service
-REASON_CHARS = 2000  # more is refused by the service
-EVIDENCE_CHARS = 1000  # more of a text of the evidence is cut by it
+BROKEN_CHARS = 500  # the service refuses longer texts
+REASON_CHARS = 2000  # the service refuses longer texts
+EVIDENCE_CHARS = 1000  # the service cuts longer texts of the evidence
 WHEN = {"success": ("succeeded",), "failure": ("failed",), "always": ("succeeded", "failed")}
 """The results of the tasks after which a post runs."""
 
@@ -56,8 +54,8 @@ class Rule:
 class Task:
     """One script of the job.
 
-    A preparation task has the `kind` of failure that the job has if it fails; `trouble` is that in words, `about` the
-    evidence. It may take `seconds`, and runs `as_root` where it makes the job's user.
+    A preparation task may take `seconds`, and runs `as_root` if it makes the job's user. If it fails, the job's failure
+    has its `kind`, its `trouble` as text, and its `about` as evidence.
     """
 
     index: int
@@ -73,9 +71,10 @@ class Task:
     as_root: bool = False
 
     @classmethod
-    def read(cls, index: int, told: dict[str, Any]) -> Task:
-        env, clear, workdir = told.get("env") or {}, bool(told.get("env_clear")), told.get("workdir") or "/work"
-        return cls(index, told["name"], told["script"], env, clear, workdir)
+    def read(cls, index: int, task: dict[str, Any]) -> Task:
+        """Read a task of the answer to hello."""
+        env, clear, workdir = task.get("env") or {}, bool(task.get("env_clear")), task.get("workdir") or "/work"
+        return cls(index, task["name"], task["script"], env, clear, workdir)
 
     def __str__(self) -> str:
         return f'task {self.index} "{self.name}"'
@@ -83,7 +82,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Order:
-    """The job, as the answer to hello has it. Durations are in seconds. `reply` is the answer; `received`, its time."""
+    """The job as the answer to hello describes it: `reply`, which arrived at `received`. Durations are in seconds."""
 
     reply: dict[str, Any] = field(repr=False)
     job: str
@@ -100,16 +99,17 @@ class Order:
 
     @classmethod
     def read(cls, reply: dict[str, Any]) -> Order:
+        """Read the answer to hello."""
         return cls(
             reply=reply,
             job=reply["job"],
-            tasks=[Task.read(index, told) for index, told in enumerate(reply["tasks"])],
+            tasks=[Task.read(index, task) for index, task in enumerate(reply["tasks"])],
             rules=[Rule.parse(text) for text in reply["output_rules"]],
             env=reply.get("env") or {},
             timeout=float(reply["timeout_seconds"]),
             heartbeat=float(reply["heartbeat_seconds"]),
             limits=reply["limits"],
-            posts=[dict(told) for told in reply.get("posts") or []],
+            posts=[dict(post) for post in reply.get("posts") or []],
             reuse=bool(reply.get("reuse")),
             health=reply.get("health") or {},
         )
@@ -130,7 +130,7 @@ class Failure:
 class Outcome:
     """The body of finish. `task`, `exit_code` and `signal` are those of the task that ended the job.
 
-    `broken` is what is wrong with the machine. The result `broken` means that the script was not started for it.
+    `broken` is what is wrong with the machine. The result `broken` means that this kept the script from starting.
     """
 
     result: str = "succeeded"
@@ -144,7 +144,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Post:
-    """A script that runs after the tasks. If a task asked for it, it has the environment of that task."""
+    """A script that runs after the tasks. If a task added it with `bmat post`, it has the environment of that task."""
 
     when: str
     name: str
@@ -153,11 +153,11 @@ class Post:
 
 
 class Posts:
-    """The posts: those in the job file, then those that tasks ask for with `bmat post`, in order."""
+    """The posts: those of the job file, then those that tasks add with `bmat post`, in order."""
 
-    def __init__(self, told: Iterable[dict[str, str]] = ()) -> None:
+    def __init__(self, posts: Iterable[dict[str, str]] = ()) -> None:
         self._lock = threading.Lock()
-        self._all = {each["name"]: Post(each["on"], each["name"], each["script"]) for each in told}
+        self._all = {each["name"]: Post(each["on"], each["name"], each["script"]) for each in posts}
         self._is_over = False
 
     def add(self, ask: dict[str, Any]) -> None:
@@ -174,7 +174,7 @@ class Posts:
             self._all[name] = Post(when, name, script, text_environment(ask["env"]))
 
     def due(self, result: str, first: int, workdir: str = "/work") -> Iterator[Task]:
-        """Yield the posts for a result of the tasks, numbered from `first`. From now on none can be added."""
+        """Yield the posts for a result of the tasks, numbered from `first`. No post can be added any more."""
         with self._lock:
             self._is_over = True
             wanted = [each for each in self._all.values() if result in WHEN[each.when]]
@@ -184,7 +184,7 @@ class Posts:
 
 @dataclass(frozen=True)
 class Job:
-    """What all parts of the agent share about the one job."""
+    """What all parts of the agent share about the one job. `copies` is None if no job follows on this machine."""
 
     config: Config
     order: Order
@@ -196,14 +196,21 @@ class Job:
     mask: Mask
     background: Background
     posts: Posts
-    copies: Copies
+    copies: Copies | None
 
     def call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         """Call the service about this job. Raises ServiceError."""
         return self.service.call(self.order.job, what, body)
 
+    def fetch(self, source: dict[str, Any], path: str, tries: int = DOWNLOAD_TRIES) -> bool:
+        """Download a file, or use this machine's copy. Return whether there was one. Raises what `download` raises."""
+        if self.copies:
+            return self.copies.fetch(self.control, source, path, tries)
+        download(self.control, source, path, tries)
+        return False
+
     def stopped(self, task: int, how: str) -> Outcome:
-        """Return the outcome when the work is stopped in or before a task; `how` says what was done to the task."""
+        """Return the outcome when the work is stopped in or before a task; `how` says what happened to the task."""
         if self.control.stopped is Stop.CANCELLED:
             return Outcome("cancelled", f"the job was cancelled; {how}", task, failure=Failure("cancelled", task=task))
         if self.control.stopped is Stop.TIMED_OUT:

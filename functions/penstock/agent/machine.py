@@ -1,30 +1,99 @@
-"""The machine as a job sees it: its folders, the user that its tasks run as, the PATH and the locale."""
+"""The machine: the agent's own files on it, and what a job sees of it: folders, user, PATH and locale.
+
+The agent's folder has its config, its token, and a file that says how far the agent is with its job.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import locale
 import os
 import pwd
+import secrets
 import shutil
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 BASE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/ooce/bin:/opt/ooce/sbin"
 PROGRAM = "/usr/local/lib/penstock/agent.pyz"
 
 
-def installed_locale() -> str:
-    """Return en_US.UTF-8 if it is installed: bash complains in every job's log about a locale that is missing."""
-    for name in ("en_US.UTF-8", "C.UTF-8"):
-        with contextlib.suppress(locale.Error):
-            locale.setlocale(locale.LC_ALL, name)
-            locale.setlocale(locale.LC_ALL, "C")
-            return name
-    return "C"
+@dataclass(frozen=True)
+class Config:
+    """The config file: the service's URL, the worker's id and bootstrap key, the job's root. `folder` is the file's.
+
+    `identity` is the address of the machine's metadata service, empty if no identity document is needed. `alone`: the
+    machine was made for this worker, and serves nothing else.
+    """
+
+    url: str
+    worker: str
+    key: str = field(repr=False)
+    root: str
+    folder: Path
+    identity: str = ""
+    alone: bool = False
+
+    @classmethod
+    def load(cls, path: Path) -> Config:
+        """Read a config. Raises OSError, ValueError or KeyError for a file that can't be used."""
+        data = json.loads(path.read_text(encoding="utf-8"))
+        root = os.path.realpath(data.get("root", "/"))
+        return cls(
+            data["url"].rstrip("/"), data["worker"], data["key"], root, path.resolve().parent,
+            data.get("identity", ""), data.get("alone") is True,
+        )  # fmt: skip
+
+    def token(self) -> str:
+        """Return the worker token. It is chosen once, so that a hello whose answer was lost can be repeated. [SEC-2]"""
+        path = self.folder / "token"
+        return path.read_text(encoding="ascii").strip() if path.exists() else self.new_token()
+
+    def new_token(self) -> str:
+        """Choose the token for the next job, in place of the last job's."""
+        token = secrets.token_urlsafe(48)
+        write_secret(self.folder / "token", token)
+        return token
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a file that only its owner can read: atomically, and flushed to disk."""
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+class Step(Enum):
+    """How far the agent is with its job."""
+
+    NONE, STARTED, FINISHED = "", "started", "finished"
+
+
+class Progress:
+    """How far the agent is with its job, in a file, so that no restart runs the job twice. [JOB-2]"""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "progress"
+
+    def read(self) -> Step:
+        """Return the last step. A truncated file means that the job was started."""
+        if not self._path.exists():
+            return Step.NONE
+        return Step.FINISHED if self._path.read_text(encoding="utf-8").startswith("finished") else Step.STARTED
+
+    def note(self, step: Step, job: str) -> None:
+        """Write a step of a job."""
+        self._path.write_text(f"{step.value} {job}\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -48,7 +117,7 @@ class Account:
 
 
 BUILD_USER = Account("build", 12345, 12345, "/home/build")
-"""As in buildomat, whose job files name it."""
+"""The same as in buildomat: its job files use the name."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +125,7 @@ class Machine:
     """The job's side of the machine. `root` is `/` on a machine of its own; otherwise job paths are below it.
 
     `alone`: the machine was made for its jobs, which run as a user of their own. `apart`: the job has a home of its
-    own, for something is put into it that must be removed with the job.
+    own, because the agent stores something there that must be removed with the job.
     """
 
     root: str
@@ -142,8 +211,18 @@ class Machine:
 
 
 def _make_private(folder: str) -> None:
-    """Close a folder in /tmp to other users. Raises OSError if it is somebody else's. [SEC-1]"""
+    """Close a folder in /tmp to other users. Raises OSError if another user owns it. [SEC-1]"""
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise PermissionError(f"{folder} is somebody else's")
+        raise PermissionError(f"{folder} belongs to another user")
     os.chmod(folder, stat.S_IRWXU)
+
+
+def installed_locale() -> str:
+    """Return en_US.UTF-8 if it is installed: bash complains in every job's log about a locale that is missing."""
+    for name in ("en_US.UTF-8", "C.UTF-8"):
+        with contextlib.suppress(locale.Error):
+            locale.setlocale(locale.LC_ALL, name)
+            locale.setlocale(locale.LC_ALL, "C")
+            return name
+    return "C"

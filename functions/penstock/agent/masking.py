@@ -1,7 +1,7 @@
 """Hides secrets in what leaves the machine. docs/users/secrets.md says what is found, and what cannot be. [SEC-1]
 
-`resource_secrets` and `text_secrets` yield the secrets. `Mask` finds them in output: as they are, in Base64 and hex,
-also broken into lines, and with escaped characters.
+`resource_secrets` and `text_secrets` yield the secrets. `Mask` finds them in a text: as they are, in Base64 and hex,
+also broken into lines, and with escaped characters. `MaskedStream` hides them in what a process prints.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import base64
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
+
+from .log import now
 
 MIN_CHARS = 8
 """Shorter values are not masked: too much ordinary text would match."""
@@ -39,7 +41,7 @@ ESCAPE_MARKS = (b"\\", b"%", b"'\"'")
 """A line with an escaped character contains one of these."""
 
 WRAPPED_LINE = re.compile(rb"^[ \t]*[A-Za-z0-9+/_=-]{32,}\r?$", re.MULTILINE)
-"""A line as tools write that break Base64 and hex into lines."""
+"""A line of Base64 or hex that a tool has broken into lines."""
 
 _LINE_BREAKS = re.compile(rb"\r?\n[ \t]*")
 _IN_LINE = re.compile(rb"[^\n]+")
@@ -104,7 +106,7 @@ def escaped_patterns(secret: str) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
     """
     cuts = list(range(0, len(secret), PIECE_CHARS))
     if len(cuts) > 1 and len(secret) - cuts[-1] < MIN_CHARS:
-        cuts.pop()  # too short to be looked for by itself
+        cuts.pop()  # too short to be searched for by itself
     for start, end in zip(cuts, [*cuts[1:], len(secret)]):
         piece = secret[start:end]
         word = max(re.findall("[A-Za-z0-9]+", piece), key=len, default="")
@@ -200,11 +202,11 @@ class Mask:
 
 def hide_spans(data: bytes, spans: list[tuple[int, int]]) -> bytes:
     """Return data with stars in place of the spans. Line breaks stay."""
-    kept, at = [], 0
+    parts, at = [], 0
     for start, end in spans:
-        kept += [data[at:start], _IN_LINE.sub(STARS, data[start:end])]
+        parts += [data[at:start], _IN_LINE.sub(STARS, data[start:end])]
         at = end
-    return b"".join([*kept, data[at:]])
+    return b"".join([*parts, data[at:]])
 
 
 def _find_all(
@@ -240,3 +242,71 @@ def _merge_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             found.append((start, end))
     return found
+
+
+QUIET_SECONDS = 0.2
+"""How long a line waits that may continue in the next line."""
+
+Give = Callable[[bytes, bool], None]
+"""Takes bytes, and whether they are the last."""
+
+
+class MaskedStream:
+    """Passes the bytes of one stream on without the secrets in them, whole lines at once. [SEC-1]
+
+    It holds back what may be the start of a secret: the end of an unfinished line, and lines that look like Base64 or
+    hex broken into lines.
+    """
+
+    def __init__(self, mask: Mask, give: Give) -> None:
+        self._mask, self._give = mask, give
+        self._held = bytearray()  # not passed on yet
+        self._covered = 0  # how many of these bytes are known to be secret
+        self._fed = now()
+
+    def feed(self, data: bytes, final: bool = False) -> None:
+        """Add bytes, and pass on what cannot be the start of a secret."""
+        self._fed = now()
+        self._held += data
+        if final:
+            self._pass(len(self._held), final)
+        elif data:
+            self._pass(max(self._whole_lines(), self._start_of_long_line()))
+
+    def flush_quiet(self) -> None:
+        """Pass whole lines on if no bytes have come for a while."""
+        if self._held and now() - self._fed >= QUIET_SECONDS:
+            self._pass(self._held.rfind(b"\n") + 1)
+
+    def _whole_lines(self) -> int:
+        """Return the end of the last line that cannot continue in the next line."""
+        end = at = self._held.rfind(b"\n") + 1
+        length = 0
+        while at and length < self._mask.longest_folded:
+            start = self._held.rfind(b"\n", 0, at - 1) + 1
+            line = bytes(self._held[start : at - 1])
+            if not WRAPPED_LINE.fullmatch(line):
+                break
+            length += len(line.strip())
+            at = start
+        return at if length else end
+
+    def _start_of_long_line(self) -> int:
+        """Return how many bytes, up to somewhere in a very long unfinished line, cannot be part of a secret."""
+        rest = len(self._held) - self._held.rfind(b"\n") - 1
+        longest = self._mask.longest
+        return len(self._held) - longest if rest > 2 * longest + 4096 else 0
+
+    def _pass(self, end: int, final: bool = False) -> None:
+        if not (end or final):
+            return
+        data = bytes(self._held)
+        spans = self._mask.spans(data)
+        if self._covered:
+            spans = [(0, max([self._covered, *(to for start, to in spans if start <= self._covered)]))] + [
+                span for span in spans if span[0] > self._covered
+            ]
+        out = [(start, min(to, end)) for start, to in spans if start < end]
+        self._covered = max([0, *(to - end for start, to in spans if start < end < to)])
+        del self._held[:end]
+        self._give(hide_spans(data[:end], out), final)

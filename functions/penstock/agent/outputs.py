@@ -1,4 +1,4 @@
-"""The job's outputs: which files the output rules select, how they are uploaded, and what is wrong with them."""
+"""The job's outputs: which files the output rules select, how they are uploaded, and which faults they have."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .control import Refused
-from .events import DETAIL, Outbox
+from .client import Refused
 from .job import Failure, Job, Rule
+from .joblog import DETAIL, Outbox
 from .log import size_text
 from .machine import Machine
 from .masking import Mask
 from .uploads import File, MeasuredFile, NotUploaded, in_parallel, measure_file, upload_file, upload_parts
 
 Matches = dict[Rule, list[File]]
-ROUNDS = 3  # a fresh URL for what was refused (it may have expired), a fresh hash for what has changed
+ROUNDS = 3  # tries for a batch: with fresh URLs, for one may have expired, and fresh hashes of files that changed
 BATCH_FILES = 50
 Problems = dict[File, NotUploaded]
 
@@ -130,7 +130,8 @@ def _regular(machine: Machine, rule: Rule, faults: OutputFaults) -> Iterator[str
             if machine.contains(path):
                 yield path
             else:
-                faults.say(f"warning: {machine.job_path(path)} is a link to outside of the job; not uploaded")
+                name = machine.job_path(path)
+                faults.say(f"warning: {name} is a link that leads out of the job's root; it is not uploaded")
 
 
 def _is_nameable(file: File, mask: Mask, faults: OutputFaults) -> bool:
@@ -141,7 +142,7 @@ def _is_nameable(file: File, mask: Mask, faults: OutputFaults) -> bool:
         faults.fail(why, Failure("output_not_kept", {"error": why}))
         return False
     if mask.text(file.name) != file.name:
-        why = f"the name of output {file.name} has a secret of the job's in it: it is not uploaded"
+        why = f"the name of output {file.name} contains a secret of the job: it is not uploaded"
         faults.fail(why, Failure("output_not_kept", {"error": why}))
         return False
     return True
@@ -203,10 +204,10 @@ class Outputs:
         return self._store(files, uploads)
 
     def _store(self, files: list[MeasuredFile], uploads: dict[str, Any]) -> Problems:
-        """Send the bytes of a batch, then have the service check and keep them."""
+        """Send the files of a batch, then let the service check and keep them."""
         small, big = [f for f in files if not f.parts], [f for f in files if f.parts]
         failed = in_parallel(lambda file: self._put(file, uploads[file.file.name]), small)
-        for file in big:  # one after the other: its parts are sent side by side
+        for file in big:  # one after the other: the parts of one are sent in parallel
             failed.update(in_parallel(lambda file: self._put_parts(file, uploads[file.file.name]), [file]))
         problems = {file.file: why for file, why in failed.items()}
         stored = {f.file: uploads[f.file.name]["id"] for f in files if f.file not in problems}

@@ -48,7 +48,7 @@ GIT_PERMANENT_ERRORS = re.compile(
     r"not found|returned error: 40[0-79]|Authentication failed|could not read (Username|Password)|terminal prompts|"
     r"No space left|Permission denied|does not appear to be a git repository|cannot be run"
 )
-"""Errors of git that no retry cures. Any other may be the network's, or a commit that does not exist yet."""
+"""Errors of git that no retry cures. Others may come from the network, or from a commit that does not exist yet."""
 
 GIT_NO_PROMPT = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 GIT_STALL_LIMITS = {"GIT_HTTP_LOW_SPEED_LIMIT": "1000", "GIT_HTTP_LOW_SPEED_TIME": "60"}
@@ -59,7 +59,7 @@ RUSTUP_DIGESTS = {
     "aarch64-unknown-linux-gnu": "e3853c5a252fca15252d07cb23a1bdd9377a8c6f3efa01531109281ae47f841c",
     "x86_64-unknown-linux-musl": "e6599a1c7be58a2d8eaca66a80e0dc006d87bbcf780a58b7343d6e14c1605cb2",
 }
-"""SHA-256 of rustup-init, as published. Other files, and those of a mirror, have their digest beside them."""
+"""SHA-256 of rustup-init, as published. For other platforms, and on a mirror, a file beside it has the digest."""
 
 RUSTUP_PROFILE = "default"
 TOOLCHAIN_FILE = "rust-toolchain.toml"
@@ -122,16 +122,16 @@ def _error_lines(last: deque[str]) -> list[str]:
 
 
 def _read_lines(stream: IO[bytes]) -> Iterator[str]:
-    """Print lines as they come, and yield them. Of a progress meter's lines, print one now and then."""
-    rest, told = b"", now()
+    """Print lines as they come, and yield them. Of a progress meter's lines, print one every ten seconds."""
+    rest, printed = b"", now()
     while data := stream.read1(READ_BYTES):  # type: ignore[attr-defined]
         *parts, rest = (rest + data).replace(b"\r\n", b"\n").replace(b"\r", b"\r\0").split(b"\n")
         for part in parts:
             yield _print_line(part.split(b"\0")[-1])
         if b"\0" in rest:
             *over, rest = rest.split(b"\0")
-            if now() > told + PROGRESS_SECONDS:
-                told = now()
+            if now() > printed + PROGRESS_SECONDS:
+                printed = now()
                 yield _print_line(over[-1])
     if rest:
         yield _print_line(rest)
@@ -207,7 +207,7 @@ def _allow_sudo(user: User) -> None:
         if file.read() == rule:
             return
     os.makedirs(SUDOERS, mode=0o750, exist_ok=True)
-    draft = f"{path}~"  # sudo passes over names with a ~
+    draft = f"{path}~"  # sudo ignores names with a ~
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o440), "w", encoding="utf-8") as file:
         file.write(rule)
     os.replace(draft, path)
@@ -224,11 +224,11 @@ def authenticate(machines: Sequence[str]) -> None:
 
 
 def _job_token() -> str:
-    """Get the token as any script can. The agent masks it in the log first."""
-    asked = subprocess.run(["bmat", "store", "get", TOKEN_NAME], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    token = asked.stdout.decode("utf-8", "replace").strip()
-    if asked.returncode:
-        raise Failed(f"{TOKEN_NAME} cannot be had", passing=True)
+    """Get the token with `bmat`, as any script can. The agent masks it in the log first."""
+    done = subprocess.run(["bmat", "store", "get", TOKEN_NAME], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    token = done.stdout.decode("utf-8", "replace").strip()
+    if done.returncode:
+        raise Failed(f"bmat could not get {TOKEN_NAME}", passing=True)
     if not token:
         raise Failed(f"{TOKEN_NAME} is empty; the job's log says why there is none")
     if len(token.split()) != 1:
@@ -270,12 +270,12 @@ def fetch_repository_file(url: str, sha: str, name: str, folder: str) -> None:
     """Fetch one file of a commit into a folder, without the rest of the repository. Raises Failed."""
     git_offline("init", "--quiet", folder)
     retry(lambda: git("fetch", "--depth", "1", url, sha, cwd=folder))
-    with contextlib.suppress(Failed):  # what is not there is told by whoever looks for it
+    with contextlib.suppress(Failed):  # the caller reports a missing file
         git_offline("checkout", "--quiet", "FETCH_HEAD", "--", name, cwd=folder)
 
 
 def git(*arguments: str, cwd: str | None = None) -> Sequence[str]:
-    """Run git: without prompts, and with an end to transfers that stall. Raises Failed."""
+    """Run git: without prompts, and transfers that stall end. Raises Failed."""
     try:
         return run_command(["git", *arguments], cwd, {**GIT_STALL_LIMITS, **os.environ, **GIT_NO_PROMPT})
     except Failed as why:
@@ -302,14 +302,14 @@ def install_toolchain(channel: str) -> None:
 def install_toolchain_file(folder: str) -> None:
     """Install the toolchain that a folder's toolchain file names, and make it the default. Raises Failed."""
     if not os.path.isfile(os.path.join(folder, TOOLCHAIN_FILE)):
-        raise Failed(f"the repository has no {TOOLCHAIN_FILE}, which `rust_toolchain = true` is about")
+        raise Failed(f"the repository has no {TOOLCHAIN_FILE}, which `rust_toolchain = true` needs")
     rustup = _find_rustup()
     _run_rustup(rustup, "set", "profile", RUSTUP_PROFILE)
     retry(lambda: _install_active_toolchain(rustup, folder))
     active = _run_rustup(rustup, "show", "active-toolchain", cwd=folder)
     name = next((line.split()[0] for line in active if line and not line.startswith(("info:", "warn"))), "")
     if not CHANNEL.fullmatch(name):
-        raise Failed(f"rustup does not say which toolchain {TOOLCHAIN_FILE} names; does it have a channel?")
+        raise Failed(f"rustup does not report the toolchain of {TOOLCHAIN_FILE}; does the file have a channel?")
     _run_rustup(rustup, "default", name)
 
 
@@ -326,7 +326,7 @@ def _install_active_toolchain(rustup: str, folder: str) -> None:
     except Failed as why:
         if "required" not in str(why):
             raise
-        _run_rustup(rustup, "show", cwd=folder)  # before 1.28 this is what installs it
+        _run_rustup(rustup, "show", cwd=folder)  # before version 1.28, `show` installs it
 
 
 def _run_rustup(rustup: str, *arguments: str, cwd: str | None = None) -> list[str]:
@@ -340,7 +340,7 @@ def _find_rustup() -> str:
     """Return the path of rustup. If this machine has none, install it."""
     found = shutil.which("rustup")
     if found:
-        say(f"rustup is there: {found}")
+        say(f"this machine has rustup: {found}")
         return found
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rustup-init")
@@ -360,7 +360,7 @@ def _fetch_rustup(path: str) -> None:
     content = _read_url(url)
     found = hashlib.sha256(content).hexdigest()
     if found != wanted:
-        raise Failed(f"{url} has SHA-256 {found}; expected was {wanted or 'one'}", passing=True)
+        raise Failed(f"{url} has SHA-256 {found}; expected was {wanted or 'a digest beside it'}", passing=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700), "wb") as file:
         file.write(content)
 

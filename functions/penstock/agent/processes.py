@@ -1,4 +1,9 @@
-"""The job's processes: how the agent finds them, ends them, and starts those that run beside a task."""
+"""The job's processes: the agent finds and ends them, starts background processes, and counts kills by the kernel.
+
+Memory: the kernel counts the processes that it kills because memory is short. The count of the agent's own control
+group concerns the job alone, for the job runs in it. The kernel's own count is the whole machine's: it proves something
+only of a task that was killed.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from .control import Declined
+from .joblog import OutputReader, Put
 from .log import now, signal_name
 from .machine import Machine
 from .masking import Mask
-from .streams import OutputReader, Put
 
 PROC = "/proc"
 KILL_ROUNDS = 100  # some may fork while they are being killed, and a stuck one can't be
@@ -27,7 +32,10 @@ ROUND_SECONDS = 0.05
 PR_SET_CHILD_SUBREAPER = 36
 NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,48}")
 MOST_NAMES = 100
-PIPE_SECONDS = 5.0  # how long what they have said last is read
+PIPE_SECONDS = 5.0  # how long the agent reads the rest of their output after their end
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+UNLIMITED = 1 << 60  # version 1 of control groups writes a little less than 2^63 if there is no limit
+OOM_COUNT = "oom_kill"
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,7 @@ def list_processes() -> dict[int, Process]:
 
 
 def _read(pid: str, name: str) -> bytes:
-    """Return what a file of /proc says of a process. Agents read hundreds of them at once, so this does no more."""
+    """Return a file of /proc about a process. Agents read hundreds of them at once, so this must be fast."""
     with open(f"{PROC}/{pid}/{name}", "rb", buffering=0) as file:
         return file.read()
 
@@ -66,7 +74,7 @@ def ancestry(pid: int, table: dict[int, Process]) -> list[int]:
 
 
 class JobProcesses:
-    """Finds the job's processes. `group` is the running task's process group: all that can be found without /proc."""
+    """Finds the job's processes. `group` is the running task's process group; without /proc, only that is found."""
 
     def __init__(self, worker: str) -> None:
         self._mark = f"PENSTOCK_WORKER_ID={worker}".encode()
@@ -161,7 +169,7 @@ def adopt_orphans() -> None:
 
 
 def reap_orphans(keep: set[int]) -> None:
-    """Reap dead orphans, except the children `keep`: whoever started those waits for them."""
+    """Reap dead orphans, except the children `keep`: another thread waits for those."""
     while sys.platform == "linux":
         try:
             dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -170,6 +178,82 @@ def reap_orphans(keep: set[int]) -> None:
         if dead is None or dead.si_pid in keep:
             return
         os.waitpid(dead.si_pid, 0)
+
+
+@dataclass(frozen=True)
+class OomCounter:
+    """A file that counts kills, and one with the memory limit. `is_ours`: it counts the kills of the job alone."""
+
+    source: str
+    path: Path
+    limit: Path | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        return self.limit is not None
+
+
+@dataclass(frozen=True)
+class OomKills:
+    """How many processes the kernel killed for lack of memory."""
+
+    count: int
+    source: str
+    limit: int | None
+
+
+def count_oom_kills() -> dict[OomCounter, int]:
+    """Return the current count of each counter that this machine has."""
+    found = {}
+    for record in _oom_counters():
+        with contextlib.suppress(OSError, ValueError):
+            for line in record.path.read_text(encoding="ascii").splitlines():
+                name, _, count = line.partition(" ")
+                if name == OOM_COUNT:
+                    found[record] = int(count)
+    return found
+
+
+def oom_kills_since(before: dict[OomCounter, int], was_killed: bool) -> OomKills | None:
+    """Return the kills since `before`. The whole machine's count matters only if a task was killed."""
+    for record, count in count_oom_kills().items():
+        more = count - before.get(record, count)
+        if more > 0 and (record.is_ours or was_killed):
+            return OomKills(more, record.source, _memory_limit(record))
+    return None
+
+
+def _oom_counters() -> Iterator[OomCounter]:
+    """Yield the counters, the most exact first."""
+    for line in _own_control_groups():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            folder = CONTROL_GROUPS / path.lstrip("/")
+            yield OomCounter("memory.events of its control group", folder / "memory.events", folder / "memory.max")
+        elif "memory" in controllers.split(","):
+            folder = CONTROL_GROUPS / "memory" / path.lstrip("/")
+            limit = folder / "memory.limit_in_bytes"
+            yield OomCounter("memory.oom_control of its control group", folder / "memory.oom_control", limit)
+    yield OomCounter("oom_kill of the whole machine", Path("/proc/vmstat"))
+
+
+def _own_control_groups() -> list[str]:
+    with contextlib.suppress(OSError):
+        return Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+    return []
+
+
+def _memory_limit(record: OomCounter) -> int | None:
+    """Return the limit in bytes, if there is one."""
+    with contextlib.suppress(OSError, ValueError):
+        if record.limit:
+            limit = int(record.limit.read_text(encoding="ascii"))
+            return limit if limit < UNLIMITED else None
+    return None
+
+
+class Declined(Exception):
+    """The agent refuses a request of a task. The message says why."""
 
 
 def text_environment(env: Any) -> dict[str, str]:
@@ -184,7 +268,7 @@ def check_name(name: str, known: Collection[str], what: str) -> None:
     if name in known:
         raise Declined(f"there is a {what} {name} already")
     if len(known) >= MOST_NAMES:
-        raise Declined(f"there is room for {MOST_NAMES} of a {what}, and no more")
+        raise Declined(f"there are {MOST_NAMES} of a {what} already, which is the limit")
 
 
 @dataclass(frozen=True)

@@ -10,36 +10,29 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from .control import start_thread
-from .diagnosis import (
-    count_oom_kills,
-    diagnose,
-    exit_evidence,
-    failure_of_task,
-    not_started,
-    preparation_failed,
-    too_long,
-)
-from .events import DETAIL
+from .caches import JobCaches
+from .client import start_thread
+from .diagnosis import diagnose, exit_evidence, failure_of_task, not_started, preparation_failed, too_long
 from .job import CLONE_FAILED, LOGIN_FAILED, SETUP_FAILED, TOOLCHAIN_FAILED, Job, Order, Outcome, Task
+from .joblog import DETAIL, OutputReader, Tail
 from .log import now, signal_name
 from .machine import BASE_PATH, BUILD_USER, Machine, installed_locale
 from .prepare import TOOLCHAIN_FILE
-from .processes import Ended, end_processes
-from .streams import OutputReader, Tail
+from .processes import Ended, count_oom_kills, end_processes
 
 MIRROR_VARIABLES = ("RUSTUP_UPDATE_ROOT", "RUSTUP_DIST_SERVER")
-"""Where a site has Rust come from: the one thing that whoever starts the agent may say to its jobs."""
+"""Mirrors for Rust. A job sees no other variable of the agent's own environment."""
 
 MINUTE = 60.0
-PIPE_SECONDS = 5.0  # how long after its exit a task's pipes may stay open
-STUCK_SECONDS = 10.0  # how long the kernel may take to let go of a killed process
+PIPE_SECONDS = 5.0  # how long after a task's exit the agent waits for its pipes to close
+STUCK_SECONDS = 10.0  # how long the agent waits for a killed process to end
 KILLED = -9
 NEED_NO_CACHE = (SETUP_FAILED, LOGIN_FAILED, CLONE_FAILED)
+"""The kinds of preparation tasks that run before caches are restored."""
 
 
 def task_environment(job: Job, task: Task) -> dict[str, str]:
@@ -51,8 +44,8 @@ def task_environment(job: Job, task: Task) -> dict[str, str]:
     if task.as_root:
         return {"PATH": BASE_PATH, "HOME": job.machine.own_home, "LC_ALL": installed_locale(), **identity}
     base = {} if task.env_clear else {**_machine_variables(job), **identity}
-    wished = {name: value for name, value in {**job.order.env, **task.env}.items() if name not in identity}
-    return {**base, **wished, "PENSTOCK_WORKER_ID": job.config.worker}
+    chosen = {name: value for name, value in {**job.order.env, **task.env}.items() if name not in identity}
+    return {**base, **chosen, "PENSTOCK_WORKER_ID": job.config.worker}
 
 
 def _machine_variables(job: Job) -> dict[str, str]:
@@ -144,32 +137,32 @@ def _setup_tasks(machine: Machine) -> Iterator[Task]:
 
 
 def _repository_tasks(reply: dict[str, Any], machine: Machine) -> Iterator[Task]:
-    told = reply.get("repository")
-    if not told:
+    repository = reply.get("repository")
+    if not repository:
         return
-    name, about = told["name"], {"repository": told["name"]}
+    name, about = repository["name"], {"repository": repository["name"]}
     trouble = f"the job could not get its token for {name}"
-    words = ("authentication", *told["machines"])
+    words = ("authentication", *repository["machines"])
     yield _preparation_task(machine, "authentication", 10 * MINUTE, LOGIN_FAILED, trouble, about, *words)
-    if told["clone"]:
+    if repository["clone"]:
         folder = machine.real_path(f"/work/{name}")
-        about, trouble = {**about, "commit": told["sha"]}, f"the repository {name} could not be cloned"
-        where = (told["url"], told["sha"], told["branch"], folder)
+        about, trouble = {**about, "commit": repository["sha"]}, f"the repository {name} could not be cloned"
+        where = (repository["url"], repository["sha"], repository["branch"], folder)
         yield _preparation_task(machine, "clone repository", 60 * MINUTE, CLONE_FAILED, trouble, about, "clone", *where)
 
 
 def _toolchain_tasks(reply: dict[str, Any], machine: Machine) -> Iterator[Task]:
-    channel, told = reply.get("toolchain"), reply.get("repository")
+    channel, repository = reply.get("toolchain"), reply.get("repository")
     if not channel:
         return
-    how: tuple[str, ...] = ("toolchain", channel)
-    if channel == TOOLCHAIN_FILE and told and not told["clone"]:
-        how = ("toolchain-of", told["url"], told["sha"])
+    words: tuple[str, ...] = ("toolchain", channel)
+    if channel == TOOLCHAIN_FILE and repository and not repository["clone"]:
+        words = ("toolchain-of", repository["url"], repository["sha"])
     elif channel == TOOLCHAIN_FILE:
-        how = ("toolchain-named", machine.real_path(f"/work/{told['name']}" if told else "/work"))
+        words = ("toolchain-named", machine.real_path(f"/work/{repository['name']}" if repository else "/work"))
     trouble = f"the Rust toolchain {channel} could not be installed"
     about = {"toolchain": channel}
-    yield _preparation_task(machine, "rust-toolchain", 30 * MINUTE, TOOLCHAIN_FAILED, trouble, about, *how)
+    yield _preparation_task(machine, "rust-toolchain", 30 * MINUTE, TOOLCHAIN_FAILED, trouble, about, *words)
 
 
 def _preparation_task(
@@ -203,7 +196,7 @@ class TaskRun:
             self._say(reason)
             return Outcome("failed", reason, self._task.index, failure=not_started(self._task, why))
         outcome = self._watch(child, started)
-        with contextlib.suppress(OSError):  # it is the job's to remove, too
+        with contextlib.suppress(OSError):  # the job may have removed it
             os.unlink(script)
         return outcome
 
@@ -223,12 +216,12 @@ class TaskRun:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(STUCK_SECONDS)
         seconds = now() - started
-        self._let_go(pump, reader)
+        self._finish_output(pump, reader)
         code = KILLED if child.returncode is None else child.returncode
         self._say_exit(code, seconds)
         return self._judge(code, None if is_late else ended, is_late)
 
-    def _let_go(self, pump: OutputReader, reader: threading.Thread) -> None:
+    def _finish_output(self, pump: OutputReader, reader: threading.Thread) -> None:
         """Wait for the rest of the output, then end the rest of the group."""
         self._job.background.end(self._job.control.short_grace)
         reader.join(PIPE_SECONDS)
@@ -277,12 +270,12 @@ class TaskRun:
         return replace(outcome, failure=found and failure_of_task(found, self._task, self._tail.lines))
 
 
-def run_tasks(job: Job, restore: Callable[[], None]) -> Outcome:
+def run_tasks(job: Job, caches: JobCaches | None) -> Outcome:
     """Run the tasks in order until one fails or the work is stopped, then the posts, then end leftover processes.
 
     Caches are restored after the preparation tasks that need none: the repository is cloned by then.
     """
-    outcome = _run_posts(job, _run_each(job, restore))
+    outcome = _run_posts(job, _run_each(job, caches))
     job.control.deadline = None
     strays = end_processes(job.processes.all_of_job, job.control.short_grace)
     if strays.count:
@@ -290,12 +283,12 @@ def run_tasks(job: Job, restore: Callable[[], None]) -> Outcome:
     return outcome
 
 
-def _run_each(job: Job, restore: Callable[[], None]) -> Outcome:
-    outcome, is_restored = Outcome(), False
+def _run_each(job: Job, caches: JobCaches | None) -> Outcome:
+    outcome, to_restore = Outcome(), caches
     for task in job.order.tasks:
-        if not is_restored and task.kind not in NEED_NO_CACHE:
-            restore()
-            is_restored = True
+        if to_restore and task.kind not in NEED_NO_CACHE:
+            to_restore.restore()
+            to_restore = None
         if job.control.stopping:
             return job.stopped(task.index, f"{task} did not start")
         outcome = TaskRun(job, task).run()
@@ -305,10 +298,10 @@ def _run_each(job: Job, restore: Callable[[], None]) -> Outcome:
 
 
 def _run_posts(job: Job, outcome: Outcome) -> Outcome:
-    """Run the posts, each whatever the result of the one before. The first that fails makes a good job fail."""
+    """Run the posts, each whatever the result of the one before. If one fails, a job that had succeeded fails."""
     tasks = job.order.tasks
     if outcome.failure and any(task.kind and task.index == outcome.task for task in tasks):
-        return outcome  # they are about a script that has not begun
+        return outcome  # the job's own script has not begun
     for task in job.posts.due(outcome.result, len(tasks), tasks[-1].workdir if tasks else "/work"):
         if job.control.stopping:
             return outcome if outcome.result == "failed" else job.stopped(task.index, f"{task} did not start")

@@ -1,4 +1,7 @@
-"""Uploads files to storage: opened with care, measured, and sent in one piece or in several parts at once."""
+"""Uploads files to storage. A file is measured first, then sent in one piece or in several parts at once.
+
+An `upload` is how the service allows one request to storage: `url`, `method` and `headers`.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, TypeVar
 
-from .client import http_request, is_transient, retry
-from .control import Control, Unreachable
+from .client import Control, Unreachable, http_request, is_transient, retry
 from .log import size_text
 
 Check = Callable[[], None]
-"""Raises when it is no longer worth going on."""
+"""Raises an exception if the upload is no longer wanted."""
 
 T = TypeVar("T")
-STORE_SECONDS = 120.0  # storage checks all of a piece before it answers
+STORE_SECONDS = 120.0  # storage checks the whole piece before it answers
 PUT_TRIES = 8
 PARALLEL_UPLOADS = 4
-PARTS_PER_CALL = 16  # for how many parts leave is asked at once: it lasts an hour
+PARTS_PER_CALL = 16  # how many uploads of parts are requested at once: their URLs expire after an hour
 AskParts = Callable[[int, Sequence[str]], Sequence[dict[str, Any]]]
-"""Asks leave to send parts: by the number of the first, and the SHA-256 of each."""
+"""Requests the uploads of some parts from the service: by the number of the first, and the SHA-256 of each."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class NotUploaded(Exception):
 
 
 def no_check() -> None:
-    """Never raise: the outputs of a cancelled job are uploaded, too."""
+    """Raise nothing: the outputs of a cancelled job are uploaded, too."""
 
 
 class HashedReader:
@@ -181,15 +183,15 @@ def upload_file(control: Control, file: MeasuredFile, upload: dict[str, Any], ch
 def upload_parts(control: Control, file: MeasuredFile, part_bytes: int, ask: AskParts, check: Check = no_check) -> None:
     """Send the parts of a file that storage does not have yet. Raises what `upload_file` raises."""
     for first in range(0, len(file.parts), PARTS_PER_CALL):
-        told = ask(first + 1, file.parts[first : first + PARTS_PER_CALL])
-        leaves = {_part_piece(file, leave["number"], part_bytes): leave for leave in told if not leave["there"]}
-        failed = in_parallel(partial(_upload_part, control, check, leaves), list(leaves))
+        parts = ask(first + 1, file.parts[first : first + PARTS_PER_CALL])
+        uploads = {_part_piece(file, part["number"], part_bytes): part for part in parts if not part["there"]}
+        failed = in_parallel(partial(_upload_part, control, check, uploads), list(uploads))
         for why in failed.values():
             raise why
 
 
-def _upload_part(control: Control, check: Check, leaves: dict[Piece, dict[str, Any]], piece: Piece) -> None:
-    _upload_piece(control, check, piece, leaves[piece])
+def _upload_part(control: Control, check: Check, uploads: dict[Piece, dict[str, Any]], piece: Piece) -> None:
+    _upload_piece(control, check, piece, uploads[piece])
 
 
 def _part_piece(file: MeasuredFile, number: int, part_bytes: int) -> Piece:
@@ -197,28 +199,28 @@ def _part_piece(file: MeasuredFile, number: int, part_bytes: int) -> Piece:
     return Piece(file, start, min(part_bytes, file.size - start), file.parts[number - 1])
 
 
-def _upload_piece(control: Control, check: Check, piece: Piece, leave: dict[str, Any]) -> None:
+def _upload_piece(control: Control, check: Check, piece: Piece, upload: dict[str, Any]) -> None:
     try:
-        retry(control, f"storing {piece.file.file.name}", lambda: _upload_once(check, piece, leave), PUT_TRIES)
+        retry(control, f"uploading {piece.file.file.name}", lambda: _upload_once(check, piece, upload), PUT_TRIES)
     except Unreachable as why:
         raise NotUploaded(str(why)) from why
 
 
-def _upload_once(check: Check, piece: Piece, leave: dict[str, Any]) -> None:
+def _upload_once(check: Check, piece: Piece, upload: dict[str, Any]) -> None:
     check()
-    headers = {**leave.get("headers", {}), "Content-Length": str(piece.size)}
+    headers = {**upload.get("headers", {}), "Content-Length": str(piece.size)}
     with open_file(piece.file.file) as stream:
         stream.seek(piece.start)
         body = HashedReader(stream, piece.size, check)
-        _send_piece(leave, body, headers)
+        _send_piece(upload, body, headers)
         if body.sha256() != piece.sha256:
             raise NotUploaded("it was written to while it was uploaded", moving=True)
         check_unchanged(piece.file, stream)
 
 
-def _send_piece(leave: dict[str, Any], body: HashedReader, headers: dict[str, str]) -> None:
+def _send_piece(upload: dict[str, Any], body: HashedReader, headers: dict[str, str]) -> None:
     try:
-        status, answer = http_request(leave.get("method", "PUT"), leave["url"], body, headers, STORE_SECONDS)
+        status, answer = http_request(upload.get("method", "PUT"), upload["url"], body, headers, STORE_SECONDS)
     except Unreachable as why:
         raise Unreachable(f"storage could not be reached: {why}") from why
     if status >= 300:

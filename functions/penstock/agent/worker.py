@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import threading
 from dataclasses import asdict, replace
@@ -16,25 +17,23 @@ from typing import Any
 from . import VERSION
 from .bmat_server import serve_bmat
 from .caches import JobCaches
-from .client import Client, identity_document
-from .config import Config, Progress, Step
-from .control import Abandon, Control, Refused, ServiceError, Unreachable, handle_signals, start_thread
+from .client import Abandon, Client, Control, Refused, ServiceError, Unreachable, identity_document, start_thread
 from .diagnosis import full_disk_error
-from .downloads import Copies
-from .events import Delivery, Outbox
+from .downloads import Copies, remove_copies
 from .health import check_health, clean_machine
 from .inputs import Inputs
 from .job import BROKEN_CHARS, EVIDENCE_CHARS, REASON_CHARS, Failure, Job, Order, Outcome, Posts
+from .joblog import Delivery, Outbox
 from .log import log, now
-from .machine import Machine
+from .machine import Config, Machine, Progress, Step
 from .masking import Mask, resource_secrets
 from .outputs import OutputFault, Outputs
 from .processes import Background, JobProcesses, adopt_orphans, end_processes
 from .tasks import needs_own_home, plan_tasks, run_tasks
 
 LAST_CALL_SECONDS = 15.0  # how long a call that is under way may take when the lease is lost
-HELD_TRIES = 5  # of one question; a service that is away is asked again for as long as the hold lasts
-BROKEN_TRIES = 5  # the service finds out anyway, only later
+HELD_TRIES = 5  # per poll; the agent polls for as long as the hold lasts
+BROKEN_TRIES = 5  # without the report the service finds out later
 
 
 def run_worker(path: Path) -> int:
@@ -46,9 +45,10 @@ def run_worker(path: Path) -> int:
     adopt_orphans()
     introduction = {"worker": config.worker, "key": config.key}
     try:
-        copies = Copies(config.folder / "copies")
+        copies: Copies | None = None
         while True:
             job = _next_job(config, introduction, copies)
+            copies = job.copies
             progress.note(Step.STARTED, job.order.job)
             code = do_job(job, progress)
             introduction["previous"] = config.token()
@@ -57,7 +57,7 @@ def run_worker(path: Path) -> int:
             if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
                 return code
             try:
-                introduction["cleaned"] = clean_machine(job) + copies.summary()
+                introduction["cleaned"] = clean_machine(job) + (copies.summary() if copies else "")
             except OSError as why:
                 return _report_unclean(config, introduction, job.mask.text(str(why)))
             config.new_token()
@@ -80,13 +80,13 @@ def _restarted(config: Config, progress: Progress) -> int:
     return 1
 
 
-def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> Job:
+def _next_job(config: Config, introduction: dict[str, Any], copies: Copies | None) -> Job:
     """Exchange the key, or the last job's token, for a job and its lease. Raises ServiceError."""
     control = Control()
     handle_signals(control)
     service = Client(config.url, config.token(), control)
     order = _hello(config, service, control, introduction, copies)
-    copies.serve(str(order.reply.get("owner") or ""), order.reuse)
+    copies = copies_for(str(order.reply.get("owner") or ""), order.reuse, copies, config.folder / "copies")
     mask = Mask([config.key, config.token(), *resource_secrets(order.reply.get("resources") or {})])
     outbox = Outbox(control, order.limits, mask)
     processes = JobProcesses(config.worker)
@@ -96,22 +96,36 @@ def _next_job(config: Config, introduction: dict[str, Any], copies: Copies) -> J
     return Job(config, order, machine, control, service, outbox, processes, mask, background, posts, copies)
 
 
+def copies_for(owner: str, is_reused: bool, copies: Copies | None, folder: Path) -> Copies | None:
+    """Return the copies that a job of `owner` may use: those of the same owner's jobs. All others are removed. [SEC-2]
+
+    A worker that ends with this job needs none.
+    """
+    if copies and is_reused and copies.owner == owner:
+        return copies
+    if os.path.lexists(folder):
+        remove_copies(folder)
+    return Copies(folder, owner) if is_reused else None
+
+
 def _machine(config: Config, order: Order) -> Machine:
     """Return the job's side of the machine. A job has a user of its own only on a machine of its own. [SEC-2]"""
     is_alone = config.alone and config.root == "/" and os.geteuid() == 0
     return Machine(config.root, is_alone, apart=needs_own_home(order.reply))
 
 
-def _hello(config: Config, service: Client, control: Control, introduction: dict[str, Any], copies: Copies) -> Order:
+def _hello(
+    config: Config, service: Client, control: Control, introduction: dict[str, Any], copies: Copies | None
+) -> Order:
     """Say hello until the answer is a job. Raises ServiceError."""
     log(f"worker {config.worker}: saying hello to {config.url}")
     here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
     if config.identity and "previous" not in introduction:
         here.update(identity_document(config.identity, control))
     while True:
-        asked = copies.due_for_check()
-        reply = service.hello({**introduction, **here, **({"copies": asked} if asked else {})})
-        if asked:
+        due = copies.due_for_check() if copies else []
+        reply = service.hello({**introduction, **here, **({"copies": due} if due else {})})
+        if copies and due:
             copies.keep_only(reply.get("copies") or [])
         if not reply.get("idle"):
             return Order.read(reply)
@@ -128,15 +142,15 @@ def _report_unclean(config: Config, introduction: dict[str, Any], why: str) -> i
         service = Client(config.url, config.token(), control)
         service.hello({**introduction, "broken": why[:BROKEN_CHARS]}, BROKEN_TRIES)
     except ServiceError as answer:
-        log(f"it was told, and the answer is: {answer}")
+        log(f"the service answered the report: {answer}")
     return 1
 
 
 def _wait_if_held(config: Config, introduction: dict[str, Any], control: Control) -> bool:
     """Wait while an operator holds this worker, whatever its job's result. Return whether the service still wants it.
 
-    The answer to a report says whether the worker is held. A worker that was told to stop has to ask, with a token that
-    may not be valid for the job any more.
+    The answer to a job's report says whether the worker is held. A worker whose job the service ended early has made
+    no report, so it asks; its token may not be valid for the job any more.
     """
     if control.held_until <= now() and control.abandoned not in (Abandon.GONE, Abandon.REFUSED):
         return True
@@ -152,8 +166,8 @@ def _wait_if_held(config: Config, introduction: dict[str, Any], control: Control
 def wait_while_held(config: Config, introduction: dict[str, Any], until: float) -> None:
     """Poll the service until the hold is over, and change nothing on the machine. [UNIT-3]
 
-    `until` is the last known end of the hold: while the service cannot be reached, that end counts. It is 0 for an
-    agent that knows of no hold, and asks before it leaves. Raises ServiceError.
+    `until` is the last known end of the hold, which counts while the service cannot be reached; 0 if the agent knows of
+    no hold. Raises ServiceError.
     """
     control = Control()
     handle_signals(control)
@@ -183,7 +197,7 @@ def do_job(job: Job, progress: Progress) -> int:
     try:
         outcome = prepare_machine(job) or run_job(job)
         job.outbox.flush()
-        job.outbox.report_dropped()  # which is known when all is delivered
+        job.outbox.report_dropped()  # after the flush: the service counts what it dropped in its answers
         job.outbox.flush()
         if not control.abandoned:
             report_outcome(job, outcome)
@@ -204,7 +218,7 @@ def prepare_machine(job: Job) -> Outcome | None:
         job.machine.make()
     except OSError as why:
         return unfit_outcome(why)
-    wrong = check_health(job, "before")
+    wrong = check_health(job, "before") if job.order.health.get("before") else None
     return Outcome("broken", wrong, broken=wrong) if wrong else None
 
 
@@ -221,30 +235,31 @@ def note_finished(job: Job, progress: Progress) -> None:
     try:
         progress.note(Step.FINISHED, job.order.job)
     except OSError as why:
-        log(f"it could not be noted that job {job.order.job} is finished: {why}")
+        log(f"job {job.order.job} is finished, but no file could record it: {why}")
 
 
 def run_job(job: Job) -> Outcome:
     """Fetch inputs, run the tasks, upload outputs, and check the machine's health. Raises ServiceError."""
-    until = now() + job.order.timeout  # which the inputs are part of
+    until = now() + job.order.timeout  # the inputs count, too
     job.control.deadline = until
-    wrong = Inputs(job).fetch() if job.order.reply.get("inputs") else None
-    if wrong:
-        return wrong
-    caches = JobCaches(job, until)
+    failed = Inputs(job).fetch() if job.order.reply.get("inputs") else None
+    if failed:
+        return failed
+    caches = JobCaches(job, until) if job.order.reply.get("caches") else None
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(serve_bmat(job))
         except OSError as why:
             return unfit_outcome(why)
-        outcome = run_tasks(job, caches.restore)
+        outcome = run_tasks(job, caches)
     job.control.check()
     if outcome.result in ("broken", "unprepared"):
         return outcome  # there is nothing to upload: the script has not begun
-    outcome = with_fault(outcome, Outputs(job).run())
-    if outcome.result == "succeeded":
+    if job.order.rules:
+        outcome = with_fault(outcome, Outputs(job).run())
+    if caches and outcome.result == "succeeded":
         caches.save()
-    return replace(outcome, broken=check_health(job, "after"))
+    return replace(outcome, broken=check_health(job, "after")) if job.order.health.get("after") else outcome
 
 
 def keep_lease(job: Job) -> None:
@@ -289,3 +304,13 @@ def deliver_rest(delivery: Delivery, sender: threading.Thread) -> None:
     sender.join(LAST_CALL_SECONDS)
     if not sender.is_alive():
         delivery.try_rest()
+
+
+def handle_signals(control: Control) -> None:
+    """Abandon the work on SIGTERM or SIGINT: in a thread, because a signal handler must not wait for a lock."""
+
+    def terminate(number: int, frame: Any) -> None:
+        threading.Thread(target=control.abandon, args=(Abandon.TERMINATED,), daemon=True).start()
+
+    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGINT, terminate)

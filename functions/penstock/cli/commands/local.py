@@ -204,7 +204,7 @@ def agent(session: Session, host: str, token_file: Path | None, root: Path | Non
     Runs the same agent as `$URL/v1/agent/agent.pyz`, with the same options.
     """
     from penstock import agentfile
-    from penstock.agent.cli import state_folder
+    from penstock.agent.host import state_folder
 
     folder = (state or state_folder(host)).absolute()
     program = folder / "agent.pyz"

@@ -4,6 +4,7 @@ JOB ?= examples/hello.sh
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/installed
+COMPILED := $(VENV)/compiled
 MYPY_ON := functions infra simulation model app.py
 
 # Which tests run, and how. Four processes keep two processors busy: many tests wait for processes that they started.
@@ -19,7 +20,7 @@ AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versio
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test e2e quick flaky oldest domain units check lint types quick-types quick-tests format tour bench prove mutate openapi synth local clean
+.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi synth local clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,14 +32,14 @@ run: $(STAMP) ## run a job on a cloud on this machine, then take it down: make r
 	@$(PYTHON) -m penstock.local.run $(JOB)
 
 test: lint ## what a contributor must pass before each commit: make check, make domain and all tests but the long and the e2e
-	@$(MAKE) --no-print-directory --jobs=2 types units
+	@$(MAKE) --no-print-directory --jobs=2 types units records
 
 e2e: $(STAMP) ## the tests with whole clouds, browsers, engines and servers, and the agent on Python 3.9 if there is one
 	$(PYTEST) -m "e2e and not long" --durations=20
 	@if $(AGENT_PYTHON) --version; then $(MAKE) --no-print-directory oldest; else echo "the agent is not tested on Python 3.9"; fi
 
 quick: lint ## format, lint, types, imports, the domain, and the tests nearest to what changed since main
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target quick-types quick-tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types quick-tests
 
 flaky: $(STAMP) ## run the tests N times, a quarter of them on busy processors: make flaky N=5 ONLY=tests/agent
 	@$(PYTHON) -m tests.flaky $(N) $(PYTEST) -m "$(MARKS)" $(ONLY)
@@ -49,10 +50,10 @@ oldest: $(STAMP) ## the tests of the agent on the oldest Python that it runs on:
 domain: $(STAMP) ## the tests of the domain, of which every branch must be taken
 	$(PYTHON) -m pytest $(DOMAIN) --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-units: domain # coverage slows tests: only the domain's are measured
+units: domain $(COMPILED) # coverage slows tests: only the domain's are measured
 	$(PYTEST) -m "$(MARKS)" --durations=20 $(addprefix --ignore=,$(DOMAIN) $(RECORDS))
 
-check: lint types ## format, lint, types, the directions of imports, the records of mutations and promises
+check: lint types records ## format, lint, types, the directions of imports, the records of mutations and promises
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff format --check .
@@ -61,11 +62,9 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(VENV)/bin/mypy $(MYPY_ON)
 	$(VENV)/bin/lint-imports
-	$(PYTHON) -m pytest $(RECORDS)
 
-quick-types:
-	$(VENV)/bin/mypy $(MYPY_ON)
-	$(VENV)/bin/lint-imports
+records: $(STAMP)
+	$(PYTHON) -m pytest $(RECORDS)
 
 quick-tests:
 	$(PYTHON) -m pytest -n 2 --dist loadgroup -m "$(MARKS)" --hypothesis-profile=quick $(DOMAIN) $$($(PYTHON) -m tests.changed)
@@ -115,6 +114,11 @@ local: $(STAMP) ## keep a cloud up on this machine until Ctrl-C
 clean: ## remove .venv, build and caches
 	rm -rf $(VENV) build cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The first time, one process compiles what tests import. Otherwise, each process of `make units` would compile all of it.
+$(COMPILED): $(STAMP)
+	@$(PYTHON) -m pytest --collect-only -m "$(MARKS)" >/dev/null 2>&1 || true # `make units` shows what is wrong
+	@touch $@
 
 $(STAMP): requirements.txt pyproject.toml
 	@python=; for each in python3 python3.14 python3.13 python3.12 python3.11; do \

@@ -30,9 +30,15 @@ def test_every_property_is_described(kind: type) -> None:
     assert not [name for name, each in made["properties"].items() if not each.get("description", "").endswith(".")]
 
 
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document, made once."""
+    return openapi.document()
+
+
 @pytest.mark.parametrize("operation", EVERY, ids=lambda operation: operation.name)
 def test_every_operation_and_its_parameters_are_described(operation: Operation) -> None:
-    described = openapi.document()["paths"][operation.path][operation.method.lower()]
+    described = document()["paths"][operation.path][operation.method.lower()]
     assert described["summary"]
     assert not described["summary"].endswith(".")
     assert not [each["name"] for each in described.get("parameters", ()) if not each["description"].endswith(".")]

@@ -1,4 +1,4 @@
-"""The stacks that tests look at beside the one without settings, all made by one process.
+"""The stacks that tests look at, with and without settings, all made by one process.
 
 `cdk` starts a process for each. What that process does first, loading the CDK, takes ten times as long as a stack.
 """
@@ -25,6 +25,8 @@ NETWORK = {"well_subnets": ",".join(SUBNETS), "well_security_groups": ",".join(G
 DRIVERS = "shelf/drivers.txt"
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "plain": {},
+    "trial": {"ephemeral": "true", "name": "Trial"},
     "ec2": {"ec2": "true", "ec2_role": ROLE},
     "libcloud": {"libcloud": "true"},
     "network": {"well_secrets": "penstock/postgres, /penstock/pg/password", **NETWORK},

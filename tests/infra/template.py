@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from infra.queues import NAMES
-from penstock.local import stack
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,6 @@ class Template:
         """The template of the only stack of a cloud assembly."""
         (path,) = folder.glob("*.template.json")
         return Template.read(path)
-
-    @staticmethod
-    def synthesised(folder: Path, **context: str) -> Template:
-        """The template of a stack with some settings, made by a process of its own, as `cdk` does."""
-        stack.synthesise(folder, **context)
-        return Template.of_assembly(folder)
 
     def of(self, kind: str) -> dict[str, dict[str, Any]]:
         """Resources of a type, as in "SQS::Queue", by logical id."""

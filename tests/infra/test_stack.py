@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -160,8 +161,8 @@ def test_the_security_rules_have_no_findings(assembly: Path) -> None:
     assert report["pluginReports"] == []
 
 
-def test_a_trial_leaves_nothing_behind(tmp_path: Path) -> None:
-    trial = Template.synthesised(tmp_path, ephemeral="true", name="Trial")
+def test_a_trial_leaves_nothing_behind(made_stacks: Mapping[str, Path]) -> None:
+    trial = Template.of_assembly(made_stacks["trial"])
     kept = [name for name, each in trial.content["Resources"].items() if each.get("DeletionPolicy") == "Retain"]
     assert kept == []
     assert {each["FunctionName"] for each in trial.functions().values()} == {f"Trial-{name}" for name in SIZES}

@@ -12,7 +12,6 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.aws import sqs
 from penstock.usecases.units import advance, cloud_events
 
 log = Logger()
@@ -33,4 +32,4 @@ def step(message: dict[str, Any]) -> None:
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch; those that fail are delivered again."""
-    return sqs.each(event, context, step)
+    return bootstrap.each(event, context, step)

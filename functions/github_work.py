@@ -8,7 +8,6 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.aws import sqs
 from penstock.usecases.github import steps, webhook
 
 log = Logger()
@@ -25,7 +24,7 @@ def step(message: dict[str, Any]) -> None:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch, or fetch missed deliveries."""
     if "Records" in event:
-        return sqs.each(event, context, step)
+        return bootstrap.each(event, context, step)
     found = webhook.fetch_missed(bootstrap.aws())
     log.info("fetched missed deliveries", extra={"found": found})
     return {"found": found}

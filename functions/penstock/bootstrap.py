@@ -1,13 +1,22 @@
-"""Plugs the adapters into the ports, for the functions. The only reader of a function's environment."""
+"""Plugs the adapters into the ports, for the functions. The only reader of a function's environment.
+
+Queues on SQS.
+
+Batches of messages from SQS: each is a step, and a step that fails is delivered again by itself.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from typing import Any, Literal
 
 import boto3
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 
@@ -123,3 +132,20 @@ def metered(handler: Handler) -> Handler:
         return answer
 
     return told
+
+
+log = Logger(child=True)
+
+
+def each(event: dict[str, Any], context: LambdaContext, step: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Take a step per message and tell SQS which failed."""
+
+    def one(record: SQSRecord) -> None:
+        try:
+            step(json.loads(record.body))
+        except Exception:
+            log.exception("a step failed; its message will be delivered again")
+            raise
+
+    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+    return dict(process_partial_response(event, one, processor, context))

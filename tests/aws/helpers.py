@@ -11,13 +11,13 @@ from penstock.drivers import MAKER
 from penstock.drivers.wells.aws.sessions import SITE_VARIABLE
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.ports import Driver, NotYet, Order, Ready
 from tests.aws.account import ACCOUNT, BUCKET, Account
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-JOB, JOB2 = (ids.ulid(NOW, bytes([*bytes(9), number])) for number in (1, 2))
-UNIT, OTHER, *MORE = (f"r-{ids.ulid(NOW, bytes([*bytes(8), 9, number]))}" for number in range(9))
+JOB, JOB2 = (rows.ulid(NOW, bytes([*bytes(9), number])) for number in (1, 2))
+UNIT, OTHER, *MORE = (f"r-{rows.ulid(NOW, bytes([*bytes(8), 9, number]))}" for number in range(9))
 HERE = "Penstock.eu-west-1"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/jobs"
 POLICY = [{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::lent/${job}/*"}]

@@ -8,12 +8,12 @@ from typing import Any
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.factory import SITE, LibcloudFactory
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.ports import NotYet, Order
 from tests.clouds.fake import Books
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WORKER, OTHER = (f"w-{ids.ulid(NOW, bytes([*bytes(9), number]))}" for number in range(2))
+WORKER, OTHER = (f"w-{rows.ulid(NOW, bytes([*bytes(9), number]))}" for number in range(2))
 HERE = "Penstock.eu-west-1"
 KEY = "k" * 64
 SETTINGS: dict[str, Any] = {

@@ -23,7 +23,7 @@ from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
 from penstock.kernel.errors import Unknown
 from penstock.ports import Order, Ready
-from penstock.usecases.units import driver_calls
+from penstock.usecases.units import advance
 from penstock.usecases.users import users
 from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
@@ -167,7 +167,7 @@ def run(sweep: Sweep, scenario: str, leak: str) -> Report:
     wanted = [form for secret in {PASSWORD, *kept.keys} for form in forms(secret)]
     leaks = [f"{where}: {form}" for where, text in kept.said for form in wanted if form in text]
     told = sum(entry["metadata"]["password"] in kept.keys for entry in kept.told)
-    grumbles = {where for where, text in kept.said if GRUMBLES + driver_calls.REDACTED in text}
+    grumbles = {where for where, text in kept.said if GRUMBLES + advance.REDACTED in text}
     return Report({where for where, _ in kept.said}, told, leaks, grumbles)
 
 
@@ -197,18 +197,18 @@ def _in_messages(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def _in_logs(patch: pytest.MonkeyPatch, _: Kept) -> None:
     """A function logs its order."""
-    make = driver_calls.create
+    make = advance.create_hiding_key
 
     def create(driver: Any, order: Order) -> Any:
         logging.getLogger("penstock").info("asks", extra={"order": order})
         return make(driver, order)
 
-    patch.setattr(driver_calls, "create", create)
+    patch.setattr(advance, "create_hiding_key", create)
 
 
 def _in_errors(patch: pytest.MonkeyPatch, _: Kept) -> None:
     """What a well says when it fails is told as it is."""
-    patch.setattr(driver_calls, "create", lambda driver, order: driver.create(order))
+    patch.setattr(advance, "create_hiding_key", lambda driver, order: driver.create(order))
 
 
 LEAKS: Mapping[str, Callable[[pytest.MonkeyPatch, Kept], None]] = {

@@ -11,7 +11,7 @@ import pytest
 from penstock.domain.pools import forecast, pools, why
 from penstock.domain.pools.forecast import Queue
 from penstock.domain.pools.pools import SlotState, Warm
-from penstock.domain.units import lifecycle, maintenance, renewals, retries, reuse, units
+from penstock.domain.units import lifecycle, maintenance, retries, reuse, units
 from penstock.domain.units.units import (
     CLEAN_WITHIN,
     HOLD_MOST,
@@ -160,7 +160,7 @@ def test_a_held_unit_is_never_given_up_nor_begun(state: UnitState) -> None:
 
 
 def test_a_held_resource_is_due_at_the_end_of_its_hold() -> None:
-    assert renewals.ready(unit(is_a=UnitKind.RESOURCE, hold=HOLD, tries=2), {}, NOW).due == HOLD.until
+    assert units.ready(unit(is_a=UnitKind.RESOURCE, hold=HOLD, tries=2), {}, NOW).due == HOLD.until
 
 
 def test_heartbeats_do_not_put_off_a_recycling() -> None:
@@ -291,7 +291,7 @@ def test_what_is_being_destroyed_already_is_not_recycled_again() -> None:
 @pytest.mark.parametrize(("tries", "told"), [(0, ""), (2, " after 2 failures")])
 def test_how_often_making_failed_is_noted(tries: int, told: str) -> None:
     assert last(units.mark_made(unit(tries=tries), NOW, MINUTE)) == f"made{told}"
-    assert last(renewals.ready(unit(tries=tries, is_a=UnitKind.RESOURCE), {}, NOW)) == f"ready{told}"
+    assert last(units.ready(unit(tries=tries, is_a=UnitKind.RESOURCE), {}, NOW)) == f"ready{told}"
 
 
 def test_a_unit_whose_hold_is_over_goes_on_at_once() -> None:

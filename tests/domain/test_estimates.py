@@ -8,7 +8,6 @@ import pytest
 
 from penstock.domain.pools.forecast import (
     MAX_PRUNED,
-    RECENT_HOLDERS,
     Action,
     Forecast,
     Queue,
@@ -16,10 +15,9 @@ from penstock.domain.pools.forecast import (
     combined_start,
     forecast,
     format_duration,
-    record_holds,
 )
 from penstock.domain.pools.grants import MAX_OVERTAKEN
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, Pool, Slot, SlotState, record_holds
 from tests.domain.helpers import NOW, claim, pool, slot
 
 BENCH, LICENCE, VCPUS = "resource/bench", "resource/licence", "quota/vcpus"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernel.ids import RANDOM_BYTES, born, is_ulid, ulid, ulid_in
+from penstock.kernel.rows import RANDOM_BYTES, born, is_ulid, ulid, ulid_in
 from tests.domain.helpers import NOW
 
 instants = st.datetimes(datetime(1970, 1, 1), datetime(9999, 1, 1), timezones=st.just(UTC))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.units import renewals, retries, units
+from penstock.domain.units import retries, units
 from penstock.domain.units.retries import BACK_OFF, BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Hold, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, SECOND, unit
@@ -35,7 +35,7 @@ def test_what_a_driver_notes_takes_the_place_of_what_it_noted_before() -> None:
 
 
 def test_a_ready_resource_owes_nothing_of_its_own() -> None:
-    found = renewals.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), "s", NOW + MINUTE)
+    found = units.ready(unit(is_a=UnitKind.RESOURCE, tries=3, reason="slow"), "s", NOW + MINUTE)
     assert (found.state, found.since, found.creation.made, found.due) == (
         UnitState.READY,
         NOW + MINUTE,
@@ -50,11 +50,11 @@ RESOURCE = unit(is_a=UnitKind.RESOURCE, state=UnitState.READY)
 
 
 def test_what_ends_by_itself_is_asked_for_anew_at_half_its_time() -> None:
-    found = renewals.ready(unit(is_a=UnitKind.RESOURCE), "s", NOW, NOW + HOUR)
+    found = units.ready(unit(is_a=UnitKind.RESOURCE), "s", NOW, NOW + HOUR)
     assert (found.access.renews, found.due) == (NOW + 30 * MINUTE, NOW + 30 * MINUTE)
-    assert renewals.ready(found, "s", NOW).access.renews is None
+    assert units.ready(found, "s", NOW).access.renews is None
     for end in (NOW - HOUR, NOW, NOW + SECOND):
-        assert renewals.ready(RESOURCE, "s", NOW, end).access.renews == NOW + 30 * SECOND, "and no more often than that"
+        assert units.ready(RESOURCE, "s", NOW, end).access.renews == NOW + 30 * SECOND, "and no more often than that"
 
 
 def test_what_is_renewed_is_new_and_owes_the_next_renewal() -> None:
@@ -64,7 +64,7 @@ def test_what_is_renewed_is_new_and_owes_the_next_renewal() -> None:
         step=replace(RESOURCE.step, tries=3, reason="slow", busy=NOW, next_look=NOW),
         since=NOW - HOUR,
     )
-    found = renewals.renewed(before, "new", NOW, NOW + HOUR)
+    found = retries.renewed(before, "new", NOW, NOW + HOUR)
     assert (found.access.sealed, found.step.tries, found.step.reason, found.step.busy, found.step.next_look) == (
         "new",
         0,
@@ -74,32 +74,33 @@ def test_what_is_renewed_is_new_and_owes_the_next_renewal() -> None:
     )
     assert (found.access.renews, found.due, found.since) == (NOW + 30 * MINUTE, NOW + 30 * MINUTE, NOW - HOUR)
     assert found.journal.entries[-1].what == "renewed after 3 failures"
-    assert renewals.renewed(RESOURCE, "new", NOW, None).journal == RESOURCE.journal
+    assert retries.renewed(RESOURCE, "new", NOW, None).journal == RESOURCE.journal
     for state in set(UnitState) - {UnitState.READY}:
         with pytest.raises(ValueError, match=f"is {state}, not ready"):
-            renewals.renewed(replace(before, state=state), "new", NOW, None)
+            retries.renewed(replace(before, state=state), "new", NOW, None)
 
 
 def test_a_lease_is_due_at_the_end_of_its_hold_or_when_its_well_is_asked_anew() -> None:
     hold = Hold("ada", "", NOW, NOW + 2 * MINUTE)
     for renews, due in ((MINUTE, MINUTE), (3 * MINUTE, 2 * MINUTE)):
         assert (
-            renewals.lease_due(replace(RESOURCE, hold=hold, access=replace(RESOURCE.access, renews=NOW + renews)))
+            units.lease_due(replace(RESOURCE, hold=hold, access=replace(RESOURCE.access, renews=NOW + renews)))
             == NOW + due
         )
-    assert renewals.lease_due(RESOURCE) is None
+    assert units.lease_due(RESOURCE) is None
 
 
 def test_only_a_leased_resource_is_renewed_and_only_when_it_is_due() -> None:
-    due = replace(RESOURCE, access=replace(RESOURCE.access, renews=NOW), due=NOW)
-    assert renewals.is_renewal_due(due, NOW)
-    assert renewals.is_renewal_due(replace(due, due=NOW + retries.EARLY), NOW), "messages come in whole seconds"
-    assert not renewals.is_renewal_due(replace(due, due=NOW + retries.EARLY + SECOND), NOW), "its next try is later"
-    assert not renewals.is_renewal_due(replace(due, access=replace(due.access, renews=NOW + SECOND)), NOW)
-    assert not renewals.is_renewal_due(replace(due, access=replace(due.access, renews=None)), NOW)
-    assert not renewals.is_renewal_due(replace(due, access=replace(due.access, renews=None), due=None), NOW)
-    assert not renewals.is_renewal_due(replace(due, is_a=UnitKind.WORKER), NOW)
-    assert not renewals.is_renewal_due(replace(due, state=UnitState.DIRTY), NOW)
+    assert retries.is_renewal_due(replace(RESOURCE, due=NOW), NOW, NOW)
+    assert retries.is_renewal_due(replace(RESOURCE, due=NOW + retries.EARLY), NOW, NOW), (
+        "messages come in whole seconds"
+    )
+    next_try_is_later = replace(RESOURCE, due=NOW + retries.EARLY + SECOND)
+    assert not retries.is_renewal_due(next_try_is_later, NOW, NOW)
+    assert not retries.is_renewal_due(replace(RESOURCE, due=NOW), NOW + SECOND, NOW)
+    assert not retries.is_renewal_due(replace(RESOURCE, due=None), NOW, NOW)
+    assert not retries.is_renewal_due(replace(RESOURCE, due=NOW, is_a=UnitKind.WORKER), NOW, NOW)
+    assert not retries.is_renewal_due(replace(RESOURCE, due=NOW, state=UnitState.DIRTY), NOW, NOW)
 
 
 def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:

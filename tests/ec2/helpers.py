@@ -8,13 +8,13 @@ from typing import Any
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.ports import NotYet, Order
 from tests.ec2.authority import authority
 from tests.ec2.fake import Ec2, Instance
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WORKER, OTHER, *MORE = (f"w-{ids.ulid(NOW, bytes([*bytes(9), number]))}" for number in range(9))
+WORKER, OTHER, *MORE = (f"w-{rows.ulid(NOW, bytes([*bytes(9), number]))}" for number in range(9))
 HERE = "Penstock.eu-west-1"
 KEY = "k" * 64
 SETTINGS: dict[str, Any] = {

@@ -18,7 +18,7 @@ from penstock.domain.units.units import Cleaning, Creation, Unit, UnitKind, Unit
 from penstock.drivers.factories.ec2 import machines
 from penstock.drivers.factories.ec2.factory import RECHECK_SECONDS
 from penstock.drivers.factories.ec2.machines import PAGE
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from tests.crash.site import REGION
@@ -56,7 +56,7 @@ def idle(aws: Account, name: str, due: timedelta) -> Unit:
         maker="aws",
         type="crowd",
         state=UnitState.IDLE,
-        lease=UnitLease(job=ids.ulid(now, bytes(10)), attempt=1, order=0, pool="target/crowd", slot=name, fence=1),
+        lease=UnitLease(job=rows.ulid(now, bytes(10)), attempt=1, order=0, pool="target/crowd", slot=name, fence=1),
         since=now,
         creation=Creation(made=now),
         due=now + due,

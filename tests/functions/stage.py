@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from penstock.api import openapi
-from penstock.api.routes import Operation
+from penstock.api.app import Operation
 from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
 from penstock.domain.units.units import Unit

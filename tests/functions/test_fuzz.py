@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.api.routes import Operation
+from penstock.api.app import Operation
 from tests.functions.service import SCHEMAS, WORKER_TOKEN, Service, is_problem
 from tests.functions.stage import BODIES, EVERY, Stage
 

@@ -12,7 +12,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from penstock.api import openapi
-from penstock.api.routes import Operation
+from penstock.api.app import Operation
 from tests.functions.service import WORKER_TOKEN, Service, conforms
 from tests.functions.stage import (
     AGENT_OPERATIONS,

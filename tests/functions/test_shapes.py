@@ -14,7 +14,7 @@ import pytest
 from aws_lambda_powertools.event_handler import Response
 
 from penstock.api import app, body, openapi, routers, workers
-from penstock.api.routes import Operation
+from penstock.api.app import Operation
 from penstock.domain.commands import AgentFile, SubmitJob
 from penstock.domain.replies import Idle, InputDownloads
 from penstock.kernel.errors import Refused

@@ -19,8 +19,7 @@ from schemathesis.specs.openapi import checks
 from werkzeug.test import Client
 
 from penstock.api import openapi
-from penstock.api.app import TITLES
-from penstock.api.routes import Operation
+from penstock.api.app import TITLES, Operation
 from tests.functions.service import SITE as OTHER_SITE
 from tests.functions.stage import BODIES, DIGEST
 from tests.fuzz.stage import TOKEN, Stage

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.api.routes import Operation
+from penstock.api.app import Operation
 from tests.fuzz.drive import EVERY, drive
 from tests.fuzz.stage import Stage
 

@@ -24,19 +24,19 @@ from penstock.usecases import cooldowns, sweep
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import advance, create, driver_calls, events, reconcile, release, retire
+from penstock.usecases.units import advance, driver_calls, events, reconcile, release, retire
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import agents
 
 
 def new_id_each_time(patch: pytest.MonkeyPatch) -> None:
     """`units._order`: the driver is asked with an id of its own each time."""
-    order = create.order_of
+    order = advance.order_of
 
     def fresh(on: Any, unit: Unit) -> Order:
         return replace(order(on, unit), id=f"w-{on.world.ulid()}")
 
-    patch.setattr(create, "order_of", fresh)
+    patch.setattr(advance, "order_of", fresh)
 
 
 def unit_is_never_due(patch: pytest.MonkeyPatch) -> None:
@@ -58,19 +58,19 @@ def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
             [Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease, on.world.now()))]
         )
 
-    patch.setattr(create, "_resource_ready", hand_over)
+    patch.setattr(advance, "_resource_ready", hand_over)
 
 
 def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
     """`units._hand_over`: what was made goes to whoever is first in the queue by then."""
-    hand_over = create._resource_ready
+    hand_over = advance._resource_ready
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
         on.store.commit(retire._give_back(on, unit))
         scheduler.serve(on, unit.lease.pool)
         hand_over(on, unit, made)
 
-    patch.setattr(create, "_resource_ready", offered)
+    patch.setattr(advance, "_resource_ready", offered)
 
 
 def errors_are_final(patch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def errors_are_final(patch: pytest.MonkeyPatch) -> None:
     refused = cooldowns.create_failed
 
     def fatal(on: Any, unit: Unit, leave: cooldowns.Permission, error: DriverError) -> Any:
-        create.fail_step(on, unit, "Unsatisfiable", str(error))
+        advance.fail_step(on, unit, "Unsatisfiable", str(error))
         return refused(on, unit, leave, error)
 
     patch.setattr(cooldowns, "create_failed", fatal)

@@ -6,12 +6,12 @@ import pytest
 
 from penstock.drivers.wells.postgres import passwords
 from penstock.drivers.wells.postgres.names import LONGEST, Names, quoted, text
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.kernel.errors import Misconfigured
 from tests.postgres.helpers import NAMES, NOW, ONE
 
 
-@pytest.mark.parametrize("unit", [ONE, "r-" + ids.ulid(NOW, b"0123456789"), "w-1234-1", "x"])
+@pytest.mark.parametrize("unit", [ONE, "r-" + rows.ulid(NOW, b"0123456789"), "w-1234-1", "x"])
 def test_a_name_is_short_and_leads_back(unit: str) -> None:
     name = NAMES.of(unit)
     assert len(name.encode()) <= LONGEST

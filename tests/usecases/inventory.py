@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 from penstock.domain.artifacts.volumes import object_name
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.testing.twin import Twin
 
 
 def stray(twin: Twin, hours: float = 24) -> str:
     """An object of which no row knows, stored so long ago."""
-    id = ids.ulid(twin.world.now(), twin.world.dice.randbytes(ids.RANDOM_BYTES))
+    id = rows.ulid(twin.world.now(), twin.world.dice.randbytes(rows.RANDOM_BYTES))
     twin.objects.objects[object_name(id)] = b"what?"
     twin.objects.times[object_name(id)] = twin.world.now() - timedelta(hours=hours)
     return id

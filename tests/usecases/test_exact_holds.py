@@ -23,7 +23,7 @@ from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance, release, reuse
+from penstock.usecases.units import advance, maintenance, release, retire, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
 from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
@@ -96,12 +96,12 @@ def test_a_unit_that_is_not_done_keeps_who_comes_after_it_for_as_long_as_it_is_h
     """UNIT-2, UNIT-3: nobody looks again every minute at what stands for hours."""
     there(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
     now = twin.world.now()
-    assert reuse.turn_pause(twin.on, UNIT) == STEP_WITHIN  # also if its row is not there
+    assert retire.turn_pause(twin.on, UNIT) == STEP_WITHIN  # also if its row is not there
     for hold, pause in [(None, STEP_WITHIN), (now + HOUR, HOUR), (now + SECOND, STEP_WITHIN), (START, STEP_WITHIN)]:
         there(twin, unit(id="w-1", state=UnitState.DIRTY, hold=hold and hold_of(hold)))
-        assert reuse.turn_pause(twin.on, UNIT) == pause
+        assert retire.turn_pause(twin.on, UNIT) == pause
     there(twin, lease(0, LeaseState.RELEASED, pool="target/linux", unit="w-1"))
-    assert reuse.turn_pause(twin.on, UNIT) is None
+    assert retire.turn_pause(twin.on, UNIT) is None
 
 
 def test_a_held_worker_that_says_it_is_clean_is_to_ask_again_and_not_kept(twin: Twin) -> None:

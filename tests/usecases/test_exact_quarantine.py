@@ -13,7 +13,7 @@ from penstock.domain.units.retries import BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Row
 from penstock.testing.twin import START, Twin
-from penstock.usecases.units import quarantine, retire, reuse
+from penstock.usecases.units import quarantine, retire
 from tests.domain.helpers import lease, pool, slot, unit
 from tests.rows import changed
 from tests.usecases.between import before_the_next_commit
@@ -169,11 +169,11 @@ def test_who_comes_after_one_in_quarantine_looks_rarely(twin: Twin) -> None:
         replace(WORKER, id="r-1", lease=replace(WORKER.lease, order=1)),
     )
     scene(twin, APART, ahead)
-    assert reuse.turn_pause(twin.on, behind) == BACK_OFF_MOST
+    assert retire.turn_pause(twin.on, behind) == BACK_OFF_MOST
     moved(twin, state=UnitState.DIRTY)
-    assert reuse.turn_pause(twin.on, behind) == STEP_WITHIN
+    assert retire.turn_pause(twin.on, behind) == STEP_WITHIN
     del twin.store.rows[unit_key("w-1")]
-    assert reuse.turn_pause(twin.on, behind) == STEP_WITHIN
+    assert retire.turn_pause(twin.on, behind) == STEP_WITHIN
 
 
 def test_its_slots_are_nobodys(twin: Twin) -> None:

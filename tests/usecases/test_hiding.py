@@ -15,7 +15,7 @@ from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, Short
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
-from penstock.usecases.units import driver_calls
+from penstock.usecases.units import advance
 from tests.usecases.steps import job_of, submit
 
 KEY = "k" * 40
@@ -45,7 +45,7 @@ class Telltale:
 def test_an_error_has_no_key(kind: Any) -> None:
     for what in (kind, lambda text: kind(ValueError(text))):  # of a driver that passes on what it was told itself
         with pytest.raises(kind) as told:
-            driver_calls.create(Telltale(what), Order("u", "t", "s", key=KEY))
+            advance.create_hiding_key(Telltale(what), Order("u", "t", "s", key=KEY))
         assert str(told.value) == "bad login: (its key)"
 
 
@@ -61,7 +61,7 @@ def _from_another(text: str) -> Exception:
 def test_a_function_that_dies_of_its_driver_logs_no_key(what: Any) -> None:
     """The runtime logs the error with all that led to it; not every error's text is made of its arguments."""
     with pytest.raises(RuntimeError) as told:
-        driver_calls.create(Telltale(what), Order("u", "t", "s", key=KEY))
+        advance.create_hiding_key(Telltale(what), Order("u", "t", "s", key=KEY))
     logged = "".join(traceback.format_exception(told.value))
     assert KEY not in logged
     assert "bad login: (its key)" in logged
@@ -70,12 +70,12 @@ def test_a_function_that_dies_of_its_driver_logs_no_key(what: Any) -> None:
 
 def test_what_tells_no_key_is_raised_as_it_is() -> None:
     with pytest.raises(OSError, match="no such host"):
-        driver_calls.create(Telltale(lambda text: OSError(5, "no such host")), Order("u", "t", "s", key=KEY))
+        advance.create_hiding_key(Telltale(lambda text: OSError(5, "no such host")), Order("u", "t", "s", key=KEY))
 
 
 def test_a_shortage_has_no_key() -> None:
     with pytest.raises(NoCapacity) as told:
-        driver_calls.create(
+        advance.create_hiding_key(
             Telltale(lambda text: NoCapacity("none", [Shortage("all", text)])), Order("u", "t", "s", key=KEY)
         )
     assert told.value.shortages == (Shortage("all", "bad login: (its key)"),)
@@ -83,13 +83,15 @@ def test_a_shortage_has_no_key() -> None:
 
 def test_a_reason_has_no_key_and_metadata_is_left_as_it_is() -> None:
     order = Order("u", "t", "s", key=KEY)
-    assert driver_calls.create(Telltale(lambda text: NotYet(3, text)), order) == NotYet(3, "bad login: (its key)")
-    assert driver_calls.create(Telltale(lambda text: NotYet(3)), order) == NotYet(3)
-    assert driver_calls.create(Telltale(lambda text: Ready({"a": text})), order) == Ready({"a": f"bad login: {KEY}"})
+    assert advance.create_hiding_key(Telltale(lambda text: NotYet(3, text)), order) == NotYet(3, "bad login: (its key)")
+    assert advance.create_hiding_key(Telltale(lambda text: NotYet(3)), order) == NotYet(3)
+    assert advance.create_hiding_key(Telltale(lambda text: Ready({"a": text})), order) == Ready(
+        {"a": f"bad login: {KEY}"}
+    )
 
 
 def test_without_a_key_nothing_is_taken_out() -> None:
-    assert driver_calls.create(Telltale(lambda text: NotYet(3, "ab")), Order("u", "t", "s")) == NotYet(3, "ab")
+    assert advance.create_hiding_key(Telltale(lambda text: NotYet(3, "ab")), Order("u", "t", "s")) == NotYet(3, "ab")
 
 
 def test_why_a_job_cannot_be_has_no_key(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:

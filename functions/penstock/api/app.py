@@ -1,19 +1,44 @@
-"""Answers requests, whatever happens: what a client sends never ends in a 500."""
+"""How a route is declared, and how a request is answered.
+
+How big things may be. Every bound that a client can hit is here, with its unit.
+
+A DynamoDB item holds 400 KB, and a job's script and settings live in one item: hence SCRIPT_BYTES.
+
+What use cases reply to agents, and to users who move files: each shape declared once.
+
+The HTTP API sends these classes as they are, and describes them in the OpenAPI document. An optional key is left out
+where it has no value, and is never null: agents, also of earlier versions, look whether the key is there.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, asdict, dataclass, fields, is_dataclass
+from datetime import UTC, datetime
+from enum import IntEnum
+from functools import cached_property
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qs
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Event
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock.domain.replies import is_optional
+from penstock import bootstrap
+from penstock.api import body
+from penstock.domain.users.users import User
+from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Refused
+from penstock.kernel.limits import Bound
+from penstock.system import System
+from penstock.usecases.users import users
 
 log = Logger(child=True)
 
@@ -22,6 +47,8 @@ TITLES = {
     413: "Content Too Large", 422: "Unprocessable Content", 429: "Too Many Requests", 500: "Internal Server Error",
     503: "Service Unavailable",
 }  # fmt: skip
+
+
 RETRY_AFTER = 1
 """After how many seconds a client should try again when rows would not stop changing."""
 
@@ -134,3 +161,355 @@ def sent(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: sent(each) for key, each in value.items()}
     return [sent(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Authenticated:
+    """Marks the argument that is whoever calls: how they are recognised, and who may call, in words."""
+
+    by: Callable[[System, Event, Mapping[str, str]], object]
+    who: str
+    must: bool = True
+
+
+@dataclass(frozen=True)
+class Header:
+    """Marks an argument that a header carries."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What a parameter must look like, as a regular expression and in words."""
+
+    expression: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Also:
+    """Another reply than the usual one: its status, and when it is given."""
+
+    status: int
+    when: str
+    reply: type | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply with another status than the usual one."""
+
+    status: int
+    value: object
+
+
+def _caller(on: System, event: Event, _: Mapping[str, str]) -> User:
+    return users.authenticate(on, event.headers.get("authorization"))
+
+
+def _operator(on: System, event: Event, path: Mapping[str, str]) -> User:
+    user = _caller(on, event, path)
+    users.require_admin(user)
+    return user
+
+
+def _anybody(on: System, event: Event, path: Mapping[str, str]) -> User | None:
+    return _caller(on, event, path) if event.headers.get("authorization") else None
+
+
+Caller = Annotated[User, Authenticated(_caller, "")]
+"""Whoever calls: any user."""
+
+Operator = Annotated[User, Authenticated(_operator, "For operators only.")]
+"""Whoever calls, who must be an operator."""
+
+Anybody = Annotated[User | None, Authenticated(_anybody, "Needs no token for what is public.", must=False)]
+"""Whoever calls, if they say so."""
+
+Page = Annotated[
+    str,
+    Pattern(r"[A-Za-z0-9._-]{0,128}", "page must be what `next` of the page before it says"),
+    "The page to show: `next` of the page before it. By default the first.",
+]
+
+
+Limit = Annotated[int, Bound(least=1, most=limits.PAGE), "How many entries to show at most."]
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header("Idempotency-Key"),
+    Bound(least=1, most=255),
+    "A text of your choice. A repeated request with the same key changes nothing, and gets the same reply.",
+]
+
+
+Tags = Annotated[dict[str, str], "Only jobs with this tag, as `name=value`. May be repeated."]
+
+
+class Source(IntEnum):
+    """Where arguments come from, in the order in which they are read: whoever calls first. [SEC-2]"""
+
+    SYSTEM = 0
+    CALLER = 1
+    PATH = 2
+    BODY = 3
+    HEADER = 4
+    QUERY = 5
+
+
+@dataclass(frozen=True)
+class Input:
+    """One argument of a route: its type without notes, and the notes."""
+
+    name: str
+    source: Source
+    kind: Any
+    notes: tuple[Any, ...]
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        """Whether requests must have it."""
+        return self.default is inspect.Parameter.empty
+
+    def note(self, kind: type) -> Any:
+        """Its note of a class, or None."""
+        return next((note for note in self.notes if isinstance(note, kind)), None)
+
+
+class Operation:
+    """A route as it was declared. Its type hints are looked at when it is first called, to start faster."""
+
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        method: str,
+        path: str,
+        summary: str,
+        status: int = 200,
+        also: Sequence[Also] = (),
+        most: int = limits.BODY_BYTES,
+    ) -> None:
+        self.call, self.name = call, call.__name__
+        self.method, self.path, self.summary = method, path, summary
+        self.status, self.also, self.most = status, also, most
+
+    @cached_property
+    def _hints(self) -> Mapping[str, Any]:
+        return get_type_hints(self.call, include_extras=True)
+
+    @cached_property
+    def inputs(self) -> Sequence[Input]:
+        """Its arguments, in the order in which they are read."""
+        named = inspect.signature(self.call).parameters.values()
+        return sorted((self._input(each) for each in named), key=lambda each: each.source)
+
+    def _input(self, argument: inspect.Parameter) -> Input:
+        hint = self._hints[argument.name]
+        kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        return Input(argument.name, self._source(argument, kind, notes), kind, tuple(notes), argument.default)
+
+    def _source(self, argument: inspect.Parameter, kind: Any, notes: Sequence[Any]) -> Source:
+        if kind is System:
+            return Source.SYSTEM
+        if any(isinstance(note, Authenticated) for note in notes):
+            return Source.CALLER
+        if f"{{{argument.name}}}" in self.path:
+            return Source.PATH
+        if is_dataclass(kind):
+            return Source.BODY
+        return Source.HEADER if any(isinstance(note, Header) for note in notes) else Source.QUERY
+
+    def _only(self, source: Source) -> Input | None:
+        return next((each for each in self.inputs if each.source is source), None)
+
+    @property
+    def replies(self) -> Sequence[type]:
+        """The classes of its usual replies, if they are JSON: several where the reply is one of them."""
+        found = [each for each in (*get_args(self._hints["return"]), self._hints["return"]) if each is not Reply]
+        return [kind for kind in found if isinstance(kind, type) and is_dataclass(kind)]
+
+    @property
+    def body(self) -> type | None:
+        """The class of its request's body, if it takes one."""
+        found = self._only(Source.BODY)
+        return found.kind if found else None
+
+    @property
+    def bare(self) -> bool:
+        """Whether the body may be left out."""
+        found = self._only(Source.BODY)
+        return found is not None and not found.is_required
+
+    @property
+    def query(self) -> Sequence[str]:
+        """The names of its query parameters."""
+        return [each.name for each in self.inputs if each.source is Source.QUERY]
+
+    @property
+    def caller(self) -> Authenticated | None:
+        """Who may call; None for anybody."""
+        found = self._only(Source.CALLER)
+        return found.note(Authenticated) if found else None
+
+    @property
+    def open(self) -> bool:
+        """Whether no token is needed."""
+        return self.caller is None or not self.caller.must
+
+    def serve(self, router: APIGatewayHttpRouter, path: Mapping[str, str]) -> Response[Any]:
+        """Answer a request."""
+        given = {each.name: self._read(router, path, each) for each in self.inputs}
+        found = self.call(**given)
+        if isinstance(found, Response):
+            return found
+        return reply(found.value, found.status) if isinstance(found, Reply) else reply(found, self.status)
+
+    def _read(self, router: APIGatewayHttpRouter, path: Mapping[str, str], each: Input) -> Any:
+        event: Any = router.current_event
+        match each.source:
+            case Source.SYSTEM:
+                return bootstrap.aws()
+            case Source.CALLER:
+                return each.note(Authenticated).by(bootstrap.aws(), event, path)
+            case Source.PATH:
+                return path[each.name]
+            case Source.BODY:
+                empty = not each.is_required and not event.body
+                return each.default if empty else body.parse(each.kind, text(router), self.most)
+            case Source.HEADER:
+                return _header(event.headers.get(each.note(Header).name.lower()), each)
+            case Source.QUERY:
+                return _query(event, each)
+
+
+def _header(text: str | None, each: Input) -> str | None:
+    bound = each.note(Bound)
+    if text is not None and not bound.least <= len(text) <= bound.most:
+        name = each.note(Header).name
+        raise Refused(400, "bad-request", f"an {name} has {bound.least} to {bound.most} characters")
+    return text
+
+
+def _query(event: Event, each: Input) -> Any:
+    """A query parameter. Raises Refused 400 for what it cannot be; one that is empty is as one that is absent."""
+    if each.kind == dict[str, str]:
+        return _tags(event.raw_query_string or "", each.name)
+    text = event.get_query_string_value(each.name, "") or ""
+    if not text:
+        return each.default
+    return _reader(each)(text, each)
+
+
+def _reader(each: Input) -> Callable[[str, Input], Any]:
+    kinds = {kind for kind in (each.kind, *get_args(each.kind)) if kind is not NoneType}
+    for kind, read in ((bool, _yes_or_no), (int, _whole_number), (datetime, _moment)):
+        if kind in kinds:
+            return read
+    return _one_of if any(get_origin(kind) is Literal for kind in kinds) else _text
+
+
+def _text(text: str, each: Input) -> str:
+    pattern = each.note(Pattern)
+    if pattern and not re.fullmatch(pattern.expression, text):
+        raise Refused(400, "bad-request", pattern.words)
+    return text
+
+
+def _whole_number(text: str, each: Input) -> int:
+    least, most = each.note(Bound).least, each.note(Bound).most
+    if not text.isascii() or not text.isdigit() or len(text) > 12 or not least <= int(text) <= most:
+        raise Refused(400, "bad-request", f"{each.name} must be a whole number from {least} to {most}")
+    return int(text)
+
+
+def _moment(text: str, each: Input) -> datetime:
+    """A time; without a zone it is in UTC."""
+    try:
+        found = datetime.fromisoformat(text[:40].replace(" ", "+"))
+    except ValueError:
+        words = f"{each.name} must be a time as in RFC 3339, like 2026-01-31T10:00:00Z"
+        raise Refused(400, "bad-request", words) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _yes_or_no(text: str, each: Input) -> bool:
+    if text.lower() not in ("true", "1", "false", "0"):
+        raise Refused(400, "bad-request", f"{each.name} must be true or false")
+    return text.lower() in ("true", "1")
+
+
+def _one_of(text: str, each: Input) -> str:
+    allowed = [
+        name for kind in (each.kind, *get_args(each.kind)) if get_origin(kind) is Literal for name in get_args(kind)
+    ]
+    if text not in allowed:
+        raise Refused(400, "bad-request", f"{each.name} is one of {', '.join(allowed)}")
+    return text
+
+
+def _tags(raw: str, name: str) -> dict[str, str]:
+    """Tags given as tag=k=v, also more than once. The raw text is read, as the parsed one joins with commas."""
+    found = {}
+    for pair in parse_qs(raw, errors="replace").get(name, []):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise Refused(400, "bad-request", f"{name} looks like {name}=name=value")
+        found[key] = value
+    return found
+
+
+class Router:
+    """The routes of one noun, which is the tag of its operations in the OpenAPI document."""
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self.http = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
+        self.operations: list[Operation] = []
+
+    def declare(
+        self,
+        method: str,
+        path: str,
+        summary: str,
+        *,
+        status: int = 200,
+        also: Sequence[Also] = (),
+        most: int = limits.BODY_BYTES,
+    ) -> Callable[[F], F]:
+        """Declare a route. Its function stays what it is. `most` is how many bytes a body may have."""
+
+        def add(call: F) -> F:
+            operation = Operation(call, method, path, summary, status, also, most)
+            self.operations.append(operation)
+            rule = re.sub(r"{(\w+)}", r"<\1>", path)
+            self.http.route(rule, method)(lambda **values: operation.serve(self.http, values))
+            return call
+
+        return add
+
+    def get(self, path: str, summary: str, **more: Any) -> Callable[[F], F]:
+        """Declare a route for GET."""
+        return self.declare("GET", path, summary, **more)
+
+    def post(self, path: str, summary: str, **more: Any) -> Callable[[F], F]:
+        """Declare a route for POST."""
+        return self.declare("POST", path, summary, **more)
+
+    def put(self, path: str, summary: str, **more: Any) -> Callable[[F], F]:
+        """Declare a route for PUT."""
+        return self.declare("PUT", path, summary, **more)
+
+    def delete(self, path: str, summary: str, **more: Any) -> Callable[[F], F]:
+        """Declare a route for DELETE."""
+        return self.declare("DELETE", path, summary, **more)
+
+
+def is_optional(one: Field[Any]) -> bool:
+    """Whether a field's key is left out where it has no value."""
+    return "is_optional" in one.metadata

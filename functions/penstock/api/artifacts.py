@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from penstock.api.app import Caller, Limit, Operator, Page, Router
 from penstock.api.files import AN_HOUR, SignOutput
-from penstock.api.routes import Caller, Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.why import Explanation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from penstock.api.routes import Caller, Limit, Page, Router
+from penstock.api.app import Caller, Limit, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.caches import CacheEntry
 from penstock.system import System

@@ -7,7 +7,7 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from penstock.api.routes import Router
+from penstock.api.app import Router
 
 router = Router("service")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from penstock.api import users
-from penstock.api.routes import Limit, Operator, Page, Router
+from penstock.api.app import Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.api.users import UserView
 from penstock.domain.github.commits import CheckSet

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import Response
 
 from penstock.api import app
-from penstock.api.routes import Router
+from penstock.api.app import Router
 from penstock.domain.users import oidc
 from penstock.system import System
 from penstock.usecases.users.oidc import issuer

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.routes import Also, Caller, IdempotencyKey, Limit, Page, Reply, Router, Tags
+from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Page, Reply, Router, Tags
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
 from penstock.domain.commands import SubmitJob

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from penstock.api.routes import Caller, Router
+from penstock.api.app import Caller, Router
 from penstock.api.shapes import JobOutcome, JobState, view
 from penstock.domain.logs.logs import Event
 from penstock.kernel.limits import Bound

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from penstock.api.routes import Caller, Operator, Router
+from penstock.api.app import Caller, Operator, Router
 from penstock.api.shapes import PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, show_quarantine
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from penstock import agentfile
-from penstock.api.routes import IdempotencyKey, Operator, Router
+from penstock.api.app import IdempotencyKey, Operator, Router
 from penstock.api.shapes import JobState, view
 from penstock.domain.probes.canaries import Canary
 from penstock.system import System

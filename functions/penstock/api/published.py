@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
 
+from penstock.api.app import Also, Anybody, Caller, Header, Limit, Reply, Router
 from penstock.api.files import AN_HOUR, SignOutput
-from penstock.api.routes import Also, Anybody, Caller, Header, Limit, Reply, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.published import Access, Published, Series
 from penstock.domain.replies import SignedOutput

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.routes import Caller, Operator, Router
+from penstock.api.app import Caller, Operator, Router
 from penstock.api.shapes import view
 from penstock.api.units import SHOWN
 from penstock.domain import cooldowns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from penstock.api.routes import Caller, Router
+from penstock.api.app import Caller, Router
 from penstock.api.shapes import view
 from penstock.domain.jobs.store import Value
 from penstock.system import System

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.routes import Operator, Page, Router
+from penstock.api.app import Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.units import lifecycle, units
 from penstock.domain.units.lifecycle import STAGES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
-from penstock.api.routes import Caller, Limit, Operator, Page, Router
+from penstock.api.app import Caller, Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from penstock.api.routes import Caller, Operator, Router
+from penstock.api.app import Caller, Operator, Router
 from penstock.api.shapes import JobState, PoolKind, view
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.pools.graph import Graph

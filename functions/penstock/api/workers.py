@@ -10,8 +10,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Event
 
 from penstock import agentfile
-from penstock.api.routes import Authenticated, Router
-from penstock.api.routes import Caller as Person
+from penstock.api.app import Authenticated, Router
+from penstock.api.app import Caller as Person
 from penstock.domain.commands import (
     MACHINE_CHARS,
     AgentFile,

@@ -8,7 +8,7 @@ import secrets
 import time
 from datetime import UTC, datetime
 
-from penstock.kernel import ids
+from penstock.kernel import rows
 
 
 class RealWorld:
@@ -20,7 +20,7 @@ class RealWorld:
 
     def ulid(self) -> str:
         """A new id."""
-        return ids.ulid(self.now(), os.urandom(ids.RANDOM_BYTES))
+        return rows.ulid(self.now(), os.urandom(rows.RANDOM_BYTES))
 
     def secret(self) -> str:
         """256 random bits as text."""

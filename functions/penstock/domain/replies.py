@@ -2,29 +2,33 @@
 
 The HTTP API sends these classes as they are, and describes them in the OpenAPI document. An optional key is left out
 where it has no value, and is never null: agents, also of earlier versions, look whether the key is there.
+
+How big things may be. Every bound that a client can hit is here, with its unit.
+
+A DynamoDB item holds 400 KB, and a job's script and settings live in one item: hence SCRIPT_BYTES.
+
+What use cases reply to agents, and to users who move files: each shape declared once.
+
+The HTTP API sends these classes as they are, and describes them in the OpenAPI document. An optional key is left out
+where it has no value, and is never null: agents, also of earlier versions, look whether the key is there.
 """
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from penstock.domain.jobfile.sections import CacheAsk, Post
 from penstock.domain.jobs.origins import Origin
 
-OPTIONAL = {"is_optional": True}
-"""The metadata of a field whose key is left out where it has no value."""
-
-
-def is_optional(one: Field[Any]) -> bool:
-    """Whether a field's key is left out where it has no value."""
-    return "is_optional" in one.metadata
-
-
 HeldSeconds = Annotated[
     int | None, "For how many seconds the agent must leave the machine as it is. Absent unless the machine is held."
 ]
+
+
 LeaseSeconds = Annotated[int, "After how many seconds without a call the service takes the agent for lost."]
+
+
 Copies = Annotated[
     list[str] | None, "Those of the artifacts in `copies` that still exist. Absent if the agent named none."
 ]
@@ -213,6 +217,10 @@ class LogFull:
 
     lines: Annotated[int, "How many lines."]
     bytes: Annotated[int, "How many bytes these have."]
+
+
+OPTIONAL = {"is_optional": True}
+"""The metadata of a field whose key is left out where it has no value."""
 
 
 @dataclass(frozen=True, kw_only=True)

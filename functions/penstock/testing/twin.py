@@ -21,7 +21,7 @@ from penstock.domain.artifacts.volumes import Part
 from penstock.domain.units.units import CleanProof
 from penstock.domain.users.oidc import PublicKey
 from penstock.drivers import Registry
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
 from penstock.testing.metrics import RecordedMetrics
@@ -48,7 +48,7 @@ class TestWorld:
 
     def ulid(self) -> str:
         self.time += timedelta(milliseconds=1)
-        return ids.ulid(self.time, self.dice.randbytes(ids.RANDOM_BYTES))
+        return rows.ulid(self.time, self.dice.randbytes(rows.RANDOM_BYTES))
 
     def secret(self) -> str:
         return f"{self.dice.getrandbits(256):064x}"

@@ -31,7 +31,7 @@ from penstock.domain.replies import (
     PartUploads,
 )  # fmt: skip
 from penstock.domain.users.users import User, is_name
-from penstock.kernel import ids, limits
+from penstock.kernel import limits, rows
 from penstock.kernel.errors import Moved, Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
@@ -138,7 +138,7 @@ def sign_parts(on: System, job: Job, ask: AgentParts) -> PartUploads:
 
 
 def _find_upload(on: System, job: Job, id: str) -> Artifact:
-    found = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
+    found = on.store.get(artifact_key(id), Artifact) if rows.is_ulid(id) else None
     if found is None or found.sort != CACHE or found.job != job.id:
         raise not_found("archive", id[:64])
     return found
@@ -216,7 +216,7 @@ def list_caches(on: System, user: User, owner: str, limit: int, page: str) -> tu
 
 def find_entry(on: System, user: User, id: str) -> CacheEntry:
     """An entry that a user may see, by its artifact's id. Raises Refused 404. [SEC-2]"""
-    artifact = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
+    artifact = on.store.get(artifact_key(id), Artifact) if rows.is_ulid(id) else None
     if artifact is None or not user.may_see(artifact.by):
         raise not_found("cache", id[:64])
     row = entry_of_owner(on, next((each for each in artifact.owners if parts(each)[0] == CACHE), ""))

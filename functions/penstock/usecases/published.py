@@ -30,7 +30,7 @@ from penstock.domain.published import (
 from penstock.domain.replies import SignedOutput
 from penstock.domain.users import users
 from penstock.domain.users.users import User
-from penstock.kernel import ids, limits
+from penstock.kernel import limits, rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
@@ -61,7 +61,7 @@ def publish(
             raise Refused(400, "bad-request", "a series, a version and a name have 1 to 100 of A-Z a-z 0-9 . _ -")
     if not job.is_settled:
         raise Refused(409, "job-not-settled", f"job {job.id} is not over; what it keeps is published after that")
-    row = on.store.get(output_key(job.id, output), Output) if ids.is_ulid(output) else None
+    row = on.store.get(output_key(job.id, output), Output) if rows.is_ulid(output) else None
     if row is None or not row.is_committed:
         raise not_found("output", output[:64])
     return _assign(on, job, row, Publication(row.path, series, version, name), user.name, again=True)

@@ -142,7 +142,7 @@ def _environment(home: str) -> Mapping[str, str]:
 
 
 def _unit(kind: str, number: int) -> str:
-    from penstock.kernel import ids
+    from penstock.kernel import rows as ids
 
     del number
     return f"{'w' if kind == 'factory' else 'r'}-{ids.ulid(datetime.now(UTC), token_bytes(ids.RANDOM_BYTES))}"

@@ -22,7 +22,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import collection
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.kernel.rows import Key, Place, Row
 
 STORE = "store"
@@ -119,7 +119,7 @@ def object_name(artifact: str) -> str:
 def artifact_of(name: str) -> str | None:
     """The artifact whose bytes an object holds; None for an object that we did not name."""
     id = name.removeprefix(PREFIX)
-    return id if name.startswith(PREFIX) and ids.is_ulid(id) else None
+    return id if name.startswith(PREFIX) and rows.is_ulid(id) else None
 
 
 def arrive(volume: Volume, now: datetime) -> Volume:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from penstock.domain.pools.grants import WINDOW, Pick, Stock, has_reservation, overtaken_by, pick
 from penstock.domain.pools.leases import WORKER
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, Pool, Slot, SlotState
 
 
 class ClaimId(NamedTuple):
@@ -257,22 +257,8 @@ def _turn(slot: Slot) -> tuple[object, ...]:
     return order != WORKER, -order, slot.unit or "", is_quota, slot.pool, slot.name
 
 
-RECENT_HOLDERS = 12
-"""Over about how many holders the mean is taken: a new one counts for one in this many."""
-
 MAX_PRUNED = 16
 """Up to how many steps a forecast is pruned of those that are unnecessary."""
-
-
-def record_holds(pool: Pool, slots: Collection[Slot], now: datetime) -> Pool:
-    """A pool with the hold times of some slots added to its mean, which forgets slowly."""
-    for slot in slots:
-        if slot.since is not None:
-            kept = max(0.0, (now - slot.since).total_seconds())
-            holds = pool.holds + 1
-            mean = pool.mean_hold + (kept - pool.mean_hold) / min(holds, RECENT_HOLDERS)
-            pool = replace(pool, holds=holds, mean_hold=mean)
-    return pool
 
 
 class Action(StrEnum):

@@ -11,12 +11,20 @@ may only grow [SLOT-3].
 
 A unit that is kept for the next lease stays on its own slot, which is then free and warm. The other slots that it takes
 are idle: nobody leases them, and they come back when the unit is handed over, or destroyed to make room.
+
+Forecasts: when a claim may be granted, and what has to happen first.
+
+`Simulation` plays the queues forward: holders give back one after the other, and the claims are granted by the real
+rules. Times in it are in seconds from now. A holder gives everything back at once, as it does when its job settles.
+
+How long a holder keeps its slots is estimated from the holders before it. The estimate decides the times, and which of
+several holders is likely to be first; what has to happen at all follows from the rules alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -313,3 +321,18 @@ class Setback:
     count: int
     until: datetime
     why: str
+
+
+RECENT_HOLDERS = 12
+"""Over about how many holders the mean is taken: a new one counts for one in this many."""
+
+
+def record_holds(pool: Pool, slots: Collection[Slot], now: datetime) -> Pool:
+    """A pool with the hold times of some slots added to its mean, which forgets slowly."""
+    for slot in slots:
+        if slot.since is not None:
+            kept = max(0.0, (now - slot.since).total_seconds())
+            holds = pool.holds + 1
+            mean = pool.mean_hold + (kept - pool.mean_hold) / min(holds, RECENT_HOLDERS)
+            pool = replace(pool, holds=holds, mean_hold=mean)
+    return pool

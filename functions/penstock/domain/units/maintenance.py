@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.units import quarantine
-from penstock.domain.units.renewals import lease_due
 from penstock.domain.units.reuse import renew
 from penstock.domain.units.units import (
     CLEAN_WITHIN,
@@ -27,6 +26,7 @@ from penstock.domain.units.units import (
     format_time,
     is_held,
     is_prewarming,
+    lease_due,
 )
 from penstock.kernel.errors import Refused
 

@@ -1,11 +1,11 @@
-"""Repeating a step of a unit later: after how long, and by which message."""
+"""When a unit's driver is called again: after a failure, and before what a well lent expires. [UNIT-1] [SEC-1]"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.units.units import Unit, add_entry
+from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry, is_due, with_credentials
 
 BACK_OFF, BACK_OFF_MOST = timedelta(seconds=15), timedelta(minutes=10)
 
@@ -26,11 +26,11 @@ def retry_later(unit: Unit, reason: str | None, now: datetime, after: timedelta 
     """A unit whose driver is not done: it repeats the step after a growing pause, unless the driver named one."""
     pause = after if after is not None else min(BACK_OFF * 2 ** min(unit.step.tries, _DOUBLINGS), BACK_OFF_MOST)
     tries = unit.step.tries if after is not None else unit.step.tries + 1
-    told = _told(unit, reason, now)
-    return replace(told, step=replace(told.step, reason=reason, tries=tries), due=now + pause)
+    noted = _with_reason(unit, reason, now)
+    return replace(noted, step=replace(noted.step, reason=reason, tries=tries), due=now + pause)
 
 
-def _told(unit: Unit, reason: str | None, now: datetime) -> Unit:
+def _with_reason(unit: Unit, reason: str | None, now: datetime) -> Unit:
     """The journal records a reason only when it changes."""
     return add_entry(unit, now, reason) if reason and reason != unit.step.reason else unit
 
@@ -43,6 +43,20 @@ def retry_by_message(unit: Unit, reason: str | None, now: datetime, after: timed
     """
     next_try = retry_later(unit, reason, now, after)
     if unit.step.next_look and next_try.due and now + EARLY < unit.step.next_look <= next_try.due:
-        told = _told(unit, reason, now)
-        return replace(told, step=replace(told.step, reason=reason))
+        noted = _with_reason(unit, reason, now)
+        return replace(noted, step=replace(noted.step, reason=reason))
     return replace(next_try, step=replace(next_try.step, next_look=next_try.due))
+
+
+def is_renewal_due(unit: Unit, renews: datetime, now: datetime) -> bool:
+    """Whether credentials that are renewed at `renews` are to be renewed now: only those of a leased resource."""
+    is_leased = unit.is_a is UnitKind.RESOURCE and unit.state is UnitState.READY
+    return is_leased and is_due(unit, now + EARLY) and renews <= now
+
+
+def renewed(unit: Unit, sealed: str, now: datetime, expires: datetime | None) -> Unit:
+    """A leased resource with renewed credentials. Raises ValueError for any other unit."""
+    if unit.state is not UnitState.READY:
+        raise ValueError(f"unit {unit.id} is {unit.state}, not ready")
+    noted = add_entry(unit, now, f"renewed after {unit.step.tries} failures") if unit.step.tries else unit
+    return with_credentials(noted, sealed, now, expires)

@@ -20,6 +20,8 @@ that cannot be put back), `visibility` (searching for a unit in its driver's lis
 
 A unit's row has its journal, the latest decisions about it. The commit that makes a decision writes the entry, so an
 entry costs no further write and exists exactly when the decision does.
+
+What a well tells the job about a leased resource: when it is made, and again before that expires. [SEC-1]
 """
 
 from __future__ import annotations
@@ -500,3 +502,33 @@ def mark_gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
         due=None,
         access=replace(unit.access, sealed=""),
     )
+
+
+MIN_RENEWAL = timedelta(minutes=1)
+"""The shortest validity: what expires sooner is renewed as if it were valid for this long."""
+
+
+def ready(unit: Unit, sealed: str, now: datetime, expires: datetime | None = None) -> Unit:
+    """A resource that its well has made. From now on it is due only when its hold ends or its credentials have to
+    be renewed; the job's row has the deadline.
+    """
+    unit = add_entry(unit, now, f"ready after {unit.step.tries} failures" if unit.step.tries else "ready")
+    return with_credentials(
+        replace(unit, state=UnitState.READY, creation=replace(unit.creation, made=now), since=now), sealed, now, expires
+    )
+
+
+def with_credentials(unit: Unit, sealed: str, now: datetime, expires: datetime | None) -> Unit:
+    """A resource with the credentials of its well. They are renewed when half of their validity is over."""
+    renews = now + max(expires - now, MIN_RENEWAL) / 2 if expires else None
+    lent = replace(
+        unit,
+        access=replace(unit.access, sealed=sealed, renews=renews),
+        step=replace(unit.step, reason=None, tries=0, next_look=None, busy=None),
+    )
+    return replace(lent, due=lease_due(lent))
+
+
+def lease_due(unit: Unit) -> datetime | None:
+    """When a leased resource is due: when its hold ends, or when its credentials have to be renewed."""
+    return min((time for time in (unit.hold and unit.hold.until, unit.access.renews) if time), default=None)

@@ -19,7 +19,7 @@ from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.replies import InputDownload, InputDownloads, InputUpload, PartUploads
-from penstock.kernel import ids, limits
+from penstock.kernel import limits, rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
@@ -141,7 +141,7 @@ def list_for_agent(on: System, job: Job, after: str) -> InputDownloads:
     `after` is "", or what an earlier page called `next`.
     """
     at, _, last = after.partition(":")
-    if after and not (at.isdecimal() and len(at) < 4 and (not last or ids.is_ulid(last))):
+    if after and not (at.isdecimal() and len(at) < 4 and (not last or rows.is_ulid(last))):
         raise Refused(400, "bad-request", "after must be what `next` of the page before it says")
     sources = [each for each in job.request.dependencies if each.copy_outputs]
     start = int(at or 0)

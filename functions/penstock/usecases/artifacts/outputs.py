@@ -14,7 +14,7 @@ from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, AgentParts
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.replies import Empty, OutputUpload, OutputUploads, PartUploads, SignedOutput
-from penstock.kernel import ids, limits
+from penstock.kernel import limits, rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
@@ -92,7 +92,7 @@ def commit(on: System, job: Job, names: Sequence[str]) -> Empty:
     Raises Refused 409 if their bytes are incomplete.
     """
     for name in names:
-        row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
+        row = on.store.get(output_key(job.id, name), Output) if rows.is_ulid(name) else None
         if row is None:
             raise not_found("output", name[:64])
         if row.is_committed:
@@ -125,7 +125,7 @@ def list_outputs(on: System, job: Job, after: str = "") -> tuple[list[Output], s
 
 def sign(on: System, job: Job, name: str, seconds: int) -> SignedOutput:
     """A URL to download an output for some seconds (at most SIGNED_SECONDS_MOST)."""
-    row = on.store.get(output_key(job.id, name), Output) if ids.is_ulid(name) else None
+    row = on.store.get(output_key(job.id, name), Output) if rows.is_ulid(name) else None
     if row is None or not row.is_committed:
         if job.end.outputs_gone:
             raise Refused(410, "outputs-gone", retention.outputs_gone(job.id, job.end.outputs_gone).detail)

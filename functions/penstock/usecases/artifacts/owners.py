@@ -17,7 +17,7 @@ from penstock.domain.artifacts import artifacts, volumes
 from penstock.domain.artifacts.artifacts import CACHE, Artifact, Name, artifact_key, collection
 from penstock.domain.artifacts.outputs import Output, output_key
 from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
 
@@ -49,7 +49,7 @@ def arrival_changes(on: System, id: str, owner: str, **known: Any) -> list[Chang
 
 def existing(on: System, named: Sequence[str]) -> list[str]:
     """Which of some artifacts still exist: nobody may have the bytes of the others. [ART-2]"""
-    return [id for id in named if ids.is_ulid(id) and on.store.get(artifact_key(id), Artifact)]
+    return [id for id in named if rows.is_ulid(id) and on.store.get(artifact_key(id), Artifact)]
 
 
 def release_name(on: System, name: Key, kind: type[Name], owner: str) -> None:

@@ -10,7 +10,7 @@ from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import PIN, Artifact, Pin, artifact_key, parts, pin_key
 from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
 from penstock.domain.users.users import User
-from penstock.kernel import ids, limits
+from penstock.kernel import limits, rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System
@@ -20,7 +20,7 @@ from penstock.usecases.users import audit
 
 def find(on: System, user: User, id: str) -> Artifact:
     """An artifact that a user may see. Another's is treated as nonexistent. Raises Refused 404. [SEC-2]"""
-    found = on.store.get(artifact_key(id), Artifact) if ids.is_ulid(id) else None
+    found = on.store.get(artifact_key(id), Artifact) if rows.is_ulid(id) else None
     if found is None or not user.may_see(found.by):
         raise not_found("artifact", id[:64])
     return found

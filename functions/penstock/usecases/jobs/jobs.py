@@ -19,7 +19,7 @@ from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.domain.users import users
 from penstock.domain.users.users import User
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Check
 from penstock.system import System
@@ -39,7 +39,7 @@ class LeaseGone(Refused):
 
 def find(on: System, user: User, job_id: str) -> Job:
     """A job that the user may see. Another's job is treated as nonexistent. Raises Refused 404. [SEC-2]"""
-    job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
+    job = on.store.get(job_key(job_id), Job) if rows.is_ulid(job_id) else None
     if job is None or not user.may_see(job.owner):
         raise not_found("job", job_id[:64])
     return job

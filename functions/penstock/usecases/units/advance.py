@@ -1,23 +1,41 @@
 """The next step of a unit, by its state. [UNIT-1]
 
 The factory and well functions call `advance` for each message. A message only names the unit: what to do follows from
-its row.
+its row. Some metadata expires, as credentials do: the resource's own due time then has its well called again while the
+lease lasts. The agents' API only reads it. [SEC-1]
 """
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
+from penstock import transaction
+from penstock.domain import cooldowns as cooling_rules
+from penstock.domain import metrics
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.outcome import NO_HELLO, SILENT
-from penstock.domain.pools.leases import Lease, lease_key
-from penstock.domain.units import renewals, retries, units
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.site.site import Limits
+from penstock.domain.units import retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
-from penstock.kernel.rows import Replace
+from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
+from penstock.kernel.rows import Change, Replace
+from penstock.ports import Driver, NotYet, Order, PlacementDriver, Ready
 from penstock.system import System
+from penstock.usecases import cooldowns
+from penstock.usecases.cooldowns import Permission
 from penstock.usecases.jobs import settle
+from penstock.usecases.logs import logs
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import driver_calls, maintenance, prewarm, quarantine, release, reuse
-from penstock.usecases.units.create import create, fail_step, order_of, renew
+from penstock.usecases.site import configuration
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import driver_calls, maintenance, prewarm, quarantine, release, retire, reuse, secrets
 from penstock.usecases.units.secrets import bootstrap_key
 
 
@@ -72,7 +90,7 @@ def _step_leased(on: System, unit: Unit) -> None:
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER and unit.creation.made and units.is_due(unit, now):
         _worker_silent(on, unit)
-    elif renewals.is_renewal_due(unit, now):
+    elif unit.access.renews and retries.is_renewal_due(unit, unit.access.renews, now):
         renew(on, unit, order_of(on, unit))
     elif unit.state is UnitState.READY:
         _answer_step(on, unit)
@@ -104,3 +122,201 @@ def _answer_step(on: System, unit: Unit) -> None:
     lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     if lease:
         scheduler.answer_step(on, scheduler.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
+
+
+def create(on: System, unit: Unit) -> None:
+    """Ask a unit's driver for it. Only one process at a time asks for a resource that is reused."""
+    locked = reuse.lock(on, unit) if unit.cleaning.is_kept and unit.is_a is UnitKind.RESOURCE else unit
+    if locked:
+        _call_create(on, locked)
+        if unit.state is UnitState.IDLE and locked.step.busy:
+            prewarm.unlock(on, locked)
+
+
+def _call_create(on: System, unit: Unit) -> None:
+    """Ask the driver, if cool-downs permit it, and record its answer."""
+    site = configuration.current(on)
+    permission = cooldowns.request_create(on, site, unit)
+    if permission.wait is not None:
+        driver_calls.retry_later(on, unit, permission.why, permission.wait)
+        return
+    is_blind = False
+    try:
+        driver, order = configuration.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
+        is_blind = isinstance(driver, PlacementDriver) and not driver.has_alternative(order)
+        if unit.creation.bare and is_blind:  # nothing was asked for since the driver found nothing of it
+            driver_calls.retry_later(on, unit, *cooldowns.create_skipped(on, unit, permission))
+            return
+        recorded = _record_create(on, unit)
+        if recorded is None:
+            return
+        unit = recorded
+        done = counters.count_unit_call(on, unit, metrics.CREATE, lambda: create_hiding_key(driver, order))
+        sealed = secrets.seal_answer(on, site, unit, done)
+    except DriverError as error:
+        _create_failed(on, unit, permission, error, is_blind=is_blind)
+        return
+    if isinstance(done, NotYet):
+        making = replace(unit, creation=replace(unit.creation, is_making=True))
+        driver_calls.retry_later(on, units.with_notes(making, done.notes), done.reason, done.after)
+    else:
+        is_probe = cooling_rules.broken_scope(unit.type) in permission.probes
+        _created(on, unit, done, sealed, site.limits, is_probe=is_probe)
+    cooldowns.create_answered(on, unit, permission, done)
+
+
+def _record_create(on: System, unit: Unit) -> Unit | None:
+    """Record that the driver is about to be asked, so that something of the unit may exist from now on. [UNIT-1]
+
+    Only a unit that is known to have nothing outside needs this write. None if another process changed the unit first.
+    """
+    if unit.creation.bare is None:
+        return unit
+    asked = replace(unit, creation=replace(unit.creation, bare=None))
+    if on.store.commit([Replace(unit, asked)]):
+        return replace(asked, version=unit.version + 1)
+    on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
+    return None
+
+
+def _create_failed(on: System, unit: Unit, given: Permission, error: DriverError, *, is_blind: bool) -> None:
+    """Give up a unit that can never be made, or retry later. `is_blind`: the driver had no way left to make it."""
+    reason, after = cooldowns.create_failed(on, unit, given, error)
+    if isinstance(error, Unsatisfiable) and unit.state is UnitState.IDLE:
+        retire.retire(on, unit.id, f"it can never be made: {error}", is_setback=True)
+    elif isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
+        fail_step(on, unit, "Unsatisfiable", str(error))
+    else:
+        is_bare = is_blind and isinstance(error, Short)
+        bare = replace(unit.creation, bare=on.world.now()) if is_bare else unit.creation
+        driver_calls.retry_later(on, replace(unit, creation=bare), reason, after)
+
+
+def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *, is_probe: bool) -> None:
+    """The driver is done: a worker's machine is ordered, or a resource is ready. A probe shows whether its type boots
+    again.
+    """
+    now = on.world.now()
+    if unit.is_a is UnitKind.WORKER:
+        boot = timedelta(seconds=bounds.boot)
+        made = units.mark_made(unit, now, boot, done.metadata)
+        on.store.commit([Replace(unit, replace(made, creation=replace(made.creation, is_probe=is_probe)))])
+    elif unit.state is UnitState.IDLE:
+        prewarm.resource_ready(on, unit, timedelta(seconds=bounds.lease))
+    else:
+        _resource_ready(on, unit, units.with_notes(units.ready(unit, sealed, now, done.expires), done.notes))
+
+
+def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
+    """A leased resource is ready: so is its lease, and the flow's step is answered once all leases of it are."""
+
+    def decide() -> tuple[Sequence[Change], Lease | None]:
+        fresh = on.store.get(unit.key, Unit)
+        lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
+        job = on.store.get(job_key(unit.lease.job), Job)
+        if fresh != unit or lease is None or lease.state is not LeaseState.GRANTED or job is None:
+            return [], None
+        return [
+            Replace(unit, made),
+            Replace(lease, leases.ready(lease, on.world.now())),
+            Replace(job, jobs.step_on(job, on.world.now())),
+        ], lease
+
+    lease = transaction.run(on, decide)
+    if lease:
+        _log_ready(on, unit)
+        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
+
+
+def _log_ready(on: System, unit: Unit) -> None:
+    took = int((on.world.now() - unit.since).total_seconds())
+    text = f"{unit.lease.pool}: {unit.type} (unit {unit.id}) is there after {took} s"
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
+
+
+def order_of(on: System, unit: Unit) -> Order:
+    """What the driver needs. A worker's bootstrap key is derived from its id, so a repeated call gets the same key."""
+    job = on.store.get(job_key(unit.lease.job), Job)
+    need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
+    if unit.is_a is UnitKind.RESOURCE:
+        kind = configuration.current(on).resources.get(unit.type)
+        settings = kind.settings if kind else {}
+        options = need.options if need else {}
+        secret = secrets.lease_secret(on.signing_key(), unit)
+        now = on.world.now()
+        lasts = int((jobs.latest_end(job, now) - now).total_seconds()) if job else None
+        return Order(
+            unit.id, unit.type, unit.lease.slot, settings, options, key=secret, job=unit.lease.job, lasts=lasts
+        )
+    return Order(unit.id, unit.type, unit.lease.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
+
+
+def fail_step(on: System, unit: Unit, error: str, cause: str) -> None:
+    """Fail the flow's step that waits for this unit's lease."""
+    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
+    if lease and lease.state in (LeaseState.GRANTED, LeaseState.READY):
+        on.flows.fail(lease.token, error, cause)
+
+
+def renew(on: System, unit: Unit, order: Order) -> None:
+    """Ask a leased resource's well again, and seal its answer for the same lease.
+
+    It is written only over the row that was read: an answer that comes after the lease's end is discarded. [SLOT-3]
+    """
+    locked = reuse.lock(on, unit) if unit.cleaning.is_kept else unit
+    if locked:
+        _call_renew(on, locked, order)
+
+
+def _call_renew(on: System, unit: Unit, order: Order) -> None:
+    """Ask the well, if cool-downs permit it, and record its answer."""
+    site = configuration.current(on)
+    permission = cooldowns.request_create(on, site, unit)
+    if permission.wait is not None:
+        driver_calls.retry_later(on, unit, permission.why, permission.wait)
+        return
+    try:
+        asked = replace(order, avoid=permission.avoid)
+        driver = configuration.driver_of(on, site, unit)
+        done = counters.count_unit_call(on, unit, metrics.CREATE, lambda: create_hiding_key(driver, asked))
+        sealed = secrets.seal_answer(on, site, unit, done)
+    except DriverError as error:
+        reason, after = cooldowns.create_failed(on, unit, permission, error)
+        driver_calls.retry_later(on, unit, reason, after)
+        return
+    if isinstance(done, NotYet):
+        driver_calls.retry_later(on, units.with_notes(unit, done.notes), done.reason, done.after)
+    else:
+        renewed = retries.renewed(unit, sealed, on.world.now(), done.expires)
+        on.store.commit([Replace(unit, units.with_notes(renewed, done.notes))])
+    cooldowns.create_answered(on, unit, permission, done)
+
+
+REDACTED = "(its key)"
+
+
+def create_hiding_key(driver: Driver, order: Order) -> Ready | NotYet:
+    """Have a unit made. Errors and reasons reach rows, logs and people, so the unit's key is removed. [SEC-1]"""
+    try:
+        done = driver.create(order)
+    except DriverError as error:
+        _redact_error(error, order.key)
+        raise
+    except Exception as error:  # it reaches the function's log
+        trace = "".join(traceback.format_exception(error))
+        if _redact(trace, order.key) != trace:
+            raise RuntimeError(_redact(trace, order.key)) from None
+        raise
+    if isinstance(done, NotYet) and done.reason:
+        return replace(done, reason=_redact(done.reason, order.key))
+    return done
+
+
+def _redact_error(error: DriverError, key: str) -> None:
+    error.args = tuple(_redact(str(part), key) for part in error.args)
+    if isinstance(error, Short):
+        error.shortages = tuple(replace(each, why=_redact(each.why, key)) for each in error.shortages)
+
+
+def _redact(text: str, key: str) -> str:
+    return text.replace(key, REDACTED) if key else text

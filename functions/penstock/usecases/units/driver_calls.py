@@ -6,7 +6,6 @@ Used by whatever takes a step of a unit.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -16,15 +15,13 @@ from penstock.domain import metrics
 from penstock.domain.units import retries, visibility
 from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.units.visibility import SearchResult
-from penstock.kernel.errors import DriverError, Short
+from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import Driver, EvidenceDriver, NotYet, Order, Ready
+from penstock.ports import EvidenceDriver
 from penstock.system import System
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-
-REDACTED = "(its key)"
 
 HEAD_CHARS = 150
 """How many characters of the beginning remain when evidence is shortened: the machine's id and state."""
@@ -48,33 +45,6 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
     if next_try.due and next_try.step.next_look != unit.step.next_look:
         seconds = int((next_try.due - on.world.now()).total_seconds())
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds))
-
-
-def create(driver: Driver, order: Order) -> Ready | NotYet:
-    """Have a unit made. Errors and reasons reach rows, logs and people, so the unit's key is removed. [SEC-1]"""
-    try:
-        done = driver.create(order)
-    except DriverError as error:
-        _redact_error(error, order.key)
-        raise
-    except Exception as error:  # it reaches the function's log
-        trace = "".join(traceback.format_exception(error))
-        if _redact(trace, order.key) != trace:
-            raise RuntimeError(_redact(trace, order.key)) from None
-        raise
-    if isinstance(done, NotYet) and done.reason:
-        return replace(done, reason=_redact(done.reason, order.key))
-    return done
-
-
-def _redact_error(error: DriverError, key: str) -> None:
-    error.args = tuple(_redact(str(part), key) for part in error.args)
-    if isinstance(error, Short):
-        error.shortages = tuple(replace(each, why=_redact(each.why, key)) for each in error.shortages)
-
-
-def _redact(text: str, key: str) -> str:
-    return text.replace(key, REDACTED) if key else text
 
 
 def log_evidence(on: System, unit: Unit, hide: str) -> None:

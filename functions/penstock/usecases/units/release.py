@@ -28,7 +28,7 @@ from penstock.usecases.units import driver_calls, events, quarantine, retire, re
 
 def destroy(on: System, unit: Unit) -> None:
     """Destroy a unit when it is its turn among the attempt's releases; then free its slots. [UNIT-2]"""
-    pause = reuse.turn_pause(on, unit)
+    pause = retire.turn_pause(on, unit)
     if pause:  # whoever is released before it wakes it; the sweep makes up for a lost message
         on.store.commit([Replace(unit, retries.retry_later(unit, unit.step.reason, on.world.now(), pause))])
         return

@@ -1,19 +1,24 @@
 """Retiring idle units that are no longer wanted, and giving back the slots of units that are gone. [UNIT-2] [SLOT-3]
 
 Called by the scheduler, by resizes, and by whatever frees slots.
+
+Units that stay for the next lease: cleaned by their well or their agent, and only then in a free slot. [UNIT-2]
+
+`advance` calls `clean`; agents and wells that are done lead to `unit_cleaned`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain.jobs.outcome import Boot
-from penstock.domain.pools import forecast, leases, pools
+from penstock.domain.pools import leases, pools
 from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
-from penstock.domain.units import prewarm, quarantine, units
+from penstock.domain.units import prewarm, quarantine, retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
@@ -108,7 +113,7 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     """Give slots back. The pool's row takes part: lowering its limit decides which slots may be free. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
     leased = [slot for slot in slots if slot.job]
-    learned = forecast.record_holds(pool, leased, on.world.now()) if pool else None
+    learned = pools.record_holds(pool, leased, on.world.now()) if pool else None
     if learned and leased and (unit.is_broken or learned.broken):
         learned = quarantine.count_broken(learned, unit)
     if pool and learned and pool.is_amount:
@@ -135,3 +140,20 @@ def end_lease(on: System, unit: Unit) -> list[Change]:
     """Release a unit's lease, if that is still to be done."""
     lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     return [Replace(lease, leases.released(lease))] if lease and lease.state is LeaseState.RELEASING else []
+
+
+def turn_pause(on: System, unit: Unit) -> timedelta | None:
+    """How long until a unit checks again whether it may be released; None when it may now.
+
+    An attempt's worker is released first, then its resources in reverse order. A unit that an operator holds keeps all
+    after it as they are.
+    """
+    turn = leases.next_release(on.store.find(f"job#{unit.lease.job}", leases.prefix(unit.lease.attempt), Lease))
+    if turn is None or turn.order == unit.lease.order:
+        return None
+    ahead = on.store.get(unit_key(turn.unit or ""), Unit)
+    if ahead and ahead.state is UnitState.QUARANTINED:  # ending the quarantine wakes this unit
+        return retries.BACK_OFF_MOST
+    if ahead and ahead.hold:
+        return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
+    return units.STEP_WITHIN

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain import metrics
-from penstock.domain.pools import forecast, leases, pools
+from penstock.domain.pools import leases, pools
 from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Pool, Slot, pool_key
 from penstock.domain.units import quarantine, retries, reuse, units
@@ -24,6 +24,7 @@ from penstock.system import System
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import events, retire
+from penstock.usecases.units.retire import turn_pause
 
 CLEAN_TRIES = 3
 """How often cleaning is tried before the unit is destroyed instead."""
@@ -102,7 +103,7 @@ def _cleaned_changes(
     if reason or pool is None or pool.warm is None:
         return _give_up_changes(unit, reason or "", on)
     kept = reuse.keep_warm(unit, proof, pool.warm, now, lease)
-    learned = quarantine.count_broken(forecast.record_holds(pool, slots[:1], now), unit)
+    learned = quarantine.count_broken(pools.record_holds(pool, slots[:1], now), unit)
     changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
     for at, slot in enumerate(slots):
         changes += pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=now))
@@ -139,23 +140,6 @@ def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
         return None
     begun = on.store.get(unit.key, Unit)
     return begun if begun and begun.step.busy == busy.step.busy else None
-
-
-def turn_pause(on: System, unit: Unit) -> timedelta | None:
-    """How long until a unit checks again whether it may be released; None when it may now.
-
-    An attempt's worker is released first, then its resources in reverse order. A unit that an operator holds keeps all
-    after it as they are.
-    """
-    turn = leases.next_release(on.store.find(f"job#{unit.lease.job}", leases.prefix(unit.lease.attempt), Lease))
-    if turn is None or turn.order == unit.lease.order:
-        return None
-    ahead = on.store.get(unit_key(turn.unit or ""), Unit)
-    if ahead and ahead.state is UnitState.QUARANTINED:  # ending the quarantine wakes this unit
-        return retries.BACK_OFF_MOST
-    if ahead and ahead.hold:
-        return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
-    return units.STEP_WITHIN
 
 
 def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) -> str | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from penstock.domain.users import audit
 from penstock.domain.users.audit import LISTING, Entry
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.kernel.rows import Change, Create
 from penstock.system import System
 
@@ -23,8 +23,8 @@ def record(on: System, changes: Sequence[Change], by: str, did: str, what: str, 
     if not changes or not by:
         return list(changes)
     now, text = on.world.now(), audit.clip_detail(detail)
-    chance = hashlib.sha256(on.world.secret().encode()).digest()[: ids.RANDOM_BYTES]
-    return [*changes, Create(Entry(id=ids.ulid(now, chance), at=now, by=by, did=did, what=what, detail=text))]
+    chance = hashlib.sha256(on.world.secret().encode()).digest()[: rows.RANDOM_BYTES]
+    return [*changes, Create(Entry(id=rows.ulid(now, chance), at=now, by=by, did=did, what=what, detail=text))]
 
 
 def list_entries(on: System, who: str, since: datetime | None, limit: int, page: str) -> tuple[list[Entry], str | None]:

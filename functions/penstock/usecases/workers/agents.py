@@ -35,7 +35,7 @@ from penstock.domain.units import reuse as units_reuse
 from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, add_entry, unit_key
 from penstock.domain.users import users
-from penstock.kernel import ids, limits
+from penstock.kernel import limits, rows
 from penstock.kernel.errors import DriverError, Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import IdentityDriver
@@ -233,7 +233,7 @@ def _renew_idle(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Cha
 
 def authenticate(on: System, job_id: str, token: str) -> Caller:
     """The worker that a token belongs to, if it may act for a job. Raises Refused 403 or 410."""
-    job = on.store.get(job_key(job_id), Job) if ids.is_ulid(job_id) else None
+    job = on.store.get(job_key(job_id), Job) if rows.is_ulid(job_id) else None
     unit = on.store.get(unit_key(job.run.worker), Unit) if job and job.run.worker else None
     if job is None or unit is None:
         raise Refused(403, "not-your-job", "this token is not of the worker of that job")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from penstock.kernel import ids
+from penstock.kernel import rows
 
 SITE_DIGITS, FACTORY_DIGITS = 10, 8
 TAG = re.compile(r"[^a-z0-9_-]")
@@ -55,7 +55,7 @@ class Names:
         if not found:
             return None
         kind, dash, ulid = found[2].rpartition("-")
-        return found[1], f"{kind}{dash}{ulid.upper()}" if ids.is_ulid(ulid.upper()) else found[2]
+        return found[1], f"{kind}{dash}{ulid.upper()}" if rows.is_ulid(ulid.upper()) else found[2]
 
 
 def tag(text: str) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from penstock.kernel import ids
+from penstock.kernel import rows
 from penstock.kernel.errors import Misconfigured
 
 PREFIX = "penstock"
@@ -47,7 +47,7 @@ class Names:
         if rest == name or not UNIT.fullmatch(rest):
             return None
         kind, dash, ulid = rest.rpartition("-")
-        return f"{kind}{dash}{ulid.upper()}" if ids.is_ulid(ulid.upper()) else rest
+        return f"{kind}{dash}{ulid.upper()}" if rows.is_ulid(ulid.upper()) else rest
 
     def tag(self, unit: str) -> str:
         """The comment that a unit's database and role carry."""

@@ -9,14 +9,14 @@ from penstock import agentfile
 from tests.agent.conftest import PYTHON
 
 
-def test_it_is_the_same_whenever_it_is_built(agent):
+def test_every_build_is_the_same(agent):
     first = agentfile.build()
     agentfile.build.cache_clear()
     assert agentfile.build() == first
     assert agentfile.digest() == hashlib.sha256(agent.read_bytes()).hexdigest()
 
 
-def test_it_holds_the_package_alone(agent):
+def test_it_contains_only_the_package(agent):
     assert agent.read_bytes().startswith(b"#!/usr/bin/env python3\n")
     names = zipfile.ZipFile(io.BytesIO(agentfile.build())).namelist()
     assert names == sorted(names)

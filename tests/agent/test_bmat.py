@@ -1,10 +1,12 @@
-"""`bmat`, asked by a job."""
+"""`bmat`, called by a job."""
 
+import argparse
 import shlex
 import subprocess
 
 import pytest
 
+from penstock.agent import bmat as command
 from tests.agent.conftest import PYTHON
 from tests.agent.control_plane import WORKER
 
@@ -20,6 +22,8 @@ RESOURCES = {
     },
     "net": {"type": "network", "metadata": {"addresses": ADDRESSES}, "public": ["addresses"]},
 }
+
+VARIABLES = {"PGHOST": "db.internal", "PGPASSWORD": "it's $(id)", "host": "db.internal", "9LIVES": 1, "Path": "x"}
 
 
 @pytest.fixture
@@ -44,7 +48,7 @@ def test_resources(bmat):
     assert [line.strip() for line in lines[3:]] == ["2", "postgres://x", "5", '"url": "postgres://x"', "[1]"]
 
 
-def test_what_is_not_there(bmat):
+def test_unknown_names_list_the_known_ones(bmat):
     lines = bmat(
         "bmat resource get bench; echo $?; bmat resource get db password; echo $?\nbmat resource env x; echo $?"
     )
@@ -87,7 +91,7 @@ def odd(worker):
     return run
 
 
-def test_odd_keys_and_nested_values_can_be_got(odd):
+def test_unusual_keys_and_nested_values_can_be_read(odd):
     keys = ["host name", "a.b", "a.c", "tls.cert.pem.0", "tls.list.0.a", "", "$(touch hacked)`x`;", "on"]
     script = "\n".join(f"bmat resource get 4th-db {shlex.quote(key)}" for key in keys)
     assert odd(f"export LC_ALL=C\n{script}") == [
@@ -118,11 +122,11 @@ def test_odd_keys_and_values_are_exported_as_they_are(odd):
         ({"ok": "1", "z": "a\0b"}, "no variable can hold the zero byte in 'z': use `bmat resource get 4th-db KEY`"),
     ],
 )
-def test_what_cannot_be_exported_exports_nothing(odd, metadata, why):
+def test_values_that_cannot_be_exported_export_nothing(odd, metadata, why):
     assert odd("bmat resource env 4th-db; echo $?", metadata) == [f"bmat: {why}", "1"]
 
 
-def test_what_is_not_there_in_something_is_told_with_what_is(odd):
+def test_unknown_nested_keys_list_the_known_ones(odd):
     lines = odd(
         "bmat resource get 4th-db tls.cert.x; bmat resource get 4th-db on.x; bmat resource get 4th-db tls.list.7; true"
     )
@@ -131,7 +135,7 @@ def test_what_is_not_there_in_something_is_told_with_what_is(odd):
     assert lines[2] == "bmat: there is no key of resource '4th-db': in 'tls' in 'list' '7'; there is: 0"
 
 
-def test_nothing_is_told_any_more_when_the_worker_is_not_wanted(worker):
+def test_an_unwanted_worker_answers_no_more(worker):
     """SEC-1: what the lease gave, its end takes: also from what the job has left running."""
     job = worker(
         lambda endpoint, count: 410 if endpoint == "heartbeat" and count > 3 else None,
@@ -182,3 +186,14 @@ def test_outside_of_a_job(agent, tmp_path):
     (tmp_path / "bmat").symlink_to(agent)
     usage = subprocess.run([PYTHON, tmp_path / "bmat", "resource", "get", "-h"], capture_output=True, text=True)
     assert usage.stdout.startswith("usage: bmat resource get [-h] [--format {json,aws,aws-config}] NAME [KEY]")
+
+
+def test_keys_in_capitals_are_also_exported_under_their_own_names(monkeypatch):
+    monkeypatch.setattr(command, "facts", lambda: {"resources": {"my-db": {"metadata": VARIABLES}}})
+    lines = list(command.export_resource(argparse.Namespace(name="my-db")))
+    assert [line.removeprefix("export ").partition("=")[0] for line in lines] == [
+        "MY_DB_9LIVES", "MY_DB_HOST", "MY_DB_PATH", "MY_DB_PGHOST", "MY_DB_PGPASSWORD", "PGHOST", "PGPASSWORD",
+    ]  # fmt: skip
+    script = "\n".join([*lines, 'printf "%s|%s|%s|%s" "$PGHOST" "$PGPASSWORD" "$MY_DB_PGPASSWORD" "$MY_DB_HOST"'])
+    said = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True).stdout
+    assert said == "db.internal|it's $(id)|it's $(id)|db.internal"

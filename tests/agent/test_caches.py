@@ -1,4 +1,4 @@
-"""Caches: what one job saves the next has, wherever its root is; and what goes wrong fails no job."""
+"""Caches: the next job restores what one job saved, wherever its root is, and no trouble with them fails a job."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def saved(worker):
     return job
 
 
-def test_what_one_job_saves_another_has_with_modes_times_and_links(worker, saved):
+def test_another_job_restores_a_cache_with_modes_times_and_links(worker, saved):
     assert saved.plane.caches["c1"]["paths"] == ["/work/deps"], "where it is in the job, not on the machine"
     (line,) = said(saved, "saved as")
     assert line.startswith("bmat: cache deps: saved as c1, key 'k1', scope trunk: 7 entries, ")
@@ -63,7 +63,7 @@ def test_what_one_job_saves_another_has_with_modes_times_and_links(worker, saved
     assert not list((job.root / "tmp").glob("cache-*"))
 
 
-def test_an_archive_says_nothing_of_whose_it_was(saved, tmp_path):
+def test_an_archive_has_no_owners(saved, tmp_path):
     import tarfile
 
     path = tmp_path / "a.tar.gz"
@@ -73,7 +73,7 @@ def test_an_archive_says_nothing_of_whose_it_was(saved, tmp_path):
         assert tar.getnames()[0] == "work/deps"
 
 
-def test_a_miss_is_told_and_scripts_see_it(worker):
+def test_a_script_sees_a_miss(worker):
     job = worker(
         script="bmat cache restore deps deps --key k --restore-key j; echo $?\n"
         "bmat cache restore deps >&- 2>&-; echo $?"
@@ -85,14 +85,14 @@ def test_a_miss_is_told_and_scripts_see_it(worker):
     ]
 
 
-def test_who_finds_only_a_beginning_is_told_so(worker, saved):
+def test_a_match_by_a_restore_key_is_partial(worker, saved):
     job = again(worker, saved.plane, "bmat cache restore deps deps --key k2 --restore-key x --restore-key k")
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["partial"]
     assert "restored by a restore key from c1, key 'k1'" in said(job, "restored")[0]
 
 
-def test_what_is_kept_already_is_neither_packed_nor_sent(worker, saved):
+def test_a_key_that_has_an_entry_is_neither_packed_nor_sent(worker, saved):
     job = again(worker, saved.plane, SAVE)
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["there", "0"]
@@ -102,7 +102,7 @@ def test_what_is_kept_already_is_neither_packed_nor_sent(worker, saved):
     ]
 
 
-def test_the_second_of_two_writers_is_told_and_nothing_is_overwritten(worker):
+def test_the_second_of_two_writers_overwrites_nothing(worker):
     job = worker(script=SAVE)
     other = {
         "name": "deps",
@@ -129,7 +129,7 @@ def declared(key="k1", **more):
     return {"caches": [{"name": "deps", "paths": ["deps"], "key": key, "restore_keys": [], **more}]}
 
 
-def test_a_declared_cache_is_there_before_the_script_and_saved_when_it_succeeded(worker):
+def test_a_declared_cache_is_restored_before_the_script_and_saved_after_success(worker):
     job = worker(script=MAKE, **declared())
     assert job.finish()["result"] == "succeeded"
     miss, kept = job.plane.lines("worker")
@@ -150,13 +150,13 @@ def test_a_job_that_fails_saves_nothing(worker):
     assert "save" not in job.plane.calls
 
 
-def test_an_output_that_is_missing_is_a_failure_too(worker):
+def test_a_job_with_a_missing_output_saves_no_cache(worker):
     job = worker(script=MAKE, output_rules=["=/work/none"], **declared())
     assert job.finish()["result"] == "failed"
     assert "save" not in job.plane.calls
 
 
-def test_keys_have_digests_of_files(worker):
+def test_keys_contain_digests_of_files(worker):
     key = '{{ hash "lock" }}-{{ hash "crates/*/x" "/input/y" }}'
     script = (
         'cd "$PENSTOCK_WORK"; mkdir -p crates/a crates/b; echo 1 > lock; echo 2 > crates/a/x; echo 2 > crates/b/x\n'
@@ -180,14 +180,14 @@ def test_keys_have_digests_of_files(worker):
         ("{{ date }}", "'{{ date }}' has an unknown placeholder; the only one is {{ hash \"FILE\" }}"),
     ],
 )
-def test_a_key_that_cannot_be_told_is_a_miss(worker, key, why):
+def test_a_key_that_cannot_be_computed_is_a_miss(worker, key, why):
     job = worker(script="mkdir -p $PENSTOCK_WORK/deps", **declared(key))
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("worker") == [f"cache deps: miss: {why}", f"cache deps: not saved: {why}"]
     assert "find" not in job.plane.calls
 
 
-def test_bytes_that_were_cut_off_or_altered_are_a_miss_and_nothing_of_them_is_there(worker, saved):
+def test_a_truncated_or_altered_archive_is_a_miss_and_leaves_nothing(worker, saved):
     data = saved.plane.kept["c1"]
     for wrong in (data[:-20], data[:-1] + b"x", data + b"x"):
         saved.plane.kept["c1"] = wrong
@@ -198,7 +198,7 @@ def test_bytes_that_were_cut_off_or_altered_are_a_miss_and_nothing_of_them_is_th
         fresh(job)
 
 
-def test_what_is_pushed_out_while_it_is_fetched_is_a_miss(worker, saved):
+def test_an_entry_that_is_evicted_during_the_download_is_a_miss(worker, saved):
     job = again(worker, saved.plane, **declared())
     job.plane.misbehave = lambda endpoint, count: 404 if endpoint == "kept" else None
     assert job.finish()["result"] == "succeeded"
@@ -206,7 +206,7 @@ def test_what_is_pushed_out_while_it_is_fetched_is_a_miss(worker, saved):
 
 
 @pytest.mark.parametrize("endpoint", ["find", "save", "commit", "store"])
-def test_a_service_that_refuses_fails_no_job(worker, endpoint):
+def test_a_service_that_refuses_caches_fails_no_job(worker, endpoint):
     job = worker(lambda each, count: 409 if each == endpoint else None, script=SAVE, **declared())
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["failed", "0"]
@@ -214,7 +214,7 @@ def test_a_service_that_refuses_fails_no_job(worker, endpoint):
     assert job.plane.caches == {}
 
 
-def test_what_is_not_there_is_not_saved_and_some_of_it_is_told(worker):
+def test_missing_paths_are_reported_and_not_saved(worker):
     job = worker(script='cd "$PENSTOCK_WORK"; bmat cache save a x y; touch x; mkfifo z; bmat cache save a x y z')
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["failed", "saved"]
@@ -223,7 +223,7 @@ def test_what_is_not_there_is_not_saved_and_some_of_it_is_told(worker):
     assert "; missing: /work/y; 1 devices, pipes and sockets left out in " in line
 
 
-def test_what_is_too_big_is_not_sent(worker):
+def test_an_archive_over_the_limit_is_not_sent(worker):
     job = worker(
         script="head -c 300000 /dev/urandom > $PENSTOCK_WORK/deps", limits={"cache_bytes": 100000}, **declared()
     )
@@ -232,7 +232,7 @@ def test_what_is_too_big_is_not_sent(worker):
     assert "save" not in job.plane.calls
 
 
-def test_what_leads_out_of_the_job_is_not_saved(worker, tmp_path):
+def test_a_path_out_of_the_root_is_not_saved(worker, tmp_path):
     job = worker(
         script=f'ln -s {tmp_path} "$PENSTOCK_WORK/out"; bmat cache save a "$PENSTOCK_WORK/out/agent.json"\n'
         "bmat cache save a /"
@@ -255,7 +255,7 @@ def test_no_secret_is_part_of_a_key(worker):
     assert "find" not in job.plane.calls
 
 
-def test_what_is_there_stays_but_for_what_was_saved(worker, saved):
+def test_existing_files_stay_except_those_in_the_archive(worker, saved):
     script = (
         'cd "$PENSTOCK_WORK"; mkdir deps; echo mine > deps/mine; echo other > deps/a; '
         + SHOW
@@ -266,7 +266,7 @@ def test_what_is_there_stays_but_for_what_was_saved(worker, saved):
     assert job.plane.lines("stdout")[-2:] == ["one", "mine"]
 
 
-def test_what_has_no_place_is_a_miss_and_nothing_is_changed(worker, saved):
+def test_an_archive_that_does_not_fit_is_a_miss_and_changes_nothing(worker, saved):
     script = 'cd "$PENSTOCK_WORK"; mkdir -p deps/a; ' + SHOW.replace("-type f ", "")
     job = again(worker, saved.plane, script)
     assert job.finish()["result"] == "succeeded"
@@ -284,7 +284,7 @@ def test_a_link_that_leads_out_is_not_followed(worker, saved, tmp_path):
     assert not (job.root / "work/deps").is_symlink()
 
 
-def test_a_folder_of_the_home_is_there_on_any_machine(worker):
+def test_a_folder_in_the_home_is_restored_on_any_machine(worker):
     job = worker(
         script="mkdir -p ~/.cache/x; touch ~/.cache/x/y; bmat cache save h ~/.cache/x",
         **declared(paths=["~/.cache/x"], key="d"),
@@ -305,7 +305,7 @@ def test_a_job_that_is_cancelled_does_not_wait_for_its_cache(worker):
     assert job.outcome()["result"] == "cancelled"
 
 
-def test_a_job_whose_time_is_over_saves_no_more(worker):
+def test_a_job_past_its_timeout_saves_no_cache(worker):
     job = worker(script=MAKE, output_rules=["/work/deps/*"], timeout_seconds=4, **declared())
     slow = type(job.plane)._outputs
 
@@ -320,7 +320,7 @@ def test_a_job_whose_time_is_over_saves_no_more(worker):
     assert job.plane.lines("worker")[-1] == "cache deps: not saved: the job's time is over"
 
 
-def test_the_service_is_asked_anew_for_what_was_refused(worker, saved):
+def test_a_refused_url_is_replaced_by_a_fresh_one(worker, saved):
     job = again(worker, saved.plane, **declared())
     job.plane.misbehave = lambda endpoint, count: 403 if (endpoint, count) == ("kept", 1) else None
     assert job.finish()["result"] == "succeeded"
@@ -345,7 +345,7 @@ def test_a_big_archive_is_sent_in_parts(worker):
 
 
 @pytest.mark.parametrize("limits", [SMALL, {}])
-def test_a_job_that_is_cancelled_does_not_go_on_sending_its_archive(worker, limits):
+def test_a_cancelled_job_stops_sending_its_archive(worker, limits):
     def misbehave(endpoint, count):
         if endpoint == "store":
             job.plane.cancel = True

@@ -1,4 +1,4 @@
-"""The token and the repository, before the script of a job that comes from a commit."""
+"""The token and the clone, before the script of a job that belongs to a commit."""
 
 import re
 import stat
@@ -66,7 +66,7 @@ def test_a_commit_of_a_branch_is_checked_out_as_that(worker, forge):
     assert job.plane.lines("stdout")[-3:] == ["feature/x", "one", "1"]
 
 
-def test_a_job_that_wants_no_clone_has_the_token_all_the_same(worker, forge):
+def test_a_job_without_a_clone_has_the_token(worker, forge):
     job = worker(script="pwd; ls; test -f ~/.netrc && echo netrc", repository=forge.told(clone=False))
     job.plane.store["GITHUB_TOKEN"] = (TOKEN, True)
     assert job.finish()["result"] == "succeeded"
@@ -82,7 +82,7 @@ def test_a_job_without_a_repository_has_no_token(worker):
     assert "get" not in job.plane.calls
 
 
-def test_what_the_network_breaks_is_tried_again(worker, forge):
+def test_broken_connections_are_retried(worker, forge):
     def misbehave(path, count):
         return 503 if path.endswith("/info/refs") and count in (1, 2) else None
 
@@ -94,7 +94,7 @@ def test_what_the_network_breaks_is_tried_again(worker, forge):
     assert sum(line.startswith("try ") and "of 5 failed: fatal: unable to access" in line for line in lines) == 2
 
 
-def test_a_forge_that_is_away_leads_to_the_next_attempt(worker, forge):
+def test_an_unreachable_forge_leads_to_the_next_attempt(worker, forge):
     forge.misbehave = lambda path, count: 503
     job = cloned(worker, forge, posts=[{"name": "after", "on": "always", "script": "echo after"}])
     told = job.finish()
@@ -110,7 +110,7 @@ def test_a_forge_that_is_away_leads_to_the_next_attempt(worker, forge):
     assert "after" not in job.plane.lines("stdout")
 
 
-def test_a_repository_that_is_not_there_fails_the_job_at_once(worker, forge):
+def test_a_missing_repository_fails_the_job_at_once(worker, forge):
     job = cloned(worker, forge, repository=forge.told(url=f"{forge.url}/oxide/none"))
     told = job.finish()
     assert (told["result"], told["exit_code"], told["failure"]["kind"]) == ("failed", 1, "clone_failed")
@@ -127,7 +127,7 @@ def test_a_token_that_is_refused(worker, forge):
     assert "ghs_of_somebody_else" not in str(job.plane.events)
 
 
-def test_who_is_told_that_there_is_no_token_fails_at_once(worker, forge):
+def test_an_empty_token_ends_the_attempt_at_once(worker, forge):
     job = worker(tasks=build("true"), repository=forge.told())
     job.plane.store["GITHUB_TOKEN"] = ("", False)
     told = job.finish()
@@ -135,7 +135,7 @@ def test_who_is_told_that_there_is_no_token_fails_at_once(worker, forge):
     assert told["reason"].endswith("GITHUB_TOKEN is empty; the job's log says why there is none")
 
 
-def test_the_token_is_waited_for(worker, forge):
+def test_a_job_waits_for_its_token(worker, forge):
     job = worker(tasks=build("echo there"), repository=forge.told())
     agent = job.start()
     job.plane.wait_for(lambda: "get" in job.plane.calls)
@@ -155,7 +155,7 @@ def test_a_job_is_cancelled_while_it_waits_for_its_token(worker, forge):
     assert "there" not in job.plane.lines("stdout")
 
 
-def test_a_job_runs_out_of_time_while_its_repository_does_not_come(worker, forge):
+def test_the_timeout_counts_during_a_slow_clone(worker, forge):
     import threading
 
     never = threading.Event()
@@ -166,7 +166,7 @@ def test_a_job_runs_out_of_time_while_its_repository_does_not_come(worker, forge
     assert (told["result"], told["task"]) == ("timed_out", 1)
 
 
-def test_what_caches_have_is_there_beside_the_repository(worker, forge):
+def test_caches_are_restored_into_the_clone(worker, forge):
     job = cloned(worker, forge, "mkdir out; echo built > out/x; bmat cache save out out --key k")
     assert job.finish()["result"] == "succeeded"
     plane = job.plane
@@ -182,7 +182,7 @@ def test_what_caches_have_is_there_beside_the_repository(worker, forge):
     assert again.plane.lines("stdout")[-2:] == ["two", "built"]
 
 
-def test_a_key_may_have_the_digest_of_a_file_of_the_repository(worker, forge):
+def test_a_key_may_contain_the_digest_of_a_cloned_file(worker, forge):
     """Caches are restored after the clone, for that."""
     key = f'k-{{{{ hash "{REPOSITORY}/a" }}}}'
     wanted = {"name": "out", "paths": [f"{REPOSITORY}/out"], "key": key, "restore_keys": ["k-"]}
@@ -199,7 +199,7 @@ def test_a_post_runs_where_the_script_did(worker, forge):
     assert job.plane.lines("stdout")[-1] == str(job.root / "work" / REPOSITORY)
 
 
-def test_progress_is_told(worker, forge):
+def test_the_log_shows_the_progress_of_a_clone(worker, forge):
     for number in range(40):
         (forge.work / f"f{number}").write_text(str(number))
     sha = forge.commit("b", "more")

@@ -1,4 +1,4 @@
-"""How work is stopped, and that nothing survives it."""
+"""How work is stopped, and that no process survives it."""
 
 import signal
 
@@ -28,7 +28,7 @@ def test_cancel_lets_a_trap_clean_up_and_uploads_outputs(worker):
     assert job.plane.outputs() == {"/work/e.txt": b"evidence\n"}
 
 
-def test_who_ignores_term_is_killed_after_the_grace(worker):
+def test_a_task_that_ignores_term_is_killed_after_the_grace(worker):
     script = "trap '' TERM; echo $$ > pid; echo out > e.txt; echo ready; while :; do sleep 0.1; done"
     job = worker(script=script, output_rules=RULES, grace_seconds=0.5)
     assert cancelled(job) == 0
@@ -56,7 +56,7 @@ def test_timeout(worker):
     assert job.plane.outputs() == {"/work/e.txt": b"out\n"}
 
 
-def test_strays_are_dead_afterwards(worker):
+def test_leftover_processes_are_dead_after_the_job(worker):
     """UNIT-2: nothing of the job is left for the next one to find."""
     forked = "(env -i setsid bash -c 'echo $$ > bare; exec sleep 1000' &>/dev/null &)"
     named = "(setsid bash -c 'echo $$ > named; exec sleep 1000' &>/dev/null &)"
@@ -69,7 +69,7 @@ def test_strays_are_dead_afterwards(worker):
     assert any("left running" in line for line in job.plane.lines("worker"))
 
 
-def test_a_stray_that_holds_the_pipes_does_not_hold_the_job(worker):
+def test_a_leftover_process_that_holds_the_pipes_does_not_hold_the_job(worker):
     job = worker(script="setsid sleep 1000 & echo $! > pid; echo done")
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout") == ["done"]

@@ -1,4 +1,4 @@
-"""Why a job did not succeed, as its agent tells it: each cause is brought about for real. [JOB-1]"""
+"""Why a job did not succeed, as its agent reports it. Each cause is brought about for real. [JOB-1]"""
 
 import os
 import re
@@ -26,7 +26,7 @@ def failure_of(job):
     return told
 
 
-def test_an_exit_code_comes_with_the_task_and_its_last_lines(worker):
+def test_a_failure_has_the_exit_code_the_task_and_its_last_lines(worker):
     script = "seq 100; echo about to fail >&2; exit 3"
     told = failure_of(worker(tasks=[{"name": "a", "script": "true"}, {"name": "build", "script": script}]))
     assert (told["kind"], told["evidence"], told["task"], told["task_name"]) == ("exited", {"exit_code": 3}, 1, "build")
@@ -34,22 +34,22 @@ def test_an_exit_code_comes_with_the_task_and_its_last_lines(worker):
     assert {"about to fail", "100"} <= set(told["lines"])
 
 
-def test_a_job_that_succeeds_has_none(worker):
+def test_a_job_that_succeeds_has_no_failure(worker):
     assert worker(script="echo all is well").finish()["failure"] is None
 
 
-def test_137_alone_proves_nothing(worker):
+def test_exit_code_137_alone_proves_nothing(worker):
     told = failure_of(worker(script="exit 137"))
     assert (told["kind"], told["evidence"]["exit_code"]) == ("exited", 137)
     assert told["evidence"]["perhaps"].startswith("killed, perhaps")
 
 
-def test_a_code_that_is_no_signals_says_nothing_of_one(worker):
+def test_an_exit_code_without_a_signal_names_none(worker):
     assert failure_of(worker(script="exit 255"))["evidence"] == {"exit_code": 255}
 
 
 @pytest.mark.parametrize(("number", "name"), [(6, "SIGABRT"), (9, "SIGKILL"), (11, "SIGSEGV")])
-def test_a_signal_has_its_name(worker, number, name):
+def test_the_evidence_names_the_signal(worker, number, name):
     told = failure_of(worker(script=f"kill -{number} $$"))
     assert told["kind"] == "killed"
     assert (told["evidence"]["signal"], told["evidence"]["signal_name"]) == (number, name)
@@ -63,7 +63,7 @@ def test_a_command_that_crashes_below_the_shell(worker):
 
 
 @pytest.mark.parametrize("script", ["exec {eat}", "{eat}; exit 1"], ids=["killed", "its shell goes on"])
-def test_want_of_memory_is_proved_by_the_kernel(worker, script):
+def test_the_kernel_proves_lack_of_memory(worker, script):
     eat = """python3 -c "x = [bytes(range(256)) * 4096 for _ in range(400)]" """
     with little_memory(96 << 20) as processes:
         job = worker(script=script.format(eat=eat))
@@ -77,7 +77,7 @@ def test_want_of_memory_is_proved_by_the_kernel(worker, script):
     assert "out of memory" in job.outcome()["reason"]
 
 
-def test_the_whole_machines_record_proves_nothing_of_a_task_that_was_not_killed(tmp_path, monkeypatch):
+def test_the_machines_count_proves_nothing_about_a_task_that_was_not_killed(tmp_path, monkeypatch):
     record = OomCounter("oom_kill of the whole machine", tmp_path / "vmstat")
     record.path.write_text("pgfault 12\noom_kill 3\n")
     monkeypatch.setattr(processes, "_oom_counters", lambda: [record])
@@ -89,7 +89,7 @@ def test_the_whole_machines_record_proves_nothing_of_a_task_that_was_not_killed(
     assert oom_kills_since(count_oom_kills(), was_killed=True) is None
 
 
-def test_a_disk_that_is_full_is_measured_and_the_other_outputs_are_kept(worker):
+def test_a_full_disk_is_measured_and_outputs_are_uploaded(worker):
     script = "echo kept > ../work/kept.txt; dd if=/dev/zero of=fill bs=64k 2>/dev/null; exit 1"
     job = worker(script=script, output_rules=["=/work/kept.txt"])
     with small_disk(job.root, "2m"):
@@ -109,13 +109,13 @@ def test_a_disk_without_room_for_another_file_is_full(worker):
     assert (told["kind"], told["evidence"]["free_files"], told["evidence"]["exit_code"]) == ("disk_full", 0, 4)
 
 
-def test_a_task_that_says_so_and_tidies_up_is_believed(worker):
+def test_a_task_that_reports_a_full_disk_and_cleans_up_is_believed(worker):
     told = failure_of(worker(script="echo >&2 'cc1: error: writing: No space left on device'; exit 1"))
     assert told["kind"] == "disk_full"
     assert told["evidence"]["error"] == "cc1: error: writing: No space left on device"
 
 
-def test_a_disk_that_was_full_before_the_job_is_said(worker):
+def test_a_disk_that_was_full_before_the_job_makes_the_machine_broken(worker):
     job = worker()
     with small_disk(job.root, "64k,nr_inodes=1"):
         assert job.run() == 1
@@ -124,7 +124,7 @@ def test_a_disk_that_was_full_before_the_job_is_said(worker):
     assert (told["failure"]["kind"], told["failure"]["evidence"]["source"]) == ("disk_full", "the agent's own writing")
 
 
-def test_a_task_that_finds_no_room_for_its_script(worker):
+def test_a_full_disk_keeps_a_task_from_starting(worker):
     fill = "cat /dev/zero > fill 2>/dev/null; true"
     long = "#" * 8192
     job = worker(tasks=[{"name": "a", "script": fill}, {"name": "b", "script": long}])
@@ -147,7 +147,7 @@ def test_a_task_that_cannot_start(worker):
     assert told["evidence"]["error"]
 
 
-def test_a_timeout_says_which_bound_and_what_was_done(worker):
+def test_a_timeout_names_the_bound_and_how_the_task_ended(worker):
     told = failure_of(worker(script="echo waiting; sleep 60", timeout_seconds=2))
     assert told["kind"] == "timed_out"
     assert told["evidence"] == {
@@ -156,7 +156,7 @@ def test_a_timeout_says_which_bound_and_what_was_done(worker):
     assert told["lines"] == ["waiting"]
 
 
-def test_a_cancelled_job_keeps_what_it_said_last(worker):
+def test_a_cancelled_job_has_its_last_lines(worker):
     job = worker(script="echo at work; sleep 60")
     agent = job.start()
     job.plane.wait_for_line("at work")
@@ -179,12 +179,12 @@ def test_a_cancelled_job_keeps_what_it_said_last(worker):
         ("touch $(seq 30)", ["/work/*"], "too_many_outputs", {"files": 30, "limit_files": 20}),
     ],
 )
-def test_outputs_that_are_not_as_they_are_to_be(worker, script, rules, kind, evidence):
+def test_each_fault_of_an_output_has_its_kind(worker, script, rules, kind, evidence):
     told = failure_of(worker(script=script, output_rules=rules))
     assert (told["kind"], told["evidence"]) == (kind, evidence)
 
 
-def test_an_output_that_storage_does_not_take(worker):
+def test_an_output_that_storage_refuses(worker):
     job = worker(lambda endpoint, _: 403 if endpoint == "store" else None, script="echo > a", output_rules=["/work/a"])
     told = failure_of(job)
     assert (told["kind"], told["evidence"]["path"]) == ("output_not_kept", "/work/a")
@@ -192,7 +192,7 @@ def test_an_output_that_storage_does_not_take(worker):
 
 
 @pytest.mark.parametrize(("data", "kind"), [(b"all of it", "input_truncated"), (b"", "input_failed")])
-def test_an_input_that_comes_short(tmp_path, data, kind):
+def test_a_truncated_input(tmp_path, data, kind):
     with ControlPlane(order()) as plane:
         plane.keep("/input/a", data, size=12)
         with pytest.raises(NotFetched) as why:
@@ -201,20 +201,20 @@ def test_an_input_that_comes_short(tmp_path, data, kind):
     assert (told.kind, told.evidence.get("found_bytes")) == (kind, len(data) or None)
 
 
-def test_an_input_that_is_another(worker):
+def test_an_input_with_another_digest(worker):
     job = worker(inputs=True)
     job.plane.keep("/input/a", b"all of it", sha256="0" * 64)
     told = failure_of(job)
     assert (told["kind"], told["evidence"]["path"]) == ("input_failed", "/input/a")
 
 
-def test_no_secret_is_in_it(worker):
+def test_a_failure_contains_no_secret(worker):
     resources = {"db": {"type": "db", "metadata": {"password": "hunter2hunter2"}, "public": []}}
     script = "echo 'the password is hunter2hunter2'; exit 1"
     job = worker(tasks=[{"name": "with hunter2hunter2", "script": script}], resources=resources)
     assert "hunter2" not in str(failure_of(job))
 
 
-def test_every_kind_that_an_agent_tells_is_known():
+def test_the_service_knows_every_kind_that_an_agent_reports():
     told = {kind.value for kind in Kind if failures.MEANINGS[kind].is_told}
     assert told >= {"exited", "killed", "out_of_memory", "disk_full", "timed_out", "output_missing"}

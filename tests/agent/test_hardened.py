@@ -1,4 +1,4 @@
-"""What befalls machines: full disks, clocks that are set, networks that go away, endless output, closed files."""
+"""What can happen to machines: full disks, changed clocks, network outages, endless output, closed files."""
 
 import os
 import time
@@ -26,7 +26,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 @pytest.mark.e2e
-def test_a_clock_that_is_set_moves_no_bound(worker, tmp_path):
+def test_setting_the_clock_moves_no_deadline(worker, tmp_path):
     """JOB-2: neither the lease nor the timeout is over for it, nor any the longer."""
     job = worker(script="for i in $(seq 10); do echo $i; done; sleep 60", lease_seconds=30, timeout_seconds=8)
     real, job.agent = job.agent, tmp_path / "stepped.py"
@@ -40,7 +40,7 @@ def test_a_clock_that_is_set_moves_no_bound(worker, tmp_path):
     assert len(days) == 3, "people are shown what the wall says"
 
 
-def test_no_part_of_the_agent_looks_at_the_wall_but_its_clock():
+def test_only_the_log_module_reads_the_clock():
     for path in Path(package.__file__).parent.rglob("*.py"):
         text = path.read_text()
         if path.name != "log.py":
@@ -64,7 +64,7 @@ def test_a_full_disk_under_the_agent_itself_stops_nothing(worker):
 
 
 @pytest.mark.e2e
-def test_a_disk_that_is_full_while_it_goes_on_fails_only_who_writes(worker):
+def test_a_job_that_fills_its_disk_and_cleans_up_succeeds(worker):
     script = "cat /dev/zero > fill 2>/dev/null; echo on it goes; rm fill; echo done > done"
     job = worker(script=script, output_rules=["=/work/done"])
     with small_disk(job.root, "2m"):
@@ -74,7 +74,7 @@ def test_a_disk_that_is_full_while_it_goes_on_fails_only_who_writes(worker):
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("fault", ["drop", "forget", 503, 429])
-def test_a_network_that_goes_away_for_less_than_a_lease_costs_nothing(worker, fault):
+def test_a_network_outage_shorter_than_a_lease_changes_nothing(worker, fault):
     away = []
 
     def cut(endpoint, count):
@@ -91,7 +91,7 @@ def test_a_network_that_goes_away_for_less_than_a_lease_costs_nothing(worker, fa
 
 
 @pytest.mark.e2e
-def test_output_without_end_ends_with_the_job(worker):
+def test_the_timeout_ends_a_job_with_endless_output(worker):
     job = worker(script="yes 'all work and no play'", timeout_seconds=2)
     assert job.finish()["result"] == "timed_out"
     lines = job.plane.lines("stdout")
@@ -101,7 +101,7 @@ def test_output_without_end_ends_with_the_job(worker):
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("closed", [(0,), (0, 1), (0, 1, 2)])
-def test_an_agent_whose_own_files_are_closed(worker, closed):
+def test_an_agent_with_closed_standard_files_runs_its_job(worker, closed):
     def close():
         for number in closed:
             os.close(number)
@@ -114,7 +114,7 @@ def test_an_agent_whose_own_files_are_closed(worker, closed):
 
 
 @pytest.mark.e2e
-def test_a_task_that_closes_all_its_files_is_waited_for(worker):
+def test_the_agent_waits_for_a_task_that_closes_its_files(worker):
     job = worker(script="exec <&- >&- 2>&-; sleep 0.5; : > ended", output_rules=["=/work/ended"])
     assert job.finish()["result"] == "succeeded"
 
@@ -143,7 +143,7 @@ def test_ten_thousand_files(worker):
 @pytest.mark.e2e
 @pytest.mark.parametrize("status", [400, 404, 409, 418, 422])
 @pytest.mark.parametrize("endpoint", ["hello", "events", "heartbeat", "inputs", "outputs", "store", "commit", "finish"])
-def test_no_refusal_is_asked_again_for_ever(worker, endpoint, status):
+def test_no_refused_call_is_repeated_for_ever(worker, endpoint, status):
     misbehave = lambda called, count: status if called == endpoint else None  # noqa: E731
     job = worker(misbehave, script="echo a > a; sleep 0.5", output_rules=["/work/a"], inputs=True, lease_seconds=4)
     assert job.run() in (0, 1)
@@ -151,7 +151,7 @@ def test_no_refusal_is_asked_again_for_ever(worker, endpoint, status):
 
 
 @pytest.mark.e2e
-def test_the_agent_starts_where_there_is_no_home(worker, monkeypatch):
+def test_the_agent_starts_without_a_home(worker, monkeypatch):
     for name in ("HOME", "PATH", "LANG", "USER"):
         monkeypatch.delenv(name, raising=False)
     assert worker(script="true").finish()["result"] == "succeeded"

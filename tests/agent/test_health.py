@@ -1,4 +1,4 @@
-"""The site's own scripts, which tell whether a machine is fit, and what follows from them. [JOB-1] [UNIT-2]"""
+"""The site's health checks, before and after a job, and their consequences. [JOB-1] [UNIT-2]"""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def health(before="", after="", timeout=20):
     return {"before": before, "after": after, "timeout_seconds": timeout}
 
 
-def test_a_fit_machine_runs_the_job_between_both_scripts(worker):
+def test_a_healthy_machine_runs_the_job_between_both_checks(worker):
     job = worker(script="echo the job", health=health("echo before; echo oh >&2", "echo after"))
     assert job.finish()["broken"] is None
     said = [(event["stream"], event["payload"]) for _, event in sorted(job.plane.events.items())]
@@ -38,7 +38,7 @@ def test_a_fit_machine_runs_the_job_between_both_scripts(worker):
         ("echo hm; sleep 300", "took longer than 3s: hm"),
     ],
 )
-def test_on_a_machine_that_is_broken_the_script_is_never_begun(worker, script, said):
+def test_on_a_broken_machine_no_task_begins(worker, script, said):
     job = worker(
         script='touch "$PENSTOCK_WORK/began"; echo began',
         health=health(script, "echo after", timeout=3 if "sleep" in script else 20),
@@ -52,7 +52,7 @@ def test_on_a_machine_that_is_broken_the_script_is_never_begun(worker, script, s
     assert "after" not in job.plane.lines("health")
 
 
-def test_what_is_broken_after_the_job_does_not_change_what_came_of_it(worker):
+def test_a_failed_check_after_the_job_does_not_change_its_result(worker):
     job = worker(script="exit 7", health=health(after="echo hot; exit 2"), reuse=True)
     assert job.run() == 1
     told = job.outcome()
@@ -61,7 +61,7 @@ def test_what_is_broken_after_the_job_does_not_change_what_came_of_it(worker):
     assert len(job.plane.hellos) == 1, "it does not come for another job"
 
 
-def test_the_outputs_are_there_before_the_check_that_follows(worker):
+def test_outputs_are_uploaded_before_the_check_after_the_job(worker):
     job = worker(
         script='echo x > "$PENSTOCK_WORK/out"', health=health(after='rm -r "$PENSTOCK_WORK"; exit 1'),
         output_rules=["/work/out"],
@@ -83,7 +83,7 @@ def test_a_check_sees_nothing_of_the_job_and_leaves_nothing(worker):
     assert list(job.folder.glob("health-*")) == []
 
 
-def test_a_job_that_is_cancelled_while_its_machine_is_checked_is_cancelled_and_nothing_is_broken(worker):
+def test_a_job_cancelled_during_the_check_is_cancelled_and_the_machine_is_not_broken(worker):
     job = worker(script="echo began", health=health("echo checking; sleep 300"))
     agent = job.start()
     job.plane.wait_for(lambda: "checking" in job.plane.lines("health"))
@@ -93,7 +93,7 @@ def test_a_job_that_is_cancelled_while_its_machine_is_checked_is_cancelled_and_n
     assert job.plane.lines("stdout") == []
 
 
-def test_after_a_cancelled_job_the_machine_is_checked_all_the_same(worker):
+def test_the_machine_is_checked_after_a_cancelled_job(worker):
     job = worker(script="echo began; sleep 300", health=health(after="exit 1"))
     agent = job.start()
     job.plane.wait_for_line("began")
@@ -103,7 +103,7 @@ def test_after_a_cancelled_job_the_machine_is_checked_all_the_same(worker):
     assert job.outcome()["broken"] == "its health check after the job exited with code 1"
 
 
-def test_an_agent_that_cannot_clean_says_so(worker):
+def test_an_agent_that_cannot_clean_reports_a_broken_machine(worker):
     """UNIT-2: it does not leave it to the silence that follows."""
     job = worker(reuse=True)
     job.plane.answer_next_hellos(410)

@@ -1,4 +1,4 @@
-"""An agent whose worker is held leaves its machine as it is, and asks until it is not held any more. [UNIT-3]"""
+"""An agent whose worker is held changes nothing on its machine, and polls until the hold ends. [UNIT-3]"""
 
 import pytest
 
@@ -14,7 +14,7 @@ def tell(job, **held):
         setattr(job.plane, call, lambda body, answer=answer: (200, {**answer(body)[1], **held}))
 
 
-def test_a_held_agent_neither_cleans_nor_goes_home(worker):
+def test_a_held_agent_neither_cleans_nor_ends(worker):
     job = worker(script=SCRIPT, reuse=True)
     tell(job, held_seconds=60)
     job.plane.answer_next_hellos(HELD)
@@ -36,7 +36,7 @@ def test_it_cleans_when_it_is_released(worker):
     assert ["cleaned" in ask for ask in job.plane.hellos] == [False, False, False, False, True]
 
 
-def test_one_that_is_not_kept_goes_home_when_it_is_released(worker):
+def test_an_agent_that_is_not_reused_ends_when_it_is_released(worker):
     job = worker(script=SCRIPT)
     tell(job, held_seconds=60)
     job.plane.answer_next_hellos(HELD, HELD, 410)
@@ -46,7 +46,7 @@ def test_one_that_is_not_kept_goes_home_when_it_is_released(worker):
 
 
 @pytest.mark.parametrize(("status", "code"), [(410, 0), (403, 1)])
-def test_who_is_told_to_stop_asks_first_whether_it_is_held(worker, status, code):
+def test_an_agent_that_is_told_to_stop_asks_first_whether_it_is_held(worker, status, code):
     job = worker(lambda endpoint, count: status if endpoint == "heartbeat" else None, script="sleep 300")
     job.plane.answer_next_hellos(HELD, 410)
     assert job.run() == code, job.log()
@@ -54,7 +54,7 @@ def test_who_is_told_to_stop_asks_first_whether_it_is_held(worker, status, code)
     assert "an operator holds this worker" in job.log()
 
 
-def test_a_service_that_is_away_does_not_end_a_hold(worker):
+def test_an_unreachable_service_does_not_end_a_hold(worker):
     job = worker(lambda endpoint, count: "drop" if endpoint == "hello" and 1 < count < 8 else None)
     tell(job, held_seconds=60)
     job.plane.answer_next_hellos(HELD, 410)
@@ -63,7 +63,7 @@ def test_a_service_that_is_away_does_not_end_a_hold(worker):
     assert [("previous" in ask) for ask in job.plane.hellos] == [False, True, True]
 
 
-def test_a_hold_that_has_ended_does_not_keep_an_agent_that_reaches_nobody(worker):
+def test_an_agent_without_connection_ends_after_its_hold(worker):
     job = worker(lambda endpoint, count: "drop" if endpoint == "hello" and count > 1 else None)
     tell(job, held_seconds=0.1)
     assert job.run() in (0, 1)

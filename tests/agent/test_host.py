@@ -137,7 +137,7 @@ def test_jobs_one_after_the_other_and_nothing_of_one_is_left_for_the_next(machin
 
 
 @pytest.mark.e2e
-def test_the_token_is_not_the_jobs_to_read_and_may_be_replaced(machine):
+def test_jobs_cannot_read_the_hosts_token_and_it_can_be_replaced(machine):
     """SEC-1: nothing of the host's own is in the job's environment."""
     host = machine(script="env")
     agent = host.start()
@@ -178,7 +178,7 @@ def power_off(host: Machine, agent: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.e2e
-def test_a_job_goes_on_when_only_the_hosts_agent_dies(machine):
+def test_a_job_continues_when_only_the_hosts_agent_dies(machine):
     """JOB-2: who is started again waits for the job, and begins none beside it."""
     host = machine(script='echo up; while ! [ -e "$PENSTOCK_WORK/go" ]; do sleep 0.05; done; echo done')
     first = host.start()
@@ -196,7 +196,7 @@ def test_a_job_goes_on_when_only_the_hosts_agent_dies(machine):
 
 
 @pytest.mark.e2e
-def test_a_worker_that_is_not_its_own_any_more_is_ended_and_cleaned_first(machine):
+def test_a_worker_that_was_taken_away_is_ended_and_cleaned_first(machine):
     host = machine(script=f"{DIRTY}; echo up; sleep 300")
     host.start()
     host.lab.wait_for_line("up")
@@ -228,7 +228,7 @@ def test_nothing_is_touched_while_an_operator_holds_the_machine(machine):
 
 
 @pytest.mark.e2e
-def test_a_term_ends_the_job_and_says_so(machine):
+def test_sigterm_ends_the_job_and_reports_that_the_host_leaves(machine):
     host = machine(script="echo up; sleep 300")
     agent = host.start()
     host.lab.wait_for_line("up")
@@ -242,7 +242,7 @@ def test_a_term_ends_the_job_and_says_so(machine):
 
 
 @pytest.mark.e2e
-def test_one_agent_of_a_folder(machine):
+def test_only_one_agent_serves_a_state_folder(machine):
     host = machine(script="true")
     host.lab.left = []
     host.start()
@@ -253,7 +253,7 @@ def test_one_agent_of_a_folder(machine):
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("status", [401, 403, 404, 422])
-def test_a_host_that_is_refused_goes_home(machine, status):
+def test_a_refused_host_ends(machine, status):
     host = machine()
     host.lab.refusal = status
     assert host.start().wait(25) == 1
@@ -272,7 +272,7 @@ def test_a_second_machine_of_one_name_waits(machine):
 
 
 @pytest.mark.e2e
-def test_a_service_that_is_away_is_asked_again(machine):
+def test_calls_to_an_unreachable_service_are_repeated(machine):
     host = machine()
     host.lab.misbehave = lambda endpoint, count: (
         (503, "drop")[count % 2] if endpoint == "bench-7" and count < 4 else None
@@ -282,7 +282,7 @@ def test_a_service_that_is_away_is_asked_again(machine):
 
 
 @pytest.mark.e2e
-def test_what_it_cannot_start_with(machine):
+def test_a_host_without_a_token_or_folder_does_not_start(machine):
     host = machine()
     (host.folder / "token").write_text("")
     assert host.start().wait(25) == 2
@@ -291,7 +291,7 @@ def test_what_it_cannot_start_with(machine):
     assert host.start("--state", str(host.folder / "file" / "state")).wait(25) == 2
 
 
-def test_what_cannot_be_removed_is_told(tmp_path, monkeypatch):
+def test_files_that_cannot_be_removed_are_reported(tmp_path, monkeypatch):
     """UNIT-2: a machine that is not clean does not say so."""
     from penstock.agent import host as hosting
     from penstock.agent.host import HostState

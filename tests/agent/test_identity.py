@@ -1,4 +1,4 @@
-"""`bmat identity`: who the job is, for others. [SEC-1]"""
+"""`bmat identity`: tokens that prove which job this is. [SEC-1]"""
 
 import json
 
@@ -24,7 +24,7 @@ def test_a_job_gets_a_token_and_its_log_does_not(worker):
     assert "***" in lines[1]
 
 
-def test_who_may_not_have_one_is_told_and_goes_on(worker):
+def test_a_refused_token_does_not_end_the_job(worker):
     job = worker(script="bmat identity token --audience other; echo $?; bmat identity token; echo $?")
     assert job.finish()["result"] == "succeeded"
     lines = job.plane.lines("stdout", "stderr")
@@ -32,7 +32,7 @@ def test_who_may_not_have_one_is_told_and_goes_on(worker):
     assert [line for line in lines if line.isdigit()] == ["1", "2"]
 
 
-def test_an_answer_that_fails_for_a_while_is_waited_for(worker):
+def test_a_call_that_fails_for_a_while_is_retried(worker):
     job = worker(
         lambda endpoint, count: 503 if endpoint == "identity" and count < 3 else None,
         script="bmat identity token --audience sts.amazonaws.com > /dev/null && echo got",

@@ -1,4 +1,4 @@
-"""What the agent fetches before the script begins, and what it says when it cannot."""
+"""Inputs are fetched before the script begins, and a failure says why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def job(worker, *misbehave, script=SHOW, **changes):
     return worker(*misbehave, script=script, inputs=True, **changes)
 
 
-def test_inputs_are_in_their_places_before_the_script_begins(worker):
+def test_inputs_are_in_place_before_the_script_begins(worker):
     made = job(worker)
     made.plane.keep("/input/build/work/a b/out.txt", b"built")
     made.plane.keep("/input/notes.txt", b"sent")
@@ -25,13 +25,13 @@ def test_inputs_are_in_their_places_before_the_script_begins(worker):
     assert made.plane.calls.count("inputs") == 2
 
 
-def test_a_job_without_inputs_asks_for_none(worker):
+def test_a_job_without_inputs_requests_none(worker):
     made = worker(script="true")
     assert made.finish()["result"] == "succeeded"
     assert "inputs" not in made.plane.calls
 
 
-def test_what_broke_off_is_gone_on_with(worker):
+def test_an_interrupted_download_resumes(worker):
     data = bytes(range(256)) * 4096
     made = job(worker, lambda endpoint, count: -1000 if (endpoint, count) == ("kept", 1) else None, script="true")
     made.plane.keep("/input/a", data)
@@ -40,7 +40,7 @@ def test_what_broke_off_is_gone_on_with(worker):
     assert (made.root / "input" / "a").read_bytes() == data
 
 
-def test_a_store_that_gives_no_parts_gives_all_of_it_again(worker):
+def test_without_ranges_an_interrupted_download_starts_again(worker):
     def misbehave(endpoint, count):
         return {1: -1000, 2: "whole"}.get(count) if endpoint == "kept" else None
 
@@ -51,13 +51,13 @@ def test_a_store_that_gives_no_parts_gives_all_of_it_again(worker):
 
 
 @pytest.mark.parametrize("trouble", ["drop", 503, 429])
-def test_trouble_on_the_way_is_tried_again(worker, trouble):
+def test_failed_downloads_are_retried(worker, trouble):
     made = job(worker, lambda endpoint, count: trouble if endpoint == "kept" and count < 3 else None, script="true")
     made.plane.keep("/input/a", b"x")
     assert made.finish()["result"] == "succeeded"
 
 
-def test_a_url_that_is_refused_is_asked_for_anew(worker):
+def test_a_refused_url_is_replaced(worker):
     made = job(worker, lambda endpoint, count: 403 if (endpoint, count) == ("kept", 1) else None, script="true")
     made.plane.keep("/input/a", b"x")
     assert made.finish()["result"] == "succeeded"
@@ -65,7 +65,7 @@ def test_a_url_that_is_refused_is_asked_for_anew(worker):
     assert "the input /input/a could not be fetched: storage answered HTTP 403" in made.plane.lines("worker")
 
 
-def test_wrong_bytes_are_never_begun_with(worker):
+def test_no_task_begins_with_wrong_bytes(worker):
     made = job(worker)
     wrong = hashlib.sha256(b"other").hexdigest()
     made.plane.keep("/input/good", b"good")
@@ -89,7 +89,7 @@ def test_more_bytes_than_expected_are_wrong(worker):
     assert (outcome["result"], "expected were 4 bytes" in outcome["reason"]) == ("unprepared", True)
 
 
-def test_what_leads_out_of_input_is_refused(worker):
+def test_a_path_out_of_the_input_folder_is_refused(worker):
     made = job(worker)
     made.plane.keep("/input/../work/a", b"x")
     outcome = made.finish()
@@ -97,7 +97,7 @@ def test_what_leads_out_of_input_is_refused(worker):
     assert made.plane.calls.count("inputs") == 1
 
 
-def test_what_cannot_be_written_says_so(worker):
+def test_an_input_that_cannot_be_written(worker):
     made = job(worker)
     made.plane.keep("/input/a", b"x")
     made.plane.keep("/input/a/b", b"x")
@@ -107,7 +107,7 @@ def test_what_cannot_be_written_says_so(worker):
     assert "the input /input/a/b could not be fetched: it cannot be written" in outcome["reason"]
 
 
-def test_a_cancelled_job_fetches_no_more(worker):
+def test_a_cancelled_job_stops_downloading(worker):
     made = job(worker, lambda endpoint, count: 503 if endpoint == "kept" else None)
     made.plane.keep("/input/a", b"x")
     made.start()

@@ -71,7 +71,7 @@ def test_a_required_rule_without_a_match_fails_the_job(worker):
     assert outcome["reason"] == 'no file was uploaded for output rule "=/work/b*", which requires one'
 
 
-def test_the_script_is_to_blame_before_the_outputs(worker):
+def test_a_failed_script_is_reported_before_failed_outputs(worker):
     outcome, _ = outputs(worker, "exit 4", ["=/work/b"])
     assert outcome["reason"] == 'task 0 "build" exited with code 4'
 
@@ -181,7 +181,7 @@ def test_storage_that_refuses_gets_a_fresh_url_and_then_fails_the_job(worker):
     assert job.plane.calls.count("outputs") == 2
 
 
-def test_bytes_that_did_not_arrive_fail_the_job(worker):
+def test_an_output_that_did_not_arrive_fails_the_job(worker):
     job = worker(lambda endpoint, count: 409 if endpoint == "commit" else None, script="touch a")
     job.plane.reply["output_rules"] = ["/work/a"]
     expected = "output /work/a was not uploaded: the service refused it: HTTP 409: as the test wants"
@@ -217,13 +217,13 @@ def test_a_big_file_is_sent_in_parts_and_is_the_same(worker):
 
 
 @pytest.mark.parametrize("fault", ["drop", "forget", 503])
-def test_a_part_that_breaks_off_is_sent_again(worker, fault):
+def test_an_interrupted_part_is_sent_again(worker, fault):
     outcome, plane = in_parts(worker, lambda endpoint, count: fault if endpoint == "store" and count % 3 == 1 else None)
     assert outcome["result"] == "succeeded"
     assert plane.outputs() == {"/work/big": whole()}
 
 
-def test_what_was_sent_is_not_sent_again_when_leave_has_expired(worker):
+def test_after_an_expired_url_only_missing_parts_are_sent(worker):
     """Three parts are refused: with fresh leave they are sent, and none of the others."""
     refused = (2, 5, 7)
     outcome, plane = in_parts(worker, lambda endpoint, count: 403 if endpoint == "store" and count in refused else None)
@@ -233,13 +233,13 @@ def test_what_was_sent_is_not_sent_again_when_leave_has_expired(worker):
     assert len(plane.uploads) == 1
 
 
-def test_parts_that_the_service_does_not_take_fail_the_job(worker):
+def test_refused_parts_fail_the_job(worker):
     outcome, plane = in_parts(worker, lambda endpoint, count: 409 if endpoint == "parts" else None)
     assert outcome["reason"] == "output /work/big was not uploaded: the service refused it: HTTP 409: as the test wants"
     assert plane.calls.count("store") == 0
 
 
-def test_a_big_file_that_is_written_to_meanwhile_is_not_mixed(worker, monkeypatch, tmp_path):
+def test_a_big_file_that_changes_during_the_upload_is_not_mixed(worker, monkeypatch, tmp_path):
     """One part of the old and one of the new would be a file that there never was."""
 
     def put(plane, id_, data):
@@ -265,14 +265,14 @@ def test_names_in_every_script(worker):
     assert plane.outputs() == {f"/work/{name}": f"{i}\n".encode() for i, name in enumerate(names)}
 
 
-def test_a_sparse_file_is_all_there(worker):
+def test_a_sparse_file_is_uploaded_whole(worker):
     outcome, plane = outputs(worker, "truncate -s 700000 hole; echo end >> hole; stat -c %b hole", ["=/work/hole"])
     assert outcome["result"] == "succeeded"
     assert plane.outputs() == {"/work/hole": b"\0" * 700000 + b"end\n"}
     assert int(plane.lines("stdout")[0]) * 512 < 100000, "it was sparse"
 
 
-def test_what_may_not_be_read_fails_the_job_and_the_others_are_kept(worker):
+def test_an_unreadable_file_fails_the_job_and_the_others_are_uploaded(worker):
     job = worker(script="echo a > a; echo b > b; chmod 000 b", output_rules=["/work/*"])
     assert job.start(before=without_roots_privilege).wait(25) == 0
     outcome = job.outcome()
@@ -293,14 +293,14 @@ def test_a_required_file_that_vanishes_fails_the_job(worker, b_vanishes):
     assert plane.outputs() == {"/work/a": b"a\n"}
 
 
-def test_a_file_that_grows_without_end_while_it_is_read(worker):
+def test_leftover_writers_end_before_outputs_are_read(worker):
     script = "(exec setsid bash -c 'while :; do echo more; done > log' &); until [ -s log ]; do sleep 0.05; done"
     job = worker(script=script, output_rules=["%/work/log"], limits={"output_bytes": 1 << 30})
     assert job.finish()["result"] == "succeeded", "what writes has ended before outputs are read"
     assert set(job.plane.outputs()) == {"/work/log"}
 
 
-def test_what_is_no_file_is_passed_over(worker):
+def test_special_files_are_ignored(worker):
     socket = "python3 -c 'import socket as s; s.socket(1).bind(\"s\")'"
     script = f"mkdir d; mkfifo f; ln -s loop loop; ln -s /dev/zero zero; {socket}"
     outcome, plane = outputs(worker, script, ["/work/**"])

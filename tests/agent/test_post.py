@@ -1,4 +1,4 @@
-"""What runs after the tasks: what the job file says, and what `bmat post` asks for."""
+"""Posts run after the tasks: those of the job file, and those that `bmat post` adds."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import pytest
     ("end", "result", "ran"),
     [("true", "succeeded", ["good", "any"]), ("exit 3", "failed", ["bad", "any"])],
 )
-def test_each_runs_after_the_tasks_when_it_was_asked_for(worker, end, result, ran):
+def test_each_post_runs_after_the_results_it_is_for(worker, end, result, ran):
     job = worker(
         script="cd $PENSTOCK_WORK; export WORD=said\n"
         "bmat post success one sh -c 'echo good'; bmat post failure two sh -c 'echo bad'\n"
@@ -22,7 +22,7 @@ def test_each_runs_after_the_tasks_when_it_was_asked_for(worker, end, result, ra
     ]
 
 
-def test_it_has_the_folder_and_the_environment_of_who_asked(worker):
+def test_a_post_has_the_folder_and_the_environment_of_its_caller(worker):
     job = worker(
         script="mkdir -p $PENSTOCK_WORK/a; cd $PENSTOCK_WORK/a; WORD=said bmat post always x sh -c 'echo $WORD; pwd'"
     )
@@ -31,7 +31,7 @@ def test_it_has_the_folder_and_the_environment_of_who_asked(worker):
     assert job.plane.lines("stdout")[1].endswith("/work/a")
 
 
-def test_one_that_fails_fails_a_job_that_had_not_and_the_others_run(worker):
+def test_a_failed_post_fails_the_job_and_the_others_run(worker):
     job = worker(script="bmat post always a sh -c 'exit 4'; bmat post always b sh -c 'echo b; exit 5'")
     done = job.finish()
     assert (done["result"], done["exit_code"]) == ("failed", 4)
@@ -39,12 +39,12 @@ def test_one_that_fails_fails_a_job_that_had_not_and_the_others_run(worker):
     assert job.plane.lines("stdout") == ["b"]
 
 
-def test_a_task_that_failed_is_why_whatever_runs_after_it(worker):
+def test_a_failed_task_stays_the_reason_whatever_the_posts_do(worker):
     job = worker(script="bmat post always a sh -c 'exit 4'; exit 3")
     assert job.finish()["exit_code"] == 3
 
 
-def test_after_a_cancelled_job_nothing_runs(worker):
+def test_no_post_runs_after_a_cancelled_job(worker):
     job = worker(script="bmat post always a sh -c 'echo after'; echo ready; sleep 600")
     agent = job.start()
     job.plane.wait_for_line("ready")
@@ -54,7 +54,7 @@ def test_after_a_cancelled_job_nothing_runs(worker):
     assert job.plane.lines("stdout") == ["ready"]
 
 
-def test_what_cannot_be_asked_for(worker):
+def test_invalid_posts_are_refused(worker):
     job = worker(
         script="bmat post always a true; bmat post always a true; echo $?; bmat post always b/c true; echo $?\n"
         "bmat post sometimes a true; echo $?; bmat post always d; echo $?\n"
@@ -79,7 +79,7 @@ TOLD = [
     ("end", "result", "ran"),
     [("true", "succeeded", ["good", "said in /work"]), ("exit 3", "failed", ["bad", "said in /work"])],
 )
-def test_what_the_job_file_says_runs_before_what_tasks_asked_for(worker, end, result, ran):
+def test_posts_of_the_job_file_run_first(worker, end, result, ran):
     job = worker(
         script=f"bmat post always last sh -c 'echo last'; echo task; {end}",
         posts=TOLD,
@@ -91,13 +91,13 @@ def test_what_the_job_file_says_runs_before_what_tasks_asked_for(worker, end, re
     assert job.plane.outputs() == {"/work/kept": b"kept\n"}
 
 
-def test_a_name_that_the_job_file_has_is_taken(worker):
+def test_a_name_from_the_job_file_is_taken(worker):
     job = worker(script="bmat post always any true || echo taken", posts=TOLD, env={"WORD": "said"})
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout")[0] == "taken"
 
 
-def test_one_of_the_job_file_that_fails_fails_a_job_that_had_not(worker):
+def test_a_failed_post_of_the_job_file_fails_the_job(worker):
     job = worker(script="true", posts=[{"name": "x", "on": "always", "script": "exit 4"}])
     done = job.finish()
     assert (done["result"], done["exit_code"]) == ("failed", 4)

@@ -1,4 +1,4 @@
-"""What ends by itself while a job runs: the job is told anew, and AWS's own library asks by itself. [SEC-1]"""
+"""Metadata that expires while a job runs is refreshed; AWS's own library asks for it by itself. [SEC-1]"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def job(worker):
     return run
 
 
-def test_what_is_no_longer_fresh_is_asked_for_anew(job):
+def test_stale_metadata_is_refreshed(job):
     lines, plane = job(
         "bmat resource get aws access_key_id; bmat resource get aws access_key_id",
         told("A1", fresh_seconds=0),
@@ -51,13 +51,13 @@ def test_what_is_no_longer_fresh_is_asked_for_anew(job):
 
 
 @pytest.mark.parametrize("more", [{}, {"fresh_seconds": 900}])
-def test_what_is_fresh_or_never_ends_is_not_asked_for(job, more):
+def test_fresh_metadata_is_not_refreshed(job, more):
     lines, plane = job("bmat resource get aws access_key_id", told("A1", **more), told("A2"))
     assert (lines, plane.calls.count("resources")) == (["A1"], 0)
 
 
 @pytest.mark.parametrize("fault", [503, 404, "drop"])
-def test_while_the_service_does_not_say_what_it_said_last_stands(job, fault):
+def test_without_an_answer_the_last_metadata_remains(job, fault):
     lines, plane = job(
         "bmat resource get aws access_key_id; bmat resource get aws access_key_id",
         told("A1", fresh_seconds=0),
@@ -68,7 +68,7 @@ def test_while_the_service_does_not_say_what_it_said_last_stands(job, fault):
     assert 1 <= plane.calls.count("resources") <= 2, "and is not asked at every turn"
 
 
-def test_one_answer_that_was_lost_is_asked_for_again(job):
+def test_a_lost_answer_is_requested_again(job):
     lines, _ = job(
         "bmat resource get aws access_key_id",
         told("A1", fresh_seconds=0),
@@ -88,7 +88,7 @@ def test_awss_own_library_fetches_credentials_by_itself(job):
     assert lines == ["eu-west-1 A2"]
 
 
-def test_awss_own_library_does_not_take_what_has_ended(job):
+def test_awss_own_library_refuses_expired_credentials(job):
     lines, _ = job(
         'bmat resource get aws --format aws-config > "$HOME/config"; export AWS_CONFIG_FILE="$HOME/config"\n'
         f"{{ {SHOW}\n}} || true",
@@ -98,13 +98,13 @@ def test_awss_own_library_does_not_take_what_has_ended(job):
     assert "refreshed credentials are still expired" in lines[-1]
 
 
-def test_what_credential_process_is_to_print(job):
+def test_the_output_for_credential_process(job):
     lines, _ = job("bmat resource get aws --format aws", told("A1"), {})
     wanted = {"Version": 1, "AccessKeyId": "A1", "SecretAccessKey": "s", "SessionToken": "t", "Expiration": FAR}
     assert json.loads(lines[0]) == wanted
 
 
-def test_a_resource_that_is_no_aws_credentials(job):
+def test_a_resource_without_aws_credentials(job):
     lines, _ = job(
         "bmat resource get aws --format aws; echo $?; bmat resource get aws --format aws-config; echo $?",
         {"type": "x", "metadata": {"access_key_id": "A"}},

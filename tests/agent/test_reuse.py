@@ -1,4 +1,4 @@
-"""An agent that goes on from job to job, and leaves nothing of one to the next. [UNIT-2] [SEC-2]"""
+"""A reused worker goes on from job to job, and leaves nothing of one to the next. [UNIT-2] [SEC-2]"""
 
 import errno
 import resource
@@ -37,7 +37,7 @@ def test_a_second_job_finds_nothing_of_the_first(worker):
     assert [told["result"] for told in job.plane.finishes] == ["succeeded", "succeeded"]
 
 
-def test_each_job_has_a_token_of_its_own_and_the_last_one_is_shown_for_it(worker):
+def test_each_job_has_its_own_token_and_gets_it_for_the_last_one(worker):
     job = worker(reuse=True)
     job.plane.answer_next_hellos(IDLE, order(job="job-2", reuse=True), 410)
     assert job.run() == 0, job.log()
@@ -51,19 +51,19 @@ def test_each_job_has_a_token_of_its_own_and_the_last_one_is_shown_for_it(worker
 
 
 @pytest.mark.parametrize("status", [410, 401])
-def test_an_agent_that_is_not_wanted_any_more_goes_home(worker, status):
+def test_an_agent_that_is_no_longer_wanted_ends(worker, status):
     job = worker(reuse=True)
     job.plane.answer_next_hellos(status)
     assert job.run() == (0 if status == 410 else 1)
 
 
-def test_an_agent_that_may_not_be_kept_ends_after_its_job(worker):
+def test_an_agent_that_is_not_reused_ends_after_its_job(worker):
     job = worker()
     assert job.run() == 0
     assert len(job.plane.hellos) == 1
 
 
-def test_an_agent_that_waits_for_its_next_job_obeys_a_term(worker):
+def test_an_idle_agent_obeys_sigterm(worker):
     job = worker(reuse=True)
     job.plane.answer_next_hellos({**IDLE, "seconds": 60})
     agent = job.start()
@@ -72,7 +72,9 @@ def test_an_agent_that_waits_for_its_next_job_obeys_a_term(worker):
     assert agent.wait(25) == 1
 
 
-def test_what_cannot_be_removed_is_not_called_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_with_files_that_cannot_be_removed_is_not_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A mount, say, in the job's folder: the agent must not say that it is clean."""
     root = tmp_path / "root"
     (root / "work" / "busy").mkdir(parents=True)
@@ -110,7 +112,9 @@ def test_a_tree_of_any_depth_is_removed(tmp_path: Path, open_files: int) -> None
     assert left == []
 
 
-def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_with_a_process_that_cannot_be_ended_is_not_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ending, "KILL_ROUNDS", 2)
     processes = SimpleNamespace(all_of_job=lambda: [2**22 + 1])
     config, order_ = SimpleNamespace(folder=tmp_path), SimpleNamespace(job="job-1")
@@ -119,7 +123,7 @@ def test_a_process_that_cannot_be_ended_is_not_called_clean(tmp_path: Path, monk
         clean_machine(job)
 
 
-def test_a_folder_that_is_everybodys_stays_so_and_services_keep_theirs(tmp_path: Path) -> None:
+def test_a_shared_folder_stays_shared_and_services_keep_theirs(tmp_path: Path) -> None:
     """A machine's /tmp is open to all and sticky: it is emptied, and nothing else is done to it."""
     shared = tmp_path / "tmp"
     for name in ("systemd-private-1-ntp", "of-the-job", "agent"):

@@ -1,4 +1,4 @@
-"""What the agent sends and logs, of a job that says its secrets wherever it can. [SEC-1]"""
+"""What the agent sends and logs contains no secret, even of a job that prints its secrets in every way. [SEC-1]"""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def test_the_reason_of_a_job_has_no_secret(worker):
     assert PASSWORD not in job.log()
 
 
-def test_an_output_that_is_missed_is_not_named_by_a_secret(worker):
+def test_the_reason_of_a_missing_output_has_no_secret(worker):
     job = worker(resources=RESOURCES, output_rules=[f"=/work/{PASSWORD}"])
     assert job.finish()["reason"] == 'no file was uploaded for output rule "=/work/***", which requires one'
 
 
-def test_a_service_that_says_nothing_of_what_is_public_has_all_hidden(worker):
+def test_without_declared_public_keys_all_values_are_hidden(worker):
     job = worker(
         script="bmat resource get db name", resources={"db": {"type": "x", "metadata": {"name": "db-number-17"}}}
     )

@@ -1,4 +1,4 @@
-"""A service that is slow, broken, forgetful or unwilling."""
+"""A service that is slow, broken, forgetful or refuses calls."""
 
 import pytest
 
@@ -37,14 +37,14 @@ def test_the_token_outlives_an_agent_that_got_no_answer(worker):
 
 
 @pytest.mark.parametrize(("status", "code"), [(410, 0), (401, 1), (403, 1), (409, 1)])
-def test_an_unwilling_service(worker, status, code):
+def test_a_refused_hello_ends_the_agent(worker, status, code):
     job = worker(lambda endpoint, count: status, script="touch ran")
     assert job.run() == code
     assert job.plane.calls == ["hello"]
     assert not (job.root / "work").exists()
 
 
-def test_an_event_that_is_refused_does_not_stop_the_others(worker):
+def test_a_refused_event_does_not_stop_the_others(worker):
     job = worker(script="echo 1; echo 2; echo poison; echo 4")
     take = job.plane._events
 

@@ -1,4 +1,4 @@
-"""The user of a job on a machine that was made for it. The machine is this one's files, with a layer over them."""
+"""The job's user on a machine that was made for it: this machine's own files, with an overlay over them."""
 
 import json
 import os
@@ -82,7 +82,7 @@ cat /etc/sudoers.d/build 2>/dev/null || echo hidden; bmat factory name; cat /opt
 
 @pytest.mark.e2e
 @pytest.mark.skipif(not shutil.which("sudo"), reason="there is no sudo on this machine")
-def test_a_job_becomes_root_when_it_says_so(machine):
+def test_a_job_can_become_root(machine):
     script = """sudo -n id -u; pfexec id -u; pfexec sh -c 'echo $0 $1' a b; sudo -n -u build id -un
 pfexec false || echo $?; pfexec install -d /etc/mine && stat -c %U /etc/mine"""
     job = machine(script=script)
@@ -92,7 +92,7 @@ pfexec false || echo $?; pfexec install -d /etc/mine && stat -c %U /etc/mine"""
 
 
 @pytest.mark.e2e
-def test_what_is_there_is_left_as_it_is(machine):
+def test_existing_users_and_folders_are_unchanged(machine):
     before = "chroot ROOT groupadd -g 12345 build; chroot ROOT useradd -u 12345 -g 12345 -G users -M build"
     job = machine(before, script="id -nG")
     assert job.code == 0, job.log()
@@ -101,7 +101,7 @@ def test_what_is_there_is_left_as_it_is(machine):
 
 
 @pytest.mark.e2e
-def test_a_machine_whose_user_is_another_is_broken(machine):
+def test_a_machine_with_another_user_of_that_name_is_broken(machine):
     job = machine("chroot ROOT useradd -u 4711 -M build", script="echo never")
     assert job.code == 1, job.log()
     told = job.outcome()
@@ -111,7 +111,7 @@ def test_a_machine_whose_user_is_another_is_broken(machine):
 
 
 @pytest.mark.e2e
-def test_what_the_agent_fetches_and_restores_is_the_jobs(machine, tmp_path):
+def test_the_job_owns_its_inputs_and_caches(machine, tmp_path):
     script = """find /work /home/build /input ! -user build; cat a
 bmat cache save deps ~/.deps/x --key k; rm -rf ~/.deps
 bmat cache restore deps ~/.deps/x --key k; find ~/.deps ! -user build; cat ~/.deps/x/y
@@ -130,7 +130,7 @@ bmat process start it sh -c 'id -u > ~/who'; until [ -s ~/who ]; do :; done; cat
 
 
 @pytest.mark.e2e
-def test_a_machine_that_is_not_the_jobs_alone_is_left_as_it_is(machine):
+def test_a_shared_machine_is_not_changed(machine):
     job = machine(
         alone=False, script="id -u; grep -c ^build: /etc/passwd; ls /etc/sudoers.d 2>/dev/null | grep -c build"
     )

@@ -5,7 +5,7 @@ from tests.agent.control_plane import PATIENCE_SECONDS
 SECRET = "Tr0ub4dor&3/+x"
 
 
-def test_what_one_task_puts_another_gets(worker):
+def test_one_task_gets_what_another_puts(worker):
     job = worker(
         script="set -e; bmat store put url http://x; echo from stdin | bmat store put said\n"
         "printf 'two\\nlines\\n' | bmat store put lines; bmat store put url http://y\n"
@@ -16,7 +16,7 @@ def test_what_one_task_puts_another_gets(worker):
     assert job.plane.store["lines"] == ("two\nlines", False)
 
 
-def test_who_does_not_wait_is_told_that_there_is_none(worker):
+def test_get_without_waiting_fails_if_there_is_no_value(worker):
     job = worker(script="bmat store get -W nothing; echo $?; bmat store put a/b x; echo $?")
     assert job.finish()["result"] == "succeeded"
     assert job.plane.lines("stdout", "stderr") == [
@@ -24,7 +24,7 @@ def test_who_does_not_wait_is_told_that_there_is_none(worker):
     ]  # fmt: skip
 
 
-def test_a_job_goes_on_when_what_it_waits_for_is_put(worker):
+def test_a_waiting_job_continues_when_the_value_is_put(worker):
     job = worker(script="echo waits; bmat store get answer; echo goes on")
     agent = job.start()
     job.plane.wait_for_line("waits")
@@ -35,7 +35,7 @@ def test_a_job_goes_on_when_what_it_waits_for_is_put(worker):
     assert job.plane.lines("stdout") == ["waits", "42", "goes on"]
 
 
-def test_a_job_that_is_cancelled_does_not_wait_on(worker):
+def test_a_cancelled_job_stops_waiting(worker):
     job = worker(script="echo waits; bmat store get answer")
     agent = job.start()
     job.plane.wait_for_line("waits")
@@ -44,7 +44,7 @@ def test_a_job_that_is_cancelled_does_not_wait_on(worker):
     assert job.outcome()["result"] == "cancelled"
 
 
-def test_an_answer_that_fails_for_a_while_is_waited_for(worker):
+def test_a_call_that_fails_for_a_while_is_retried(worker):
     job = worker(
         lambda endpoint, count: 503 if endpoint in ("get", "put") and count < 3 else None,
         script="bmat store put a b && bmat store get a",
@@ -53,7 +53,7 @@ def test_an_answer_that_fails_for_a_while_is_waited_for(worker):
     assert job.plane.lines("stdout", "stderr") == ["b"]
 
 
-def test_secrets_are_hidden_from_when_they_are_known(worker):
+def test_secrets_are_hidden_as_soon_as_they_are_known(worker):
     job = worker(
         script="got=$(bmat store get key); echo \"it is $got\"; bmat store put -s mine 'my own secret'\n"
         "echo 'this is my own secret'; bmat store get mine | base64; bmat store put -s pin 123; echo 123"

@@ -1,4 +1,4 @@
-"""What runs, in which environment, and what of its output arrives."""
+"""What a task runs, in which environment, and which of its output arrives."""
 
 import shlex
 
@@ -41,7 +41,7 @@ def test_all_of_a_long_output_arrives(worker):
     assert job.plane.lines("stdout") == [str(i) for i in range(1, 20001)]
 
 
-def test_a_line_without_end_comes_in_pieces(worker):
+def test_a_line_without_end_arrives_in_pieces(worker):
     job = worker(script="head -c 1000000 /dev/zero | tr '\\0' x")
     job.finish()
     lines = job.plane.lines("stdout")
@@ -77,7 +77,7 @@ def test_a_failing_task_skips_the_rest(worker):
     assert job.plane.lines("stdout") == []
 
 
-def test_death_by_signal_is_told(worker):
+def test_a_signal_is_reported(worker):
     outcome = worker(script="kill -9 $$").finish()
     assert outcome["reason"].startswith('task 0 "build" was killed by signal 9 (SIGKILL): perhaps for lack of memory')
     assert (outcome["exit_code"], outcome["signal"]) == (None, 9)
@@ -133,7 +133,7 @@ def test_a_cleared_environment_keeps_the_workers_id(worker):
     assert environment_of(worker(tasks=[task])) == {"B": "1", "PENSTOCK_WORKER_ID": WORKER}
 
 
-def test_what_the_agent_says_about_the_job_cannot_be_overridden(worker):
+def test_a_job_cannot_override_the_agents_variables(worker):
     """SEC-2: a job cannot pass for another."""
     names = ("PENSTOCK_JOB_ID", "PENSTOCK_ATTEMPT", "PENSTOCK_WORKER_ID", "PENSTOCK_ROOT", "BUILDOMAT_JOB_ID")
     task = {"name": "liar", "script": "env", "env": dict.fromkeys(names[1:], "lie")}

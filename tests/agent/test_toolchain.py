@@ -1,4 +1,4 @@
-"""Rust, before the script of a job that asks for it. Where it comes from is a server of the test's own."""
+"""Rust is installed before the script of a job that wants it. A server of the test stands for its mirror."""
 
 import shutil
 
@@ -54,7 +54,7 @@ def test_the_machines_own_rustup_is_used(worker, forge):
     assert forge.requests == []
 
 
-def test_the_repositorys_own_choice_comes_after_the_clone(worker, forge):
+def test_the_toolchain_file_is_read_after_the_clone(worker, forge):
     told = {"name": "build", "script": "cargo", "workdir": f"/work/{REPOSITORY}"}
     job = worker(tasks=[told], toolchain=FILE, repository=forge.told())
     job.plane.store["GITHUB_TOKEN"] = (TOKEN, True)
@@ -65,7 +65,7 @@ def test_the_repositorys_own_choice_comes_after_the_clone(worker, forge):
     assert "rustup toolchain install --no-self-update" in lines(job)
 
 
-def test_the_repositorys_own_choice_without_a_clone(worker, forge):
+def test_the_toolchain_file_is_read_without_a_clone(worker, forge):
     job = worker(script="cargo; ls", toolchain=FILE, repository=forge.told(clone=False))
     job.plane.store["GITHUB_TOKEN"] = (TOKEN, True)
     assert job.finish()["result"] == "succeeded", job.plane.lines()
@@ -81,7 +81,7 @@ def failed(job):
 
 
 @pytest.mark.parametrize("clone", [True, False])
-def test_a_repository_that_makes_no_choice(worker, forge, clone):
+def test_a_repository_without_a_toolchain_file(worker, forge, clone):
     told = forge.told(sha=forge.first, clone=clone)
     job = worker(script="cargo", toolchain=FILE, repository=told)
     job.plane.store["GITHUB_TOKEN"] = (TOKEN, True)
@@ -91,7 +91,7 @@ def test_a_repository_that_makes_no_choice(worker, forge, clone):
     assert told["reason"] == f"the Rust toolchain {FILE} could not be installed: {why}"
 
 
-def test_a_channel_that_there_is_not_fails_at_once(worker, forge):
+def test_an_unknown_channel_fails_at_once(worker, forge):
     told = failed(worker(script="cargo", toolchain="9.9"))
     assert (told["result"], told["exit_code"]) == ("failed", 1)
     error = "error: could not download nonexistent rust version '9.9'"
@@ -99,14 +99,14 @@ def test_a_channel_that_there_is_not_fails_at_once(worker, forge):
     assert told["failure"]["evidence"] == {"toolchain": "9.9", "error": error, "exit_code": 1}
 
 
-def test_what_is_no_channel_is_not_given_to_anybody(worker, forge):
+def test_an_invalid_channel_is_not_passed_to_rustup(worker, forge):
     told = failed(worker(script="cargo", toolchain="--help"))
     assert told["result"] == "failed"
     assert "'--help' is no channel" in told["reason"]
     assert forge.requests == []
 
 
-def test_what_the_network_breaks_is_tried_again(worker, forge):
+def test_broken_connections_are_retried(worker, forge):
     forge.misbehave = lambda path, count: 503 if count == 1 and path.endswith("init") else None
     job = worker(script="cargo", toolchain="flaky")
     assert job.finish()["result"] == "succeeded", job.plane.lines()
@@ -115,7 +115,7 @@ def test_what_the_network_breaks_is_tried_again(worker, forge):
     assert job.plane.lines("stdout")[-1] == "cargo of flaky"
 
 
-def test_nothing_is_run_that_is_not_what_was_published(worker, forge):
+def test_an_installer_with_another_digest_is_not_run(worker, forge):
     forge.serve_rustup(prepare._host_triple(), wrong=True)
     told = failed(worker(script="cargo", toolchain="1.85"))
     assert told["result"] == "unprepared"
@@ -123,7 +123,7 @@ def test_nothing_is_run_that_is_not_what_was_published(worker, forge):
     assert "init" not in str(told["failure"]["lines"]).split()
 
 
-def test_without_a_mirror_the_digest_is_the_one_that_is_written_here(tmp_path, monkeypatch):
+def test_without_a_mirror_the_agents_own_digest_counts(tmp_path, monkeypatch):
     """A server that answers for the one place with other bytes, and their digest beside them, deceives nobody."""
     monkeypatch.delenv("RUSTUP_UPDATE_ROOT", raising=False)
     monkeypatch.setattr(prepare, "_read_url", lambda url: b"other bytes")
@@ -133,7 +133,7 @@ def test_without_a_mirror_the_digest_is_the_one_that_is_written_here(tmp_path, m
     assert not (tmp_path / "rustup-init").exists()
 
 
-def test_a_mirror_that_has_none_is_not_asked_again(worker, forge):
+def test_a_mirror_without_the_installer_is_not_retried(worker, forge):
     forge.served.clear()
     told = failed(worker(script="cargo", toolchain="1.85"))
     assert told["result"] == "failed"

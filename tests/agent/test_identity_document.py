@@ -1,4 +1,4 @@
-"""What a machine can show of itself is fetched as EC2 wants it, and only by an agent that is told to."""
+"""An agent whose config says so sends the machine's identity document, as EC2 signs it."""
 
 import http.server
 import json
@@ -62,7 +62,7 @@ def ask(job, url: str) -> None:
     (job.folder / "agent.json").write_text(json.dumps({**config, "identity": url}))
 
 
-def test_an_agent_that_is_told_to_shows_what_its_machine_is(worker, metadata):
+def test_a_configured_agent_sends_the_identity_document(worker, metadata):
     job = worker()
     ask(job, metadata.url)
     job.finish()
@@ -74,7 +74,7 @@ def test_an_agent_that_is_told_to_shows_what_its_machine_is(worker, metadata):
     ]
 
 
-def test_a_metadata_service_that_is_not_ready_is_asked_again(worker, metadata):
+def test_a_metadata_service_that_is_not_ready_is_retried(worker, metadata):
     metadata.unready = 2
     job = worker()
     ask(job, metadata.url)
@@ -82,7 +82,7 @@ def test_a_metadata_service_that_is_not_ready_is_asked_again(worker, metadata):
     assert job.plane.hellos[0]["document"] == DOCUMENT
 
 
-def test_without_one_the_service_decides(worker):
+def test_without_a_document_the_agent_still_says_hello(worker):
     """Nobody listens there."""
     job = worker()
     ask(job, "http://127.0.0.1:1")
@@ -91,7 +91,7 @@ def test_without_one_the_service_decides(worker):
     assert "has no identity document" in job.log()
 
 
-def test_an_agent_that_is_not_told_to_shows_nothing(worker, metadata):
+def test_an_agent_without_the_setting_fetches_no_document(worker, metadata):
     job = worker()
     job.finish()
     assert "document" not in job.plane.hellos[0]

@@ -1,4 +1,4 @@
-"""What is hidden of what a job says, whatever forms it takes, and however it comes in pieces. [SEC-1]"""
+"""Secrets in output are hidden, in every form and however the bytes arrive. [SEC-1]"""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ secret_texts = words.map(str.strip).filter(lambda text: len(text) >= 8)
 
 @settings(max_examples=400, deadline=None)
 @given(secret_texts, st.sampled_from(sorted(FORMS)), st.text(), st.text(), st.data())
-def test_no_form_of_a_secret_leaves(secret, form, before, after, data):
+def test_every_form_of_a_secret_is_hidden(secret, form, before, after, data):
     shown = FORMS[form](secret)
     whole = (before + "\n" + shown + after).encode("utf-8", "surrogatepass")
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
@@ -109,7 +109,7 @@ def test_no_part_of_a_secret_can_be_read_back(secret, form, data):
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text("ab", min_size=8, max_size=12), min_size=1, max_size=4), st.text("ab\n"), st.data())
-def test_secrets_that_overlap_and_begin_alike_do_not_leave(hidden, text, data):
+def test_overlapping_secrets_are_hidden(hidden, text, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     told = said(Mask(hidden), text.encode(), cuts)
     assert all(secret.encode() not in told for secret in hidden)
@@ -120,14 +120,14 @@ def test_secrets_that_overlap_and_begin_alike_do_not_leave(hidden, text, data):
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=3000), st.data())
-def test_what_has_no_secret_is_left_as_it_is(noise, data):
+def test_text_without_secrets_is_unchanged(noise, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(noise)), max_size=8)))
     assert said(Mask([TOKEN, "another-secret"]), noise, cuts) == noise
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("step", [1, 7, 64])
-def test_a_secret_that_comes_byte_by_byte(form, step):
+def test_a_secret_that_arrives_byte_by_byte(form, step):
     data = f"before\n{FORMS[form](TOKEN)}\nafter\n".encode()
     told = said(Mask([TOKEN]), data, list(range(step, len(data), step)))
     assert told.startswith(b"before\n")
@@ -143,7 +143,7 @@ def test_a_secret_of_several_lines_is_hidden_line_by_line():
     assert mask.text(json.dumps(key)) == '"***\\n***\\n***\\n***\\n"'
 
 
-def test_a_line_without_end_is_searched_too():
+def test_a_line_without_end_is_searched():
     rng = random.Random(7)
     noise = [bytes(rng.choice(b"xyz") for _ in range(rng.randint(1, 5000))) for _ in range(40)]
     data = TOKEN.encode().join(noise)
@@ -152,7 +152,7 @@ def test_a_line_without_end_is_searched_too():
     assert told.replace(b"*", b"") == b"".join(noise)
 
 
-def test_a_line_without_end_that_is_all_secret_is_not_kept_for_ever():
+def test_an_endless_secret_is_not_held_for_ever():
     out: list[bytes] = []
     stream = MaskedStream(Mask(["aaaaaaaa"]), lambda data, final: out.append(data))
     for _ in range(1000):
@@ -162,7 +162,7 @@ def test_a_line_without_end_that_is_all_secret_is_not_kept_for_ever():
     assert b"a" not in b"".join(out)
 
 
-def test_lines_are_passed_on_at_once_and_those_that_may_go_on_after_a_while(monkeypatch):
+def test_lines_are_passed_on_at_once_and_those_that_may_continue_after_a_while(monkeypatch):
     out: list[bytes] = []
     time = [0.0]
     monkeypatch.setattr(masking, "now", lambda: time[0])
@@ -179,7 +179,7 @@ def test_lines_are_passed_on_at_once_and_those_that_may_go_on_after_a_while(monk
     assert out[2:] == [folded]
 
 
-def test_of_many_folded_lines_only_as_many_are_kept_as_a_secret_takes():
+def test_no_more_folded_lines_are_held_than_a_secret_has():
     kept: list[bytes] = []
     stream = MaskedStream(Mask([TOKEN]), lambda data, final: kept.append(data))
     for _ in range(1000):
@@ -187,7 +187,7 @@ def test_of_many_folded_lines_only_as_many_are_kept_as_a_secret_takes():
     assert len(b"".join(kept)) >= 77 * 998
 
 
-def test_what_is_secret_of_resources():
+def test_the_secrets_of_resources():
     found = resource_secrets({
         "db": {
             "public": ["name", "host"],
@@ -219,5 +219,5 @@ def test_a_mask_learns():
     assert mask.text(f"a {TOKEN} b {TOKEN[:-1]}") == f"a *** b {TOKEN[:-1]}"
 
 
-def test_what_cannot_be_said_in_utf8_is_hidden_too():
+def test_a_secret_that_is_not_valid_utf8_is_hidden():
     assert Mask(["\ud800secretive"]).text('x \ud800secretive "\\ud800secretive"') == 'x *** "***"'

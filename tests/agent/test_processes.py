@@ -7,7 +7,7 @@ UP = "until [ -e up ]; do sleep 0.05; done; rm up"
 """Waits in a task until a process beside it has printed its line."""
 
 
-def test_what_it_says_is_kept_and_it_dies_with_its_task(worker):
+def test_its_output_is_logged_and_it_ends_with_its_task(worker):
     job = worker(
         script="cd $PENSTOCK_WORK; export GREETING=hello\n"
         "bmat process start talker sh -c 'echo $$ > pid; echo $GREETING from $PWD; echo no >&2; exec sleep 600'\n"
@@ -25,7 +25,7 @@ def test_what_it_says_is_kept_and_it_dies_with_its_task(worker):
     assert "ended the background processes of the task (talker); they got SIGTERM" in told
 
 
-def test_one_that_ends_by_itself_is_told_of(worker):
+def test_an_exit_is_logged(worker):
     job = worker(
         script="cd $PENSTOCK_WORK; bmat process start short sh -c 'exit 3'\n"
         "bmat process start killed sh -c 'kill -9 $$'; until [ -e go ]; do sleep 0.05; done"
@@ -42,7 +42,7 @@ def test_one_that_ends_by_itself_is_told_of(worker):
     assert not any("ended the background" in line for line in told)
 
 
-def test_children_of_theirs_die_too_and_what_ignores_term_is_killed(worker):
+def test_descendants_end_too_and_those_that_ignore_term_are_killed(worker):
     job = worker(
         script="cd $PENSTOCK_WORK\n"
         "bmat process start stubborn bash -c 'trap \"\" TERM; (sleep 600 & echo $! > child; wait) & sleep 600'\n"
@@ -53,7 +53,7 @@ def test_children_of_theirs_die_too_and_what_ignores_term_is_killed(worker):
     assert any("SIGKILL after" in line for line in job.plane.lines("task") if "background" in line)
 
 
-def test_what_cannot_be_started_says_why(worker):
+def test_a_process_that_cannot_be_started(worker):
     job = worker(
         script="bmat process start a sleep 60; bmat process start a sleep 60; echo $?\n"
         "bmat process start b /no/such/program; echo $?; bmat process start c/d true; echo $?\n"
@@ -66,7 +66,7 @@ def test_what_cannot_be_started_says_why(worker):
     assert lines[3:6] == ["1", "bmat: 'c/d' is no name: 1 to 48 of A-Z a-z 0-9 . _ -", "1"]
 
 
-def test_each_task_has_its_own(worker):
+def test_each_task_has_its_own_background_processes(worker):
     tasks = [
         {"name": name, "script": "bmat process start db sh -c 'echo up; touch up; sleep 600'\n" + UP, "env": {}}
         for name in ("one", "two")
@@ -77,7 +77,7 @@ def test_each_task_has_its_own(worker):
     assert sum("ended the background" in line for line in job.plane.lines("task")) == 2
 
 
-def test_when_the_job_is_cancelled_they_end_as_well(worker):
+def test_background_processes_end_when_the_job_is_cancelled(worker):
     job = worker(script="cd $PENSTOCK_WORK; bmat process start db sh -c 'echo $$ > pid; exec sleep 600'; sleep 600")
     agent = job.start()
     job.plane.wait_for(lambda: (pid := job.root / "work" / "pid").exists() and pid.read_text())
@@ -87,7 +87,7 @@ def test_when_the_job_is_cancelled_they_end_as_well(worker):
     assert not is_alive((job.root / "work" / "pid").read_text())
 
 
-def test_secrets_of_theirs_are_hidden_too(worker):
+def test_secrets_in_the_output_of_background_processes_are_hidden(worker):
     """SEC-1"""
     job = worker(
         script="bmat process start leaky sh -c 'echo it is $TOKEN; touch up'\n" + UP,

@@ -1,4 +1,4 @@
-"""What was fetched once is there for the next job of the same owner, and for no other. [ART-2] [SEC-2]"""
+"""Copies of downloaded files: only the next jobs of the same owner use them. [ART-2] [SEC-2]"""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ def two_jobs(worker, first: str, **second):
     return job
 
 
-def test_the_next_job_of_the_same_owner_fetches_nothing(worker):
+def test_the_next_job_of_the_same_owner_uses_the_copy(worker):
     job = two_jobs(worker, SEE)
     assert job.plane.calls.count("kept") == 1
     assert "fetched 1 input(s), 5 B; 1 of them from this machine's copies" in job.plane.lines("detail")
     assert "copies of downloaded files that stay for jobs of ann: 1" in job.plane.hellos[1]["cleaned"]
 
 
-def test_another_owners_job_finds_no_copy(worker):
+def test_another_owners_job_downloads_again(worker):
     job = two_jobs(worker, SEE, owner="bob")
     assert job.plane.calls.count("kept") == 2
     assert "fetched 1 input(s), 5 B" in job.plane.lines("detail")
 
 
-def test_what_a_job_has_written_to_is_fetched_anew(worker):
+def test_a_copy_that_a_job_has_changed_is_not_used(worker):
     job = two_jobs(worker, TOUCH)
     assert job.plane.calls.count("kept") == 2
     assert "the copy of /input/a cannot be used: expected were 5 bytes" in job.log()
 
 
-def test_a_machine_that_ends_with_its_job_keeps_nothing(worker):
+def test_a_worker_that_is_not_reused_keeps_no_copies(worker):
     job = worker(script=SEE, inputs=True)
     job.plane.keep("/input/a", b"once\n", artifact=A)
     assert job.finish()["result"] == "succeeded"
@@ -82,7 +82,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     return Kept(tmp_path, monkeypatch)
 
 
-def test_the_service_is_asked_now_and_then_and_what_it_does_not_name_goes(kept: Kept) -> None:
+def test_copies_that_the_service_does_not_name_are_removed(kept: Kept) -> None:
     kept.keep(A)
     kept.keep(B)
     assert kept.all.due_for_check() == []
@@ -94,7 +94,7 @@ def test_the_service_is_asked_now_and_then_and_what_it_does_not_name_goes(kept: 
     assert kept.all.due_for_check() == []
 
 
-def test_what_nobody_used_for_long_goes(kept: Kept) -> None:
+def test_a_copy_that_was_unused_for_long_is_removed(kept: Kept) -> None:
     kept.keep(A)
     kept.time += UNUSED_SECONDS - 1
     kept.keep(B)
@@ -104,7 +104,7 @@ def test_what_nobody_used_for_long_goes(kept: Kept) -> None:
     assert kept.there() == [B]
 
 
-def test_with_another_owner_all_goes_also_what_a_job_has_put_there(kept: Kept) -> None:
+def test_another_owners_job_finds_an_empty_folder(kept: Kept) -> None:
     kept.keep(A)
     (kept.folder / "planted").write_text("by a job")
     assert not kept.serve("bob")
@@ -131,7 +131,7 @@ def test_a_link_in_place_of_a_copy_is_not_followed(kept: Kept) -> None:
     assert kept.there() == []
 
 
-def test_so_many_and_no_more(kept: Kept) -> None:
+def test_the_number_of_copies_is_limited(kept: Kept) -> None:
     ids = [f"{number:026}" for number in range(MOST_COPIES + 2)]
     for id in ids:
         kept.time += 1
@@ -139,7 +139,7 @@ def test_so_many_and_no_more(kept: Kept) -> None:
     assert kept.there() == ids[2:]
 
 
-def test_a_copy_takes_no_room_that_there_is_not(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_take_a_quarter_of_the_free_disk(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     free = type("Disk", (), {"f_bavail": 40, "f_frsize": 1})
     monkeypatch.setattr(os, "statvfs", lambda path: free)
     kept.keep(A, b"x" * 6)
@@ -150,20 +150,20 @@ def test_a_copy_takes_no_room_that_there_is_not(kept: Kept, monkeypatch: pytest.
     assert kept.there() == [B]
 
 
-def test_nothing_is_kept_where_nobody_comes_after(kept: Kept) -> None:
+def test_copies_are_removed_before_the_last_job(kept: Kept) -> None:
     kept.keep(A)
     assert copies_for("ann", False, kept.all, kept.folder) is None
     assert kept.there() == []
 
 
-def test_what_an_earlier_agent_left_is_removed_before_the_first_job(kept: Kept) -> None:
+def test_copies_of_an_earlier_agent_are_removed_before_the_first_job(kept: Kept) -> None:
     kept.keep(A)
     first = copies_for("ann", True, None, kept.folder)
     assert first
     assert first.due_for_check() == kept.there() == []
 
 
-def test_a_name_that_is_a_path_is_none(kept: Kept) -> None:
+def test_an_id_that_is_a_path_is_ignored(kept: Kept) -> None:
     kept.all.keep("../a", str(kept.jobs))
     kept.all.keep("", str(kept.jobs))
     assert kept.there() == []

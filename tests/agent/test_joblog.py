@@ -1,4 +1,4 @@
-"""However much a job says, the agent stays small, the service is asked as little as may be, and nothing waits for ever.
+"""However much a job prints: the agent stays small, calls the service rarely, and loses no line without a note.
 
 `PENSTOCK_LINES=1000000` makes the great test a real one.
 """
@@ -43,7 +43,7 @@ def test_many_lines_all_arrive_in_order_and_the_agent_stays_small(worker):
     assert len(sizes) < LINES / 500 + 100, "batches are full"
 
 
-def test_a_line_of_100_mb_with_no_room_for_it(worker):
+def test_a_line_of_100_mb_in_little_memory(worker):
     """What does not fit is dropped and counted to the byte; the job goes on, and says how it ended."""
     job, sizes = sized(
         worker, script="head -c 104857600 /dev/zero | tr '\\0' x; echo; echo the end; exit 3", timeout_seconds=600
@@ -62,7 +62,7 @@ def test_a_line_of_100_mb_with_no_room_for_it(worker):
     assert len(sizes) < 40, "what is dropped is not sent"
 
 
-def test_a_log_that_has_room_says_nothing_of_it(worker):
+def test_a_log_with_room_mentions_no_dropped_output(worker):
     job = worker(script="echo one")
     job.plane.room = 1
     job.finish()
@@ -96,7 +96,7 @@ def fed(*parts: bytes, limit: int = 4):
         ([b"a\0b\n"], ["a\0b"], []),
     ],
 )
-def test_what_is_not_as_it_came_is_told(parts, lines, notes):
+def test_changed_lines_are_noted(parts, lines, notes):
     assert fed(*parts) == (lines, notes)
 
 
@@ -113,7 +113,7 @@ class Clock:
 
 
 @pytest.mark.parametrize(("watched", "calls"), [(True, 300), (False, 30)])
-def test_calls_in_a_minute_of_a_job_that_says_something_all_the_time(monkeypatch, watched, calls):
+def test_calls_per_minute_of_a_job_that_prints_all_the_time(monkeypatch, watched, calls):
     """Ten lines a second: while somebody looks none waits longer than 0.2 s; otherwise there is a call each 2 s."""
     control = Control()
     control.watched = watched
@@ -131,7 +131,7 @@ def test_calls_in_a_minute_of_a_job_that_says_something_all_the_time(monkeypatch
     assert waited <= (0.21 if watched else 2.01)
 
 
-def test_output_that_is_queued_when_the_log_is_full_is_counted_and_the_rest_is_kept():
+def test_queued_output_of_a_full_log_is_dropped_and_counted():
     control = Control()
     box = Outbox(control, LIMITS, Mask([]))
     box.put("stdout", 0, "sent")

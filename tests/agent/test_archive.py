@@ -1,4 +1,4 @@
-"""Archives of caches that are not what an agent packed: nothing of them is put in place, and nothing outside."""
+"""Archives of caches: nothing of an invalid one is put in place, and nothing leaves the cache's paths."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ GOOD = entry("work/deps/a", data=b"a")
         [entry("work/deps/pipe", tarfile.FIFOTYPE)],
     ],
 )
-def test_an_archive_with_one_wrong_entry_is_no_archive(machine: Machine, tmp_path: Path, wrong) -> None:  # type: ignore[no-untyped-def]
+def test_one_invalid_entry_makes_an_archive_invalid(machine: Machine, tmp_path: Path, wrong) -> None:  # type: ignore[no-untyped-def]
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, *wrong)
     with pytest.raises(NotUnpacked):
         unpack(machine, ["/work/deps"], path, lambda: None)
@@ -71,7 +71,7 @@ def test_an_archive_with_one_wrong_entry_is_no_archive(machine: Machine, tmp_pat
     assert sorted(os.listdir(tmp_path)) == ["a.tar.gz", "root"]
 
 
-def test_what_runs_as_somebody_else_does_so_no_longer(machine: Machine, tmp_path: Path) -> None:
+def test_setuid_bits_are_dropped(machine: Machine, tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD)
     assert unpack(machine, ["/work/deps"], path, lambda: None) == 2
     assert os.stat(machine.real_path("/work/deps/a")).st_mode & 0o7777 == 0o755
@@ -85,7 +85,7 @@ def dated(name: str, kind: bytes, mtime: str) -> tuple[tarfile.TarInfo, bytes]:
 
 @pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.REGTYPE])
 @pytest.mark.parametrize("mtime", ["nan", "1e3", "1.x", "", "9" * 5000])
-def test_a_time_that_is_none_is_found_before_anything_is_in_place(
+def test_an_invalid_time_is_found_before_anything_is_put_in_place(
     machine: Machine, tmp_path: Path, kind: bytes, mtime: str
 ) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, dated("work/deps/x", kind, mtime))
@@ -96,15 +96,13 @@ def test_a_time_that_is_none_is_found_before_anything_is_in_place(
 
 @pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.REGTYPE])
 @pytest.mark.parametrize("mtime", ["9" * 30, "-" + "9" * 30 + ".5"])
-def test_a_time_that_no_system_knows_is_as_near_as_one_can_be(
-    machine: Machine, tmp_path: Path, kind: bytes, mtime: str
-) -> None:
+def test_a_time_beyond_the_limit_is_set_to_the_limit(machine: Machine, tmp_path: Path, kind: bytes, mtime: str) -> None:
     path = archive(tmp_path / "a.tar.gz", FOLDER, GOOD, dated("work/deps/x", kind, mtime))
     assert unpack(machine, ["/work/deps"], path, lambda: None) == 3
     assert (os.stat(machine.real_path("/work/deps/x")).st_mtime < 0) == mtime.startswith("-")
 
 
-def test_what_is_cut_off_is_not_unpacked(machine: Machine, tmp_path: Path) -> None:
+def test_a_truncated_archive_is_not_unpacked(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "a.tar.gz"
     archive(path, FOLDER, entry("work/deps/a", data=os.urandom(100_000)))
     path.write_bytes(path.read_bytes()[:50_000])
@@ -113,7 +111,7 @@ def test_what_is_cut_off_is_not_unpacked(machine: Machine, tmp_path: Path) -> No
     assert os.listdir(machine.real_path("/work")) == []
 
 
-def test_a_place_that_is_behind_a_link_out_is_none(machine: Machine, tmp_path: Path) -> None:
+def test_a_path_through_a_link_out_of_the_root_is_refused(machine: Machine, tmp_path: Path) -> None:
     os.symlink(tmp_path, machine.real_path("/work/out"))
     path = archive(tmp_path / "a.tar.gz", entry("work/out/b", data=b"x"))
     with pytest.raises(NotUnpacked, match="leads out"):
@@ -121,7 +119,7 @@ def test_a_place_that_is_behind_a_link_out_is_none(machine: Machine, tmp_path: P
     assert not (tmp_path / "b").exists()
 
 
-def test_who_is_stopped_leaves_nothing(machine: Machine, tmp_path: Path) -> None:
+def test_stopped_unpacking_leaves_nothing(machine: Machine, tmp_path: Path) -> None:
     class Stop(Exception):
         pass
 
@@ -143,7 +141,7 @@ def packed(machine: Machine, *names: str, most: int = 1 << 20) -> tuple[Packed, 
     return pack(machine, list(names), stream, most, lambda: None), stream.getvalue()
 
 
-def test_folders_that_nobody_may_write_to_come_and_go(machine: Machine, tmp_path: Path) -> None:
+def test_read_only_folders_are_packed_and_unpacked(machine: Machine, tmp_path: Path) -> None:
     work = Path(machine.real_path("/work"))
     (work / "mod/sub").mkdir(parents=True)
     (work / "mod/sub/x").write_text("x")
@@ -156,7 +154,7 @@ def test_folders_that_nobody_may_write_to_come_and_go(machine: Machine, tmp_path
     assert [oct((work / each).stat().st_mode & 0o777) for each in ("mod", "mod/sub/x")] == ["0o555", "0o444"]
 
 
-def test_one_file_two_paths_and_one_that_is_missing(machine: Machine, tmp_path: Path) -> None:
+def test_hard_links_across_paths_and_a_missing_path(machine: Machine, tmp_path: Path) -> None:
     work = Path(machine.real_path("/work"))
     (work / "one").write_text("1")
     (work / "two").mkdir()
@@ -171,7 +169,7 @@ def test_one_file_two_paths_and_one_that_is_missing(machine: Machine, tmp_path: 
     assert (work / "one").read_text() == (work / "two/linked").read_text() == "1"
 
 
-def test_what_cannot_be_read_or_is_too_much_is_not_packed(machine: Machine) -> None:
+def test_unreadable_or_too_large_files_are_not_packed(machine: Machine) -> None:
     work = Path(machine.real_path("/work"))
     (work / "big").write_bytes(os.urandom(10_000))
     with pytest.raises(NotPacked, match="more than 5000 bytes"):
@@ -181,7 +179,7 @@ def test_what_cannot_be_read_or_is_too_much_is_not_packed(machine: Machine) -> N
         packed(machine, "/work/out/passwd")
 
 
-def test_a_file_that_shrinks_meanwhile_is_not_packed(machine: Machine) -> None:
+def test_a_file_that_shrinks_is_not_packed(machine: Machine) -> None:
     work = Path(machine.real_path("/work"))
     (work / "a").write_bytes(b"x" * 10_000)
 
@@ -192,7 +190,7 @@ def test_a_file_that_shrinks_meanwhile_is_not_packed(machine: Machine) -> None:
         pack(machine, ["/work/a"], io.BytesIO(), 1 << 20, check)
 
 
-def test_names_that_are_no_text_stay_as_they_are(machine: Machine, tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_are_preserved(machine: Machine, tmp_path: Path) -> None:
     work = os.fsencode(machine.real_path("/work"))
     os.mkdir(work + b"/d")
     open(work + b"/d/\xff\n", "wb").close()

@@ -214,6 +214,12 @@ def test_a_worker_knows_when_it_was_heard_of() -> None:
     assert units.renew(spoke, NOW + MINUTE, MINUTE).session.heard == NOW + MINUTE
 
 
+def test_a_settled_job_is_not_settled_again() -> None:
+    once = jobs.settle(job(), Outcome.ERRORED, "lost", NOW)
+    with pytest.raises(ValueError, match="is settled already: errored"):
+        jobs.settle(once, Outcome.FAILED, "late", NOW)
+
+
 def test_a_settled_job_is_due_only_while_its_flow_is_to_be_stopped() -> None:
     assert jobs.settle(job(stop_from=1), Outcome.ERRORED, "lost", NOW).due == NOW
     assert jobs.settle(job(), Outcome.ERRORED, "lost", NOW).due is None

@@ -68,6 +68,7 @@ def harmed(place: int, name: str, asked: Sequence[Asked], free: Asked, paused: s
     return found
 
 
+@pytest.mark.no_cover
 def test_every_claim_that_takes_from_nobody_is_granted_and_who_was_overtaken_enough_is_never_taken_from() -> None:
     """QUEUE-1 QUEUE-2: as the rule says, in all queues of up to four claims over two pools, and no less and no more."""
     granted = refused = 0

@@ -401,6 +401,7 @@ WRONG: Sequence[Callable[[int], str]] = (
 )
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_site_that_is_wrong_all_over_is_refused_briefly_and_with_no_more_work_than_it_is_long(
     wrong: Callable[[int], str],

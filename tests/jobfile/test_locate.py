@@ -156,6 +156,7 @@ def test_any_lines(found: list[str]) -> None:
     check("\n".join(found))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "unit",
     [

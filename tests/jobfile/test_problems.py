@@ -125,6 +125,7 @@ def test_disabled_job_is_checked_no_further_than_its_common_keys() -> None:
     assert only(below("enable = false\ndisabled = true"))[2] == "unknown key `disabled`"
 
 
+@pytest.mark.no_cover
 def test_very_many_faults_are_cut_short() -> None:
     assert len(items(below("\n".join(f"k{at} = 1" for at in range(5000))))) == 50
     wrong = "[" + "nan," * 5000 + "]"

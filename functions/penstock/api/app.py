@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import Field, asdict, dataclass, fields
 from typing import Annotated, Any
 
 from aws_lambda_powertools import Logger
@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock.domain.replies import is_optional
+from penstock.domain.replies import OPTIONAL
 from penstock.kernel.errors import Moved, Refused
 
 log = Logger(child=True)
@@ -134,3 +134,8 @@ def sent(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: sent(each) for key, each in value.items()}
     return [sent(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def is_optional(one: Field[Any]) -> bool:
+    """Whether a field's key is left out where it has no value."""
+    return one.metadata == OPTIONAL

@@ -13,11 +13,10 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from penstock.api import workers
-from penstock.api.app import ProblemView
+from penstock.api.app import ProblemView, is_optional
 from penstock.api.document import DOCUMENT
 from penstock.api.routers import ROUTERS
 from penstock.api.routes import Header, Input, Operation, Pattern, Router, Source
-from penstock.domain.replies import is_optional
 from penstock.kernel.limits import Bound
 
 SIMPLE: Mapping[Any, Mapping[str, Any]] = {

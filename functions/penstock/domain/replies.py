@@ -6,19 +6,15 @@ where it has no value, and is never null: agents, also of earlier versions, look
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from penstock.domain.jobfile.sections import CacheAsk, Post
 from penstock.domain.jobs.origins import Origin
 
-OPTIONAL = {"is_optional": True}
+OPTIONAL: Mapping[str, bool] = {"optional": True}
 """The metadata of a field whose key is left out where it has no value."""
-
-
-def is_optional(one: Field[Any]) -> bool:
-    """Whether a field's key is left out where it has no value."""
-    return "is_optional" in one.metadata
 
 
 HeldSeconds = Annotated[

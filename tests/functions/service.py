@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ import agent_api
 import api
 import jsonschema
 
+from penstock.api import openapi
 from penstock.api.document import document
 from penstock.aws import dynamodb
 from penstock.domain.users.users import Token, User, digest
@@ -131,7 +133,9 @@ class Service:
         raw = base64.b64decode(text) if given.get("isBase64Encoded") else text.encode()
         many = {name.lower(): ", ".join(values) for name, values in (given.get("multiValueHeaders") or {}).items()}
         one = {name.lower(): value for name, value in (given.get("headers") or {}).items()}
-        return Answer(given["statusCode"], many | one, raw)
+        answer = Answer(given["statusCode"], many | one, raw)
+        _as_described(method, path, answer)
+        return answer
 
     def submit(self, **ask: Any) -> str:
         """A job of Ada's that was accepted."""
@@ -180,6 +184,18 @@ def request(
             event["isBase64Encoded"] = True
         event["body"] = raw
     return event
+
+
+def _as_described(method: str, path: str, answer: Answer) -> None:
+    """A reply in JSON to what was done has the shape that the OpenAPI document says."""
+    every = (*openapi.users(), *openapi.agents())
+    found = next((each for each in every if each.method == method and _is_at(each.path, path)), None)
+    if found and found.replies and answer.status == found.status:
+        conforms(answer.json, *(kind.__name__ for kind in found.replies))
+
+
+def _is_at(rule: str, path: str) -> bool:
+    return re.fullmatch(re.sub(r"{\w+}", "[^/]+", rule), path) is not None
 
 
 def conforms(value: Any, *schemas: str) -> None:

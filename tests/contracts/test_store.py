@@ -5,12 +5,14 @@ What a condition means is asked of moto; who wins a race, of the local cloud.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import boto3
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move
 from penstock.domain.units.comparison import Comparison, LastSweep, Missing
 from penstock.domain.users.users import Token, User, user_key
+from penstock.kernel.errors import TooBig
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, holds
 from penstock.ports import Store
 from penstock.testing.store import MemoryStore
@@ -117,6 +120,91 @@ def test_a_commit_is_whole_or_not_at_all(store: Store) -> None:
 def test_a_commit_that_makes_no_sense_is_a_mistake(store: Store, changes: list[Change]) -> None:
     with pytest.raises(ValueError, match=r"same row|check alone"):
         store.commit(changes)
+
+
+def big(name: str, size: int) -> User:
+    """A row whose item has about this many bytes."""
+    return replace(USER, name=name, privileges=("x" * size,))
+
+
+def test_a_commit_has_room_for_a_hundred_rows(store: Store) -> None:
+    """The limit of TransactWriteItems. A row that is only checked, or deleted, takes a place too."""
+    bobs = [replace(USER, name=f"bob{number:03d}") for number in range(100)]
+    assert store.commit([Create(row) for row in bobs])
+    stored = [replace(row, version=1) for row in bobs]
+    for more in ([Create(USER)], [Check(stored[-1]), Create(USER)]):
+        with pytest.raises(TooBig, match="101 changes; there is room for 100"):
+            store.commit([*map(Delete, stored[: 101 - len(more)]), *more])
+    assert store.get(USER.key, User) is None
+    assert store.get(bobs[0].key, User) == stored[0]
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_row_has_room_for_400_kb(store: Store, others: int) -> None:
+    """The limit of an item, alone and in a transaction; KB are of 1,024 bytes."""
+    more = [Create(replace(USER, name="bob"))] * others
+    with pytest.raises(TooBig, match=r"the user at .* takes 4.* bytes; there is room for 409600"):
+        store.commit([Create(big("ada", 400 * 1024)), *more])
+    with pytest.raises(TooBig, match="room for 409600"):
+        store.commit([Replace(ONE, big("ada", 400 * 1024)), *more])
+    assert store.get(USER.key, User) is None
+    assert store.commit([Create(big("ada", 395_000)), *more])
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_the_last_byte_counts(over: int) -> None:
+    """Not asked of the emulator, which is stricter than AWS: it takes 405,000 bytes."""
+    exact = 400 * 1024 - dynamodb.item_bytes(big("ada", 0))
+    with pytest.raises(TooBig) if over else contextlib.nullcontext():
+        assert MemoryStore().commit([Create(big("ada", exact + over))])
+
+
+def test_a_letter_takes_as_many_bytes_as_in_utf_8(store: Store) -> None:
+    with pytest.raises(TooBig, match="room for 409600"):
+        store.commit([Create(replace(USER, privileges=("\u00e4" * 210 * 1024,)))])
+
+
+def test_a_commit_has_room_for_4_mb(store: Store) -> None:
+    """Of all its rows together: of those that it only checks, or deletes, too."""
+    rows = [big(f"bob{number:02d}", 395_000) for number in range(11)]
+    with pytest.raises(TooBig, match=r"a commit of 4\d* bytes; there is room for 4194304"):
+        store.commit([Create(row) for row in rows])
+    assert store.commit([Create(row) for row in rows[:10]])
+    first, *others = (replace(row, version=1) for row in rows[:10])
+    with pytest.raises(TooBig, match="there is room for 4194304"):
+        store.commit([Create(rows[10]), Delete(first), *map(Check, others)])
+    assert store.commit([Create(USER), Delete(first), *map(Check, others)])
+
+
+def test_a_key_has_room_for_what_an_index_takes(store: Store) -> None:
+    for row in (Pool(name="p" * 2044, limit=1), Slot(pool="p", name="a" * 1015, state=SlotState.FREE)):
+        with pytest.raises(TooBig, match=r"a key of .* bytes; there is room for"):
+            store.commit([Create(row)])
+    with pytest.raises(TooBig, match="a key of pool"):
+        store.commit([Create(Pool(name="p" * 1025, limit=1))])  # which is the place of its listing
+    assert store.commit([Create(Pool(name="p" * 1024, limit=1))])
+    assert store.commit([Create(Slot(pool="p", name="a" * 1014, state=SlotState.FREE))])
+
+
+SIZED: tuple[Row, ...] = (
+    USER,
+    Pool(name="\u00fc", limit=10**12, due=NOW),
+    Token(digest="x" * 64, user="ada", created=NOW, expires=NOW),
+    SLOT,
+    *REMEMBERED,
+)
+
+
+@pytest.mark.parametrize("row", SIZED, ids=lambda row: row.kind)
+def test_a_rows_size_is_that_of_its_item_or_little_more(table: Table, row: Row) -> None:
+    """The size as documented: names and values in UTF-8; of a number, a byte per two digits and one."""
+    assert table.commit([Create(row)])
+    key = {"pk": {"S": row.key.pk}, "sk": {"S": row.key.sk}}
+    item = boto3.client("dynamodb", "us-east-1").get_item(TableName="state", Key=key)["Item"]
+    values = [(kind, str(text)) for value in item.values() for kind, text in value.items()]
+    sizes = [len(text) // 2 + 2 if kind == "N" else len(text.encode()) for kind, text in values]
+    size = sum(sizes) + sum(map(len, item))
+    assert size <= dynamodb.item_bytes(row) <= size + 160
 
 
 def test_conditions_agree_with_their_twins(store: Store) -> None:

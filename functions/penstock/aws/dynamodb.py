@@ -49,6 +49,8 @@ from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import Token, User
+from penstock.kernel import limits
+from penstock.kernel.errors import TooBig
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
 
 KINDS: Mapping[str, type[Row]] = {
@@ -159,6 +161,59 @@ def item_of(row: Row, version: int, of: type[Item]) -> Item:
     return item
 
 
+def check_commit(changes: Sequence[Change]) -> None:
+    """Refuse what DynamoDB would refuse, however often it is sent: before it is sent, and alike in every store.
+
+    Raises ValueError for a commit that makes no sense, and TooBig for one that is over a limit.
+    """
+    if len({key_of(change) for change in changes}) != len(changes):
+        raise ValueError("two changes of one commit are to the same row")
+    if len(changes) == 1 and isinstance(changes[0], Check):
+        raise ValueError("a check alone writes nothing")
+    if len(changes) > limits.TRANSACTION_ITEMS:
+        raise TooBig(f"a commit of {len(changes)} changes; there is room for {limits.TRANSACTION_ITEMS}")
+    for change in changes:
+        if isinstance(change, Create | Replace):
+            _check_row(change.row)
+    if len(changes) * limits.ITEM_BYTES > limits.TRANSACTION_BYTES:
+        total = sum(
+            item_bytes(change.row if isinstance(change, Create | Replace) else change.was) for change in changes
+        )
+        if total > limits.TRANSACTION_BYTES:
+            raise TooBig(f"a commit of {total} bytes; there is room for {limits.TRANSACTION_BYTES}")
+
+
+def _check_row(row: Row) -> None:
+    listing, place = row.place or ("", "")
+    for text, most in (
+        (row.key.pk, limits.PARTITION_KEY_BYTES),
+        (row.key.sk, limits.SORT_KEY_BYTES),
+        (listing, limits.PARTITION_KEY_BYTES),
+        (place, limits.SORT_KEY_BYTES),
+    ):
+        if len(text.encode()) > most:
+            raise TooBig(
+                f"a key of {row.kind} {text[:40]!r}… takes {len(text.encode())} bytes; there is room for {most}"
+            )
+    size = item_bytes(row)
+    if size > limits.ITEM_BYTES:
+        raise TooBig(f"the {row.kind} at {row.key} takes {size} bytes; there is room for {limits.ITEM_BYTES}")
+
+
+def item_bytes(row: Row) -> int:
+    """How many bytes a row's item takes at most, as DynamoDB counts them: every attribute's name and value, in UTF-8.
+
+    A number takes a byte per two digits, and one more. Source: Amazon DynamoDB Developer Guide, "Item sizes and
+    formats".
+    """
+    texts = [row.key.pk, row.key.sk, row.kind, dump(row), *(row.place or ())]
+    return ATTRIBUTES_BYTES + sum(len(text.encode()) for text in texts)
+
+
+ATTRIBUTES_BYTES = 160
+"""The names of all attributes of an item, two numbers, and a due time with its shard."""
+
+
 def row_of(item: Item) -> Row:
     """The row that an item holds."""
     return load(item.kind, item.body, int(item.row_version))
@@ -220,8 +275,7 @@ class Table:
 
     def commit(self, changes: Sequence[Change]) -> bool:
         """All changes or none. One change is one conditional write; more are one transaction."""
-        if len({key_of(change) for change in changes}) != len(changes):
-            raise ValueError("two changes of one commit are to the same row")
+        check_commit(changes)
         try:
             if len(changes) == 1:
                 self._write(changes[0])
@@ -264,8 +318,6 @@ class Table:
             item.save(condition=still(change.was), add_version_condition=False)
         elif isinstance(change, Delete):
             self._item(*change.was.key).delete(condition=still(change.was), add_version_condition=False)
-        else:
-            raise ValueError("a check alone writes nothing")
 
     def _transact(self, changes: Sequence[Change]) -> None:
         with TransactWrite(connection=self._connection) as transaction:

@@ -3,6 +3,7 @@
     PenstockError
     ├── Refused                what a client asked for cannot be; carries a stable code and an HTTP status
     ├── Moved                  a lost race that would not settle within its tries: again later
+    ├── TooBig                 a commit that no store can take, however often it is tried: our fault
     ├── Unreached              a hint could not be sent; the row's due time makes up for it
     └── DriverError            raised by factories and wells, and nothing else is
         ├── RateLimited        no call of that kind for a while
@@ -57,6 +58,10 @@ class Refused(PenstockError):
 
 class Moved(PenstockError):
     """The rows kept changing; the step will be tried again."""
+
+
+class TooBig(PenstockError):
+    """A commit is more than the store takes; it was not sent."""
 
 
 class Unreached(PenstockError):

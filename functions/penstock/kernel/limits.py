@@ -162,3 +162,18 @@ class Bound:
 
     most: int
     least: int = 0
+
+
+TRANSACTION_ITEMS = 100
+"""How many rows one commit may name. Source for these five: Amazon DynamoDB Developer Guide, "Quotas" and
+"Constraints". KB and MB there are powers of two.
+"""
+
+TRANSACTION_BYTES = 4 * 1024 * 1024
+
+ITEM_BYTES = 400 * 1024
+"""How big one row may be as an item: the names and values of all its attributes."""
+
+PARTITION_KEY_BYTES = 2048
+
+SORT_KEY_BYTES = 1024

@@ -48,10 +48,7 @@ class MemoryStore:
         return [_as(kind, self.rows[key]) for key in islice(keys, limit)]
 
     def commit(self, changes: Sequence[Change]) -> bool:
-        if len({key_of(change) for change in changes}) != len(changes):
-            raise ValueError("two changes of one commit are to the same row")
-        if len(changes) == 1 and isinstance(changes[0], Check):
-            raise ValueError("a check alone writes nothing")
+        dynamodb.check_commit(changes)
         if not all(holds(change, self.rows.get(key_of(change))) for change in changes):
             return False
         for change in changes:

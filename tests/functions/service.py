@@ -44,6 +44,8 @@ SCRIPT = "#!/bin/bash\necho hello\n"
 WORKER_TOKEN = "w" * 43
 SCHEMAS = json.loads(document())["components"]["schemas"]
 
+OPERATIONS = (*openapi.users(), *openapi.agents())
+
 
 @dataclass
 class Context:
@@ -188,8 +190,7 @@ def request(
 
 def _as_described(method: str, path: str, answer: Answer) -> None:
     """A reply in JSON to what was done has the shape that the OpenAPI document says."""
-    every = (*openapi.users(), *openapi.agents())
-    found = next((each for each in every if each.method == method and _is_at(each.path, path)), None)
+    found = next((each for each in OPERATIONS if each.method == method and _is_at(each.path, path)), None)
     if found and found.replies and answer.status == found.status:
         conforms(answer.json, *(kind.__name__ for kind in found.replies))
 

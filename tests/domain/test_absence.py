@@ -52,5 +52,6 @@ def test_it_is_looked_for_again_and_again_meanwhile() -> None:
     assert visibility.wait_for_absence(dirty(), proof(timedelta())) == BACK_OFF.total_seconds()
 
 
-def test_what_was_made_long_ago_is_believed_at_once() -> None:
+def test_what_was_made_long_ago_and_what_is_seen_at_once_is_believed_at_once() -> None:
     assert visibility.wait_for_absence(dirty(made=timedelta(hours=1)), proof(timedelta())) == 0
+    assert visibility.wait_for_absence(dirty(made=timedelta()), proof(timedelta(), lag=0)) == 0

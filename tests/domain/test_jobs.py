@@ -8,12 +8,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.jobs import jobs
+from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import SETTLE_WITHIN, START_WITHIN, Job, Outcome, Report, Result, State
+from penstock.domain.pools.leases import Need
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
 from tests.rows import changed
 
 FAILED = Report(Result.FAILED, "exit status 1", NOW, 1)
 LOST = Report(Result.LOST, "the worker was lost", NOW)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_any"),
+    [
+        ({}, False),
+        ({"inputs": ("a",)}, True),
+        ({"dependencies": (Dependency("a", "J0"),)}, True),
+        ({"dependencies": (Dependency("a", "J0", copy_outputs=False),)}, False),
+    ],
+)
+def test_a_job_downloads_its_inputs_and_the_outputs_that_it_copies(changes: dict[str, object], is_any: bool) -> None:
+    assert job(**changes).request.has_downloads is is_any
+
+
+def test_what_a_step_acquires_needs_the_privileges_of_its_needs() -> None:
+    """SEC-2: a canary is the site's own."""
+    bench, other, worker = (
+        Need(order, step, "it", "t", "p", "m", privileges=wanted)
+        for order, step, wanted in ((1, 1, ("bench", "lab")), (2, 1, ("lab",)), (0, 0, ()))
+    )
+    found = job(needs=(bench, other, worker))
+    assert found.privileges_of(1) == {"bench", "lab"}
+    assert found.privileges_of(0) == found.privileges_of(2) == set()
+    assert changed(found, canary="target/linux").privileges_of(1) == set()
 
 
 def test_a_job_that_acquires_may_wait_until_its_queue_deadline() -> None:

@@ -164,7 +164,7 @@ def test_no_script_says_its_scope(twin: Twin, ada: User) -> None:
     assert (told.value.status, [each.where for each in told.value.faults]) == (400, ["cache_scope"])
 
 
-def test_a_users_job_without_a_scope_adds_to_the_trunk(twin: Twin, ada: User) -> None:
+def test_whose_caches_a_job_adds_to(twin: Twin, ada: User) -> None:
     assert run(twin, ada).request.cache_scope == TRUNK
     assert run(twin, ada, BRANCH).request.cache_scope == BRANCH
 

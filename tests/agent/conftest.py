@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from penstock import agentfile
+from penstock.domain.jobs import failures
 from tests.agent import fork_server
 from tests.agent.control_plane import KEY, PATIENCE_SECONDS, WORKER, ControlPlane, Misbehave, order
 from tests.agent.fork_server import Forked, ForkServer
@@ -125,6 +126,15 @@ def worker(swift: Path, forks: ForkServer, tmp_path: Path) -> Iterator[Callable[
             return made
 
         yield make
+
+
+def accepted(failure: dict[str, Any]) -> dict[str, Any]:
+    """Return a failure that an agent reported, after a check that the service takes it whole."""
+    stored = failures.from_agent(**{("name" if key == "task_name" else key): value for key, value in failure.items()})
+    assert stored is not None
+    assert dict(stored.evidence) == {name: value for name, value in failure["evidence"].items() if value is not None}
+    assert list(stored.lines) == failure["lines"]
+    return failure
 
 
 def is_alive(pid: str) -> bool:

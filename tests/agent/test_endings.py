@@ -2,7 +2,7 @@
 
 import signal
 
-from tests.agent.conftest import is_alive
+from tests.agent.conftest import accepted, is_alive
 
 RULES = ["/work/*.txt"]
 
@@ -25,6 +25,8 @@ def test_cancel_lets_a_trap_clean_up_and_uploads_outputs(worker):
     assert cancelled(job) == 0
     assert job.outcome()["result"] == "cancelled"
     assert job.outcome()["reason"] == "the job was cancelled; it got SIGTERM"
+    failure = job.outcome()["failure"]
+    assert (failure["kind"], failure["lines"][0], failure["task_name"]) == ("cancelled", "ready", "build")
     assert job.plane.outputs() == {"/work/e.txt": b"evidence\n"}
 
 
@@ -48,11 +50,16 @@ def test_cancel_between_tasks_counts_only_if_it_stopped_work(worker):
 
 
 def test_timeout(worker):
-    job = worker(script="echo out > e.txt; sleep 1000", output_rules=RULES, timeout_seconds=2)
+    job = worker(script="echo waiting; echo out > e.txt; sleep 1000", output_rules=RULES, timeout_seconds=2)
     outcome = job.finish()
     assert outcome["result"] == "timed_out"
     assert outcome["reason"] == "the job ran longer than its timeout of 2s; it got SIGTERM"
     assert outcome["signal"] == signal.SIGTERM
+    failure = accepted(outcome["failure"])
+    assert (failure["kind"], failure["lines"]) == ("timed_out", ["waiting"])
+    assert failure["evidence"] == {
+        "bound": "timeout", "bound_seconds": 2, "signal": 15, "signal_name": "SIGTERM", "ended": "SIGTERM",
+    }  # fmt: skip
     assert job.plane.outputs() == {"/work/e.txt": b"out\n"}
 
 

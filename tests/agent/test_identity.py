@@ -30,12 +30,3 @@ def test_a_refused_token_does_not_end_the_job(worker):
     lines = job.plane.lines("stdout", "stderr")
     assert "bmat: HTTP 422: this site allows no such audience" in lines
     assert [line for line in lines if line.isdigit()] == ["1", "2"]
-
-
-def test_a_call_that_fails_for_a_while_is_retried(worker):
-    job = worker(
-        lambda endpoint, count: 503 if endpoint == "identity" and count < 3 else None,
-        script="bmat identity token --audience sts.amazonaws.com > /dev/null && echo got",
-    )
-    assert job.finish()["result"] == "succeeded"
-    assert job.plane.lines("stdout") == ["got"]

@@ -6,6 +6,8 @@ import hashlib
 
 import pytest
 
+from tests.agent.conftest import accepted
+
 SHOW = 'cd "$PENSTOCK_INPUT" && find . -type f | sort | while read -r each; do echo "$each $(cat "$each")"; done'
 
 
@@ -72,11 +74,13 @@ def test_no_task_begins_with_wrong_bytes(worker):
     made.plane.keep("/input/build/a", b"bytes", sha256=wrong)
     outcome = made.finish()
     assert outcome["result"] == "unprepared"
-    came = hashlib.sha256(b"bytes").hexdigest()
+    found = hashlib.sha256(b"bytes").hexdigest()
     assert outcome["reason"] == (
         f"the input /input/build/a could not be fetched: expected were 5 bytes with SHA-256 {wrong}; "
-        f"found were 5 bytes with {came}"
+        f"found were 5 bytes with {found}"
     )
+    failure = accepted(outcome["failure"])
+    assert (failure["kind"], failure["evidence"]["path"]) == ("input_failed", "/input/build/a")
     assert made.plane.lines("task") == []
     assert made.plane.lines("detail") == ["fetching inputs"], "no task was started"
     assert not (made.root / "input" / "build" / "a").exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.conftest import accepted
 from tests.agent.control_plane import ControlPlane
 
 
@@ -194,6 +195,9 @@ def test_storage_that_always_refuses(worker):
     outcome = job.finish()
     assert (outcome["result"], job.plane.outputs()) == ("failed", {})
     assert outcome["reason"] == "output /work/a was not uploaded: storage answered HTTP 403"
+    failure = accepted(outcome["failure"])
+    assert failure["kind"] == "output_not_kept"
+    assert failure["evidence"] == {"path": "/work/a", "error": "storage answered HTTP 403"}
 
 
 BIG = "seq -w 9999 | head -c 45000 > big"  # in eleven parts of 4 KiB and one that is smaller

@@ -46,11 +46,12 @@ def test_a_cancelled_job_stops_waiting(worker):
 
 def test_a_call_that_fails_for_a_while_is_retried(worker):
     job = worker(
-        lambda endpoint, count: 503 if endpoint in ("get", "put") and count < 3 else None,
-        script="bmat store put a b && bmat store get a",
+        lambda endpoint, count: 503 if endpoint in ("get", "put", "identity") and count < 3 else None,
+        script="bmat store put a b && bmat store get a\n"
+        "bmat identity token --audience sts.amazonaws.com > /dev/null && echo got",
     )
     assert job.finish()["result"] == "succeeded"
-    assert job.plane.lines("stdout", "stderr") == ["b"]
+    assert job.plane.lines("stdout", "stderr") == ["b", "got"]
 
 
 def test_secrets_are_hidden_as_soon_as_they_are_known(worker):

@@ -23,14 +23,17 @@ from tests.ec2.helpers import HERE, KEY, MORE, OTHER, WORKER, clean, order
 
 REGION = "eu-west-1"
 IMAGE = "ami-12c6146b"
-"""One that moto brings."""
+"""One that moto brings. It would make a thousand others, in each region, before and after each test."""
 
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    from moto.ec2.models import amis  # which takes long to import, and which no other test needs
+
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    monkeypatch.setattr(amis, "AMIS", [each for each in amis.AMIS if each["ami_id"] == IMAGE])
     with mock_aws():
         connect.cache_clear()
         yield boto3.client("ec2", REGION)

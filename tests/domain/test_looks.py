@@ -8,6 +8,7 @@ import pytest
 
 from penstock.domain.jobfile import JobFile, ResourceAsk
 from penstock.domain.jobs.admission import check_names, check_satisfiable, privileges
+from penstock.domain.pools.grants import WINDOW, rows_of_grant, rows_of_release
 from penstock.domain.pools.leases import Need
 from penstock.domain.site.site import Maker, Quota, ResourceType, Site, Target
 from penstock.domain.users.users import User
@@ -19,6 +20,7 @@ SITE = Site(
     targets={
         "linux": Target("linux", "here", 2, uses={"vcpus": 4}),
         "huge": Target("huge", "here", 2, uses={"vcpus": 9}),
+        "greedy": Target("greedy", "here", 2, uses={f"q{number:02d}": 1 for number in range(30)}),
         "closed": Target("closed", "here", 0),
         "lab": Target("lab", "here", 1, privilege="target.lab"),
         "alias": Target("alias", redirect="lab", privilege="target.alias"),
@@ -29,7 +31,7 @@ SITE = Site(
         "secret": ResourceType("secret", "locks", 1, privilege="target.lab"),
         "many": ResourceType("many", "locks", 100),
     },
-    quotas={"vcpus": Quota("vcpus", 8)},
+    quotas={"vcpus": Quota("vcpus", 8), **{f"q{number:02d}": Quota(f"q{number:02d}", 1) for number in range(30)}},
 )
 ADA, ROOT = User(name="ada", created=NOW), User(name="root", privileges=("admin",), created=NOW)
 
@@ -69,7 +71,7 @@ def test_what_could_be_is_not_refused(asked: JobFile) -> None:
     ("asked", "code", "said"),
     [
         (file("linus"), "unknown-target", "there is no target 'linus'; did you mean 'linux'?"),
-        (file("zzz"), "unknown-target", "there is no target 'zzz'; there are: alias, closed, huge, lab, linux"),
+        (file("zzz"), "unknown-target", "there is no target 'zzz'; there are: alias, closed, greedy, huge, lab, linux"),
         (
             file("closed", "benhc"),
             "unknown-resource-type",
@@ -89,7 +91,14 @@ def test_what_could_be_is_not_refused(asked: JobFile) -> None:
         (
             file("linux", *["many"] * 30),
             "unsatisfiable",
-            "the job wants 30 slots at once: more than one grant can move",
+            "the job wants 30 of many at once, with all that they use: a grant of up to 138 rows, and there is room "
+            "for 100: ask for at most 20 of them, or let several jobs share them",
+        ),
+        (
+            file("greedy"),
+            "unsatisfiable",
+            "the job wants 1 of greedy at once, with all that they use: a grant of up to 112 rows, and there is room "
+            "for 100: ask for less",
         ),
     ],
 )
@@ -157,3 +166,26 @@ def test_options_that_stand_in_the_file_are_told_by_line(spot: tuple[int, int] |
     assert [(fault.file, fault.line, fault.column) for fault in refused.faults] == [
         ("job.sh", *spot) if spot else (None, None, None)
     ] * 2
+
+
+def test_a_unit_that_no_commit_can_give_back_is_refused() -> None:
+    """Each of its slots may go off in the place of another: four rows."""
+    hall = Need(1, 1, "hall", "bench", "resource/bench", "locks", uses={"resource/many": 24, "quota/vcpus": 8})
+    refused = check_satisfiable(SITE, ROOT, file("linux", "bench"), [hall, *needs(file())], nothing_against)
+    assert refused
+    assert [(fault.message, fault.where) for fault in refused.faults] == [
+        (
+            "one bench takes 25 slots: to give them back takes a commit of up to 107 rows, and there is room for 100",
+            "site",
+        )
+    ]
+    fits = Need(1, 1, "hall", "bench", "resource/bench", "locks", uses={"resource/many": 22, "quota/vcpus": 8})
+    assert check_satisfiable(SITE, ROOT, file("linux", "bench"), [fits, *needs(file())], nothing_against) is None
+
+
+def test_the_rows_of_a_grant_and_of_a_release_are_counted() -> None:
+    need = Need(1, 1, "it", "bench", "resource/bench", "locks", uses={"resource/many": 3, "quota/vcpus": 8})
+    claims, leases_and_units, slots, amounts = 3, 2, 2 * (1 + 3), 2
+    assert rows_of_grant([need], ["quota/vcpus"]) == WINDOW + 1 + claims + leases_and_units + slots + amounts
+    assert rows_of_grant([need] * 2, ["quota/vcpus"]) == WINDOW + 1 + claims + 2 * (leases_and_units + slots + amounts)
+    assert rows_of_release(need, ["quota/vcpus"]) == 3 + 3 + 4 * 4 + 1

@@ -206,7 +206,7 @@ def remembers_before_it_writes(patch: pytest.MonkeyPatch) -> None:
 
 def nobody_looks_who_waits(patch: pytest.MonkeyPatch) -> None:
     """`sweeping.serve_all`: a hand-over that was lost stays lost."""
-    patch.setattr(sweep, "serve_all", lambda on: ([], []))
+    patch.setattr(sweep, "serve_all", lambda on, rows: ([], []))
 
 
 def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
 from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_idle
 from tests.known.caught import fails_with
@@ -45,7 +46,7 @@ def test_race_11_leases_steal_idle_resources_from_each_other(twin: Known, ada: U
     twin.factory.unclean = [NotYet(5, "it is going down")]
     other = submit(twin, ada, target="small")
     twin.run()
-    usecases_sweep.serve_all(twin.on)
+    usecases_sweep.serve_all(twin.on, Isolation())
     assert [unit_of(twin, agent.worker).state for agent in workers] == [UnitState.DIRTY, UnitState.IDLE]
     fitting = submit(twin, ada, target="kept")
     twin.run()

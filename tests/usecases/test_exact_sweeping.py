@@ -15,6 +15,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle
 from penstock.usecases.pools import scheduler
+from penstock.usecases.telemetry.counters import Isolation
 from tests.usecases.exact import (
     Flows,
     commits,
@@ -154,7 +155,7 @@ def test_only_pools_that_somebody_waits_for_are_served(twin: Twin, ada: User) ->
     served: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scheduler, "serve", lambda on, pool: served.append(pool))
-        sweep.serve_all(twin.on)
+        sweep.serve_all(twin.on, Isolation())
     assert served == ["resource/bench"]
 
 
@@ -164,10 +165,10 @@ def test_only_the_flow_of_the_present_attempt_settles_it(twin: Twin, ada: User) 
     twin.flows.ended = lambda: [  # type: ignore[method-assign]
         ("01KDVDNA01AAAAAAAAAAAAAAAA", 1, "FAILED"), (first, 2, "FAILED"), (second, 1, "FAILED"),
     ]  # fmt: skip
-    assert sweep.settle_ended(twin.on) == 0
+    assert sweep.settle_ended(twin.on, Isolation()) == 0
     assert not job_of(twin, first).is_settled
     twin.flows.ended = lambda: [(first, 1, "FAILED")]  # type: ignore[method-assign]
-    assert sweep.settle_ended(twin.on) == 1
+    assert sweep.settle_ended(twin.on, Isolation()) == 1
     assert job_of(twin, first).is_settled
 
 

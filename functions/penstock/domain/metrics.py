@@ -297,7 +297,7 @@ SWEEP_TIME = Metric("SweepTime", SECONDS, MOST, "how long a sweep took")
 OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep found, at most 500")
 
 
-FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "overdue rows that a sweep could not move on")
+FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "rows, pools, flows and units that a sweep could not move on")
 
 
 TO_TIDY = Metric("ToTidy", COUNT, SUM, "overdue rows of artifacts, volumes and retentions, at most 300")

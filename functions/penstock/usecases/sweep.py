@@ -6,7 +6,7 @@ that nobody else can take.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -28,19 +28,25 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import gauges
+from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import reconcile
+from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import presence
 
 AT_ONCE = 500
 """How many overdue rows one sweep reads; the next sweep continues."""
+
+PAGE = 500
+"""How many pools are read at once."""
 
 log = Logger(child=True)
 
 
 @dataclass
 class SweepResult:
-    """The counts of one sweep."""
+    """The counts of one sweep. `failed` are the rows, pools, flows and units that it could not move on."""
 
+    overdue: int = 0
     nudged: int = 0
     failed: int = 0
     flows: int = 0
@@ -52,35 +58,50 @@ class SweepResult:
 
 
 def sweep(on: System) -> SweepResult:
-    """Sweep once. A failure of one row does not stop the others."""
-    done, start = SweepResult(), on.world.now()
+    """Sweep once. Whatever fails costs only itself: the other rows, and the other parts of the sweep, go on."""
+    done, rows, start = SweepResult(), Isolation(), on.world.now()
+    with rows.step("moving on what is overdue"):
+        _nudge_overdue(on, done, rows)
+    pools: list[Pool] = []
+    waited_for: list[str] = []
+    with rows.step("serving the pools"):
+        pools, waited_for = serve_all(on, rows)
+    with rows.step("settling what ended"):
+        done.flows = settle_ended(on, rows)
+    compared = Reconciled()
+    with rows.step("comparing what exists outside"):
+        compared = reconcile.reconcile(on)
+    done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
+    _report_gauges(on, pools, waited_for, compared)
+    with rows.step("deleting what nobody owns"):
+        tidied = expire.expire_overdue(on)
+        done.tidied, done.untidied = tidied.moved, tidied.failed
+    done.failed = rows.failed + compared.failed
+    _report(on, done, start)
+    return done
+
+
+def _nudge_overdue(on: System, done: SweepResult, rows: Isolation) -> None:
     for kind, key in on.store.overdue(on.world.now(), AT_ONCE):
-        try:
+        done.overdue += 1
+        with rows.step("a nudge", kind=kind, key=list(key)):
             nudge(on, kind, key)
             done.nudged += 1
-        except Exception:
-            log.exception("a nudge failed", extra={"kind": kind, "key": list(key)})
-            done.failed += 1
-    pools, waited_for = serve_all(on)
-    done.flows = settle_ended(on)
-    compared = reconcile.reconcile(on)
-    done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
+
+
+def _report_gauges(on: System, pools: list[Pool], waited_for: list[str], compared: Reconciled) -> None:
     try:
         site = configuration.current(on)
         gauges.report(on, site, pools, waited_for)
         gauges.report_units(on, site, compared.rows)
     except Exception:
         log.exception("the gauges could not be reported")
-    tidied = expire.expire_overdue(on)
-    done.tidied, done.untidied = tidied.moved, tidied.failed
-    _report(on, done, start)
-    return done
 
 
 def _report(on: System, done: SweepResult, start: datetime) -> None:
     on.metrics.add(metrics.SWEEPS)
     on.metrics.add(metrics.SWEEP_TIME, (on.world.now() - start).total_seconds())
-    on.metrics.add(metrics.OVERDUE_ROWS, done.nudged + done.failed)
+    on.metrics.add(metrics.OVERDUE_ROWS, done.overdue)
     on.metrics.add(metrics.FAILED_NUDGES, done.failed + done.untidied)
 
 
@@ -179,27 +200,41 @@ def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
         )
 
 
-def serve_all(on: System) -> tuple[list[Pool], list[str]]:
+def serve_all(on: System, rows: Isolation) -> tuple[list[Pool], list[str]]:
     """Serve every pool that somebody waits for, since a message may be lost, or that has too few units. [QUEUE-1]
 
-    Returns all pools, and the names of those that somebody waits for.
+    Returns all pools, and the names of those that somebody waits for. A pool that cannot be served keeps nobody of
+    another pool waiting.
     """
-    pools = on.store.listed("pools", Pool, limit=1000)
+    pools = list(_every_pool(on))
     waited_for = []
     for pool in pools:
-        is_waited_for = bool(on.store.find(collection(pool.name), "wait#", Claim, limit=1))
-        waited_for += [pool.name] if is_waited_for else []
-        if is_waited_for or pool.min_warm:
-            scheduler.serve(on, pool.name)
+        with rows.step("serving a pool", pool=pool.name):
+            is_waited_for = bool(on.store.find(collection(pool.name), "wait#", Claim, limit=1))
+            waited_for += [pool.name] if is_waited_for else []
+            if is_waited_for or pool.min_warm:
+                scheduler.serve(on, pool.name)
     return pools, waited_for
 
 
-def settle_ended(on: System) -> int:
+def _every_pool(on: System) -> Iterator[Pool]:
+    """All pools, page by page."""
+    after = ""
+    while True:
+        page = on.store.listed("pools", Pool, limit=PAGE, after=after)
+        yield from page
+        if len(page) < PAGE:
+            return
+        after = page[-1].name
+
+
+def settle_ended(on: System, rows: Isolation) -> int:
     """Settle attempts whose flow ended without doing so."""
     count = 0
     for job_id, attempt, status in on.flows.ended():
-        job = on.store.get(job_key(job_id), Job)
-        if job and job.attempt == attempt and not job.is_settled:
-            settle.settle(on, job_id, attempt, status, None)
-            count += 1
+        with rows.step("settling an attempt", job=job_id, attempt=attempt):
+            job = on.store.get(job_key(job_id), Job)
+            if job and job.attempt == attempt and not job.is_settled:
+                settle.settle(on, job_id, attempt, status, None)
+                count += 1
     return count

@@ -8,22 +8,21 @@ free now may become free. The checks hold no lock, so a wrong answer costs only 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from penstock.domain.jobfile import JobFile
 from penstock.domain.pools.forecast import Action, Forecast
+from penstock.domain.pools.grants import rows_of_grant, rows_of_release
 from penstock.domain.pools.leases import WORKER, Need, demand
 from penstock.domain.site.site import Site, Target
 from penstock.domain.users.users import User
+from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused
 
 OptionCheck = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
 """What a driver objects to in the options of one resource: (driver, options, the well's settings, the type's)."""
-
-MAX_ROWS_PER_GRANT = 84
-"""How many of a transaction's hundred rows one grant may move. The rest is for the claims that it overtakes."""
 
 
 def check_names(site: Site, file: JobFile) -> Target | Refused:
@@ -102,10 +101,34 @@ def _grantable(site: Site, needs: Sequence[Need]) -> Refused | None:
             if count > shapes[pool].limit:
                 there = shapes[pool].limit
                 return _never(f"the job wants {count} of {pool} at once and there are {there}: it could never run")
-        taken = sum(count for pool, count in wanted.items() if not shapes[pool].is_amount)
-        if 2 * (taken + len(wanted) + len(mine)) > MAX_ROWS_PER_GRANT:
-            return _never(f"the job wants {taken} slots at once: more than one grant can move")
+        too_many = _too_many(mine, [pool for pool, shape in shapes.items() if shape.is_amount])
+        if too_many:
+            return too_many
     return None
+
+
+def _too_many(needs: Sequence[Need], amounts: Collection[str]) -> Refused | None:
+    """Refuse what one commit has no room for: all that one step acquires, or all that one unit gives back."""
+    room = limits.TRANSACTION_ITEMS
+    types = " and ".join(sorted({need.type for need in needs}))
+    for need in needs:
+        rows = rows_of_release(need, amounts)
+        if rows > room:
+            slots = sum(need.takes[pool] for pool in need.takes if pool not in amounts)
+            why = f"one {need.type} takes {slots} slots: to give them back takes a commit of up to {rows} rows"
+            hint = f"a commit has room for {room}; an operator can make what it uses a quota, which has no slots"
+            return _no_room(f"{why}, and there is room for {room}", "site", hint)
+    rows = rows_of_grant(needs, amounts)
+    if rows > room:
+        most = max((n for n in range(1, len(needs)) if rows_of_grant(needs[:n], amounts) <= room), default=0)
+        why = f"the job wants {len(needs)} of {types} at once, with all that they use: a grant of up to {rows} rows"
+        hint = f"ask for at most {most} of them, or let several jobs share them" if most else "ask for less"
+        return _no_room(f"{why}, and there is room for {room}", "resources", hint)
+    return None
+
+
+def _no_room(why: str, where: str, hint: str) -> Refused:
+    return Refused(422, "unsatisfiable", f"{why}: {hint}", [Fault(why, where=where, hint=hint)])
 
 
 def _never(why: str) -> Refused:

@@ -12,7 +12,7 @@ reserves. docs/decisions/0022-overtaking-counts-harm.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -58,6 +58,29 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
         )
         for pool, count in wanted.items()
     ]
+
+
+def rows_of_grant(needs: Sequence[Need], amounts: Collection[str]) -> int:
+    """The most rows that the commit which grants these needs can name; `amounts` are the pools that are amounts.
+
+    Rows of the claims, of as many claims that they overtake as there may be, of the owner, and of each need's lease,
+    unit and slots. A slot moves from one key to another, which is two rows; so does the share of an amount that a warm
+    unit has. A unit that is ordered takes a new share of an amount: one row, and the pool's.
+    """
+    moved = sum(_shares(need, amounts) for need in needs)
+    return len(demand(needs)) + WINDOW + 1 + 2 * len(needs) + 2 * moved
+
+
+def rows_of_release(need: Need, amounts: Collection[str]) -> int:
+    """The most rows that the commit which gives back one unit can name: its own, its lease's, and who removed it by
+    hand; and each pool's with its slots. A slot may go off in the place of one that was withdrawn, and both move.
+    """
+    slots = sum(count for pool, count in need.takes.items() if pool not in amounts)
+    return 3 + len(need.takes) + 4 * slots + sum(pool in amounts for pool in need.takes)
+
+
+def _shares(need: Need, amounts: Collection[str]) -> int:
+    return sum(1 if pool in amounts else count for pool, count in need.takes.items())
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from penstock.ports import Stored
 from penstock.system import System
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
+from penstock.usecases.telemetry.counters import Isolation
 
 PAGE = 500
 """How many objects, and how many rows, one sweep compares."""
@@ -48,8 +49,10 @@ def compare_next(on: System) -> None:
     part = _read_range(on, begun.after)
     continued = replace(begun, after=part.upto)
     if on.store.commit([Replace(row, continued) if row else Create(continued)]):
-        _adopt_strays(on, part, spans)
-        _mark_missing(on, part)
+        steps = Isolation()
+        _adopt_strays(on, part, spans, steps)
+        _mark_missing(on, part, steps)
+        on.metrics.add(metrics.FAILED_NUDGES, steps.failed)
 
 
 def _read_range(on: System, after: str) -> NameRange:
@@ -69,7 +72,7 @@ def _read_range(on: System, after: str) -> NameRange:
     )  # fmt: skip
 
 
-def _adopt_strays(on: System, part: NameRange, spans: Spans) -> None:
+def _adopt_strays(on: System, part: NameRange, spans: Spans, steps: Isolation) -> None:
     """Give objects without a row one, to be destroyed. Objects not named by us are left alone. [ART-2]"""
     known, now = {row.artifact for row in part.rows}, on.world.now()
     for each in part.objects:
@@ -78,24 +81,34 @@ def _adopt_strays(on: System, part: NameRange, spans: Spans) -> None:
             continue
         if artifact is None:
             log.warning("an object in the store has no name of ours", extra={"object": each.name})
-        elif on.store.get(volume_key(artifact), Volume) is None:  # the listing may lag; the row itself does not
-            adopted = replace(volumes.stray(artifact, now), size=each.size)
-            if on.store.commit([Create(adopted)]):
-                on.metrics.add(metrics.STRAY_OBJECTS)
-                log.warning("bytes without a row are to be destroyed", extra={"object": each.name})
+            continue
+        with steps.step("adopting an object", object=each.name):
+            _adopt(on, artifact, each)
 
 
-def _mark_missing(on: System, part: NameRange) -> None:
+def _adopt(on: System, artifact: str, found: Stored) -> None:
+    if on.store.get(volume_key(artifact), Volume) is None:  # the listing may lag; the row itself does not
+        adopted = replace(volumes.stray(artifact, on.world.now()), size=found.size)
+        if on.store.commit([Create(adopted)]):
+            on.metrics.add(metrics.STRAY_OBJECTS)
+            log.warning("bytes without a row are to be destroyed", extra={"object": found.name})
+
+
+def _mark_missing(on: System, part: NameRange, steps: Isolation) -> None:
     """Mark bytes as lost that are neither listed nor there; take back the mark of those that are. [ART-1]"""
     there = {each.name for each in part.objects}
     for volume in part.rows:
         is_listed = volume.object_name in there
-        if volume.state is not VolumeState.CREATED or is_listed is (volume.lost is None):
-            continue
-        is_there = on.objects.size(volume.object_name) is not None
-        after = volumes.mark_found(volume) if is_there else volumes.mark_lost(volume, on.world.now())
-        if after != volume and on.store.commit([Replace(volume, after)]) and after.lost:
-            _report_lost(on, volume)
+        if volume.state is VolumeState.CREATED and is_listed is (volume.lost is not None):
+            with steps.step("comparing an object", object=volume.object_name):
+                _mark(on, volume)
+
+
+def _mark(on: System, volume: Volume) -> None:
+    is_there = on.objects.size(volume.object_name) is not None
+    after = volumes.mark_found(volume) if is_there else volumes.mark_lost(volume, on.world.now())
+    if after != volume and on.store.commit([Replace(volume, after)]) and after.lost:
+        _report_lost(on, volume)
 
 
 def _report_lost(on: System, volume: Volume) -> None:

@@ -23,6 +23,7 @@ from penstock.domain.pools.why import explain
 from penstock.domain.probes import factory_test
 from penstock.domain.units import units
 from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState, unit_key
+from penstock.kernel import limits
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.logs import logs
@@ -181,10 +182,20 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
         return on.store.commit(dropped)
     passed = [Replace(other, replace(other, overtaken=other.overtaken + 1)) for other in found.overtaken]
     granted, given = _grant_changes(on, job, claim, waiting, stocks)
-    if not given or not on.store.commit([*dropped, *passed, *granted, *owner]):
+    changes = [*dropped, *passed, *granted, *owner]
+    if len(changes) > limits.TRANSACTION_ITEMS:
+        privileges.end_waiting(on, job.id, _too_many(claim, len(changes)))
+        return on.store.commit(dropped)
+    if not given or not on.store.commit(changes):
         return False
     claim_granted(on, claim, given, waiting, stocks)
     return True
+
+
+def _too_many(claim: Claim, rows: int) -> str:
+    """Why a claim can never be granted, although its job was accepted: by an older version, which counted otherwise."""
+    most = limits.TRANSACTION_ITEMS
+    return f"{claim.pool}: to grant all that the job wants at once takes {rows} rows, and a commit has room for {most}"
 
 
 def _grant_changes(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
+
+from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
@@ -16,6 +20,24 @@ from penstock.ports import NotYet
 from penstock.system import System
 
 T = TypeVar("T")
+
+log = Logger(child=True)
+
+
+@dataclass
+class Isolation:
+    """Runs the steps of a sweep one by one. One that fails costs only itself: it is logged and counted."""
+
+    failed: int = 0
+
+    @contextmanager
+    def step(self, what: str, **of: object) -> Iterator[None]:
+        """One step: what it does, and what for."""
+        try:
+            yield
+        except Exception:
+            log.exception(f"{what} failed", extra=of)
+            self.failed += 1
 
 
 def elapsed(since: datetime, until: datetime) -> float:

@@ -16,6 +16,7 @@ from penstock.domain.site.site import ResourceType, Site, Target
 from penstock.domain.units import prewarm
 from penstock.domain.units.prewarm import FreeCapacity
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held, unit_key
+from penstock.kernel import limits
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
@@ -72,7 +73,10 @@ def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
         return None
     is_a = UnitKind.WORKER if isinstance(kind, Target) else UnitKind.RESOURCE
     id = f"{'w' if is_a is UnitKind.WORKER else 'r'}-{on.world.ulid()}"
-    return prewarm.reserve(prewarm.new_unit(id, is_a, site.maker(kind).name, kind.name, now), takes, rooms)
+    order = prewarm.reserve(prewarm.new_unit(id, is_a, site.maker(kind).name, kind.name, now), takes, rooms)
+    if order and len(order[1]) > limits.TRANSACTION_ITEMS:  # no job may have one either
+        return None
+    return order
 
 
 def _kind(site: Site, pool: str) -> Target | ResourceType | None:

@@ -22,11 +22,13 @@ from penstock.domain.units.comparison import SWEEP_KEY, Comparison, LastSweep, c
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Create, Replace
+from penstock.ports import Driver
 from penstock.system import System
 from penstock.usecases import cooldowns as remembering
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
+from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import retire
 
 PAGE = 500
@@ -39,8 +41,9 @@ UNWANTED_AFTER = timedelta(minutes=10)
 
 @dataclass
 class Reconciled:
-    """The counts, and the units that were read for them: all of them, or none."""
+    """The counts, and the units that were read for them: all of them, or none. `failed` are units and makers."""
 
+    failed: int = 0
     unlisted: int = 0
     strays: int = 0
     lost: int = 0
@@ -70,11 +73,11 @@ def reconcile(on: System) -> Reconciled:
     lists = list(_list_makers(on, site, done))
     rows = {kind: _units(on, kind) for kind in UnitKind} if lists else {}
     done.rows = rows
+    steps = Isolation()
     for one in lists:
-        try:
-            _compare(on, site, one, rows[one.is_a], done, is_quiet=is_quiet)
-        except Exception:
-            log.exception("a comparison failed", extra={"maker": one.name})
+        with steps.step("a comparison", maker=one.name):
+            _compare(on, site, one, rows[one.is_a], done, steps, is_quiet=is_quiet)
+    done.failed = steps.failed
     return done
 
 
@@ -123,7 +126,9 @@ def _units(on: System, is_a: UnitKind) -> list[Unit]:
             return found
 
 
-def _compare(on: System, site: Site, one: MakerList, units: list[Unit], done: Reconciled, *, is_quiet: bool) -> None:
+def _compare(
+    on: System, site: Site, one: MakerList, units: list[Unit], done: Reconciled, steps: Isolation, *, is_quiet: bool
+) -> None:
     """Commit what the comparison found, then act on it. If another sweep commits first, that one acts."""
     rows = {unit.id: unit for unit in units if unit.maker == one.maker}
     for id in sorted(one.ids - rows.keys()):  # the listing may lag; the row itself does not
@@ -134,30 +139,33 @@ def _compare(on: System, site: Site, one: MakerList, units: list[Unit], done: Re
     if not on.store.commit([Replace(one.before, verdict.row) if one.before else Create(verdict.row)]):
         return
     for unit in verdict.lost:
-        vanished = end_vanished(on, unit, lease, one.start)
-        on.metrics.add(metrics.UNITS_VANISHED, int(vanished), maker=one.name, state=unit.state)
-        done.lost += vanished
+        with steps.step("ending what vanished", unit=unit.id):
+            vanished = end_vanished(on, unit, lease, one.start)
+            on.metrics.add(metrics.UNITS_VANISHED, int(vanished), maker=one.name, state=unit.state)
+            done.lost += vanished
     if not is_quiet:
         for unit in rows.values():
-            end_unwanted(on, unit)
-    done.strays += _destroy_strays(on, site, one, verdict.destroy)
+            with steps.step("ending what nobody wants", unit=unit.id):
+                end_unwanted(on, unit)
+    driver = configuration.driver(on, site, one.is_a, one.maker)
+    for id in verdict.destroy:
+        with steps.step("destroying a stray", maker=one.name, unit=id):
+            done.strays += _destroy_stray(on, driver, one.name, id)
 
 
-def _destroy_strays(on: System, site: Site, one: MakerList, strays: tuple[str, ...]) -> int:
+def _destroy_stray(on: System, driver: Driver, maker: str, id: str) -> bool:
     """Destroy what no row knows. A stray that has a row by now is left alone."""
-    driver, count = configuration.driver(on, site, one.is_a, one.maker), 0
-    for id in strays:
-        unit = on.store.get(unit_key(id), Unit)
-        if unit is not None and unit.state is not UnitState.GONE:
-            continue
-        try:
-            counters.count_call(on, one.name, metrics.DESTROY, partial(driver.destroy, id, on.world.now()))
-            on.metrics.add(metrics.STRAYS_DESTROYED, maker=one.name)
-            log.warning("a stray was destroyed", extra={"maker": one.name, "unit": id})
-            count += 1
-        except DriverError as error:
-            log.warning("a stray could not be destroyed", extra={"maker": one.name, "unit": id, "why": str(error)})
-    return count
+    unit = on.store.get(unit_key(id), Unit)
+    if unit is not None and unit.state is not UnitState.GONE:
+        return False
+    try:
+        counters.count_call(on, maker, metrics.DESTROY, partial(driver.destroy, id, on.world.now()))
+    except DriverError as error:
+        log.warning("a stray could not be destroyed", extra={"maker": maker, "unit": id, "why": str(error)})
+        return False
+    on.metrics.add(metrics.STRAYS_DESTROYED, maker=maker)
+    log.warning("a stray was destroyed", extra={"maker": maker, "unit": id})
+    return True
 
 
 def end_vanished(on: System, unit: Unit, lease: timedelta, start: datetime) -> bool:

@@ -119,7 +119,7 @@ def metered(handler: Handler) -> Handler:
 
     @wraps(handler)
     def told(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-        answer: dict[str, Any] = metrics().telling(handler)(event, context)
+        answer: dict[str, Any] = metrics().wrap(handler)(event, context)
         return answer
 
     return told

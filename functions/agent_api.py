@@ -1,4 +1,4 @@
-"""Workers: woken by API Gateway. A worker acts only for the attempt that it was made for."""
+"""The API for workers' agents: called by API Gateway. A worker acts only for the attempt that it was made for."""
 
 from __future__ import annotations
 

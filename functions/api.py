@@ -1,4 +1,4 @@
-"""Users and operators: woken by API Gateway."""
+"""The API for users and operators: called by API Gateway."""
 
 from __future__ import annotations
 

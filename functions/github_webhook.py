@@ -23,17 +23,17 @@ app = resolver()
 @app.post("/v1/github/webhook")
 def github_webhook() -> Response[Any]:
     headers = app.current_event.headers
-    said = WebhookRequest(
+    request = WebhookRequest(
         _body(),
         headers.get("x-hub-signature-256") or "",
         headers.get("x-github-delivery") or "",
         headers.get("x-github-event") or "",
     )
-    return reply({"delivery": webhook.receive(bootstrap.aws(), said)}, 202)
+    return reply({"delivery": webhook.receive(bootstrap.aws(), request)}, 202)
 
 
 def _body() -> bytes:
-    """The body to the last byte. Raises Refused 400 for what is not text: GitHub sends JSON."""
+    """The unchanged body. Raises Refused 400 if it is not UTF-8: GitHub sends JSON."""
     try:
         return (app.current_event.decoded_body or "").encode()
     except ValueError:

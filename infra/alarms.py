@@ -1,6 +1,6 @@
 """The alarms. docs/operators/operations.md has a section for each: what it means, and what to do.
 
-An alarm looks at one metric and computes nothing, so that the local cloud takes it as it is.
+Each alarm uses one metric, without metric math, which the local cloud does not support.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra.measures import Watched
+from infra.measures import Monitored
 from penstock.domain import metrics
 from penstock.domain.metrics import Level
 from penstock.domain.units.units import UnitKind, UnitState
@@ -26,11 +26,11 @@ from penstock.usecases.sweep import AT_ONCE
 
 BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
-BAD = cloudwatch.TreatMissingData.BREACHING
-GOOD = cloudwatch.TreatMissingData.NOT_BREACHING
+ALARM_IF_MISSING = cloudwatch.TreatMissingData.BREACHING
+OK_IF_MISSING = cloudwatch.TreatMissingData.NOT_BREACHING
 
 QUEUE_SECONDS = 1800
-"""A message may be put off for 15 minutes on purpose; one twice as old is not being worked at."""
+"""Messages may be delayed by 15 minutes. One that is twice as old is not being processed."""
 
 HOLD_SECONDS = 24 * 3600
 DIRTY_SECONDS = 3600
@@ -40,7 +40,7 @@ BOOT_PERCENT = 50
 
 @dataclass(frozen=True)
 class Alarm:
-    """One alarm. `section` is its part of docs/operators/operations.md, `of` what of several it is about."""
+    """One alarm. `section` is its section in docs/operators/operations.md, `of` the function, queue or kind."""
 
     section: str
     what: str
@@ -48,32 +48,34 @@ class Alarm:
     threshold: float = 1
     times: int = 1
     of: str = ""
-    missing: cloudwatch.TreatMissingData = GOOD
+    missing: cloudwatch.TreatMissingData = OK_IF_MISSING
     compare: cloudwatch.ComparisonOperator = AT_LEAST
 
     @property
     def name(self) -> str:
-        """Its name below the deployment's."""
+        """Its name, without the deployment's."""
         return f"{self.section}-{self.of}" if self.of else self.section
 
     @property
     def description(self) -> str:
-        """What a mail says."""
+        """The text of its mail."""
         return f'{self.what}. What to do: docs/operators/operations.md, "{self.section}".'
 
 
-def alarms(on: Watched) -> Iterator[Alarm]:
-    """All of them. Where our own code tells nothing, those that need it are left out."""
+def alarms(on: Monitored) -> Iterator[Alarm]:
+    """All alarms. Without Penstock's own metrics, those that need them are left out."""
     yield from _of_aws(on)
     if on.level is Level.OFF:
         called = on.functions["sweep"].metric_invocations(period=Duration.minutes(5), statistic="Sum")
-        yield Alarm("SweepStopped", "The sweep has not run for 5 minutes", called, missing=BAD, compare=BELOW)
+        yield Alarm(
+            "SweepStopped", "The sweep has not run for 5 minutes", called, missing=ALARM_IF_MISSING, compare=BELOW
+        )
     else:
-        yield from _of_ours(on)
+        yield from _of_penstock(on)
         yield from _of_drivers(on)
 
 
-def _of_aws(on: Watched) -> Iterator[Alarm]:
+def _of_aws(on: Monitored) -> Iterator[Alarm]:
     five, quarter = Duration.minutes(5), Duration.minutes(15)
     for name, function in on.functions.items():
         errors = function.metric_errors(period=quarter, statistic="Sum")
@@ -102,10 +104,10 @@ def _of_aws(on: Watched) -> Iterator[Alarm]:
         )
 
 
-def _of_ours(on: Watched) -> Iterator[Alarm]:
+def _of_penstock(on: Monitored) -> Iterator[Alarm]:
     own = on.own
     swept = own(metrics.SWEEPS, "Sum", 5)
-    yield Alarm("SweepStopped", "No sweep has finished for 5 minutes", swept, missing=BAD, compare=BELOW)
+    yield Alarm("SweepStopped", "No sweep has finished for 5 minutes", swept, missing=ALARM_IF_MISSING, compare=BELOW)
     behind = own(metrics.OVERDUE_ROWS, "Minimum", 5)
     yield Alarm("OverdueRows", "The sweep finds more overdue rows than it can handle", behind, AT_ONCE)
     failed = own(metrics.FAILED_NUDGES, "Sum", 15)
@@ -131,7 +133,7 @@ def _of_ours(on: Watched) -> Iterator[Alarm]:
         yield Alarm("Quarantined", f"A {kind} is quarantined: an operator must decide", apart, of=kind)
 
 
-def _of_drivers(on: Watched) -> Iterator[Alarm]:
+def _of_drivers(on: Monitored) -> Iterator[Alarm]:
     own = on.own
     unlisted = own(metrics.UNLISTED, "Minimum", 10)
     yield Alarm("Unlisted", "A factory or well has not been listed for 10 minutes", unlisted)
@@ -146,16 +148,16 @@ def _of_drivers(on: Watched) -> Iterator[Alarm]:
 
 
 class Alarms(Construct):
-    """The alarms, and the topic that they are told to. Without an address somebody else may subscribe."""
+    """The alarms, and the topic that they are published to. `email` is subscribed, if set."""
 
-    def __init__(self, scope: Construct, name: str, *, on: Watched, email: str) -> None:
+    def __init__(self, scope: Construct, name: str, *, on: Monitored, email: str) -> None:
         super().__init__(scope, name)
         self.topic = self._topic(email)
-        tell = actions.SnsAction(self.topic)
+        notify = actions.SnsAction(self.topic)
         for alarm in alarms(on):
             made = self._alarm(alarm)
-            made.add_alarm_action(tell)
-            made.add_ok_action(tell)
+            made.add_alarm_action(notify)
+            made.add_ok_action(notify)
 
     def _alarm(self, alarm: Alarm) -> cloudwatch.Alarm:
         return cloudwatch.Alarm(
@@ -171,19 +173,19 @@ class Alarms(Construct):
         )
 
     def _topic(self, email: str) -> sns.Topic:
-        """Encrypted with a key of our own: CloudWatch may not use the one that AWS manages for SNS."""
+        """The topic, with its own key, because CloudWatch may not use the key that AWS manages for SNS."""
         key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
         topic = sns.Topic(self, "Topic", master_key=key, enforce_ssl=True)
-        alarms_do = iam.ServicePrincipal("cloudwatch.amazonaws.com")
-        ours = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
-        key.add_to_resource_policy(_leave(alarms_do, ["kms:Decrypt", "kms:GenerateDataKey*"], ["*"], ours))
-        topic.add_to_resource_policy(_leave(alarms_do, ["sns:Publish"], [topic.topic_arn], ours))
+        publisher = iam.ServicePrincipal("cloudwatch.amazonaws.com")
+        same_account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+        key.add_to_resource_policy(_permission(publisher, ["kms:Decrypt", "kms:GenerateDataKey*"], ["*"], same_account))
+        topic.add_to_resource_policy(_permission(publisher, ["sns:Publish"], [topic.topic_arn], same_account))
         if email:
             topic.add_subscription(subscriptions.EmailSubscription(email))
         return topic
 
 
-def _leave(
+def _permission(
     who: iam.ServicePrincipal, what: list[str], on: list[str], conditions: dict[str, dict[str, str]]
 ) -> iam.PolicyStatement:
     return iam.PolicyStatement(principals=[who], actions=what, resources=on, conditions=conditions)

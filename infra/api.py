@@ -1,4 +1,4 @@
-"""The HTTP API. Who calls decides the function: workers below /v1/agent, everybody else the rest."""
+"""The HTTP API. Paths below /v1/agent go to the function for workers, all others to that for users."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 RATE = 500
-"""Requests per second over the whole API; what is above gets 429 and is retried by agents and the CLI."""
+"""Requests per second for the whole API. Others get 429, and agents and the CLI retry them."""
 
 BURST = 1000
 
@@ -28,7 +28,7 @@ LOGGED = {
     "bytes": "$context.responseLength",
     "error": "$context.integrationErrorMessage",
 }
-"""One line per request. Never a header: those carry tokens."""
+"""The fields of the access log. Headers are left out, because they contain tokens."""
 
 
 class Api(Construct):
@@ -51,12 +51,12 @@ class Api(Construct):
         )
 
     def hook(self, path: str, function: lambda_.IFunction) -> None:
-        """Connect one path that another service calls, and nobody else does."""
+        """Connect one path for a webhook."""
         do = HttpLambdaIntegration("Hook", function, scope_permission_to_route=False)
         self.http.add_routes(path=path, methods=[apigatewayv2.HttpMethod.POST], integration=do)
 
     def route(self, users: lambda_.IFunction, agents: lambda_.IFunction) -> None:
-        """Connect the routes. Anything unknown goes to `users`, which answers 404 in our own words."""
+        """Connect the routes. Unknown paths go to `users`, which answers 404 as problem+json."""
         users_do = HttpLambdaIntegration("Users", users, scope_permission_to_route=False)
         agents_do = HttpLambdaIntegration("Agents", agents, scope_permission_to_route=False)
         self.http.add_routes(path="/v1/agent/{proxy+}", integration=agents_do)

@@ -1,6 +1,6 @@
-"""What is uploaded: one zip of ours for all functions, one layer of other people's. No Docker, no compiler.
+"""The code to upload: a zip with Penstock for all functions, and a layer with libraries. It needs no Docker.
 
-The layer holds pure Python only, so that one build serves Lambda on arm64 and the local cloud on anything.
+The layer has only pure Python, so that one build works on Lambda's arm64 and on any machine of the local cloud.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ LEFT_OUT = (
     "*.pyc",
     "*.egg-info",
 )
-"""What stays on people's own machines, as .gitignore patterns relative to functions/."""
+"""Files that functions do not need, as .gitignore patterns relative to functions/."""
 
 
 def code() -> lambda_.Code:
-    """Everything of ours that runs in Lambda."""
+    """Penstock's code for Lambda."""
     return lambda_.Code.from_asset(str(FUNCTIONS), exclude=list(LEFT_OUT), ignore_mode=IgnoreMode.GIT)
 
 
 UNUSED = ("bin", "libcloud/test")
-"""What of the libraries nothing imports: libcloud brings 18 MB of its own tests."""
+"""Parts of libraries that nothing imports. libcloud's tests have 18 MB."""
 
 
 def libraries(*, libcloud: bool = False, drivers: str = "") -> lambda_.Code:
-    """The layer of functions/requirements.txt, with that of other clouds, and other people's drivers, if wanted.
+    """The layer: functions/requirements.txt, and optionally libcloud and third-party drivers.
 
-    It is built once per content.
+    It is built once for each content.
     """
     files = [REQUIREMENTS, *([LIBCLOUD] if libcloud else []), *([Path(drivers).resolve()] if drivers else [])]
     content = b"".join(path.read_bytes() for path in (*files, *_beside(files[-1])))
@@ -59,13 +59,13 @@ def libraries(*, libcloud: bool = False, drivers: str = "") -> lambda_.Code:
 
 
 def _beside(file: Path) -> Sequence[Path]:
-    """The wheels that a list names by their path: their content counts, for a name may stay the same."""
+    """The wheels that a requirements file names by path. Their content counts, because names may stay the same."""
     named = (line.partition("#")[0].strip() for line in file.read_text().splitlines())
     return [path for path in (file.parent / name for name in named if name) if path.is_file()]
 
 
 def _build(folder: Path, files: Sequence[Path]) -> None:
-    """Install into a folder beside, then rename: a build cut short leaves nothing that looks finished."""
+    """Install into a temporary folder, then rename it, so that an interrupted build does not look finished."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
         target = Path(beside) / "layer"
@@ -77,9 +77,9 @@ def _build(folder: Path, files: Sequence[Path]) -> None:
             shutil.rmtree(target / "python" / name, ignore_errors=True)
         native = [str(path.relative_to(target)) for path in target.rglob("*.so")]
         if native:
-            raise ValueError(f"{FUNCTIONS}: a library is not pure Python, Lambda could not load it: {native}")
+            raise ValueError(f"{FUNCTIONS}: the layer must be pure Python, but libraries contain native code: {native}")
         try:
             target.rename(folder)
-        except OSError:  # somebody else built the same meanwhile; anything else is still wrong
+        except OSError:  # a concurrent build finished first; any other error is raised
             if not folder.is_dir():
                 raise

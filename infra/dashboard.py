@@ -1,4 +1,4 @@
-"""One page: how jobs fare, what they wait for, what drivers say, and whether the machinery runs."""
+"""The dashboard: jobs, units, drivers, and the health of the functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from infra.measures import Watched
+from infra.measures import Monitored
 from penstock.domain import metrics
 from penstock.domain.metrics import Level
 from penstock.domain.units.units import UnitKind
@@ -20,9 +20,9 @@ Row = list[cloudwatch.IWidget]
 
 
 class Dashboard(Construct):
-    """Named as the deployment. What needs our own metrics is left out where there are none."""
+    """The dashboard, named like the deployment. Without Penstock's own metrics, their graphs are left out."""
 
-    def __init__(self, scope: Construct, name: str, *, on: Watched) -> None:
+    def __init__(self, scope: Construct, name: str, *, on: Monitored) -> None:
         super().__init__(scope, name)
         rows = _jobs(on) + _units(on) + _drivers(on) if on.level is not Level.OFF else []
         if on.level is Level.POOLS:
@@ -37,7 +37,7 @@ def _graph(
     return cloudwatch.GraphWidget(title=title, left=list(left), right=list(right), width=WIDTH // share)
 
 
-def _jobs(on: Watched) -> list[Row]:
+def _jobs(on: Monitored) -> list[Row]:
     lost = on.each(metrics.ATTEMPTS_LOST, "Sum", 5)
     settled = on.each(metrics.JOBS_SETTLED, "Sum", 5)
     started = [on.own(metrics.STARTED_AFTER, each, 5) for each in ("p50", "p95")]
@@ -60,7 +60,7 @@ def _jobs(on: Watched) -> list[Row]:
     ]
 
 
-def _units(on: Watched) -> list[Row]:
+def _units(on: Monitored) -> list[Row]:
     states = {kind: on.each(metrics.UNITS, "Maximum", 5, kind=kind) for kind in UnitKind}
     took = [on.own(metrics.BOOTED_AFTER, each, 15) for each in ("p50", "p95")]
     gone = [on.own(metrics.GONE_AFTER, each, 15) for each in ("p50", "p95")]
@@ -83,7 +83,7 @@ def _units(on: Watched) -> list[Row]:
     ]
 
 
-def _drivers(on: Watched) -> list[Row]:
+def _drivers(on: Monitored) -> list[Row]:
     compared = (metrics.UNLISTED, metrics.STRAYS, metrics.MISSING)
     return [
         [
@@ -98,7 +98,7 @@ def _drivers(on: Watched) -> list[Row]:
     ]
 
 
-def _by_name(on: Watched) -> list[Row]:
+def _by_name(on: Monitored) -> list[Row]:
     pools = (metrics.POOL_LIMIT, metrics.POOL_HELD, metrics.POOL_FREE, metrics.POOL_WAITING)
     makers = (metrics.DRIVER_CALLS, metrics.UNITS, metrics.COOL_DOWNS, metrics.GONE_AFTER)
     targets = (metrics.JOBS_SETTLED, metrics.BOOT_OUTCOMES, metrics.STARTED_AFTER, metrics.BOOTED_AFTER)
@@ -112,7 +112,7 @@ def _by_name(on: Watched) -> list[Row]:
     ]
 
 
-def _machinery(on: Watched) -> list[Row]:
+def _machinery(on: Monitored) -> list[Row]:
     functions, queues = on.functions.values(), on.queues.values()
     flows = on.machine
     rows: list[Row] = [
@@ -143,7 +143,7 @@ def _machinery(on: Watched) -> list[Row]:
     return rows if on.level is Level.OFF else [*rows, _sweep(on)]
 
 
-def _sweep(on: Watched) -> Row:
+def _sweep(on: Monitored) -> Row:
     nudges = [on.own(each, "Maximum") for each in (metrics.OVERDUE_ROWS, metrics.FAILED_NUDGES)]
     tidied = [on.own(metrics.TO_TIDY, "Maximum")]
     lost = [on.own(each, "Sum", 5) for each in (metrics.BYTES_LOST, metrics.STRAY_OBJECTS, metrics.STORE_UNLISTED)]

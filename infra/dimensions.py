@@ -1,4 +1,4 @@
-"""The dimensions that CloudWatch knows a metric of ours by. One that is misspelt is looked at in vain."""
+"""The dimensions of Penstock's metrics in CloudWatch, checked, because a wrong one would match no data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from penstock.domain.metrics import Level, Metric
 from penstock.domain.site.site import Site
 
 SERVICE = "service"
-"""The dimension that every metric of ours has: the deployment's name."""
+"""The dimension of every metric of Penstock: the deployment's name."""
 
 
-def of_site(metric: Metric, service: str, by: Mapping[str, str]) -> dict[str, str]:
-    """The dimensions of a metric that is told of the site. Raises ValueError when it is never told by these."""
+def site_dimensions(metric: Metric, service: str, by: Mapping[str, str]) -> dict[str, str]:
+    """The dimensions of a metric of the whole site. Raises ValueError if it does not have these."""
     if by not in list(metric.combinations(Site(), Level.SITE)):
-        raise ValueError(f"{metric.name} is not told by {dict(by)}")
+        raise ValueError(f"{metric.name} does not have the dimensions {dict(by)}")
     return {SERVICE: service, **by}

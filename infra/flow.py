@@ -17,12 +17,12 @@ DEFINITION = Path(__file__).parents[1] / "functions" / "attempt.asl.json"
 
 
 def name(scope: Construct) -> str:
-    """The machine's name, chosen here so that the functions can know its ARN before it is made."""
+    """The state machine's name, fixed here so that the functions' environment can have its ARN before it exists."""
     return f"{Stack.of(scope).stack_name}-attempt"
 
 
 def arn(scope: Construct, kind: str = "stateMachine", below: str = "") -> str:
-    """The machine's ARN; with kind "execution" and below ":*" that of its executions."""
+    """The state machine's ARN; with kind "execution" and below ":*", that of its executions."""
     return Stack.of(scope).format_arn(
         service="states",
         resource=kind,
@@ -32,7 +32,7 @@ def arn(scope: Construct, kind: str = "stateMachine", below: str = "") -> str:
 
 
 class Flow(Construct):
-    """Standard, not Express: attempts wait for days."""
+    """The state machine. Its type is Standard, because attempts may wait for days."""
 
     def __init__(self, scope: Construct, name_: str, *, queue: sqs.IQueue, settle: lambda_.IFunction) -> None:
         super().__init__(scope, name_)

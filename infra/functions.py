@@ -1,4 +1,4 @@
-"""The seven functions: one zip, one layer, a role each."""
+"""The functions: one zip and one layer for all, and a role for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from infra.sizes import SIZES, Size
 
 
 class Functions(Construct):
-    """Functions by name. `allow` gives each its statements."""
+    """Functions by name. `allow` adds permissions to their roles."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Functions(Construct):
         self.of = {each: self._function(each, size, environment) for each, size in SIZES.items()}
 
     def add(self, name: str, size: Size, environment: Mapping[str, str]) -> None:
-        """One more function, of a part that not every deployment has."""
+        """Add a function of an optional part."""
         self.of[name] = self._function(name, size, environment)
 
     def allow(self, name: str, statements: Sequence[iam.PolicyStatement]) -> None:

@@ -1,7 +1,7 @@
-"""The front end for GitHub, where a deployment has one: `cdk deploy -c github=true`. See docs/users/github.md.
+"""The front end for GitHub, which is optional: `cdk deploy -c github=true`. See docs/users/github.md.
 
-Two functions: the one that everybody on the Internet reaches checks signatures and stores, and may do nothing else;
-the other asks GitHub, and only it may sign with the App's key, and open the tokens that it is to revoke.
+It has two functions. `github_webhook`, which is reachable from the Internet, only verifies and stores deliveries.
+`github_work` calls GitHub. Only it may sign with the App's key, and decrypt the tokens that it must revoke.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from infra.sizes import GITHUB_SIZES
 QUEUE = "github"
 BATCH = 5
 EVERY = Duration.minutes(5)
-"""How often GitHub is asked for deliveries that never came."""
+"""How often missed deliveries are fetched from GitHub."""
 
 REASONS: Mapping[str, str] = {
     "AwsSolutions-KMS5": "an asymmetric key, whose material is GitHub's own, cannot be rotated by KMS",
@@ -33,7 +33,7 @@ REASONS: Mapping[str, str] = {
 
 
 class GitHubFront(Construct):
-    """What it keeps: a queue, the secret of the webhook, the App's key, and one that seals tokens until their end."""
+    """Its queue, the webhook's secret, the App's key, and the key that encrypts tokens until they are revoked."""
 
     def __init__(self, scope: Construct, name: str, *, queues: Queues, keep: RemovalPolicy) -> None:
         super().__init__(scope, name)
@@ -66,7 +66,7 @@ class GitHubFront(Construct):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What functions are told of it."""
+        """Its part of the functions' environment."""
         return {
             "GITHUB_QUEUE": self.queue.queue_url,
             "GITHUB_KEY": self.key.key_arn,
@@ -75,17 +75,17 @@ class GitHubFront(Construct):
         }
 
     def join(self, functions: Functions, api: Api, environment: Mapping[str, str], arns: Mapping[str, str]) -> None:
-        """Add its functions, their leave, and what wakes them."""
+        """Add its functions, their permissions and triggers."""
         for each, size in GITHUB_SIZES.items():
             functions.add(each, size, environment)
-        ours = {
+        own = {
             "github queue": self.queue.queue_arn,
             "github key": self.key.key_arn,
             "github tokens": self.tokens.key_arn,
             "github secret": self.secret.secret_arn,
         }
         for each, rows in GITHUB_GRANTS.items():
-            functions.allow(each, statements(rows, {**arns, **ours}))
+            functions.allow(each, statements(rows, {**arns, **own}))
         api.hook("/v1/github/webhook", functions.of["github_webhook"])
         work = functions.of["github_work"]
         work.add_event_source_mapping(

@@ -37,110 +37,110 @@ ROWS: Actions = (
     "dynamodb:UpdateItem",
 )
 INDEX: Actions = ("dynamodb:Query",)
-TELL: Actions = ("sqs:SendMessage",)
-TAKE: Actions = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
-SEND: Actions = ("s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject", "s3:AbortMultipartUpload")
-"""What URLs are good for that somebody sends to, and what puts together the parts that were sent."""
-FIND: Actions = ("s3:ListBucket", "s3:ListBucketMultipartUploads")
-"""Without ListBucket S3 answers 403, not 404, for an object that is not there."""
-ANSWER: Actions = ("states:SendTaskFailure", "states:SendTaskSuccess")
-START: Actions = ("states:StartExecution",)
+ENQUEUE: Actions = ("sqs:SendMessage",)
+CONSUME: Actions = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+TRANSFER: Actions = ("s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject", "s3:AbortMultipartUpload")
+"""Presigned URLs for uploads, and the assembly of uploaded parts."""
+FIND_OBJECTS: Actions = ("s3:ListBucket", "s3:ListBucketMultipartUploads")
+"""Without ListBucket, S3 answers 403 instead of 404 for an object that does not exist."""
+ANSWER_STEP: Actions = ("states:SendTaskFailure", "states:SendTaskSuccess")
+START_FLOW: Actions = ("states:StartExecution",)
 
 PUBLISHED: Mapping[str, Actions] = {"identity key": ("kms:GetPublicKey",)}
-"""What may be done with a key whose tokens are to be checked. Whoever checks them asks the API for it."""
+"""The API publishes the public keys with which others verify identity tokens."""
 
 GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "api": {
         "table": ROWS,
         "listing index": INDEX,
-        "schedule queue": TELL,
-        "factory queue": TELL,
-        "well queue": TELL,
-        "flow": (*ANSWER, *START),
-        "objects": SEND,  # users send inputs
-        "bucket": FIND,
+        "schedule queue": ENQUEUE,
+        "factory queue": ENQUEUE,
+        "well queue": ENQUEUE,
+        "flow": (*ANSWER_STEP, *START_FLOW),
+        "objects": TRANSFER,  # users send inputs
+        "bucket": FIND_OBJECTS,
         **PUBLISHED,
-        "metadata key": ("kms:Encrypt",),  # users put secrets into a job's store, and never read them
+        "metadata key": ("kms:Encrypt",),  # users write secrets into a job's store, and never read them
     },
     "agent_api": {
         "table": ROWS,
-        "schedule queue": TELL,
-        "factory queue": TELL,  # a worker that says that it is clean may be handed over, or sent home, at once
-        "well queue": TELL,
-        "flow": ANSWER,
-        "objects": SEND,
-        "bucket": FIND,
+        "schedule queue": ENQUEUE,
+        "factory queue": ENQUEUE,  # a worker that reports that it is clean may be leased again or destroyed at once
+        "well queue": ENQUEUE,
+        "flow": ANSWER_STEP,
+        "objects": TRANSFER,
+        "bucket": FIND_OBJECTS,
         "signing secret": ("secretsmanager:GetSecretValue",),
         "metadata key": ("kms:Decrypt", "kms:Encrypt"),
-        "identity key": ("kms:Sign",),  # nobody else: who signs is anybody
+        "identity key": ("kms:Sign",),  # only here: whoever can sign can issue any identity
     },
     "schedule": {
         "table": ROWS,
-        "schedule queue": (*TAKE, *TELL),
-        "factory queue": TELL,
-        "well queue": TELL,
-        "flow": (*ANSWER, *START),
+        "schedule queue": (*CONSUME, *ENQUEUE),
+        "factory queue": ENQUEUE,
+        "well queue": ENQUEUE,
+        "flow": (*ANSWER_STEP, *START_FLOW),
     },
     "factory": {
         "table": ROWS,
-        "schedule queue": TELL,
-        "factory queue": (*TAKE, *TELL),
-        "well queue": TELL,
-        "flow": ANSWER,
+        "schedule queue": ENQUEUE,
+        "factory queue": (*CONSUME, *ENQUEUE),
+        "well queue": ENQUEUE,
+        "flow": ANSWER_STEP,
         "signing secret": ("secretsmanager:GetSecretValue",),
     },
     "well": {
         "table": ROWS,
-        "schedule queue": TELL,
-        "factory queue": TELL,
-        "well queue": (*TAKE, *TELL),
-        "flow": ANSWER,
+        "schedule queue": ENQUEUE,
+        "factory queue": ENQUEUE,
+        "well queue": (*CONSUME, *ENQUEUE),
+        "flow": ANSWER_STEP,
         "signing secret": ("secretsmanager:GetSecretValue",),
         "metadata key": ("kms:Encrypt",),
     },
     "settle": {
         "table": ROWS,
-        "schedule queue": TELL,
-        "factory queue": TELL,
-        "well queue": TELL,
+        "schedule queue": ENQUEUE,
+        "factory queue": ENQUEUE,
+        "well queue": ENQUEUE,
     },
     "sweep": {
         "table": ROWS,
         "due index": INDEX,
         "listing index": INDEX,
-        "schedule queue": TELL,
-        "factory queue": TELL,
-        "well queue": TELL,
-        "flow": (*ANSWER, *START, "states:ListExecutions"),
+        "schedule queue": ENQUEUE,
+        "factory queue": ENQUEUE,
+        "well queue": ENQUEUE,
+        "flow": (*ANSWER_STEP, *START_FLOW, "states:ListExecutions"),
         "executions": ("states:StopExecution",),
-        # what was deleted is looked for; logs are written, and read back
+        # it verifies deletions, and writes and reads back logs
         "objects": ("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"),
-        "bucket": FIND,
+        "bucket": FIND_OBJECTS,
     },
 }
 
 GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "github_webhook": {
-        "table": ("dynamodb:PutItem",),  # it stores what was signed, and reads nothing
-        "github queue": TELL,
+        "table": ("dynamodb:PutItem",),  # it stores verified deliveries, and reads nothing
+        "github queue": ENQUEUE,
         "github secret": ("secretsmanager:GetSecretValue",),
     },
     "github_work": {
         "table": ROWS,
-        "schedule queue": TELL,
-        "factory queue": TELL,
-        "well queue": TELL,
-        "flow": (*ANSWER, *START),
-        "github queue": (*TAKE, *TELL),
+        "schedule queue": ENQUEUE,
+        "factory queue": ENQUEUE,
+        "well queue": ENQUEUE,
+        "flow": (*ANSWER_STEP, *START_FLOW),
+        "github queue": (*CONSUME, *ENQUEUE),
         "github key": ("kms:Sign",),
-        "metadata key": ("kms:Encrypt",),  # it puts GITHUB_TOKEN into a job's store, and reads nothing there
-        "github tokens": ("kms:Decrypt", "kms:Encrypt"),  # a copy for itself, to revoke it: no other secret opens so
+        "metadata key": ("kms:Encrypt",),  # it writes GITHUB_TOKEN into a job's store, and reads nothing there
+        "github tokens": ("kms:Decrypt", "kms:Encrypt"),  # its own copy, to revoke it; this key opens no other secret
     },
-    "schedule": {"github queue": TELL},
+    "schedule": {"github queue": ENQUEUE},
 }
 """What comes on top with `-c github=true`."""
 
-FLOW_GRANTS: Mapping[str, Actions] = {"schedule queue": TELL, "settle function": ("lambda:InvokeFunction",)}
+FLOW_GRANTS: Mapping[str, Actions] = {"schedule queue": ENQUEUE, "settle function": ("lambda:InvokeFunction",)}
 """What the state machine may do."""
 
 
@@ -152,41 +152,49 @@ def statements(rows: Mapping[str, Actions], arns: Mapping[str, str]) -> Sequence
 
 
 @dataclass(frozen=True)
-class Leave:
-    """Leave to do some actions on some resources, on conditions. SITE in a condition is the deployment's own tag."""
+class Permission:
+    """Actions on resources, with conditions. SITE in a condition stands for the deployment's value of the tag."""
 
     actions: Actions
     resources: tuple[str, ...]
-    on: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    conditions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 SITE = "{site}"
-ASKED = {"aws:RequestTag/penstock:site": SITE}
-TAGGED = {"StringEquals": {"aws:ResourceTag/penstock:site": SITE}}
-MADE = ("volume", "network-interface", "spot-instances-request")
+REQUEST_TAG = {"aws:RequestTag/penstock:site": SITE}
+RESOURCE_TAG = {"StringEquals": {"aws:ResourceTag/penstock:site": SITE}}
+LAUNCHED = ("volume", "network-interface", "spot-instances-request")
 
-SEE = Leave(("ec2:DescribeInstances", "ec2:DescribeVolumes"), ("*",))  # EC2 knows no narrower leave to list
-END = (
-    Leave(("ec2:TerminateInstances",), ("instance",), TAGGED),
-    Leave(("ec2:DeleteVolume",), ("volume",), TAGGED),
+DESCRIBE = Permission(
+    ("ec2:DescribeInstances", "ec2:DescribeVolumes"), ("*",)
+)  # EC2 has no narrower permission to list
+REMOVE = (
+    Permission(("ec2:TerminateInstances",), ("instance",), RESOURCE_TAG),
+    Permission(("ec2:DeleteVolume",), ("volume",), RESOURCE_TAG),
 )
-EC2_GRANTS: Mapping[str, tuple[Leave, ...]] = {
+EC2_GRANTS: Mapping[str, tuple[Permission, ...]] = {
     "factory": (
-        SEE,
-        *END,
-        Leave(("ec2:GetConsoleOutput",), ("instance",), TAGGED),
-        Leave(("ec2:RunInstances",), ("instance",), {"StringEquals": {**ASKED, "ec2:MetadataHttpTokens": "required"}}),
-        Leave(("ec2:RunInstances",), MADE, {"StringEquals": ASKED}),
-        Leave(
+        DESCRIBE,
+        *REMOVE,
+        Permission(("ec2:GetConsoleOutput",), ("instance",), RESOURCE_TAG),
+        Permission(
+            ("ec2:RunInstances",),
+            ("instance",),
+            {"StringEquals": {**REQUEST_TAG, "ec2:MetadataHttpTokens": "required"}},
+        ),
+        Permission(("ec2:RunInstances",), LAUNCHED, {"StringEquals": REQUEST_TAG}),
+        Permission(
             ("ec2:RunInstances",),
             ("image", "snapshot", "subnet", "security-group", "key-pair", "launch-template"),
         ),
-        Leave(
-            ("ec2:CreateTags",), ("instance", *MADE), {"StringEquals": {**ASKED, "ec2:CreateAction": "RunInstances"}}
+        Permission(
+            ("ec2:CreateTags",),
+            ("instance", *LAUNCHED),
+            {"StringEquals": {**REQUEST_TAG, "ec2:CreateAction": "RunInstances"}},
         ),
-        Leave(("ssm:GetParameters",), ("our images", "public images")),
+        Permission(("ssm:GetParameters",), ("our images", "public images")),
     ),
-    "sweep": (SEE, *END),
+    "sweep": (DESCRIBE, *REMOVE),
 }
 
 
@@ -197,7 +205,7 @@ CLOUD_GRANTS: Mapping[str, Mapping[str, Actions]] = {
 
 
 def cloud_arns() -> Mapping[str, str]:
-    """What the rows of CLOUD_GRANTS call a resource: credentials.py of the libcloud factory asks for no others."""
+    """The ARNs of the resources in CLOUD_GRANTS. drivers/secrets.py reads no others."""
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     return {
         "cloud secrets": f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:penstock/*",
@@ -206,7 +214,7 @@ def cloud_arns() -> Mapping[str, str]:
 
 
 def secret_statements(wanted: Sequence[str]) -> Sequence[iam.PolicyStatement]:
-    """Leave to read the secrets of wells: `penstock/rack`, or `/penstock/rack` for a parameter of SSM."""
+    """Permission to read secrets of wells: `penstock/rack`, or `/penstock/rack` for an SSM parameter."""
     return [_readable(name) for name in names.secrets(wanted)]
 
 
@@ -215,18 +223,18 @@ def _readable(name: str) -> iam.PolicyStatement:
     if name.startswith("/"):
         arn = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{name}"
         return iam.PolicyStatement(actions=["ssm:GetParameter"], resources=[arn])
-    arn = f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:{name}-??????"  # six characters of Secrets Manager's own
+    arn = f"arn:{Aws.PARTITION}:secretsmanager:{here}:secret:{name}-??????"  # Secrets Manager appends six characters
     return iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[arn])
 
 
 def accounts_statements(arns: Sequence[str]) -> Sequence[iam.PolicyStatement]:
-    """Leave to have a site's functions clean, and to see how long they may run."""
+    """Permission to call a site's cleaning functions, and to read their timeouts."""
     actions = ["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"]
     return [iam.PolicyStatement(actions=actions, resources=[arn]) for arn in names.functions(arns)]
 
 
 def ec2_arn(name: str) -> str:
-    """What the rows of EC2_GRANTS call a resource. Machines may be in any region: a factory's settings say in which."""
+    """The ARN of a resource in EC2_GRANTS. It covers all regions, because each factory's settings name one."""
     start = f"arn:{Aws.PARTITION}"
     special = {
         "*": "*",
@@ -238,22 +246,22 @@ def ec2_arn(name: str) -> str:
     return special.get(name, f"{start}:ec2:*:{Aws.ACCOUNT_ID}:{name}/*")
 
 
-def ec2_statements(leaves: Sequence[Leave], site: str) -> Sequence[iam.PolicyStatement]:
-    """One statement per leave."""
+def ec2_statements(permissions: Sequence[Permission], site: str) -> Sequence[iam.PolicyStatement]:
+    """One statement for each permission."""
     return [
         iam.PolicyStatement(
-            actions=list(leave.actions),
-            resources=[ec2_arn(name) for name in leave.resources],
+            actions=list(permission.actions),
+            resources=[ec2_arn(name) for name in permission.resources],
             conditions={
                 test: {key: site if value == SITE else value for key, value in keys.items()}
-                for test, keys in leave.on.items()
+                for test, keys in permission.conditions.items()
             },
         )
-        for leave in leaves
+        for permission in permissions
     ]
 
 
 def pass_role(role: str) -> iam.PolicyStatement:
-    """Leave to give machines one role: whoever may give any could give itself everything."""
+    """Permission to pass one role to machines. Passing any role would amount to having all their rights."""
     to_ec2 = {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}
     return iam.PolicyStatement(actions=["iam:PassRole"], resources=[role], conditions=to_ec2)

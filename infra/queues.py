@@ -1,4 +1,4 @@
-"""The three queues. Messages are hints: what goes to a dead-letter queue costs a sweep period, never a job."""
+"""The queues. Messages are hints: one in a dead-letter queue delays a step until the next sweep, and loses nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from constructs import Construct
 NAMES = ("schedule", "factory", "well")
 
 TRIES = 5
-"""Deliveries before a message is set aside."""
+"""Deliveries before a message goes to the dead-letter queue."""
 
 VISIBILITY_FACTOR = 6
 """Times the function's timeout. Source: AWS Lambda developer guide, "Using Lambda with Amazon SQS"."""
@@ -26,7 +26,7 @@ class Queues(Construct):
         self.of = {each: self._queue(each, timeouts[each]) for each in NAMES}
 
     def add(self, name: str, timeout: timedelta) -> sqs.Queue:
-        """One more queue, of a part that not every deployment has."""
+        """Add a queue of an optional part."""
         self.of[name] = self._queue(name, timeout)
         return self.of[name]
 

@@ -1,4 +1,4 @@
-"""Where the AwsSolutions rules are not followed, and why."""
+"""Exceptions from the AwsSolutions rules of cdk-nag, and their reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERYWHERE: Mapping[str, str] = {
 
 
 def wildcards(bucket: s3.Bucket, flow: str) -> Mapping[str, str]:
-    """The two resources that cannot be named one by one: objects and executions."""
+    """Wildcards for objects and executions, which do not exist yet when the stack is deployed."""
     shape = bucket.node.default_child
     assert isinstance(shape, s3.CfnBucket)
     objects = f"<{Stack.of(bucket).get_logical_id(shape)}.Arn>/artifacts/*"
@@ -33,28 +33,28 @@ def wildcards(bucket: s3.Bucket, flow: str) -> Mapping[str, str]:
 
 
 def machines() -> Mapping[str, str]:
-    """What EC2's resources cannot be named by: machines that are not there yet, and what a site's settings name."""
+    """Wildcards for EC2: machines that do not exist yet, and images and networks that a site's settings name."""
     why = "what is made has no name before, and is bound by its tag; what it is made of, the site's settings name"
-    leaves = [leave for each in EC2_GRANTS.values() for leave in each]
-    names = dict.fromkeys(name for leave in leaves for name in leave.resources)
+    permissions = [permission for each in EC2_GRANTS.values() for permission in each]
+    names = dict.fromkeys(name for permission in permissions for name in permission.resources)
     wide = [ec2_arn(name).replace(Aws.PARTITION, "<AWS::Partition>") for name in names]
     named = [each.replace(Aws.ACCOUNT_ID, "<AWS::AccountId>") for each in wide]
     return {f"AwsSolutions-IAM5[Resource::{each}]": why for each in named}
 
 
 def cloud_secrets() -> Mapping[str, str]:
-    """Credentials for other clouds, which a site's settings name."""
+    """Wildcards for credentials of other clouds, which a site's settings name."""
     why = "which secrets there are, the site's settings say; they are below one name, and nothing of ours is"
     return {f"AwsSolutions-IAM5[Resource::{_shown(each)}]": why for each in cloud_arns().values()}
 
 
 def lent_objects(arn: str) -> Mapping[str, str]:
-    """Objects below the prefix of a lent bucket that is this deployment's own."""
+    """A wildcard for the objects below this deployment's prefix in the lent bucket."""
     return {f"AwsSolutions-IAM5[Resource::{_shown(arn)}]": "one prefix per lease, below one that is this deployment's"}
 
 
 def _shown(arn: str) -> str:
-    """An ARN as the rules write it."""
+    """An ARN in the notation of the rules."""
     names = {Aws.PARTITION: "<AWS::Partition>", Aws.REGION: "<AWS::Region>", Aws.ACCOUNT_ID: "<AWS::AccountId>"}
     for token, shown in names.items():
         arn = arn.replace(token, shown)

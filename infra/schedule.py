@@ -1,4 +1,4 @@
-"""What EventBridge starts: the sweep each minute, and settling after flows that ended by themselves."""
+"""EventBridge's rules: the sweep each minute, and `settle` after flows that ended without their last step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 UNSETTLED = ["FAILED", "TIMED_OUT", "ABORTED"]
-"""Endings of a flow that may have skipped its Settle state."""
+"""Statuses of flows that may have ended before their Settle state."""
 
 
 class Schedule(Construct):

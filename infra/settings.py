@@ -1,4 +1,4 @@
-"""What may differ between two deployments of the same stack."""
+"""The settings of a deployment, from the CDK's context."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from aws_cdk import RemovalPolicy
 from penstock.domain.metrics import Level
 
 KEYS = 5
-"""How many keys of identity tokens there may be at once."""
+"""The most keys for identity tokens."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """Set with `cdk deploy -c name=… -c ephemeral=true -c ec2=true -c ec2_role=arn:… -c libcloud=true` and so on.
 
-    `ec2` lets factories make machines in EC2; `ec2_role` is the role that they may give them, if any.
-    `libcloud` brings the library for other clouds, and lets factories read the credentials for them.
-    `well_secrets` are the names of those that wells may read, `accounts_lambdas` the ARNs of the functions that the
-    accounts well may have clean; `well_subnets` and `well_security_groups` the network that wells work in, if their
-    servers are in one: ids. All are separated by commas. `drivers` is a list of other people's packages, in pip's
-    format, that drivers of theirs are in.
-    `sts_roles` are the roles that wells may lend, by ARN, with commas between them; `sts_boundary` is the permissions
-    boundary that all of them have, and `s3_well` the bucket, or bucket/prefix, of which they may lend prefixes.
-    `identity_keys` names the keys of identity tokens: the first signs, all are published, and one that is not named any
-    more is given up (docs/users/identity.md).
-    `github` brings the front end for GitHub: infra/github.py.
-    `metrics` says how much is told of the site: off, site or pools; `alarm_email` who is told of alarms, if anybody.
+    Lists are separated by commas.
+
+    - `ephemeral` deletes all data with the stack.
+    - `ec2` permits factories to make machines in EC2; `ec2_role` is the role that these may have, if any.
+    - `libcloud` adds the library for other clouds, and permits factories to read their credentials.
+    - `drivers` is a pip requirements file with packages of third-party drivers.
+    - `well_secrets` are the names of secrets that wells may read; `accounts_lambdas` the ARNs of functions that the
+      accounts well may call; `well_subnets` and `well_security_groups` the ids of the network of wells' servers.
+    - `sts_roles` are the ARNs of roles that wells may lend; `sts_boundary` is the permissions boundary that all of them
+      have; `s3_well` is the bucket, or bucket/prefix, of which wells may lend prefixes.
+    - `identity_keys` names the keys for identity tokens. The first signs, all are published, and one that is not
+      named any more is deleted (docs/users/identity.md).
+    - `github` adds the front end for GitHub: infra/github.py.
+    - `metrics` is the level of metrics: off, site or pools; `alarm_email` receives the alarms.
     """
 
     name: str = "Penstock"
@@ -52,15 +54,15 @@ class Settings:
     github: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a network or keys that are none, and for what may not be lent like this."""
+        """Raises ValueError for invalid networks and keys, and for incomplete settings of lent roles."""
         if self.well_subnets or self.well_security_groups:
             _check("well_subnets", "subnet-", self.well_subnets)
             _check("well_security_groups", "sg-", self.well_security_groups)
         _check_keys(self.identity_keys)
         if self.sts_roles and not self.sts_boundary:
-            raise ValueError("sts_roles needs sts_boundary: who may put a policy on a role can do all that it bounds")
+            raise ValueError("sts_roles needs sts_boundary, which limits what policies can give to the roles")
         if self.s3_well and not self.sts_roles:
-            raise ValueError("s3_well needs sts_roles: what is lent of a bucket is lent with sessions of a role")
+            raise ValueError("s3_well needs sts_roles, because jobs reach the bucket with sessions of a role")
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
@@ -94,7 +96,7 @@ class Settings:
 
     @property
     def keep(self) -> RemovalPolicy:
-        """What becomes of data when the stack is deleted."""
+        """What happens to data when the stack is deleted."""
         return RemovalPolicy.DESTROY if self.ephemeral else RemovalPolicy.RETAIN
 
 

@@ -1,4 +1,4 @@
-"""How large the seven functions are, and how long a call of each may take."""
+"""Memory and timeouts of the functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import timedelta
 
 @dataclass(frozen=True)
 class Size:
-    """What one function is given. `memory` is in MB."""
+    """The timeout of a function, and its memory in MB."""
 
     timeout: timedelta
     memory: int = 512
@@ -29,4 +29,4 @@ GITHUB_SIZES: Mapping[str, Size] = {
     "github_webhook": Size(timedelta(seconds=9)),  # GitHub itself gives up after 10 s
     "github_work": Size(timedelta(seconds=120)),
 }
-"""Those of the front end for GitHub, where a deployment has one."""
+"""The functions of the front end for GitHub, which is optional."""

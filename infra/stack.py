@@ -1,4 +1,4 @@
-"""The parts list."""
+"""The stack: all constructs of a deployment, and how they are connected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from infra.grants import (
     secret_statements,
     statements,
 )
-from infra.measures import Watched
+from infra.machine_events import MachineEvents
+from infra.measures import Monitored
 from infra.queues import NAMES, Queues
 from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, lent_objects, machines, wildcards
 from infra.schedule import Schedule
@@ -33,7 +34,6 @@ from infra.settings import Settings
 from infra.sizes import SIZES
 from infra.storage import OBJECTS, Storage
 from infra.table import DUE, LISTING, Rows
-from infra.tidings import Tidings
 
 BATCH = {"schedule": 10, "factory": 5, "well": 5}
 """Messages per call. Drivers are slow, so theirs are smaller."""
@@ -66,7 +66,7 @@ class Penstock(Stack):
             self._make_machines(settings.ec2_role)
         if settings.libcloud:
             self._read_cloud_secrets()
-        for each in ("well", "sweep"):  # who makes, and who lists
+        for each in ("well", "sweep"):  # one creates, the other lists
             self.functions.allow(each, secret_statements(settings.well_secrets))
         if settings.well_subnets:
             network.join(self.functions, settings.well_subnets, settings.well_security_groups)
@@ -78,7 +78,7 @@ class Penstock(Stack):
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
 
     def _feed(self) -> None:
-        """What takes its work from a queue."""
+        """Connect queues to the functions that consume them."""
         for each, batch in BATCH.items():
             self.functions.of[each].add_event_source_mapping(
                 "Queue",
@@ -88,40 +88,41 @@ class Penstock(Stack):
             )
 
     def _permit(self) -> None:
-        """What every deployment's functions may do: infra/grants.py."""
+        """Grant the permissions that every deployment has: infra/grants.py."""
         for each, rows in GRANTS.items():
             self.functions.allow(each, statements(rows, self._arns()))
-        for key in self.storage.identity[1:]:  # those that signed before, or will
+        for key in self.storage.identity[1:]:  # former and future signing keys
             self.functions.allow("api", statements(PUBLISHED, {"identity key": key.key_arn}))
 
     def _make_machines(self, role: str) -> None:
-        """Leave for factories to make machines in EC2, and for the sweep to end what nobody knows; and news of them."""
-        Tidings(self, "Tidings", queue=self.queues.of["factory"], dead=self.queues.dead["factory"])
-        for each, leaves in EC2_GRANTS.items():
-            self.functions.allow(each, ec2_statements(leaves, self._site))
+        """Permit factories to make machines in EC2, and the sweep to remove strays; subscribe to events about them."""
+        # The id stays: another one would replace both rules.
+        MachineEvents(self, "Tidings", queue=self.queues.of["factory"], dead=self.queues.dead["factory"])
+        for each, permissions in EC2_GRANTS.items():
+            self.functions.allow(each, ec2_statements(permissions, self._site))
         if role:
             self.functions.allow("factory", [pass_role(role)])
         acknowledge(self, machines())
 
     def _read_cloud_secrets(self) -> None:
-        """Leave for factories, and for the sweep, to read the credentials for other clouds."""
+        """Permit factories and the sweep to read the credentials for other clouds."""
         for each, rows in CLOUD_GRANTS.items():
             self.functions.allow(each, statements(rows, cloud_arns()))
         acknowledge(self, cloud_secrets())
 
     def _lend(self, settings: Settings) -> None:
-        """Leave for wells to lend the roles and the bucket that the deployment names, and for the sweep to end that."""
-        lent = wells.Lent.of(settings, self._site)
-        for each, leaves in wells.STS_GRANTS.items() if settings.sts_roles else ():
-            self.functions.allow(each, lent.statements(leaves))
-        for each, leaves in wells.S3_GRANTS.items() if settings.s3_well else ():
-            self.functions.allow(each, lent.statements(leaves))
+        """Permit wells to lend the named roles and bucket, and the sweep to revoke and delete."""
+        lent = wells.LentResources.of(settings, self._site)
+        for each, permissions in wells.STS_GRANTS.items() if settings.sts_roles else ():
+            self.functions.allow(each, lent.statements(permissions))
+        for each, permissions in wells.S3_GRANTS.items() if settings.s3_well else ():
+            self.functions.allow(each, lent.statements(permissions))
         if settings.s3_well:
             acknowledge(self, lent_objects(lent.objects))
 
     def _watch(self, settings: Settings) -> None:
-        """A page to look at, and alarms for when nobody does."""
-        on = Watched(
+        """The dashboard and the alarms."""
+        on = Monitored(
             service=self.stack_name,
             level=settings.metrics,
             functions=self.functions.of,
@@ -136,11 +137,11 @@ class Penstock(Stack):
 
     @property
     def _site(self) -> str:
-        """What tells this deployment's machines from any other's: its name, and the region that it is in."""
+        """The value of the tag `penstock:site`, which no other deployment has: the stack's name and region."""
         return f"{self.stack_name}.{Aws.REGION}"
 
     def _environment(self, settings: Settings) -> dict[str, str]:
-        """What every function is told. penstock/bootstrap.py is its only reader."""
+        """The environment of every function. Only penstock/bootstrap.py reads it."""
         return {
             "TABLE": self.rows.table.table_name,
             "BUCKET": self.storage.bucket.bucket_name,
@@ -161,14 +162,14 @@ class Penstock(Stack):
             self,
             "PublicUrl",
             default="",
-            description="The URL that people and workers dial, if it is not the HTTP API's own (no slash at the end)",
+            description="The URL that people and workers use, if it is not the HTTP API's own (no slash at the end)",
         )
         unset = CfnCondition(self, "NoPublicUrl", expression=Fn.condition_equals(given.value_as_string, ""))
         chosen = Fn.condition_if(unset.logical_id, self.api.http.api_endpoint, given.value_as_string)
         return chosen.to_string()
 
     def _arns(self) -> dict[str, str]:
-        """What the rows of grants.py call each resource."""
+        """The ARNs of the resources that the tables in grants.py name."""
         table = self.rows.table.table_arn
         return {
             "table": table,

@@ -1,4 +1,4 @@
-"""Where the bytes of artifacts are, and the keys and the secret of the stack."""
+"""The bucket for artifacts, and the stack's keys and secret."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 OBJECTS = "artifacts/"
-"""The prefix below which the bytes of artifacts are."""
+"""The prefix of the objects of artifacts."""
 
 
 class Storage(Construct):
-    """A private bucket. Penstock itself decides when an object dies: no expiry rule may do it."""
+    """A private bucket. It has no expiry rule for objects, because Penstock decides when they are deleted."""
 
     def __init__(self, scope: Construct, name: str, *, keep: RemovalPolicy, identity_keys: Sequence[str]) -> None:
         super().__init__(scope, name)
@@ -29,7 +29,7 @@ class Storage(Construct):
             versioned=False,
             removal_policy=keep,
             lifecycle_rules=[
-                # Later than any site gives up what is being sent: the sweep has aborted by then what it knows of.
+                # Longer than any site allows for an upload: by then the sweep has aborted those that it knows.
                 s3.LifecycleRule(id="abandoned-uploads", abort_incomplete_multipart_upload_after=Duration.days(8))
             ],
         )
@@ -50,7 +50,7 @@ class Storage(Construct):
         )
 
     def _identity(self, name: str, keep: RemovalPolicy) -> kms.Key:
-        """A pair of keys whose private half never leaves KMS. It does not rotate by itself: who checks must know it."""
+        """A key pair for signing. It does not rotate, because verifiers must know each public key in advance."""
         return kms.Key(
             self,
             f"Identity{name}",

@@ -1,4 +1,4 @@
-"""The table: every row of Penstock, and two indexes that hold keys only."""
+"""The table with all rows, and its two indexes, which project keys only."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 DUE = "due"
-"""Unfinished rows by the time that somebody must move them on."""
+"""Unfinished rows by due time."""
 
 LISTING = "listing"
-"""Rows that a person may list, by what they are listed under."""
+"""Rows by listing, such as a user's jobs."""
 
 
 class Rows(Construct):
-    """One table on demand: a site that does nothing pays nothing."""
+    """One table, billed on demand, so that an idle site costs nothing."""
 
     def __init__(self, scope: Construct, name: str, *, keep: RemovalPolicy) -> None:
         super().__init__(scope, name)

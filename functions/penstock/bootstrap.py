@@ -128,7 +128,7 @@ def metered(handler: Handler) -> Handler:
 
     @wraps(handler)
     def told(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-        answer: dict[str, Any] = metrics().telling(handler)(event, context)
+        answer: dict[str, Any] = metrics().wrap(handler)(event, context)
         return answer
 
     return told
@@ -138,7 +138,7 @@ log = Logger(child=True)
 
 
 def each(event: dict[str, Any], context: LambdaContext, step: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Take a step per message and tell SQS which failed."""
+    """Take one step per message, and return to SQS which failed."""
 
     def one(record: SQSRecord) -> None:
         try:

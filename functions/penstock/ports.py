@@ -1,6 +1,6 @@
-"""The ports: what use cases need of the world. Adapters, factories and wells implement them.
+"""The ports: protocols for everything outside that use cases need. Adapters and drivers implement them.
 
-Drivers may implement more than `Driver`, for example `CleaningDriver`; whoever needs that checks for it.
+A driver may implement more protocols than `Driver`, for example `CleaningDriver`. Callers check with isinstance.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ class Store(Protocol):
         after: str = "",
         upto: str = "",
     ) -> list[R]:
-        """The rows of a collection whose place begins with a prefix, in order; with `last`, from the end.
+        """The rows of a collection whose sort key begins with a prefix, in order; with `last`, from the end.
 
-        Only those after the place `after`, or those up to the place `upto`; not both.
+        With `after`, only rows behind that sort key; with `upto`, only rows up to it; not both.
         """
 
     def commit(self, changes: Sequence[Change]) -> bool:
-        """Make all changes, or none and return False: another process was faster, so read again."""
+        """Make all changes, or make none and return False: another writer was first, so read again."""
 
     def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
-        """The kinds and keys of rows whose deadline has passed, oldest first; a read that may lag.
+        """The kinds and keys of overdue rows, oldest first; a read that may lag.
 
-        Either of the kinds that somebody waits for, or, with `later`, of the others: Row.later.
+        By default rows that somebody waits for; with `later`, the others (Row.later).
         """
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
-        """The rows of a listing, in order of their place; a read that may lag."""
+        """The rows of a listing, in its order; a read that may lag."""
 
 
 class Queues(Protocol):
-    """Messages to whatever does the next step. Any of them may be lost, doubled, late or out of order."""
+    """Messages to the functions that do the next step. Any may be lost, doubled, late or out of order."""
 
     def schedule(self, message: Mapping[str, Any]) -> None:
         """Send the scheduler a step."""
@@ -71,7 +71,7 @@ class Flows(Protocol):
     """The state machine that sequences one attempt."""
 
     def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
-        """Start the flow of an attempt; False when it was started before, which changes nothing. Raises Unreached."""
+        """Start the flow of an attempt; False, without effect, if it was started before. Raises Unreached."""
 
     def stop(self, job: str, attempt: int) -> None:
         """Stop the flow of an attempt that is over. Without a running flow, nothing happens."""
@@ -83,7 +83,7 @@ class Flows(Protocol):
         """Answer a waiting step with an error. If it no longer waits, nothing happens."""
 
     def ended(self) -> Iterable[tuple[str, int, str]]:
-        """Job, attempt and status of flows that ended lately, other than with success."""
+        """Job, attempt and status of flows that ended recently without success."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Objects(Protocol):
         """Permission to upload some parts of an object, in their order; None for each that has arrived already."""
 
     def join(self, name: str, count: int, composite: str) -> None:
-        """Make an object of its parts, if all have arrived and this (hex) is the digest of their digests."""
+        """Assemble an object from its parts, if all have arrived and this (hex) is the digest of their digests."""
 
     def abandon(self, name: str) -> None:
         """Delete the parts of an object that was never completed; there may be none."""
@@ -126,7 +126,7 @@ class Objects(Protocol):
         """An object's size in bytes; None if it does not exist."""
 
     def store(self, name: str, content: bytes) -> None:
-        """Store an object of our own, as a whole."""
+        """Store an object in one call."""
 
     def begin(self, name: str) -> str:
         """Begin to store an object in parts. An upload that is never completed expires after a day."""
@@ -138,7 +138,7 @@ class Objects(Protocol):
         """
 
     def complete(self, name: str, upload: str, tags: Sequence[str]) -> None:
-        """Make an object of its parts. Repeated, or with an upload that no longer exists, it changes nothing."""
+        """Assemble an object from its parts. Without effect if repeated, or if the upload no longer exists."""
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """Some bytes of an object from a position on; fewer at its end, none if it does not exist."""
@@ -151,7 +151,7 @@ class Objects(Protocol):
 
 
 class World(Protocol):
-    """Time and chance."""
+    """Time and randomness."""
 
     def now(self) -> datetime:
         """The time, in UTC."""
@@ -163,28 +163,29 @@ class World(Protocol):
         """A new random text that nobody can guess."""
 
     def pause(self, tries: int) -> None:
-        """Wait a moment, longer with every try, before a race is repeated."""
+        """Wait a moment, longer with every try, before a lost race is repeated."""
 
 
 class Metrics(Protocol):
-    """What is counted and measured for those who operate the site. No step may depend on it."""
+    """Metrics for operators. No step may depend on them."""
 
     def add(self, metric: Metric, value: float = 1, **by: str) -> None:
         """Add a value, with all dimensions of the metric. Never fails; reported when the handler has ended."""
 
     def wants(self, metric: Metric) -> bool:
-        """Whether a metric is reported at all: what is read only for it need not be read otherwise."""
+        """Whether a metric is reported at all. If not, callers need not read rows only for it."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The driver is done. `metadata` is what the unit's job may know of it; `shortages` are what it met on the way.
+    """The unit is ready.
 
-    `proves` are the scopes with capacity, since the unit was just made of it; None for all that were not avoided.
-    `notes`, of a ContextDriver, are what it wants to get back: some KiB of JSON in the unit's row, and no secrets.
-    `expires`, of a well's answer, is when the metadata becomes useless: well before that, `create` is called again for
-    the same lease, and its answer replaces this one. `public` are the keys of the metadata whose values may appear in a
-    job's log; all others are masked there. [SEC-1]
+    `metadata` is for the unit's job. `public` are those of its keys whose values may appear in the job's log; all
+    others are masked there. [SEC-1] `expires`, of wells, is when the metadata becomes invalid. Well before
+    that, `create` is called again for the same lease, and its answer replaces this one.
+    `shortages` are those that other alternatives met. `proves` are the scopes that have capacity, because the unit was
+    just made there; None for all scopes that were not avoided.
+    `notes`, of a ContextDriver, are stored in the unit's row and passed to later calls: some KiB of JSON, no secrets.
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -199,8 +200,8 @@ class Ready:
 class NotYet:
     """The driver is not done: call it again in some seconds.
 
-    `stops_itself`, of a worker that is to be destroyed: once a lease has passed since its own ended, nothing of its job
-    runs any more, because its agent stops it; only traces are left. `notes` as in Ready.
+    `stops_itself`, of `destroy` of a worker: its agent stops the job by itself when it loses its lease. One lease
+    period later nothing of the job runs any more, and only traces are left. `notes` as in Ready.
     """
 
     after: int = 5
@@ -211,13 +212,13 @@ class NotYet:
 
 @dataclass(frozen=True)
 class Order:
-    """What a driver needs to make one unit. A worker's `key` lets its agent say hello once. A well's is a secret to
-    derive passwords from: the same for every call for one lease, so that the last answer is right whichever call made
-    it, and another for the next lease.
+    """What a driver needs to make one unit.
 
-    `avoid` are the scopes whose shortages are too recent to try again; a driver without scopes ignores them. `job` is
-    whose lease it is for, "" for a unit made ahead of need; `lasts`, how many seconds that lease may last from now at
-    most, None if unknown.
+    `key`, of workers, is the bootstrap key with which the agent says hello once. Of wells, it is a secret to derive
+    passwords from: all calls for one lease get the same, so that all return the same password; the next lease gets
+    another. `avoid` are the scopes whose shortages are too recent to try again; a driver without scopes ignores them.
+    `job` is the job of the lease, "" for a unit that is made ahead of need. `lasts` is how many seconds the lease can
+    last at most; None if unknown.
     """
 
     id: str
@@ -233,7 +234,7 @@ class Order:
 
     @property
     def is_worker(self) -> bool:
-        """Whether it is for a factory: then there is an agent, which connects to a URL."""
+        """Whether the order is for a factory: then it has the URL that the agent connects to."""
         return bool(self.url)
 
 
@@ -256,12 +257,12 @@ class Driver(Protocol):
     """What factories and wells have in common. A driver never touches our tables."""
 
     def create(self, order: Order) -> Ready | NotYet:
-        """Make the unit, tagged with its id. Repeated with the same id, it makes one unit. Raises DriverError."""
+        """Make the unit, tagged with its id. Calls with the same id make one unit. Raises DriverError."""
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Remove every trace of the unit, and the unit; it need not exist. Raises DriverError.
+        """Remove the unit completely; it need not exist. Raises DriverError.
 
-        If the driver finds nothing, and new units become visible late, it says how late: `CleanProof.lag`.
+        If the driver finds nothing, and its provider lists new units late, it says how late: `CleanProof.lag`.
         """
 
     def list(self) -> Iterable[str]:
@@ -281,7 +282,7 @@ class Drivers(Protocol):
         """What is wrong with a driver's settings; `kind` is factory or well."""
 
     def reusable(self, kind: str, driver: str) -> bool:
-        """Whether a driver's units can stay for the next lease; `kind` is factory or well."""
+        """Whether a driver's units can be cleaned and leased again; `kind` is factory or well."""
 
     def quarantines(self, kind: str, driver: str) -> bool:
         """Whether a driver's units exist already, so that broken ones are quarantined; `kind` is factory or well."""
@@ -299,13 +300,13 @@ class Drivers(Protocol):
 
 
 class Vault(Protocol):
-    """Seals what rows may not hold in plain text. `of` binds a seal to its use: it opens only with the same words."""
+    """Encrypts secrets for rows. `of` binds a sealed secret to its use: it opens only with the same `of`."""
 
     def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
-        """A text that reveals nothing to anybody who may not open it."""
+        """The encrypted secret, as text."""
 
     def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
-        """What was sealed. Raises ValueError for anything that was not sealed with these words."""
+        """The secret. Raises ValueError if it was not sealed with the same `of`."""
 
 
 class Signer(Protocol):
@@ -323,20 +324,20 @@ class Signer(Protocol):
 
 @runtime_checkable
 class CleaningDriver(Driver, Protocol):
-    """A driver whose units can be made as new: wells that clean, and factories whose workers' agents do."""
+    """A driver whose units can be cleaned for reuse."""
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Make the unit as it was when it was made, with nothing of its last lease. Raises DriverError.
+        """Restore the unit to its state after `create`, with nothing of its last lease. Raises DriverError.
 
-        After it, `create` is called again with the same id. Factories are not called: their workers' agents clean. A
-        unit that was made ahead of need is made without options; when it is first leased, it is not cleaned again:
-        `create` adds its job's options.
+        Before the next lease, `create` is called again with the same id. A unit that was made ahead of need was made
+        without options and is not cleaned before its first lease; the second `create` then has the job's options.
+        Factories need no `clean`, because their workers' agents clean.
         """
 
 
 @dataclass(frozen=True)
 class UnitContext:
-    """What our rows know of a unit: its slot, the fence of its lease, and the driver's notes."""
+    """What the unit's row has: its slot, the fence of its lease, and the driver's notes."""
 
     slot: str
     fence: int
@@ -345,9 +346,9 @@ class UnitContext:
 
 @runtime_checkable
 class ContextDriver(Protocol):
-    """A driver that needs more of a unit than its id.
+    """A driver that needs more than a unit's id.
 
-    It gets this before each call for one unit that has a row; a stray, which has none, is destroyed without.
+    `with_context` is called before each call for a unit that has a row. A stray has none, and is destroyed without.
     """
 
     def with_context(self, of: UnitContext) -> Driver:
@@ -356,38 +357,38 @@ class ContextDriver(Protocol):
 
 @runtime_checkable
 class EvidenceDriver(Protocol):
-    """A driver that can tell what a machine that never said hello printed."""
+    """A driver that can show the console output of a machine whose agent never said hello."""
 
     def evidence(self, unit: str) -> str | None:
-        """The last that is known of the unit, for people to read; None if nothing is. Raises DriverError."""
+        """The last output or state of the unit, for people; None if unknown. Raises DriverError."""
 
 
 @runtime_checkable
 class IdentityDriver(Protocol):
-    """A driver that recognizes the machine that it made by the machine's identity document.
+    """A driver that verifies a machine by its identity document when the agent says hello.
 
-    It is called only if its settings have `identity`, when an agent says hello, and calls no service itself.
+    It is called only if the driver's settings have `identity`, and calls no service itself.
     """
 
     def identity_mismatch(self, shown: Mapping[str, str], made: Mapping[str, Any]) -> str | None:
-        """Why the machine that shows this is not the one whose metadata `create` returned; None when it is."""
+        """Why the identity document `shown` is not that of the machine with the metadata `made`; None if it is."""
 
 
 @runtime_checkable
 class PlacementDriver(Protocol):
-    """A driver that makes units in several ways, and names their scopes. It calls no service for this."""
+    """A driver with several alternatives for making a unit, such as types or zones. Each has scopes of shortages."""
 
     def has_alternative(self, order: Order) -> bool:
-        """Whether the order leaves it a way. Without one, `create` only checks what exists."""
+        """Whether the order leaves an alternative to try. If not, `create` only checks what exists."""
 
     def shares_scope(self, scope: str) -> bool:
-        """Whether units of this driver count towards this scope's quota, whichever maker met it."""
+        """Whether units of this driver count towards this scope, even if another maker met the shortage."""
 
 
 class MachineFate(StrEnum):
-    """What becomes of a worker's machine, whatever we do."""
+    """What a cloud announces for a worker's machine."""
 
-    DRAINING = "draining"  # still works, and should get no new job
+    DRAINING = "draining"  # still works, but should get no new job
     LOST = "lost"  # no longer works
 
 
@@ -406,14 +407,14 @@ class EventDriver(Protocol):
     """A driver that understands its cloud's events about machines."""
 
     def read_event(self, event: Mapping[str, Any]) -> MachineNotice | None:
-        """What an event says of a worker of this site; None if it concerns none. Raises DriverError."""
+        """The notice in an event about a worker of this site; None if it is about none. Raises DriverError."""
 
 
 @dataclass(frozen=True)
 class TokenScope:
-    """What an installation's token permits: one repository, maybe others, and which permissions there.
+    """What an installation's token permits: a repository, perhaps others, and permissions for them.
 
-    Repository 0 stands for all of the installation.
+    Repository 0 means all repositories of the installation.
     """
 
     installation: int
@@ -432,8 +433,8 @@ class TokenScope:
 class GitHubRequest:
     """One call of GitHub's API. Without a scope the App itself calls.
 
-    With `raw` the answer is a file's bytes; with an `etag` GitHub may answer 304, nothing new. A `token` is sent
-    instead of one made for the scope; that GitHub refuses it is an answer like any other: 401.
+    With `raw` the answer is a file's bytes; with an `etag` GitHub may answer 304 (not modified). A `token` is sent
+    instead of one that is made for the scope; if GitHub refuses it, the answer is returned like any other.
     """
 
     method: str
@@ -460,10 +461,10 @@ class Forge(Protocol):
     """GitHub, and the queue of the front end for it."""
 
     def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:
-        """Send the front end a step, after some seconds (at most 900). Like all messages, it may be lost."""
+        """Send the front end its next step, after some seconds (at most 900). Like all messages, it may be lost."""
 
     def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:
-        """Call GitHub. Raises RateLimited, or Unknown for 5xx, for no answer, or for 401 to a token of our own."""
+        """Call GitHub. Raises RateLimited; or Unknown for 5xx, for no answer, or if GitHub refuses its own token."""
 
     def secret(self) -> str:
         """The secret that webhooks are signed with."""

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from penstock.aws.kms import PIECE, KmsVault
+from penstock.aws.kms import PIECE_BYTES, KmsVault
 
 OF = {"unit": "r-1", "fence": "3"}
 
@@ -23,12 +23,12 @@ def vault(monkeypatch: pytest.MonkeyPatch) -> Iterator[KmsVault]:
         yield KmsVault(client, client.create_key()["KeyMetadata"]["KeyId"])
 
 
-@pytest.mark.parametrize("size", [1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE])
+@pytest.mark.parametrize("size", [1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
 def test_what_is_sealed_is_opened_whole(vault: KmsVault, size: int) -> None:
     secret = bytes(at % 251 for at in range(size))
     sealed = vault.seal(secret, OF)
     assert vault.open(sealed, OF) == secret
-    assert len(sealed.split(".")) == -(-size // PIECE)
+    assert len(sealed.split(".")) == -(-size // PIECE_BYTES)
 
 
 def test_a_sealed_text_tells_nothing(vault: KmsVault) -> None:
@@ -39,14 +39,14 @@ def test_it_is_opened_only_for_what_it_was_sealed_for(vault: KmsVault) -> None:
     """SEC-1: a lease's metadata is worth nothing to the next lease, nor to another unit's."""
     sealed = vault.seal(b"hunter2", OF)
     for other in ({**OF, "fence": "4"}, {**OF, "unit": "r-2"}, {}):
-        with pytest.raises(ValueError, match="not sealed as that"):
+        with pytest.raises(ValueError, match="not sealed for this use"):
             vault.open(sealed, other)
 
 
 def test_its_pieces_stay_in_their_order(vault: KmsVault) -> None:
-    first, second = vault.seal(b"a" * PIECE + b"b", OF).split(".")
+    first, second = vault.seal(b"a" * PIECE_BYTES + b"b", OF).split(".")
     for wrong in (f"{second}.{first}", first):
-        with pytest.raises(ValueError, match="not sealed as that"):
+        with pytest.raises(ValueError, match="not sealed for this use"):
             vault.open(wrong, OF)
 
 

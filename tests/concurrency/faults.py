@@ -64,6 +64,6 @@ def _answer(request: Any, code: str, more: dict[str, Any]) -> AWSResponse:
 
 def drop(condition: str) -> None:
     """Take a condition away from the store of this process: `still`, or `all` of them."""
-    setattr(dynamodb, "still", lambda was: None)  # noqa: B010
+    setattr(dynamodb, "unchanged", lambda was: None)  # noqa: B010
     if condition == "all":
         setattr(dynamodb, "absent", lambda: None)  # noqa: B010

@@ -41,16 +41,16 @@ def test_an_outsiders_commit_waits_for_approval(rig: Rig) -> None:
 
 def test_the_button_is_there_as_soon_as_the_check_is(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another function may take its message in the moment in which it is sent."""
-    tell, shown = rig.forge.enqueue, []
+    enqueue, shown = rig.forge.enqueue, []
 
     def and_show(message: Mapping[str, Any], after: int = 0) -> None:
         if "check" in message and not shown:
             shown.append(message)
             check_runs.sync(rig.on, checks.key_of(message["check"]))
         else:
-            tell(message, after)
+            enqueue(message, after)
 
-    monkeypatch.setattr(rig.forge, "tell", and_show)
+    monkeypatch.setattr(rig.forge, "enqueue", and_show)
     rig.say("pull_request", pull_request(A))
     assert shown
     assert [each["identifier"] for each in rig.fake.shown("penstock")["actions"]] == ["approve"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.aws.github import EARLY
+from penstock.aws.github import EXPIRY_MARGIN
 from penstock.domain.commands import SubmitJob
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, CheckRun
 from penstock.domain.github.commits import Stage
@@ -108,7 +108,7 @@ def test_a_token_is_made_anew_while_the_old_one_is_good_for_a_while(rig: Rig) ->
     rig.forge.call(app, GitHubRequest("GET", "/repositories/55", scope))
     before = len(rig.fake.tokens)
     ((_, until),) = (each for each in rig.forge._tokens.values())
-    for left, more in ((EARLY + 1, 0), (EARLY, 1)):
+    for left, more in ((EXPIRY_MARGIN + 1, 0), (EXPIRY_MARGIN, 1)):
         rig.twin.pass_time((until - rig.now()).total_seconds() - left)
         rig.forge.call(app, GitHubRequest("GET", "/repositories/55", scope))
         assert len(rig.fake.tokens) == before + more

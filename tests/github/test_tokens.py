@@ -286,7 +286,7 @@ def test_only_who_revokes_opens_what_is_kept_for_that(rig: Rig) -> None:
     token = ask(rig, job)
     (row,) = rows(rig)
     assert token not in dynamodb.dump(row)
-    with pytest.raises(ValueError, match="not sealed as that"):
+    with pytest.raises(ValueError, match="not sealed for this use"):
         rig.on.vault.open(row.sealed, sealed_as(job.id, "GITHUB_TOKEN"))
 
 

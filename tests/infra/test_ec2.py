@@ -100,7 +100,9 @@ def test_the_driver_may_do_all_that_it_does_and_nothing_more() -> None:
 
 
 def test_the_tag_of_the_table_is_the_drivers() -> None:
-    conditions = [key for each in EC2_GRANTS["factory"] for test in each.on.values() for key in test if "Tag/" in key]
+    conditions = [
+        key for each in EC2_GRANTS["factory"] for test in each.conditions.values() for key in test if "Tag/" in key
+    ]
     assert {key.partition("/")[2] for key in conditions} == {machines.SITE_TAG}
     assert SITE not in HERE
 

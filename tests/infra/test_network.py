@@ -98,5 +98,5 @@ def test_a_network_that_is_none_is_told(settings: dict[str, str], says: str) -> 
 
 @pytest.mark.parametrize("name", ["theirs/postgres", "/theirs/postgres", "penstock/*", "penstock/??"])
 def test_a_secret_that_is_not_below_our_name_is_told(name: str) -> None:
-    with pytest.raises(ValueError, match="is no name that begins with penstock/"):
+    with pytest.raises(ValueError, match="must begin with penstock/"):
         secret_statements([name])

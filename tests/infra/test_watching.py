@@ -121,8 +121,8 @@ def test_what_is_told_by_name_is_searched_for_by_the_dimensions_it_has(stacks: d
 def test_a_metric_that_is_misspelt_cannot_be_looked_at(stack: Template) -> None:
     """The comparison above can fail."""
     for by in ({}, {"outcome": "exploded"}, {"outcomes": "failed"}, {"target": "linux", "outcome": "failed"}):
-        with pytest.raises(ValueError, match="is not told by"):
-            dimensions.of_site(metrics.JOBS_SETTLED, "Watched", by)
+        with pytest.raises(ValueError, match="does not have the dimensions"):
+            dimensions.site_dimensions(metrics.JOBS_SETTLED, "Watched", by)
     assert ("JobsSettled", frozenset({("service", "Watched"), ("outcome", "failure")})) not in emitted("Watched")
 
 

@@ -37,8 +37,8 @@ def layers(assembly: Path) -> list[Path]:
 
 def test_other_peoples_drivers_are_in_the_layer_and_found_there(out: Path, assembly: Path) -> None:
     (layer,) = layers(out)
-    shown = "[f'{each.name} of {each.package}' for each in known()]"
-    script = f"from penstock.drivers import known; print(*{shown}, sep=';')"
+    shown = "[f'{each.name} of {each.package}' for each in installed_drivers()]"
+    script = f"from penstock.drivers import installed_drivers; print(*{shown}, sep=';')"
     folders = [str(SOURCES / "functions"), str(layer)]
     code = f"import sys; sys.path[:0] = {folders!r}; sys.dont_write_bytecode = True; {script}"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)

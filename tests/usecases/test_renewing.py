@@ -272,7 +272,7 @@ def test_what_is_sealed_anew_is_sealed_for_its_lease(twin: Twin, spring: Spring,
     unit = key_of(twin, job)
     assert secrets.unseal(twin.on, unit) == {"key": "k2"}
     put(twin, unit, fence=unit.lease.fence + 1)
-    with pytest.raises(ValueError, match="not sealed as that"):
+    with pytest.raises(ValueError, match="not sealed for this use"):
         secrets.unseal(twin.on, key_of(twin, job))
 
 

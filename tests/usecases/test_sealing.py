@@ -41,7 +41,7 @@ def test_no_row_has_metadata_in_clear(twin: Twin, ada: User) -> None:
 def test_what_was_sealed_for_one_lease_is_not_opened_for_another(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     for other in (replace(unit, lease=replace(unit.lease, fence=unit.lease.fence + 1)), replace(unit, id="r-other")):
-        with pytest.raises(ValueError, match="not sealed as that"):
+        with pytest.raises(ValueError, match="not sealed for this use"):
             secrets.unseal(twin.on, other)
 
 

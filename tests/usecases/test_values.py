@@ -68,7 +68,7 @@ def test_what_is_sealed_opens_for_its_job_and_name_alone(twin: Twin, ada: User) 
     job = submit(twin, ada)
     sealed = put(twin, job, "key", "hunter2", secret=True).sealed
     for of in ({"job": "J", "value": "key"}, {"job": job, "value": "other"}):
-        with pytest.raises(ValueError, match="not sealed as that"):
+        with pytest.raises(ValueError, match="not sealed for this use"):
             twin.on.vault.open(sealed, of)
 
 

@@ -1,4 +1,4 @@
-"""Time and chance: the only module that reads either."""
+"""The system clock and random numbers. No other module reads either."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.kernel import rows
 
 
 class RealWorld:
-    """The clock on the wall and the kernel's dice."""
+    """The system's clock and its source of random numbers."""
 
     def now(self) -> datetime:
         """The time, in UTC."""

@@ -1,7 +1,7 @@
-"""Metrics on CloudWatch, through the function's log: no call, no permission, and nothing to wait for.
+"""Metrics on CloudWatch, written to the function's log: this needs no call and no permission.
 
-What one invocation tells is put together, and written when it has ended: a block of the embedded metric format for
-each combination of dimensions. A process that dies before has told nothing of that invocation. Every block has the
+The values of one invocation are collected, and written when it ends: a block of the embedded metric format (EMF) for
+each combination of dimensions. A process that dies before writes nothing of that invocation. Every block has the
 dimension `service`, the deployment's name.
 """
 
@@ -23,35 +23,35 @@ class EmfMetrics(AmazonCloudWatchEMFProvider):
     def __init__(self, level: Level, service: str) -> None:
         super().__init__(namespace=NAMESPACE, service=service)
         self._level = level
-        self._told: dict[By, dict[Metric, list[float]]] = defaultdict(dict)
+        self._values: dict[By, dict[Metric, list[float]]] = defaultdict(dict)
 
     def add(self, metric: Metric, value: float = 1, **by: str) -> None:
-        """Tell a value by every set of the metric's dimensions of which all are given."""
+        """Add a value to every set of the metric's dimensions whose names are all in `by`."""
         for dimensions in metric.sets(self._level):
             names = [each.name for each in dimensions]
             if by.keys() >= {*names}:
                 self._put(metric, tuple((name, by[name]) for name in names), value)
 
     def wants(self, metric: Metric) -> bool:
-        """Whether the level has any set of its dimensions."""
+        """Whether the level reports the metric at all."""
         return bool(metric.sets(self._level))
 
-    def telling(self, handler: Any) -> Any:
-        """A handler after which the metrics are written, with Powertools' own one of cold starts."""
+    def wrap(self, handler: Any) -> Any:
+        """The handler, followed by writing the metrics, among them Powertools' metric of cold starts."""
         if self._level is Level.OFF:
             return handler
         return self.log_metrics(handler, capture_cold_start_metric=True)
 
     def _put(self, metric: Metric, by: By, value: float) -> None:
-        values = self._told[by].setdefault(metric, [])
+        values = self._values[by].setdefault(metric, [])
         values.append(value)
         if metric.fold is not Fold.EACH:
             values[:] = [sum(values) if metric.fold is Fold.SUM else max(values)]
 
     def flush_metrics(self, raise_on_empty_metrics: bool = False) -> None:
-        """Write everything that was told since the last time. Powertools splits what is more than a block may hold."""
-        told, self._told = self._told, defaultdict(dict)
-        for by, values in told.items():
+        """Write the values since the last call. Powertools splits blocks that are too large."""
+        collected, self._values = self._values, defaultdict(dict)
+        for by, values in collected.items():
             block = AmazonCloudWatchEMFProvider(dimension_set=dict(by), namespace=self.namespace, service=self.service)
             for metric, each in values.items():
                 for value in each:

@@ -1,8 +1,6 @@
-"""Rows to JSON and back, by their dataclass. Times are RFC 3339 in UTC.
+"""The Store on a DynamoDB table: rows as JSON in items, and conditional writes.
 
-The one model of an item. Conditions on it are in `table`; what it holds is the domain's.
-
-The Store on a DynamoDB table. Every write is conditional, and every condition has a name.
+Rows become JSON by their dataclass; times are RFC 3339 in UTC. Every write has a condition, and every condition a name.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ KINDS: Mapping[str, type[Row]] = {
 
 @cache
 def converter() -> Converter:
-    """The one converter. Made on first use, for it costs milliseconds that not every import should pay."""
+    """The converter. Made on first use, because it takes milliseconds that not every import needs."""
     made = Converter(omit_if_default=True)
     made.register_unstructure_hook(datetime, datetime.isoformat)
     made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
@@ -78,28 +76,28 @@ def converter() -> Converter:
 
 
 def dump(row: Row) -> str:
-    """A row as JSON, without its version, which is kept beside it, and without what has its default."""
+    """A row as JSON, without its version, which is an attribute of the item, and without defaults."""
     fields = converter().unstructure(row)
     fields.pop("version", None)
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
 
 def load(kind: str, body: str, version: int) -> Row:
-    """The row that JSON describes. Raises KeyError for a kind that is not known."""
+    """The row that JSON describes. Raises KeyError for an unknown kind."""
     fields: dict[str, Any] = json.loads(body)
     row: Row = converter().structure(fields | {"version": version}, KINDS[kind])
     return row
 
 
 DUE = "due"
-"""The one shard of the due index: a sweep reads it whole."""
+"""The only shard of the due index for rows that somebody waits for."""
 
 LATER = "later"
-"""The shard for kinds of rows that nobody waits for: however many are overdue, they stand in nobody's way."""
+"""The shard for rows that nobody waits for, so that many overdue ones do not delay the others."""
 
 
 class DueIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-call]
-    """Every unfinished row, by the time somebody must move it on."""
+    """Unfinished rows by due time."""
 
     class Meta:
         index_name = "due"
@@ -121,7 +119,7 @@ class ListingIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-cal
 
 
 class Item(Model):
-    """A row as it is stored: `body` is the row as JSON, the rest is what DynamoDB must see of it."""
+    """A stored row: `body` is the row as JSON; the other attributes are for keys, conditions and indexes."""
 
     pk = UnicodeAttribute(hash_key=True)
     sk = UnicodeAttribute(range_key=True)
@@ -150,7 +148,7 @@ def model(table: str, region: str) -> type[Item]:
 
 
 def item_of(row: Row, version: int, of: type[Item]) -> Item:
-    """A row as an item that will carry a version."""
+    """A row as an item with a version."""
     item = of(row.key.pk, row.key.sk, row_version=version, kind=row.kind, body=dump(row))
     if row.deadline:
         item.due_shard, item.due = LATER if row.later else DUE, row.deadline.isoformat(timespec="milliseconds")
@@ -221,20 +219,20 @@ def row_of(item: Item) -> Row:
 
 R = TypeVar("R", bound=Row)
 
-LOST = ("ConditionalCheckFailed", "TransactionConflict")
-"""Why a transaction is cancelled when somebody else moved first. Anything else is a fault and is raised."""
+CONFLICT_REASONS = ("ConditionalCheckFailed", "TransactionConflict")
+"""Reasons of a cancelled transaction that mean that another writer was first. Other reasons are raised."""
 
-LOST_ALONE = ("ConditionalCheckFailedException", "TransactionConflictException")
-"""The same of a single write, which is refused as well while a transaction has its row. No SDK tries that again."""
+CONFLICT_CODES = ("ConditionalCheckFailedException", "TransactionConflictException")
+"""The same for a single write. DynamoDB also refuses it during a transaction on its row, and no SDK retries that."""
 
 
 def absent() -> Condition:
-    """No row stands at this key."""
+    """There is no row at this key."""
     return Item.pk.does_not_exist()
 
 
-def still(was: Row) -> Condition:
-    """The row at this key carries the version that was read."""
+def unchanged(was: Row) -> Condition:
+    """The row at this key still has the version that was read."""
     return Item.row_version == was.version
 
 
@@ -282,20 +280,20 @@ class Table:
             else:
                 self._transact(changes)
         except (PutError, DeleteError) as error:
-            if error.cause_response_code in LOST_ALONE:
+            if error.cause_response_code in CONFLICT_CODES:
                 return False
             raise
         except TransactWriteError as error:
             reasons = [reason.code for reason in error.cancellation_reasons if reason]
             if error.cause_response_code == "TransactionConflictException" or (
-                reasons and all(code in LOST for code in reasons)
+                reasons and all(code in CONFLICT_REASONS for code in reasons)
             ):
                 return False
             raise
         return True
 
     def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
-        """Keys from the due index. The kind of row is told by where it stands."""
+        """Keys from the due index. The sort key tells the kind of row."""
         before = now.isoformat(timespec="milliseconds")
         found = self._item.due_index.query(LATER if later else DUE, self._item.due <= before, limit=limit)
         return [(_kind(item.sk), Key(item.pk, item.sk)) for item in found]
@@ -315,9 +313,9 @@ class Table:
             item.save(condition=absent(), add_version_condition=False)
         elif isinstance(change, Replace):
             item = item_of(change.row, change.was.version + 1, self._item)
-            item.save(condition=still(change.was), add_version_condition=False)
+            item.save(condition=unchanged(change.was), add_version_condition=False)
         elif isinstance(change, Delete):
-            self._item(*change.was.key).delete(condition=still(change.was), add_version_condition=False)
+            self._item(*change.was.key).delete(condition=unchanged(change.was), add_version_condition=False)
 
     def _transact(self, changes: Sequence[Change]) -> None:
         with TransactWrite(connection=self._connection) as transaction:
@@ -326,12 +324,12 @@ class Table:
                     transaction.save(item_of(change.row, change.row.version + 1, self._item), condition=absent())
                 elif isinstance(change, Replace):
                     item = item_of(change.row, change.was.version + 1, self._item)
-                    transaction.save(item, condition=still(change.was))
+                    transaction.save(item, condition=unchanged(change.was))
                 elif isinstance(change, Delete):
-                    transaction.delete(self._item(*change.was.key), condition=still(change.was))
+                    transaction.delete(self._item(*change.was.key), condition=unchanged(change.was))
                 elif isinstance(change, Check):
                     key = change.was.key
-                    transaction.condition_check(self._item, key.pk, key.sk, condition=still(change.was))
+                    transaction.condition_check(self._item, key.pk, key.sk, condition=unchanged(change.was))
 
 
 def _as(kind: type[R], row: Row) -> R:
@@ -341,5 +339,5 @@ def _as(kind: type[R], row: Row) -> R:
 
 
 def _kind(sk: str) -> str:
-    """The kind of row at a key that has a due time: what the place of such a row begins with."""
+    """The kind of a row with a due time: the beginning of its sort key."""
     return sk.partition("#")[0]

@@ -1,4 +1,4 @@
-"""GitHub over HTTP, and the queue of whoever does what follows from what it says."""
+"""GitHub's API over HTTP, and the queue of the front end for GitHub."""
 
 from __future__ import annotations
 
@@ -22,35 +22,28 @@ if TYPE_CHECKING:
 
 
 SECONDS = 20
-
-
 ANSWER_BYTES = 8 * 1024**2
-
-
 LONGEST_DELAY = 900
-
-
 LONGEST_LIMIT = 3600
 
+DEFAULT_WAIT = 60
+"""Seconds to wait if a rate limit does not say how long. Source: GitHub, "Rate limits for the REST API"."""
 
-UNSAID = 60
-"""Seconds to wait when a limit says nothing of how long. Source: GitHub, "Rate limits for the REST API"."""
-
-EARLY = 300
-"""Seconds before its end that a token is not used any more."""
+EXPIRY_MARGIN = 300
+"""Seconds before its expiry from which a token is not used any more."""
 
 Headers = Message
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer: nobody is shown our tokens because another told us to."""
+    """Returns redirects as answers, so that tokens are never sent to another host."""
 
     def redirect_request(self, *args: Any) -> None:
         return None
 
 
 class GitHub:
-    """GitHub, for one deployment. Tokens of installations are kept while they are good, in memory only."""
+    """GitHub, for one deployment. Installation tokens are cached in memory until they expire."""
 
     def __init__(
         self,
@@ -69,42 +62,42 @@ class GitHub:
         self.secret = secret
 
     def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:
-        """Send a hint."""
+        """Send the front end a step."""
         delay = min(after, LONGEST_DELAY)
         self._queues.send_message(QueueUrl=self._queue, MessageBody=json.dumps(message), DelaySeconds=delay)
 
     def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:
-        """One call, as the App or with a token of the scope's installation."""
+        """One call, as the App, or with a token for the scope."""
         if ask.token:
             return self._send(app, ask, ask.token)
-        shown = self._token(app, ask.scope) if ask.scope else self._key.proof(app.app, self._now())
-        if isinstance(shown, GitHubResponse):
-            return shown
-        told = self._send(app, ask, shown)
-        if told.status == 401:
+        credential = self._token(app, ask.scope) if ask.scope else self._key.proof(app.app, self._now())
+        if isinstance(credential, GitHubResponse):
+            return credential
+        response = self._send(app, ask, credential)
+        if response.status == 401:
             self._tokens.clear()
-            raise Unknown("GitHub does not take our token", "401")
-        return told
+            raise Unknown("GitHub refuses the token that it issued", "401")
+        return response
 
     def _token(self, app: GitHubApp, scope: TokenScope) -> str | GitHubResponse:
-        """A token for a scope; or what GitHub said instead, as to an App that was taken away. [SEC-1]"""
+        """A token for a scope; or GitHub's response if it issues none, as after the App was removed. [SEC-1]"""
         name = json.dumps([app.app, scope.installation, scope.asks], sort_keys=True)
         token, until = self._tokens.get(name, ("", self._now()))
-        if (until - self._now()).total_seconds() > EARLY:
+        if (until - self._now()).total_seconds() > EXPIRY_MARGIN:
             return token
-        told = self.call(app, minting(scope))
-        if told.status != 201:
-            return told
-        self._tokens[name] = told.body["token"], datetime.fromisoformat(told.body["expires_at"])
+        response = self.call(app, token_request(scope))
+        if response.status != 201:
+            return response
+        self._tokens[name] = response.body["token"], datetime.fromisoformat(response.body["expires_at"])
         return self._tokens[name][0]
 
-    def _send(self, app: GitHubApp, ask: GitHubRequest, shown: str) -> GitHubResponse:
+    def _send(self, app: GitHubApp, ask: GitHubRequest, credential: str) -> GitHubResponse:
         query = f"?{urlencode(ask.query)}" if ask.query else ""
         body = None if ask.body is None else json.dumps(ask.body).encode()
         kind = "raw+json" if ask.raw else "json"
         headers = {
             "accept": f"application/vnd.github.{kind}",
-            "authorization": f"Bearer {shown}",
+            "authorization": f"Bearer {credential}",
             "user-agent": "penstock",
             "x-github-api-version": "2022-11-28",
             **({"content-type": "application/json"} if body else {}),
@@ -113,7 +106,7 @@ class GitHub:
         request = urllib.request.Request(f"{app.api}{ask.path}{query}", body, headers, method=ask.method)
         try:
             with self._opener.open(request, timeout=SECONDS) as answer:
-                return _told(answer.status, answer.headers, answer.read(ANSWER_BYTES + 1), ask)
+                return _response(answer.status, answer.headers, answer.read(ANSWER_BYTES + 1), ask)
         except urllib.error.HTTPError as error:
             with error:
                 return self._refused(error.code, error.headers, error.read(ANSWER_BYTES), ask)
@@ -121,22 +114,22 @@ class GitHub:
             raise Unknown(f"GitHub cannot be reached: {type(error).__name__}") from error
 
     def _refused(self, status: int, headers: Headers, raw: bytes, ask: GitHubRequest) -> GitHubResponse:
-        """What GitHub did not do. Raises RateLimited or Unknown."""
-        seconds = limited(status, headers, raw, self._now())
+        """The response to a refused request. Raises RateLimited or Unknown."""
+        seconds = wait_seconds(status, headers, raw, self._now())
         if seconds is not None:
             raise RateLimited(f"GitHub asks us to wait for {seconds} s", seconds, ask.method)
         if status >= 500:
             raise Unknown(f"GitHub answered {status}", str(status))
-        return _told(status, headers, raw, ask)
+        return _response(status, headers, raw, ask)
 
 
-def minting(scope: TokenScope) -> GitHubRequest:
-    """The call that makes a token: for what is said and nothing else."""
+def token_request(scope: TokenScope) -> GitHubRequest:
+    """The request for a token that permits the scope and nothing else."""
     return GitHubRequest("POST", f"/app/installations/{scope.installation}/access_tokens", body=scope.asks)
 
 
-def limited(status: int, headers: Headers, raw: bytes, now: datetime) -> int | None:
-    """For how many seconds an answer asks us to call no more; None when it does not."""
+def wait_seconds(status: int, headers: Headers, raw: bytes, now: datetime) -> int | None:
+    """How many seconds a rate limit asks us to wait; None if the answer is not one."""
     if status not in (403, 429):
         return None
     after, left, reset = (
@@ -148,12 +141,12 @@ def limited(status: int, headers: Headers, raw: bytes, now: datetime) -> int | N
     elif left == "0" and reset.isdigit():
         seconds = int(reset) - int(now.timestamp()) + 1
     elif status == 429 or b"rate limit" in raw[:10_000].lower():
-        seconds = UNSAID
+        seconds = DEFAULT_WAIT
     return None if seconds is None else max(1, min(seconds, LONGEST_LIMIT))
 
 
-def _told(status: int, headers: Headers, raw: bytes, ask: GitHubRequest) -> GitHubResponse:
-    """An answer, read. Raises Unknown for what is too long, or is not what was asked for."""
+def _response(status: int, headers: Headers, raw: bytes, ask: GitHubRequest) -> GitHubResponse:
+    """A response from an answer. Raises Unknown if it is too long, or not JSON as expected."""
     if len(raw) > ANSWER_BYTES:
         raise Unknown("GitHub's answer is too long")
     body: Any = raw
@@ -168,9 +161,9 @@ def _told(status: int, headers: Headers, raw: bytes, ask: GitHubRequest) -> GitH
 
 
 def _next(link: str) -> Mapping[str, str] | None:
-    """The parameters of the page that a Link header calls the next; None on the last."""
+    """The query of the next page in a Link header; None on the last page."""
     for part in link.split(","):
-        url, _, said = part.strip().partition(">;")
-        if 'rel="next"' in said:
+        url, _, attributes = part.strip().partition(">;")
+        if 'rel="next"' in attributes:
             return dict(parse_qsl(urlsplit(url.lstrip("<")).query))
     return None

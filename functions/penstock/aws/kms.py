@@ -1,9 +1,4 @@
-"""What identity tokens are signed with: keys of AWS KMS, which never leave it.
-
-What is sealed with a key of AWS KMS, which never leaves it.
-
-What a GitHub App proves itself with: a signature of its private key, which is in AWS KMS and never leaves it.
-"""
+"""Three uses of AWS KMS, whose keys never leave it: signing identity tokens, sealing secrets, proving a GitHub App."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class KmsSigner:
-    """Signs with the first of some keys, given by ARN or id. KMS's own log (CloudTrail) has each signature."""
+    """Signs identity tokens with the first of some keys, given by ARN or id. CloudTrail records each signature."""
 
     def __init__(self, client: KMSClient, keys: Sequence[str]) -> None:
         self._client = client
@@ -31,11 +26,11 @@ class KmsSigner:
         self._public: tuple[PublicKey, ...] = ()
 
     def kid(self) -> str:
-        """The id of the key, as the stack's owner finds it in KMS."""
+        """The id of the signing key in KMS."""
         return _kid(self._keys[0])
 
     def sign(self, message: bytes) -> bytes:
-        """One call. KMS is shown the digest: a message may be longer than the 4 KiB that it takes."""
+        """One call. KMS gets the digest, because it takes messages of at most 4 KiB."""
         answer = self._client.sign(
             KeyId=self._keys[0],
             Message=hashlib.sha256(message).digest(),
@@ -45,12 +40,12 @@ class KmsSigner:
         return answer["Signature"]
 
     def keys(self) -> Sequence[PublicKey]:
-        """One call for each key, once: the public half of a key does not change."""
+        """One call for each key, cached, because the public half of a key does not change."""
         self._public = self._public or tuple(map(self._read, self._keys))
         return self._public
 
     def _read(self, key: str) -> PublicKey:
-        from asn1crypto.keys import PublicKeyInfo  # only whoever publishes keys pays for it
+        from asn1crypto.keys import PublicKeyInfo  # imported only where keys are published, because it is slow
 
         found = PublicKeyInfo.load(self._client.get_public_key(KeyId=key)["PublicKey"])["public_key"].parsed.native
         return PublicKey(_kid(key), found["modulus"], found["public_exponent"])
@@ -60,14 +55,14 @@ def _kid(key: str) -> str:
     return key.rpartition("/")[2]
 
 
-PIECE = 4096
+PIECE_BYTES = 4096
 """The most bytes that one call encrypts. Source: AWS KMS, Encrypt."""
 
-WRONG = ("InvalidCiphertextException", "IncorrectKeyException")
+INVALID_CODES = ("InvalidCiphertextException", "IncorrectKeyException")
 
 
 class KmsVault:
-    """Seals piece by piece. The key's own log (CloudTrail) names `of` for each opening."""
+    """Encrypts secrets in pieces, with `of` as encryption context, which CloudTrail records for each decryption."""
 
     def __init__(self, client: KMSClient, key: str) -> None:
         self._client = client
@@ -75,19 +70,19 @@ class KmsVault:
 
     def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
         """One call for each 4 KiB."""
-        pieces = [secret[at : at + PIECE] for at in range(0, len(secret), PIECE)] or [b"\0"]
+        pieces = [secret[at : at + PIECE_BYTES] for at in range(0, len(secret), PIECE_BYTES)] or [b"\0"]
         return ".".join(self._seal(piece, {**of, "piece": f"{at}/{len(pieces)}"}) for at, piece in enumerate(pieces))
 
     def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
-        """All pieces, in their order. Raises ValueError for what was not sealed as this."""
+        """Decrypt all pieces in order. Raises ValueError if they were sealed with another `of`."""
         pieces = sealed.split(".")
         try:
             return b"".join(
                 self._open(piece, {**of, "piece": f"{at}/{len(pieces)}"}) for at, piece in enumerate(pieces)
             )
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in WRONG:
-                raise ValueError("this was not sealed as that") from error
+            if error.response.get("Error", {}).get("Code") in INVALID_CODES:
+                raise ValueError("the secret was not sealed for this use") from error
             raise
 
     def _seal(self, piece: bytes, of: Mapping[str, str]) -> str:
@@ -99,35 +94,35 @@ class KmsVault:
         return self._client.decrypt(KeyId=self._key, CiphertextBlob=blob, EncryptionContext=of)["Plaintext"]
 
 
-BEFORE = 60
+CLOCK_SKEW = 60
 """Seconds that GitHub's clock may be behind ours. Source: GitHub, "Generating a JSON Web Token for a GitHub App"."""
 
-LIFE = 540
-"""Seconds that a proof is good for; GitHub takes ten minutes at most."""
+LIFETIME = 540
+"""Seconds that a proof is valid; GitHub accepts at most ten minutes."""
 
-KEPT = 240
-"""Seconds that one proof is shown again: a call of KMS for each call of GitHub would be twice as slow."""
+REUSE_SECONDS = 240
+"""Seconds for which a proof is reused, to avoid a call of KMS for each call of GitHub."""
 
 
 class KmsAppKey:
-    """Makes the App's JSON Web Tokens (RS256) with an RSA key of KMS that signs and does nothing else."""
+    """Makes the GitHub App's JSON Web Tokens (RS256), with an RSA key of KMS that can only sign."""
 
     def __init__(self, client: KMSClient, key: str) -> None:
         self._client = client
         self._key = key
-        self._made: dict[int, tuple[float, str]] = {}
+        self._proofs: dict[int, tuple[float, str]] = {}
 
     def proof(self, app: int, now: datetime) -> str:
-        """A token that proves for some minutes that it is the App that asks."""
+        """A token that authenticates the App for some minutes."""
         time = now.timestamp()
-        made = self._made.get(app)
-        if made is None or time - made[0] >= KEPT:
+        made = self._proofs.get(app)
+        if made is None or time - made[0] >= REUSE_SECONDS:
             made = time, self._sign(app, int(time))
-            self._made[app] = made
+            self._proofs[app] = made
         return made[1]
 
     def _sign(self, app: int, time: int) -> str:
-        claims = {"iat": time - BEFORE, "exp": time + LIFE, "iss": str(app)}
+        claims = {"iat": time - CLOCK_SKEW, "exp": time + LIFETIME, "iss": str(app)}
         head = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part(claims)}"
         signed = self._client.sign(
             KeyId=self._key, Message=head.encode(), MessageType="RAW", SigningAlgorithm="RSASSA_PKCS1_V1_5_SHA_256"

@@ -1,4 +1,4 @@
-"""Objects in S3. Whoever sends or fetches gets a URL that says what it is good for; only logs pass through us."""
+"""Objects in S3. Clients upload and download with presigned URLs. Only logs pass through the functions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,10 @@ if TYPE_CHECKING:
 
 
 UPLOAD_SECONDS = 3600
-
-
 NO_UPLOAD = "NoSuchUpload"
 
-
-NOTHING = ("404", "InvalidRange", "NoSuchKey", "NotFound")
-"""What S3 says of an object that is not there, or not as far."""
+NOT_FOUND_CODES = ("404", "InvalidRange", "NoSuchKey", "NotFound")
+"""S3's codes for an object that does not exist, or is shorter than the requested range."""
 
 
 class S3Objects:
@@ -35,14 +32,14 @@ class S3Objects:
         self._bucket = bucket
 
     def upload(self, name: str, size: int, sha256: str) -> Grant:
-        """A presigned PUT for exactly these bytes: their digest is part of what is signed."""
+        """A presigned PUT for exactly these bytes: the signature covers their digest."""
         checksum = _base64(sha256)
         given = {"Bucket": self._bucket, "Key": name, "ContentLength": size, "ChecksumSHA256": checksum}
         url = self._client.generate_presigned_url("put_object", Params=given, ExpiresIn=UPLOAD_SECONDS)
         return Grant("PUT", url, {"x-amz-checksum-sha256": checksum, "content-length": str(size)})
 
     def parts(self, name: str, wanted: Sequence[Part]) -> Sequence[Grant | None]:
-        """Presigned PUTs of parts, each for exactly its bytes; None for those that S3 has, with that digest."""
+        """Presigned PUTs of parts, each for exactly its bytes; None for parts that S3 has with that digest."""
         upload = self._unfinished(name) or self._begin(name)
         first = wanted[0].number - 1
         page = self._client.list_parts(
@@ -69,21 +66,21 @@ class S3Objects:
         ]
 
     def _unfinished(self, name: str) -> str | None:
-        """The multipart upload of an object. Of two that were begun at once, everybody takes the same."""
+        """The multipart upload of an object. If two were begun at once, every caller chooses the same."""
         return min(self._uploads(name), default=None)
 
     def _uploads(self, name: str) -> Sequence[str]:
-        """An object's name is the beginning of no other's, so they are few."""
+        """The uploads of an object. They are few, because no object's name is the beginning of another's."""
         page = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=name)
         return [each["UploadId"] for each in page.get("Uploads", ()) if each["Key"] == name]
 
     def join(self, name: str, count: int, composite: str) -> None:
-        """CompleteMultipartUpload, which compares all digests once more. Nothing happens if a part is missing."""
+        """CompleteMultipartUpload, which verifies all digests again. Does nothing if a part is missing."""
         upload = self._unfinished(name)
         sent = self._sent(name, upload) if upload else []
         digests = [base64.b64decode(each["ChecksumSHA256"]).hex() for each in sent]
         if upload and len(sent) == count and volumes.composite(digests) == composite:
-            with contextlib.suppress(self._client.exceptions.NoSuchUpload):  # somebody else was told so as well
+            with contextlib.suppress(self._client.exceptions.NoSuchUpload):  # a concurrent call completed it
                 self._client.complete_multipart_upload(
                     Bucket=self._bucket, Key=name, UploadId=upload, MultipartUpload={"Parts": sent}
                 )
@@ -98,13 +95,13 @@ class S3Objects:
         ]
 
     def abandon(self, name: str) -> None:
-        """Abort what was begun in parts. What nobody comes back to, the bucket itself ends after some days."""
+        """Abort the uploads of an object. A lifecycle rule of the bucket aborts forgotten ones after some days."""
         for upload in self._uploads(name):
             with contextlib.suppress(self._client.exceptions.NoSuchUpload):
                 self._client.abort_multipart_upload(Bucket=self._bucket, Key=name, UploadId=upload)
 
     def download(self, name: str, seconds: int, filename: str) -> Grant:
-        """A presigned GET that names the file."""
+        """A presigned GET with a file name."""
         shown = "".join(char if char.isalnum() or char in "._-" else "_" for char in filename) or "output"
         given = {
             "Bucket": self._bucket,
@@ -114,20 +111,20 @@ class S3Objects:
         return Grant("GET", self._client.generate_presigned_url("get_object", Params=given, ExpiresIn=seconds))
 
     def size(self, name: str) -> int | None:
-        """What HEAD says; None for 404."""
+        """The size from HeadObject; None for 404."""
         try:
             return self._client.head_object(Bucket=self._bucket, Key=name)["ContentLength"]
         except self._client.exceptions.ClientError as error:
-            if error.response["Error"]["Code"] in NOTHING:
+            if error.response["Error"]["Code"] in NOT_FOUND_CODES:
                 return None
             raise
 
     def store(self, name: str, content: bytes) -> None:
-        """PUT, with the digest that S3 compares what arrives with."""
+        """PutObject, with a digest that S3 verifies."""
         self._client.put_object(Bucket=self._bucket, Key=name, Body=content, ChecksumSHA256=_checksum(content))
 
     def begin(self, name: str) -> str:
-        """CreateMultipartUpload. A rule of the bucket aborts those that are never completed."""
+        """CreateMultipartUpload. A lifecycle rule of the bucket aborts uploads that are never completed."""
         return self._client.create_multipart_upload(Bucket=self._bucket, Key=name)["UploadId"]
 
     def part(self, name: str, upload: str, number: int, content: bytes) -> str | None:
@@ -161,7 +158,7 @@ class S3Objects:
         try:
             found = self._client.get_object(Bucket=self._bucket, Key=name, Range=f"bytes={start}-{start + size - 1}")
         except self._client.exceptions.ClientError as error:
-            if error.response["Error"]["Code"] in NOTHING:
+            if error.response["Error"]["Code"] in NOT_FOUND_CODES:
                 return b""
             raise
         return found["Body"].read()
@@ -171,7 +168,7 @@ class S3Objects:
         self._client.delete_object(Bucket=self._bucket, Key=name)
 
     def list(self, prefix: str, after: str, limit: int) -> Sequence[Stored]:
-        """Pages of ListObjectsV2, until there are enough or no more: a page may be shorter than was asked for."""
+        """ListObjectsV2, page by page up to the limit, because S3 may return shorter pages than requested."""
         found: list[Stored] = []
         while len(found) < limit:
             last = found[-1].name if found else after
@@ -185,7 +182,7 @@ class S3Objects:
 
 
 def _base64(digest: str) -> str:
-    """A digest in hex as S3 has it."""
+    """A hexadecimal digest in the base64 form that S3 uses."""
     return base64.b64encode(bytes.fromhex(digest)).decode()
 
 

@@ -1,7 +1,4 @@
-"""Queues on SQS.
-
-Batches of messages from SQS: each is a step, and a step that fails is delivered again by itself.
-"""
+"""Queues on SQS, and the handling of their batches: each message is a step, and SQS delivers failed ones again."""
 
 from __future__ import annotations
 
@@ -27,11 +24,11 @@ class SqsQueues:
         self._well = well
 
     def schedule(self, message: Mapping[str, Any]) -> None:
-        """Ask the scheduler for a step."""
+        """Send the scheduler a step."""
         self._send(self._schedule, message, 0)
 
     def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
-        """Ask the unit's factory or well for its next step."""
+        """Send the unit's factory or well its next step."""
         self._send(self._factory if is_worker else self._well, {"unit": unit}, min(after, LONGEST_DELAY))
 
     def _send(self, url: str, message: Mapping[str, Any], delay: int) -> None:

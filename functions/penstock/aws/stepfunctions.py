@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 
-MOST = 256
+MAX_ERROR_NAME = 256
 """The longest error name. Source: the Step Functions API reference, SendTaskFailure."""
 
-LONGEST_CAUSE = 2000
+MAX_CAUSE = 2000
 
 
 _ENDINGS: tuple[Literal["FAILED", "TIMED_OUT", "ABORTED"], ...] = ("FAILED", "TIMED_OUT", "ABORTED")
@@ -31,14 +31,14 @@ class StepFlows:
         self._machine = machine
 
     def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
-        """Start the flow of an attempt; False when it was started before.
+        """Start the flow of an attempt; False if it was started before.
 
-        It is given ids only: an execution's history is kept for 90 days. [SEC-1]
+        Its input has only ids, because AWS keeps an execution's history for 90 days. [SEC-1]
         """
-        given = {"job": job, "attempt": attempt, "needs": [{"step": step} for step in steps]}
+        data = {"job": job, "attempt": attempt, "needs": [{"step": step} for step in steps]}
         name = f"{job}-{attempt}"
         try:
-            self._client.start_execution(stateMachineArn=self._machine, name=name, input=json.dumps(given))
+            self._client.start_execution(stateMachineArn=self._machine, name=name, input=json.dumps(data))
         except self._client.exceptions.ExecutionAlreadyExists:
             return False
         except (BotoCoreError, ClientError) as error:
@@ -64,12 +64,12 @@ class StepFlows:
     def fail(self, token: str, error: str, cause: str) -> None:
         """Answer a parked step with an error."""
         try:
-            self._client.send_task_failure(taskToken=token, error=error[:MOST], cause=cause[:LONGEST_CAUSE])
+            self._client.send_task_failure(taskToken=token, error=error[:MAX_ERROR_NAME], cause=cause[:MAX_CAUSE])
         except (self._client.exceptions.TaskTimedOut, self._client.exceptions.TaskDoesNotExist):
             return
 
     def ended(self) -> Iterable[tuple[str, int, str]]:
-        """The latest hundred flows of each way of ending badly."""
+        """The latest hundred flows for each status other than success."""
         for status in _ENDINGS:
             listed = self._client.list_executions(stateMachineArn=self._machine, statusFilter=status, maxResults=100)
             for execution in listed["executions"]:

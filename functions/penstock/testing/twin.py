@@ -198,7 +198,7 @@ class MemoryObjects:
 
 
 class MemoryVault:
-    """Seals nothing, but opens only what was sealed as that."""
+    """Does not encrypt, but opens a secret only with the same `of`."""
 
     def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
         return json.dumps([base64.b64encode(secret).decode(), dict(of)])
@@ -206,7 +206,7 @@ class MemoryVault:
     def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
         secret, as_what = json.loads(sealed)
         if as_what != of:
-            raise ValueError("this was not sealed as that")
+            raise ValueError("the secret was not sealed for this use")
         return base64.b64decode(secret)
 
 

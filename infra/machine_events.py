@@ -1,7 +1,7 @@
-"""What EventBridge says of EC2's machines goes to the factory function, through its queue.
+"""Rules of EventBridge that send events about EC2 machines to the factory function's queue.
 
-A rule cannot tell machines by their tags: it sends what befalls any machine of the account in this region, and the
-function asks EC2 which are ours. Events of other regions come by rules there that forward them: docs/operators/ec2.md.
+A rule cannot filter by tags, so it sends the events of all machines of the account in this region. The function asks
+EC2 for their tags. Events of other regions need rules there that forward them: docs/operators/ec2.md.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 ENDING = ["stopping", "stopped", "shutting-down", "terminated"]
+
+
 WARNINGS = ["EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"]
 
-TRIES = 5
-"""How often EventBridge tries again to send an event that the queue did not take, before it is set aside."""
+ATTEMPTS = 5
+"""How often EventBridge retries to send an event, before it goes to the dead-letter queue."""
 
-FRESH = Duration.minutes(15)
-"""How long it tries. What is older says nothing that a lease has not said."""
+MAX_AGE = Duration.minutes(15)
+"""How long EventBridge retries. The leases show older losses anyway."""
 
 
-class Tidings(Construct):
-    """Two rules: machines that end, and machines that will be taken back."""
+class MachineEvents(Construct):
+    """Two rules: machines that stop, and warnings of spot interruptions."""
 
     def __init__(self, scope: Construct, name: str, *, queue: sqs.IQueue, dead: sqs.IQueue) -> None:
         super().__init__(scope, name)
-        self._to = targets.SqsQueue(queue, dead_letter_queue=dead, retry_attempts=TRIES, max_event_age=FRESH)
+        self._to = targets.SqsQueue(queue, dead_letter_queue=dead, retry_attempts=ATTEMPTS, max_event_age=MAX_AGE)
         self._rule("Ended", ["EC2 Instance State-change Notification"], {"state": ENDING})
         self._rule("Warned", WARNINGS)
 

@@ -22,6 +22,7 @@ from penstock.domain.logs.logs import (
     append_service_lines,
     events,
 )
+from penstock.kernel import limits
 from tests.domain.helpers import NOW
 
 MOST = LogLimits(1000, 10_000)
@@ -256,3 +257,13 @@ def test_what_an_agent_says_is_not_ours() -> None:
 
 def test_nothing_said_is_no_batch() -> None:
     assert append_service_lines(None, "J1", 1, []) is None
+
+
+def test_lines_of_ours_come_in_pieces_that_each_fit_into_a_row() -> None:
+    assert list(logs.parts([])) == []
+    many = [line(str(number)) for number in range(limits.EVENTS_PER_BATCH + 1)]
+    assert [list(piece) for piece in logs.parts(many)] == [many[:-1], many[-1:]]
+    wide = [line("x" * 4096)] * (limits.EVENT_BATCH_BYTES // 4096)
+    assert [len(piece) for piece in logs.parts(wide)] == [len(wide) - 1, 1], "each line also counts a little itself"
+    (long,) = logs.parts([line("\U0001f600" * limits.EVENT_LINE_BYTES)])
+    assert len(long[0].payload.encode()) == limits.EVENT_LINE_BYTES

@@ -6,11 +6,12 @@ records how many lines the attempt's agent had sent, so that a batch that is sen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
+from penstock.kernel import limits
 from penstock.kernel.rows import Key, Row
 
 CONTROL = "control"
@@ -113,6 +114,21 @@ def events(batch: Batch) -> list[Event]:
 def empty_batch(job: str, attempt: int) -> Batch:
     """The empty batch before the first one of a log."""
     return Batch(job=job, first=1, attempt=attempt, lines=(), heard_of=attempt, heard=0, size=0)
+
+
+def parts(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """Lines in pieces that each fit into a row, as an agent sends them: a machine's console may have many lines."""
+    piece: list[Line] = []
+    size = 0
+    for line in lines:
+        cut = replace(line, payload=line.payload[: limits.EVENT_LINE_BYTES // 4])  # a character has at most four bytes
+        size += _size((cut,))
+        if piece and (len(piece) == limits.EVENTS_PER_BATCH or size > limits.EVENT_BATCH_BYTES):
+            yield piece
+            piece, size = [], _size((cut,))
+        piece.append(cut)
+    if piece:
+        yield piece
 
 
 def append_service_lines(

@@ -32,7 +32,12 @@ def append(on: System, job: str, attempt: int, text: str, stream: str = CONTROL,
     if not job:
         return
     now = on.world.now()
-    lines = [Line(now, stream, each) for each in text.splitlines()]
+    for part in logs.parts([Line(now, stream, each) for each in text.splitlines()]):
+        _append_part(on, job, attempt, part, is_end=is_end)
+
+
+def _append_part(on: System, job: str, attempt: int, lines: Sequence[Line], *, is_end: bool) -> None:
+    """Add service lines that fit into one row."""
 
     def decide() -> tuple[Sequence[Change], None]:
         last, is_gone = _end_of_log(on, job)

@@ -114,7 +114,7 @@ def test_of_a_lent_prefix_nothing_is_left(account: Account, twin: Twin) -> None:
     assert account.left() == []
 
 
-def test_a_job_that_takes_longer_than_a_session_is_told_of_the_next(account: Account, twin: Twin) -> None:
+def test_a_job_longer_than_a_session_gets_new_credentials(account: Account, twin: Twin) -> None:
     job = running(twin, "aws")
     first = told_of(twin, job, "aws")
     for _ in range(32):

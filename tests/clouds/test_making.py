@@ -230,7 +230,7 @@ def test_what_the_cloud_does_not_have_is_told(books: Books, more: Mapping[str, A
     assert books.ours == []
 
 
-def test_a_size_that_one_place_lacks_is_looked_for_in_the_next(books: Books) -> None:
+def test_a_size_is_tried_in_the_next_location_after_a_shortage(books: Books) -> None:
     assert isinstance(factory(books, locations=["The Moon", "London Loft"]).create(order()), Ready)
     assert isinstance(factory(books, sizes=["Tiny", "Big"]).create(order(OTHER)), Ready)
 

@@ -198,7 +198,7 @@ class TestCertificates:
         )
         assert len(ec2_settings.complaints({**SETTINGS, "identity": True})) == 1
 
-    def test_a_factory_that_was_not_asked_to_checks_nothing(self, ec2: Ec2) -> None:
+    def test_without_the_identity_setting_nothing_is_checked(self, ec2: Ec2) -> None:
         assert factory(ec2).identity_mismatch({}, MADE) is None
         asked = factory(ec2, identity=authority().pem)
         assert isinstance(asked, IdentityDriver)

@@ -141,9 +141,7 @@ def test_an_agent_that_is_not_ours_is_not_run(machine: Machine, given: Settings)
     assert machine.power == "-h +0\n"
 
 
-def test_an_agent_that_cannot_be_fetched_is_asked_for_again_and_then_given_up(
-    machine: Machine, given: Settings
-) -> None:
+def test_the_download_of_the_agent_is_retried_and_then_given_up(machine: Machine, given: Settings) -> None:
     machine.served.clear()
     done = machine.boot(given)
     assert done.stdout.count("cannot be fetched") == 8

@@ -27,7 +27,7 @@ from penstock.usecases.units import broken
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
 from tests.rows import changed
-from tests.usecases.between import before_the_next_commit
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, sweep, worker_of
 from tests.usecases.warm import unit_of
 

@@ -16,9 +16,9 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, owners, retain
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
-from tests.usecases.keeping_for import end_of, ended, kept, nothing_is_left, of, tidy
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import end_of, ended, kept, nothing_is_left, of, tidy
 from tests.usecases.steps import finish, hello, job_of, submit
 
 SECOND = timedelta(seconds=1)

@@ -17,8 +17,8 @@ from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Create
 from penstock.testing.twin import Twin
 from penstock.usecases.units import reconcile
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop, put, running
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import job_of, worker_of
 from tests.usecases.strays import STRAY, compared, regular
 

@@ -28,9 +28,9 @@ from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.site.configuration import current
 from penstock.usecases.users import audit, oidc, users
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, put, running
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import SCRIPT, finish, hello, job_of, told
 
 AWS = "sts.amazonaws.com"

@@ -13,10 +13,10 @@ from penstock.domain.users.users import User
 from penstock.ports import Stored
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits
 from tests.usecases.inventory import next_day, stray
-from tests.usecases.keeping_for import ended, of, tidy
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import ended, of, tidy
 from tests.usecases.steps import told
 
 
@@ -53,7 +53,7 @@ def test_what_has_a_row_is_no_stray_also_when_the_listing_lags(twin: Twin, ada: 
     assert (row.state, row.lost) == (VolumeState.CREATED, None)
 
 
-def test_bytes_that_are_missing_are_told_and_nothing_is_deleted(twin: Twin, ada: User) -> None:
+def test_missing_objects_are_reported_and_nothing_is_deleted(twin: Twin, ada: User) -> None:
     """ART-1: of what somebody owns nothing goes, not even the row of what is not there."""
     job = ended(twin, ada, 2)
     first, second = of(twin, Volume)
@@ -98,7 +98,7 @@ def test_a_volume_that_goes_meanwhile_is_not_lost(twin: Twin, ada: User) -> None
     assert twin.metrics.of(metrics.BYTES_LOST) == []
 
 
-def test_a_list_that_cannot_be_had_is_acted_upon_by_nobody(twin: Twin, ada: User) -> None:
+def test_a_failed_list_of_objects_changes_nothing(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     stray(twin)
     before = twin.store.rows.copy()

@@ -76,9 +76,7 @@ def test_an_old_attempts_worker_is_told_nothing(twin: Twin, ada: User) -> None:
 
 
 @pytest.mark.parametrize("way", ["finished", "cancelled"])
-def test_after_its_end_a_worker_is_told_nothing_also_when_the_next_has_the_resource(
-    twin: Twin, ada: User, way: str
-) -> None:
+def test_a_finished_worker_gets_no_secrets_even_if_the_next_has_the_resource(twin: Twin, ada: User, way: str) -> None:
     job, worker, told = started(twin, ada, resources=["bench"])
     following = submit(twin, ada, resources=["bench"])
     if way == "cancelled":

@@ -371,7 +371,7 @@ def test_units_are_told_when_they_were_read_and_not_as_none_in_between(twin: Twi
     assert zero[frozenset(whole)] == [0, 0]
 
 
-def test_a_unit_that_is_gone_already_is_not_told_although_it_is_still_listed(twin: Twin, ada: User) -> None:
+def test_a_destroyed_unit_is_not_counted_although_it_is_still_listed(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     hello(twin, job)

@@ -146,7 +146,7 @@ def test_the_very_first_sweep_is_one_after_an_outage(twin: Twin) -> None:
     assert at >= 9
 
 
-def test_a_driver_that_cannot_be_listed_is_acted_upon_by_nobody(long: Twin, ada: User) -> None:
+def test_a_failed_list_of_a_driver_changes_nothing(long: Twin, ada: User) -> None:
     """A view that could not be loaded acts on nothing; and not on the others either."""
     job = submit(long, ada)
     long.run()

@@ -158,7 +158,7 @@ def test_the_words_of_its_driver_are_kept_and_ours_are_not() -> None:
         assert "error" not in outcome.lost_failure(ended(unit(reason=ours))).evidence
 
 
-def test_of_an_attempt_without_units_the_job_is_all_that_is_known() -> None:
+def test_the_failure_of_an_attempt_without_units_has_only_the_job() -> None:
     found = outcome.lost_failure(ended(worker=None))
     assert (found.kind, dict(found.evidence)) == (Kind.WORKER_LOST, {"lost_by": "vanished"})
 

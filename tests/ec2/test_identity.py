@@ -84,7 +84,7 @@ def test_what_is_no_document(document: str) -> None:
     assert check(authority().shown() | {"document": document})
 
 
-def test_of_two_certificates_that_follow_each_other_both_count() -> None:
+def test_two_consecutive_certificates_are_both_trusted() -> None:
     both = authority().pem + "\n# and the next\n" + authority(1024, 2).pem
     assert check(authority().shown(), both) is None
     assert check(authority(1024, 2).shown(), both) is None

@@ -87,7 +87,7 @@ def test_what_is_told_compares_with_the_site_that_was_replaced(twin: Twin) -> No
     assert told == ["quotas.cores changed", "pool quota/cores: amount 5 -> amount 8"]
 
 
-def test_of_two_first_sites_the_second_is_compared_with_the_first() -> None:
+def test_the_second_of_two_concurrent_first_sites_is_compared_with_the_first() -> None:
     twin = Twin()
     before_the_next_commit(twin, lambda: apply(twin, SITE, by="bob"))
     assert apply(twin, SITE + "# mine\n") == []

@@ -117,7 +117,7 @@ def test_while_a_dependent_is_unsettled_nothing_ends(twin: Twin, ada: User) -> N
     assert nothing_is_left(twin)
 
 
-def test_it_is_looked_at_again_each_hour_and_no_more_often(twin: Twin, ada: User) -> None:
+def test_an_unfinished_retention_is_checked_each_hour_at_most(twin: Twin, ada: User) -> None:
     job, _ = pinned(twin, ada)
     tidy(twin)
     row = kept(twin, job)

@@ -278,7 +278,7 @@ def test_what_is_found_again_is_not_told_as_lost(twin: Twin, ada: User) -> None:
     assert (volume(twin).lost, twin.metrics.of(metrics.BYTES_LOST)) == (None, [])
 
 
-def test_of_two_that_compare_at_once_one_tells(twin: Twin, ada: User) -> None:
+def test_one_of_two_concurrent_inventories_reports(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     twin.objects.objects.clear()
     written = commits(twin)

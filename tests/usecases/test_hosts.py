@@ -574,7 +574,7 @@ def meddle(twin: Twin, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_of_two_agents_that_come_at_once_one_is_let_in(
+def test_one_of_two_concurrent_agents_of_a_host_is_accepted(
     twin: Twin, monkeypatch: pytest.MonkeyPatch, is_known: bool
 ) -> None:
     """JOB-2"""

@@ -115,7 +115,7 @@ def test_a_failed_list_of_objects_changes_nothing(twin: Twin, ada: User) -> None
     assert twin.store.get(INVENTORY_KEY, Inventory)
 
 
-def test_it_is_compared_once_a_day_and_in_parts(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_inventory_runs_once_a_day_and_in_parts(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much there is, one sweep compares a bounded part; the next goes on behind it."""
     monkeypatch.setattr(inventory, "PAGE", 3)
     ended(twin, ada, 5)
@@ -155,7 +155,7 @@ def test_rows_without_any_object_are_compared_in_parts_too(
     assert all(row.lost for row in of(twin, Volume))
 
 
-def test_of_two_that_compare_at_once_one_acts(twin: Twin) -> None:
+def test_one_of_two_concurrent_inventories_acts(twin: Twin) -> None:
     stray(twin)
     before_the_next_commit(twin, lambda: inventory.compare_next(twin.on))
     written = commits(twin)

@@ -231,7 +231,7 @@ def test_a_resource_is_cleaned_after_the_worker_that_used_it(twin: Twin) -> None
     assert twin.drivers.basin.cleaned == []
 
 
-def test_of_two_handlers_at_one_moment_one_cleans(twin: Twin) -> None:
+def test_one_of_two_concurrent_handlers_cleans(twin: Twin) -> None:
     was = scene(twin)
     twin.drivers.basin.says += [NotYet(5), NotYet(5)]
     before_the_next_commit(twin, lambda: reuse.clean(twin.on, was))

@@ -137,7 +137,7 @@ def worker_of_is_made(twin: Twin, job: str) -> bool:
     return bool(twin.drivers.hand.made) and worker_of(twin, job).creation.made is not None
 
 
-def test_of_two_who_destroy_a_unit_one_counts(twin: Twin, ada: User) -> None:
+def test_only_one_of_two_concurrent_destroys_is_counted(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     hello(twin, job)

@@ -250,7 +250,7 @@ def test_bytes_that_are_lost_are_not_given(twin: Twin, ada: User) -> None:
     assert refused(lambda: published.sign(twin.on, row(twin), 60)) == (409, "no-bytes")
 
 
-def test_it_is_said_why_it_is_kept(twin: Twin, ada: User) -> None:
+def test_why_explains_what_keeps_a_published_artifact(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     give(twin, job, ada)
     keeper = why(twin).keepers[1]

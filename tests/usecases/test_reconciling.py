@@ -304,7 +304,7 @@ def test_a_well_that_lists_nothing_loses_nothing(long: Twin, ada: User) -> None:
     assert job_of(long, job).state is State.RUNNING
 
 
-def test_of_two_sweeps_that_compare_at_once_one_acts(twin: Twin) -> None:
+def test_one_of_two_concurrent_sweeps_acts_on_a_comparison(twin: Twin) -> None:
     regular(twin, 11)
     hand, plain = twin.drivers.hand, twin.drivers.hand.list
     hand.create(STRAY)

@@ -276,7 +276,7 @@ def test_what_is_sealed_anew_is_sealed_for_its_lease(twin: Twin, spring: Spring,
         secrets.unseal(twin.on, key_of(twin, job))
 
 
-def test_of_a_kept_resource_no_renewal_is_under_way_when_it_is_cleaned(ada: User) -> None:
+def test_no_renewal_runs_while_a_resource_is_cleaned_for_reuse(ada: User) -> None:
     """UNIT-2: a late call for the last lease never meets the next one's."""
     twin = site(SITE + "warm = { max = 1 }\n")
     spring = Spring(twin)

@@ -72,7 +72,7 @@ def look_again(twin: Twin, job: str) -> Unit:
     return worker_of(twin, job)
 
 
-def test_it_is_looked_for_once_and_then_nobody_is_asked_until_there_may_be_a_way(
+def test_an_existing_machine_is_searched_once_and_then_not_before_an_alternative_opens(
     twin: Twin, ada: User, cloud: Cloud
 ) -> None:
     job = bare(twin, ada)

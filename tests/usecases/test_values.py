@@ -119,7 +119,7 @@ def test_a_secret_is_dropped_once_despite_a_concurrent_drop(twin: Twin, ada: Use
     assert rows(twin) == []
 
 
-def test_of_two_that_put_at_once_the_later_stands_and_a_secret_stays_secret(twin: Twin, ada: User) -> None:
+def test_the_later_of_two_concurrent_values_stays_and_a_secret_stays_secret(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     before_the_next_commit(twin, lambda: put(twin, job, "key", "hunter2", secret=True))
     put(twin, job, "key", "plain")

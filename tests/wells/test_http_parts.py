@@ -228,7 +228,7 @@ def test_in_a_function_of_an_account_this_machine_is_no_service(rack: Rack) -> N
     assert not rack.asked
 
 
-def test_one_step_has_a_budget_of_time(rack: Rack) -> None:
+def test_the_requests_of_one_step_have_a_time_limit(rack: Rack) -> None:
     times = iter([0.0, 0.0, 19.5])
     given = settings.read({"url": rack.url, "secret": "env:RACK"})
     asked = client.Client(given, lambda: SECRET, is_local=True, monotonic=lambda: next(times))

@@ -35,7 +35,7 @@ def test_what_it_printed_is_in_the_log_once_and_line_by_line(twin: Twin, ada: Us
     hand = Talkative("i-1 is terminated; end of its console:\nkernel panic\n")
     log = log_of(twin, oversleep(twin, ada, hand))
     assert log.count("kernel panic") == 1
-    assert log.count("i-1 is terminated; it printed:") == 1
+    assert log.count("i-1 is terminated; end of its console:") == 1
     assert hand.asked == 1
 
 

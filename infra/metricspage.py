@@ -88,10 +88,10 @@ def page() -> str:
 
 
 def _line(metric: Metric) -> str:
-    told = "only `pools`" if metric.site is None else ", ".join(_values(metric, each) for each in metric.site) or "-"
+    names = "only `pools`" if metric.site is None else ", ".join(_values(metric, each) for each in metric.site) or "-"
     finer = "-" if metric.pools is None else ", ".join(each.name for each in metric.pools)
     unit = metric.measure.value.lower()
-    return f"| `{metric.name}` | {unit} | {FOLDS[metric.fold]} | {told} | {finer} | {metric.meaning} |"
+    return f"| `{metric.name}` | {unit} | {FOLDS[metric.fold]} | {names} | {finer} | {metric.meaning} |"
 
 
 def _values(metric: Metric, dimension: Dimension) -> str:
@@ -109,7 +109,7 @@ def _costs() -> Iterator[str]:
 
 
 def _gigabytes(site: Site, level: Level) -> float:
-    """What the sweep's zeros take of the log in a month; what is told besides is little beside them."""
+    """The size of the sweep's zeros in a month of the log. Other values add little to it."""
     metrics, written = EmfMetrics(level, "Penstock"), StringIO()
     for metric in METRICS:
         if metric.fold is not Fold.EACH:

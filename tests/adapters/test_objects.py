@@ -43,7 +43,7 @@ def test_objects_are_listed_in_order_behind_a_name_and_below_a_prefix(objects: S
     assert (first.size, first.time.tzinfo is not None) == (3, True)
 
 
-def test_a_page_that_is_shorter_than_was_asked_for_is_followed_by_the_next(
+def test_a_short_page_of_objects_is_followed_by_the_next(
     objects: S3Objects, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S3 gives fewer than that when it likes; only what it says tells the end."""

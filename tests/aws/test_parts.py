@@ -66,7 +66,7 @@ def test_parts_that_are_others_than_was_said_are_not_put_together(client: Any) -
     assert objects.size("artifacts/big") is None
 
 
-def test_of_two_uploads_that_were_begun_at_once_one_is_taken_and_none_is_left(client: Any) -> None:
+def test_one_of_two_concurrent_uploads_is_used_and_none_is_left(client: Any) -> None:
     objects = S3Objects(client, BUCKET)
     for name in ("artifacts/big", "artifacts/big", "artifacts/bigger"):
         client.create_multipart_upload(Bucket=BUCKET, Key=name, ChecksumAlgorithm="SHA256")

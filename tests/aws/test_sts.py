@@ -55,7 +55,7 @@ def test_a_leaked_credential_is_worth_nothing_after_the_lease(account: Account) 
     assert put(account, made, f"{JOB}/x") == "AccessDenied"
 
 
-def test_neither_is_any_other_of_the_same_lease_nor_one_that_came_too_late(account: Account) -> None:
+def test_all_sessions_of_a_lease_are_denied_also_late_ones(account: Account) -> None:
     """A call that was under way when the lease ended gives out a session all the same; it is denied everything."""
     well = sts_well(account)
     made = [lent_by(well), lent_by(well)]
@@ -222,7 +222,7 @@ def test_a_role_without_room_makes_the_slot_wait(account: Account) -> None:
     assert set(account.policies()) == {f"penstock-{HERE}-{UNIT}"}
 
 
-def test_of_a_role_that_is_no_more_every_lease_is_over(account: Account) -> None:
+def test_without_the_role_every_lease_is_over(account: Account) -> None:
     well, client = sts_well(account), account.client("iam")
     client.delete_role_policy(RoleName="jobs", PolicyName="own")
     client.delete_role(RoleName="jobs")

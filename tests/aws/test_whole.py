@@ -95,7 +95,7 @@ def test_a_leaked_token_no_longer_works_after_release_and_other_jobs_go_on(accou
     assert put(account, theirs, f"free/{second}/x") == "AccessDenied"
 
 
-def test_of_a_lent_prefix_nothing_is_left(account: Account, twin: Twin) -> None:
+def test_nothing_is_left_of_a_lent_prefix(account: Account, twin: Twin) -> None:
     job = running(twin, "scratch")
     unit, leaked = unit_of(twin, job, 1), told_of(twin, job, "scratch")
     assert put(account, leaked, leaked["prefix"] + "x") == "ok"
@@ -112,7 +112,7 @@ def test_of_a_lent_prefix_nothing_is_left(account: Account, twin: Twin) -> None:
     assert account.left() == []
 
 
-def test_a_job_that_takes_longer_than_a_session_is_told_of_the_next(account: Account, twin: Twin) -> None:
+def test_a_job_longer_than_a_session_gets_new_credentials(account: Account, twin: Twin) -> None:
     job = running(twin, "aws")
     first = told_of(twin, job, "aws")
     for _ in range(32):

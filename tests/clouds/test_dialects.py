@@ -32,7 +32,7 @@ def test_arguments_are_there(name: str) -> None:
     assert spoken.console is None or hasattr(made, spoken.console)
 
 
-def test_nobody_is_waited_for_when_a_machine_is_destroyed() -> None:
+def test_destroying_a_machine_does_not_wait_for_the_end() -> None:
     """The functions have two minutes, and libcloud's drivers for Azure and Google would wait for longer."""
     assert PROVIDERS["gce"].destroy == {"ex_sync": False}
     assert not any(PROVIDERS["azure_arm"].destroy.values())

@@ -45,7 +45,7 @@ def test_who_lists_nothing_says_that_lists_lag() -> None:
     assert books.ours == []
 
 
-def test_one_that_ended_meanwhile_is_fine(books: Books) -> None:
+def test_a_machine_that_ended_meanwhile_counts_as_destroyed(books: Books) -> None:
     books.failing["destroy_node"] = [BaseHTTPError(404, "no such instance")]
     assert isinstance(factory(books).destroy(WORKER, NOW), NotYet)
     clean(factory(books))

@@ -79,7 +79,7 @@ def test_an_unclear_outcome_ends_the_search(books: Books, error: Exception) -> N
     assert len(books.ours) == 1
 
 
-def test_of_two_machines_the_first_stays(books: Books) -> None:
+def test_the_first_of_two_machines_is_kept(books: Books) -> None:
     """The window that remains: an answer lost, and a list that lags for longer than it was given."""
     books.lost, books.lag = 1, 2
     assert isinstance(factory(books).create(order()), NotYet)
@@ -230,7 +230,7 @@ def test_what_the_cloud_does_not_have_is_told(books: Books, more: Mapping[str, A
     assert books.ours == []
 
 
-def test_a_size_that_one_place_lacks_is_looked_for_in_the_next(books: Books) -> None:
+def test_a_size_is_tried_in_the_next_location_after_a_shortage(books: Books) -> None:
     assert isinstance(factory(books, locations=["The Moon", "London Loft"]).create(order()), Ready)
     assert isinstance(factory(books, sizes=["Tiny", "Big"]).create(order(OTHER)), Ready)
 
@@ -248,7 +248,7 @@ class TestStillborn:
         assert machine.going == 0
         return caught.value
 
-    def test_it_is_ended_and_its_way_is_short(self, books: Books) -> None:
+    def test_a_machine_that_failed_is_destroyed_and_its_alternative_has_a_shortage(self, books: Books) -> None:
         error = self.make(books, FULL)
         assert isinstance(error, NoCapacity)
         assert [each.scope.split("/", 3)[3] for each in error.shortages] == ["Small/London Loft"]

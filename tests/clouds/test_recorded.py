@@ -136,7 +136,9 @@ class TestOpenStack:
         assert isinstance(factory(self.SETTINGS).destroy(WORKER, LATE), CleanProof)
         assert len([each for each in web.calls if each.request.method == "DELETE"]) == 1
 
-    def test_one_that_found_no_host_is_ended(self, web: responses.RequestsMock, servers: list[Any]) -> None:
+    def test_a_machine_for_which_the_cloud_found_no_host_is_destroyed(
+        self, web: responses.RequestsMock, servers: list[Any]
+    ) -> None:
         servers.append(self.in_error("No valid host was found. There are not enough hosts available."))
         with pytest.raises(NoCapacity) as caught:
             factory(self.SETTINGS).create(order())

@@ -34,7 +34,7 @@ from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
 from tests.postgres import helpers as postgres
 from tests.postgres.cluster import Cluster
-from tests.usecases.benches import Bench, lab
+from tests.usecases.lab_hosts import Bench, lab
 from tests.usecases.steps import submit, worker_of
 from tests.wells.service import Service
 
@@ -374,7 +374,7 @@ class TestProcess:
         assert not config.exists()
         assert "k" * 64 not in "".join(path.read_text() for path in config.parent.iterdir())
 
-    def test_a_python_that_is_none_is_told_and_may_be_mended(self, tmp_path: Path) -> None:
+    def test_a_wrong_python_is_reported_and_can_be_corrected(self, tmp_path: Path) -> None:
         home = tmp_path / "home"
         broken = process(home, {"python": "/no/such/python"})
         with pytest.raises(Misconfigured):

@@ -156,7 +156,7 @@ def test_lists_miss_what_is_new_and_show_what_is_gone() -> None:
     assert list(rig.driver.list()) == []
 
 
-def test_calls_that_come_too_soon_are_told_how_long_to_wait() -> None:
+def test_calls_that_come_too_soon_get_the_time_to_wait() -> None:
     rig = Rig(Faults(create_every=2, list_every=2))
     rig.create(1)
     with pytest.raises(RateLimited) as told:

@@ -9,7 +9,7 @@ from penstock.aws.dynamodb import Table
 from penstock.domain.users.users import User
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
-from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, states
+from tests.usecases.lab_hosts import LAB, LEASE, Bench, apply, host_of, states
 from tests.usecases.steps import submit
 
 

@@ -248,7 +248,7 @@ def test_a_slot_that_left_and_came_back_is_not_the_one_that_was_read(store: Stor
 
 
 @pytest.mark.parametrize("changes", [[Create(SLOT)], [Delete(ONE)], [Replace(ONE, ONE)], [Check(ONE), Create(SLOT)]])
-def test_a_write_that_meets_somebody_elses_transaction_has_lost_a_race(table: Table, changes: list[Change]) -> None:
+def test_a_write_during_another_transaction_loses_the_race(table: Table, changes: list[Change]) -> None:
     """DynamoDB refuses it, and says so: a reason to read again, not a fault."""
     assert table.commit([Create(USER)])
     dynamodb.model.cache_clear()  # whose connection has no faults

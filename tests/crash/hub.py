@@ -59,7 +59,7 @@ class Hub:
 
     def forget(self) -> None:
         """What functions keep in memory is gone with each event, as if each had a process of its own."""
-        self.proofs._made.clear()
+        self.proofs._proofs.clear()
         for each in self.adapters:
             each._tokens.clear()
 

@@ -23,7 +23,7 @@ import pytest
 from penstock.domain.users.users import ADMIN
 from penstock.testing.twin import START
 from penstock.usecases.users import users
-from tests.crash import between, front, own, warm
+from tests.crash import dependencies, front, own, warm
 from tests.crash.branches import Branches, End, Trail
 from tests.crash.faults import Call, Fault, Mode, Plan, calm, points
 from tests.crash.life import Life, Rests, ignored
@@ -33,7 +33,7 @@ from tests.crash.site import Site
 from tests.crash.sitefile import SITE
 
 OPERATOR = "root"
-MORE = (warm, between, own, front)
+MORE = (warm, dependencies, own, front)
 """Modules whose scenarios are among SCENARIOS as soon as they are imported."""
 
 

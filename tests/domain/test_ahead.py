@@ -223,7 +223,7 @@ def test_what_is_not_made_yet_goes_first_when_fewer_are_kept() -> None:
     assert capacity.surplus(pool, [coming, there]) == [coming]
 
 
-def test_a_unit_on_its_way_that_was_held_is_asked_for_once_more() -> None:
+def test_create_is_repeated_for_an_unfinished_unit_after_its_hold() -> None:
     """UNIT-3."""
     held = maintenance.hold(units.mark_made(fresh(), NOW, 10 * MINUTE), "ada", "why", 3600, NOW)
     assert held.due == NOW + 60 * MINUTE
@@ -280,5 +280,5 @@ def test_each_lease_of_a_named_resource_is_a_slot_for_one() -> None:
         ({"until": NOW}, False),
     ],
 )
-def test_a_worker_that_nobody_had_and_that_did_not_say_hello_never_came(changes: dict[str, Any], never: bool) -> None:
+def test_an_unleased_worker_without_hello_never_came(changes: dict[str, Any], never: bool) -> None:
     assert prewarm.never_booted(helpers.unit(state=UnitState.IDLE, **{"leases": 0, **changes})) == never

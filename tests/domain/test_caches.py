@@ -125,7 +125,7 @@ def test_what_was_unused_for_longest_goes_first_and_no_more_than_it_takes() -> N
     assert gone(some(1), 10, 30) == []
 
 
-def test_of_two_used_at_once_the_older_goes() -> None:
+def test_the_older_of_two_entries_used_at_once_is_evicted() -> None:
     assert gone([replace(each, used=NOW) for each in some(2, 1)], 10, 20) == ["1"]
 
 

@@ -64,7 +64,7 @@ def test_one_that_was_refused_is_tried_again() -> None:
         ("cancelled", 0, False), ("cancelled", 1, True),
     ],
 )  # fmt: skip
-def test_one_is_failing_until_it_is_seen_to_work(outcome: str | None, failures: int, is_failing: bool) -> None:
+def test_a_canary_is_failing_until_it_succeeds(outcome: str | None, failures: int, is_failing: bool) -> None:
     told = replace(CANARY, outcome=outcome, failures=failures)
     assert canaries.is_failing(told) is canaries.is_failing(canaries.submitted(told, "J2", NOW)) is is_failing
 

@@ -141,7 +141,7 @@ def test_what_says_nothing_of_others() -> None:
     assert cooldowns.obstacles(NoCapacity("all is avoided"), "linux", ["a"]) == []
 
 
-def test_it_is_told_in_a_sentence() -> None:
+def test_a_cool_down_is_described_in_a_sentence() -> None:
     row = cooled(times=2)
     said = "factory aws: no capacity for ec2/spot until 12:09 UTC (tried 2 times): none on spot"
     assert cooldowns.describe(row, NOW) == said

@@ -111,7 +111,7 @@ def test_a_release_lets_everything_go_on(is_a: UnitKind) -> None:
     assert last(release(held(UnitState.DIRTY), None)) == "the hold of ada ran out"
 
 
-def test_a_held_resource_is_asked_about_anew_all_the_same() -> None:
+def test_a_held_resource_is_renewed_all_the_same() -> None:
     """Its job goes on with what its well said of it."""
     leased = unit(is_a=UnitKind.RESOURCE, state=UnitState.READY, renews=NOW + MINUTE / 2, due=NOW + MINUTE / 2)
     held = hold(leased)

@@ -138,7 +138,7 @@ def ended(*had: Any, **changes: Any) -> Ending:
     return Ending(before, conclude(before, "Lost", "the cause", NOW), had, "Lost", is_overdue=False)
 
 
-def test_a_lost_worker_says_when_it_was_heard_of_and_who_took_it_back() -> None:
+def test_a_lost_worker_shows_its_last_contact_and_who_reclaimed_it() -> None:
     drain = Drain("ec2", "spot notice: 120 s are left", NOW)
     found = outcome.lost_failure(ended(unit(state=UnitState.READY, heard=NOW, drain=drain, reason=SILENT)))
     assert found.kind is Kind.WORKER_LOST
@@ -169,7 +169,7 @@ def test_the_words_of_its_driver_are_kept_and_ours_are_not() -> None:
         assert "error" not in outcome.lost_failure(ended(unit(reason=ours))).evidence
 
 
-def test_of_an_attempt_without_units_the_job_is_all_that_is_known() -> None:
+def test_the_failure_of_an_attempt_without_units_has_only_the_job() -> None:
     found = outcome.lost_failure(ended(worker=None))
     assert (found.kind, dict(found.evidence)) == (Kind.WORKER_LOST, {"lost_by": "vanished"})
 

@@ -44,7 +44,7 @@ def test_one_that_was_overtaken_often_enough_is_not_passed_again() -> None:
 
 
 @pytest.mark.parametrize(("slots", "changes"), [(0, {}), (1, {"paused": True})])
-def test_nothing_is_granted_from_what_is_held_or_paused(slots: int, changes: dict[str, object]) -> None:
+def test_held_slots_and_paused_pools_grant_nothing(slots: int, changes: dict[str, object]) -> None:
     assert grants.pick(BENCH, stocks([claim("A")], slots, **changes)) is None
 
 

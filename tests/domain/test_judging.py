@@ -112,7 +112,7 @@ def test_files_are_waited_for_until_they_are_late() -> None:
     assert "its upload was begun and not finished" in (late.broken or "")
 
 
-def test_a_job_that_waits_for_files_is_looked_at_when_they_are_late() -> None:
+def test_a_job_that_waits_for_inputs_is_judged_at_their_deadline() -> None:
     missing = declare("D", "b", NOW)
     found = recheck(job(times=Times(NOW)), Verdict(None, (), (missing,)), NOW + ARRIVE_WITHIN - SECOND)
     assert found.due == NOW + ARRIVE_WITHIN

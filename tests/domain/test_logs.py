@@ -93,7 +93,7 @@ def test_sizes_only_grow(history: list[tuple[int, int, int]]) -> None:
     assert sizes == sorted(set(sizes))
 
 
-def test_of_two_writers_who_read_the_same_end_one_wins() -> None:
+def test_one_of_two_writers_at_the_same_end_of_a_log_wins() -> None:
     last = append_service_lines(None, "J1", 1, [line("a")])
     heard = append_agent_lines(last, "J1", 1, 1, [line("b")], MOST)
     assert heard

@@ -89,7 +89,7 @@ def test_units_are_told_by_every_state_there_is(site: Site) -> None:
     assert states == {*UnitState, "held"} - {"gone"}
 
 
-def test_how_many_there_are_grows_with_the_site_only_where_that_is_asked_for(site: Site) -> None:
+def test_the_number_of_metrics_grows_with_the_site_only_at_level_pools(site: Site) -> None:
     empty = metrics.how_many(Site(), Level.SITE)
     assert metrics.how_many(site, Level.OFF) == 0
     assert metrics.how_many(site, Level.SITE) == empty

@@ -77,7 +77,7 @@ def test_a_slot_is_not_moved_back_to_what_it_was_read_as() -> None:
     assert current(store, held).withdrawn
 
 
-def test_of_two_grants_from_one_reading_of_an_amount_only_the_first_is_made() -> None:
+def test_only_the_first_of_two_grants_from_one_read_of_an_amount_is_made() -> None:
     """SLOT-1: each alone fits, and both together do not."""
     blocks = pool(name=BLOCKS, is_amount=True, limit=1)
     store = stored(blocks)

@@ -142,7 +142,7 @@ def test_who_waits_for_a_full_target_keeps_what_it_wants_of_a_quota_and_no_more(
 
 
 @pytest.mark.parametrize("count", [1, 2, 15])
-def test_of_many_who_wait_for_one_slot_what_the_first_wants_is_kept(count: int) -> None:
+def test_a_slot_is_reserved_for_the_first_of_many_claims(count: int) -> None:
     assert grants.pick(WIDE, full_site(55, waiting(count, 8)))
     assert not grants.pick(WIDE, full_site(56, waiting(count, 8)))
 

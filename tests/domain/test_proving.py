@@ -196,7 +196,7 @@ def test_what_is_still_listed_after_it_was_destroyed(look: Search, ok: bool | No
     assert (found.ok, found.detail) == (ok, detail)
 
 
-def test_only_a_unit_that_is_looked_for_can_be_listed_or_not() -> None:
+def test_only_an_expected_unit_can_be_listed_or_missing() -> None:
     facts = replace(GOOD, unit=destroyed(seen=None))
     assert one("listed with its tags", facts).ok is one("not listed any more", facts).ok is None
     assert one("not listed any more", replace(GOOD, unit=destroyed(state=UnitState.DIRTY))).ok is None

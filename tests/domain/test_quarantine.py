@@ -143,7 +143,7 @@ READY = unit(state=UnitState.READY, is_kept=True)
         (replace(READY, state=UnitState.CREATING), False, False),
     ],
 )
-def test_a_script_may_run_where_nobody_said_that_it_ended(was: Unit, well: bool, may_run: bool) -> None:
+def test_a_script_may_still_run_without_a_report_of_its_end(was: Unit, well: bool, may_run: bool) -> None:
     """JOB-2: who never said hello gets no job any more; who reported, or is broken, said that it does not run."""
     assert units.end_lease(was, "why", NOW, ended_well=well).session.may_run is may_run
 

@@ -226,7 +226,7 @@ def test_what_moves_a_job_on_that_waits_for_no_slot(
     assert explain(job(**{"state": State.ACQUIRING, **fields}), leases, None).next_steps == said
 
 
-def test_a_job_whose_last_worker_is_in_quarantine_is_told_so() -> None:
+def test_why_says_that_the_last_worker_is_quarantined() -> None:
     past = (PastAttempt(1, "lost", "the worker was lost"),)
     queued = job(state=State.QUEUED, attempt=2, attempts=past)
     found = explain(queued, [], None, quarantined="worker w-1 is quarantined since yesterday: its disk is gone")

@@ -84,7 +84,7 @@ def test_what_is_no_document(document: str) -> None:
     assert check(authority().shown() | {"document": document})
 
 
-def test_of_two_certificates_that_follow_each_other_both_count() -> None:
+def test_two_consecutive_certificates_are_both_trusted() -> None:
     both = authority().pem + "\n# and the next\n" + authority(1024, 2).pem
     assert check(authority().shown(), both) is None
     assert check(authority(1024, 2).shown(), both) is None
@@ -198,7 +198,7 @@ class TestCertificates:
         )
         assert len(ec2_settings.complaints({**SETTINGS, "identity": True})) == 1
 
-    def test_a_factory_that_was_not_asked_to_checks_nothing(self, ec2: Ec2) -> None:
+    def test_without_the_identity_setting_nothing_is_checked(self, ec2: Ec2) -> None:
         assert factory(ec2).identity_mismatch({}, MADE) is None
         asked = factory(ec2, identity=authority().pem)
         assert isinstance(asked, IdentityDriver)

@@ -101,7 +101,7 @@ def given() -> Settings:
     return ec2_settings.read({**LEAST, "linger": 30})
 
 
-def test_it_runs_the_agent_with_its_config(machine: Machine, given: Settings) -> None:
+def test_the_user_data_runs_the_agent_with_its_config(machine: Machine, given: Settings) -> None:
     done = machine.boot(given)
     assert machine.ran == {
         "config": {"url": machine.url, "worker": WORKER, "key": KEY, "alone": True},
@@ -141,9 +141,7 @@ def test_an_agent_that_is_not_ours_is_not_run(machine: Machine, given: Settings)
     assert machine.power == "-h +0\n"
 
 
-def test_an_agent_that_cannot_be_fetched_is_asked_for_again_and_then_given_up(
-    machine: Machine, given: Settings
-) -> None:
+def test_the_download_of_the_agent_is_retried_and_then_given_up(machine: Machine, given: Settings) -> None:
     machine.served.clear()
     done = machine.boot(given)
     assert done.stdout.count("cannot be fetched") == 8
@@ -174,13 +172,13 @@ def test_the_key_is_not_on_the_console(machine: Machine, given: Settings) -> Non
     assert KEY not in done.stdout + done.stderr
 
 
-def test_it_fits_into_what_ec2_takes(given: Settings) -> None:
+def test_the_user_data_fits_ec2s_limit(given: Settings) -> None:
     longest = replace(given, user_data="#" * checks.SHELL_BYTES)
     assert len(launch.user_data_of(order(), longest).encode()) <= common.MAX_BYTES
     with pytest.raises(Misconfigured, match="16384"):
         launch.user_data_of(order(), replace(given, user_data="#" * 16 * 1024))
 
 
-def test_it_is_the_same_each_time(given: Settings) -> None:
+def test_the_user_data_of_a_worker_never_changes(given: Settings) -> None:
     """Or EC2 would see another request under the same worker."""
     assert launch.user_data_of(order(), given) == launch.user_data_of(order(), given)

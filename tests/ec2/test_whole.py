@@ -217,7 +217,7 @@ def test_a_shortage_that_lasts_costs_its_probes_and_no_other_call(whole: Whole) 
     assert all(job_of(whole.twin, job).state is State.ACQUIRING for job in found)
 
 
-def test_a_machine_that_dies_at_boot_is_told_and_replaced(whole: Whole) -> None:
+def test_a_machine_that_dies_at_boot_is_reported_and_replaced(whole: Whole) -> None:
     job = submit(whole.twin, ADA)
     whole.twin.run()
     (first,) = whole.ec2.instances
@@ -227,7 +227,7 @@ def test_a_machine_that_dies_at_boot_is_told_and_replaced(whole: Whole) -> None:
     assert any("the host failed" in event.line.payload for event in logs.read(whole.twin.on, job, 0, 99))
 
 
-def test_a_machine_whose_end_is_told_is_replaced_at_once(whole: Whole) -> None:
+def test_a_machine_whose_end_is_announced_is_replaced_at_once(whole: Whole) -> None:
     """And not when its lease runs out; events come twice, and for what we end ourselves as well."""
     job = submit(whole.twin, ADA)
     whole.twin.run()

@@ -26,7 +26,7 @@ def test_a_grant_takes_the_same_with_any_number_waiting() -> None:
         ("rig", 100, "farm", 1),
     ],
 )
-def test_a_release_wakes_whom_it_grants_and_nobody_else(kind: str, waiting: int, for_: str, granted: int) -> None:
+def test_a_release_wakes_only_the_granted_jobs(kind: str, waiting: int, for_: str, granted: int) -> None:
     """QUEUE-1, and nobody polls: one message for each grant, whoever else waits."""
     found = grants.wakes(kind, waiting, for_)
     assert (found.grants, found.wakes) == (granted, granted)

@@ -102,7 +102,7 @@ def test_an_event_that_meets_an_error_of_ours_is_delivered_again(
     assert failed("factory", ENDED) == ["0"]
 
 
-def test_a_batch_that_fails_whole_is_told_record_by_record(service: Service) -> None:
+def test_a_batch_of_failures_is_reported_record_by_record(service: Service) -> None:
     assert failed("schedule", "a", "b") == ["0", "1"]
 
 

@@ -272,7 +272,7 @@ def test_who_dies_in_a_re_run_is_followed_by_one_who_goes_on(rig: Rig, monkeypat
     ]
 
 
-def test_a_job_of_which_nobody_took_note_is_run_again_as_well(rig: Rig) -> None:
+def test_a_job_that_was_not_recorded_is_run_again_as_well(rig: Rig) -> None:
     """Who submitted it died, or stands still, before its check says so."""
     rig.say("push", push(A))
     rig.hello(rig.jobs()["build"].id)

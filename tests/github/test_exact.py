@@ -29,7 +29,7 @@ from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import CONFIG, SECRET, SITE, A, Rig, job
 from tests.github.tokens import ask
 from tests.github.tokens import running as running_job
-from tests.usecases.between import before_the_next_commit
+from tests.usecases.races import before_the_next_commit
 
 
 def gone(rig: Rig, row: Any) -> None:
@@ -97,7 +97,7 @@ def test_who_may_have_none_is_given_an_empty_one(
 # What GitHub is asked
 
 
-def test_a_token_that_github_does_not_make_is_told_as_it_said(rig: Rig) -> None:
+def test_githubs_refusal_of_a_token_is_reported_unchanged(rig: Rig) -> None:
     app = client.app(rig.on)
     scope = TokenScope(INSTALLATION, 55, {"packages": "write"})
     assert rig.forge.call(app, GitHubRequest("GET", "/repositories/55", scope)).status == 422

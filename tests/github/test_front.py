@@ -173,7 +173,7 @@ def test_a_delivery_that_comes_twice_is_one(rig: Rig) -> None:
     assert len(rig.all_jobs()) == len(rig.fake.runs) == 2
 
 
-def test_a_token_of_ours_is_good_for_one_repository_and_what_is_needed(rig: Rig) -> None:
+def test_a_token_permits_one_repository_and_only_what_is_needed(rig: Rig) -> None:
     rig.say("push", push(A))
     (minted,) = rig.fake.tokens.values()
     assert minted.repositories == [55]

@@ -101,7 +101,7 @@ def test_what_is_malformed_is_stored_and_not_asked_for_for_ever(rig: Rig) -> Non
     assert asked_for(rig) == 2
 
 
-def test_a_github_that_is_limited_or_broken_is_asked_later(rig: Rig) -> None:
+def test_github_is_called_later_if_it_is_rate_limited_or_down(rig: Rig) -> None:
     sent(rig, "one", push(A))
     rig.fake.limit(120)
     assert webhook.fetch_missed(rig.on) == 0

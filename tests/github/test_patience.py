@@ -123,7 +123,7 @@ def test_who_dies_between_submit_and_note_submits_no_second(rig: Rig, monkeypatc
     assert rig.set().stage is Stage.SUBMITTED
 
 
-def test_a_job_that_nobody_noted_is_superseded_all_the_same(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_was_not_recorded_is_superseded_all_the_same(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     def die(*_: object) -> None:
         raise Died
 

@@ -122,7 +122,7 @@ def test_what_is_taken_from_the_app_meanwhile_is_in_no_token(two: Rig) -> None:
     assert ask(two, two.jobs()["reads"]) is None
 
 
-def test_a_repository_is_looked_at_again_when_a_job_is_run_again(two: Rig) -> None:
+def test_a_repository_is_read_again_when_a_job_is_run_again(two: Rig) -> None:
     two.say("push", push(A))
     two.fake.repos[KEYS].name = "oxide/old-keys"
     two.fake.repos[63] = Repo("oxide/keys", 63, rights={"ada": "read"})

@@ -153,7 +153,7 @@ def test_every_alarm_has_a_section_and_every_section_an_alarm(stacks: dict[Level
             assert found == sections().keys()
 
 
-def test_an_alarm_names_its_section_and_is_told_to_the_topic(stacks: dict[Level, Template]) -> None:
+def test_an_alarm_names_its_section_and_is_published_to_the_topic(stacks: dict[Level, Template]) -> None:
     for stack in stacks.values():
         topic, _ = stack.one("SNS::Topic")
         for name, each in alarms(stack).items():
@@ -201,7 +201,7 @@ def test_every_function_and_queue_is_watched(stack: Template) -> None:
     assert {f"{of}-{each}" for of in ("DeadLetters", "QueueAge") for each in ("schedule", "factory", "well")} <= found
 
 
-def test_alarms_are_told_through_an_encrypted_topic_that_only_cloudwatch_may_use(stack: Template) -> None:
+def test_alarms_are_published_to_an_encrypted_topic_that_only_cloudwatch_may_use(stack: Template) -> None:
     topic, given = stack.one("SNS::Topic")
     key = next(name for name in stack.of("KMS::Key") if "Alarms" in name)
     made = stack.of("KMS::Key")[key]["Properties"]

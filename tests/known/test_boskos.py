@@ -160,7 +160,7 @@ def test_half_of_what_was_asked_for_is_acquired_and_kept(twin: Known, ada: User)
 
 
 @fails_with(planted.old_agents_write)
-def test_anybody_who_names_the_owner_may_release_and_update(twin: Known, ada: User) -> None:
+def test_anybody_who_names_the_owner_can_release_and_update(twin: Known, ada: User) -> None:
     """The server has no authentication, and the owner is a text that its caller chooses. SEC-2"""
     job, other = submit(twin, ada), submit(twin, ada)
     twin.run()

@@ -112,7 +112,7 @@ def test_an_instance_is_started_before_the_database_hears_of_it(twin: Known, ada
 
 
 @fails_with(breaks.forgets_who_waits_long)
-def test_a_place_in_the_queue_is_lost_unless_it_is_asked_for_each_minute(twin: Known, ada: User) -> None:
+def test_a_place_in_the_queue_is_lost_unless_it_is_renewed_each_minute(twin: Known, ada: User) -> None:
     """labgrid's reservations expire after 60 s, Boskos' ranks after 30 s, without a poll. QUEUE-2"""
     holder = submit(twin, ada, resources=["bench"])
     twin.run()

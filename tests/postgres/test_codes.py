@@ -70,9 +70,7 @@ def test_a_server_that_is_full_or_starting_is_left_alone_for_a_while() -> None:
         (KeyError(b"?"), "KeyError"),
     ],
 )
-def test_what_is_in_no_table_is_unknown_and_counted(
-    error: Exception, code: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_code_is_unknown_and_counted(error: Exception, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[tuple[str, str]] = []
     monkeypatch.setattr(errors, "report_unknown", lambda driver, code, _: counted.append((driver, code)))
     told = raised(error)

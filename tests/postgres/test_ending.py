@@ -101,9 +101,7 @@ def test_whatever_a_job_leaves(cluster: Cluster, neighbour: Any, mess: str) -> N
         job.run("SELECT 1")
 
 
-def test_a_job_gives_itself_to_nobody_and_what_it_has_to_nobody_who_could_come(
-    cluster: Cluster, neighbour: Any
-) -> None:
+def test_a_job_can_grant_nobody_its_role_or_access_to_its_database(cluster: Cluster, neighbour: Any) -> None:
     driver = well(cluster)
     told = made(driver)
     with used(cluster, told) as job:
@@ -145,7 +143,7 @@ def test_what_a_superuser_left_in_it(cluster: Cluster, neighbour: Any) -> None:
         assert root.run("SELECT count(*) FROM pg_replication_slots") == [[0]]
 
 
-def test_a_subscription_is_dropped_by_who_may_and_told_by_who_may_not(cluster: Cluster) -> None:
+def test_a_subscription_is_dropped_if_the_admin_may_and_reported_if_not(cluster: Cluster) -> None:
     driver = well(cluster)
     told = made(driver)
     with cluster.connected(database=told["database"]) as root:

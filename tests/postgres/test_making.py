@@ -37,7 +37,7 @@ def test_a_job_can_work_in_its_database(cluster: Cluster) -> None:
     gone(driver)
 
 
-def test_it_is_told_by_the_names_that_programs_read(cluster: Cluster) -> None:
+def test_metadata_has_the_environment_variables_of_postgresql_clients(cluster: Cluster) -> None:
     driver = well(cluster)
     told = made(driver)
     url = urlsplit(told["url"])

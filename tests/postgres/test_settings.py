@@ -129,6 +129,6 @@ def test_a_password_in_a_file(tmp_path: Path) -> None:
             resolve(f"file:{tmp_path}/{name}")
 
 
-def test_it_keeps_no_units() -> None:
+def test_a_postgres_well_cannot_reuse_units() -> None:
     assert not Registry({}).reusable("well", "postgres")
     assert not Registry({}).quarantines("well", "postgres")

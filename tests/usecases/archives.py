@@ -14,7 +14,7 @@ from penstock.usecases.logs import archives as logs_archives
 from penstock.usecases.logs import logs
 from penstock.usecases.workers import agents
 from tests.usecases.exact import running
-from tests.usecases.keeping_for import of
+from tests.usecases.retained_jobs import of
 from tests.usecases.steps import TOKEN, finish
 
 HOUR = timedelta(hours=1)

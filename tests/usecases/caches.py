@@ -17,7 +17,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases import caches
-from tests.usecases.keeping_for import of
+from tests.usecases.retained_jobs import of
 from tests.usecases.steps import finish, hello, submit
 
 DIGEST = "0" * 64

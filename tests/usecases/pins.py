@@ -12,7 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import explain, pins
-from tests.usecases.keeping_for import end_of, of, tidy
+from tests.usecases.retained_jobs import end_of, of, tidy
 
 
 def artifact(twin: Twin) -> Artifact:

@@ -26,9 +26,9 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, prewarm, retire, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.quotas import used
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
 from tests.usecases.warm import Agent, slots, unit_of
 
@@ -111,7 +111,7 @@ def test_a_job_is_lent_one_whose_order_is_overdue(ada: User) -> None:
     assert worker_of(twin, job).id == unit.id
 
 
-def test_nobody_looks_what_to_make_ahead_while_anybody_waits(twin: Twin, ada: User) -> None:
+def test_no_unit_is_prewarmed_while_a_job_waits(twin: Twin, ada: User) -> None:
     """QUEUE-2: whoever waits comes first, and is served by one look that ends when there is nothing for them."""
     looked = list[str]()
     waiting = [submit(twin, ada, target="linux") for _ in range(3)]
@@ -317,7 +317,7 @@ def test_a_site_that_is_applied_again_tries_again_at_once(twin: Twin) -> None:
     assert (pool_of(twin).setback, only(twin).lease.leases) == (None, 0)
 
 
-def test_how_much_is_made_ahead_is_told_when_a_site_is_applied() -> None:
+def test_applying_a_site_reports_how_many_units_are_prewarmed() -> None:
     told_ = apply.apply(Twin().on, "admin", SITE, "site.toml")
     assert "pool target/linux: new -> limit 3, up to 2 kept warm, 1 made ahead" in told_
     assert "pool target/linux: new -> limit 3, up to 2 kept warm" in apply.apply(Twin().on, "a", NONE, "s.toml")
@@ -573,7 +573,7 @@ def test_an_operator_has_it_destroyed(twin: Twin, root: User, remove: object) ->
 # Resources
 
 
-def test_a_resource_is_made_ahead_and_asked_for_again_with_what_its_job_wants(wells: Twin, ada: User) -> None:
+def test_a_prewarmed_resource_is_created_again_with_its_jobs_options(wells: Twin, ada: User) -> None:
     """SEC-1: what it is made with is nobody's, and is not kept."""
     (made,) = wells.drivers.basin.made.values()
     assert (made.options, made.settings) == ({}, {"zone": "a"})
@@ -614,7 +614,7 @@ def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: Use
     assert (unit.state, unit.step.busy) == (UnitState.READY, None)
 
 
-def test_a_resource_that_is_not_ready_yet_is_asked_for_until_it_is() -> None:
+def test_create_is_repeated_until_a_resource_is_ready() -> None:
     wells = a_twin(NONE)
     change_pool(wells, "resource/db", warm=Warm(least=1))
     wells.drivers.basin.says = [NotYet(5, "it is coming")]

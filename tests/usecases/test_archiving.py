@@ -27,10 +27,10 @@ from penstock.usecases.logs import logs
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from tests.usecases.archives import HOUR, ended, is_archived, look, paged, row_of
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import drop, put, running
-from tests.usecases.keeping_for import end_of, nothing_is_left, of, tidy
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import end_of, nothing_is_left, of, tidy
 from tests.usecases.steps import TOKEN, finish, job_of, submit, worker_of
 
 
@@ -352,7 +352,7 @@ def test_an_artifact_that_was_forgotten_meanwhile_is_begun_anew(twin: Twin, ada:
     assert is_archived(twin, job)
 
 
-def test_a_store_that_is_down_is_asked_again_later_and_later(twin: Twin, ada: User) -> None:
+def test_a_failing_store_is_retried_with_growing_pauses(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     store, asked = twin.objects.store, list[Any]()
 

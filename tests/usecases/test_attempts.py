@@ -60,7 +60,7 @@ def test_the_first_report_stands(twin: Twin, ada: User) -> None:
     assert job_of(twin, job).attempt == 1
 
 
-def test_a_worker_whose_greeting_was_not_passed_on_is_not_told_off(twin: Twin, ada: User) -> None:
+def test_a_worker_whose_hello_did_not_reach_its_flow_is_not_refused(twin: Twin, ada: User) -> None:
     """JOB-1: the step for a worker, delivered again after hello was written and before it was answered."""
     job = submit(twin, ada)
     twin.run()

@@ -149,7 +149,7 @@ def test_what_is_done_and_that_it_was_are_one_commit(twin: Twin, monkeypatch: py
     assert noted == [(2, deed)]
 
 
-def test_entries_are_listed_by_page_by_whom_and_since_when(twin: Twin) -> None:
+def test_entries_are_listed_by_page_by_user_and_by_time(twin: Twin) -> None:
     for at in range(5):
         users.create(twin.on, f"u{at}", [], "root" if at % 2 else "ann")
         twin.world.time += timedelta(hours=1)

@@ -214,7 +214,7 @@ def cannot_clean(twin: Twin, agent: Agent, token: str | None = None) -> None:
     twin.run()
 
 
-def test_an_agent_says_that_it_cannot_clean_and_nobody_waits_until_it_does(twin: Twin, ada: User) -> None:
+def test_an_agents_report_that_it_cannot_clean_ends_the_waiting(twin: Twin, ada: User) -> None:
     agent = cleaning(twin, ada)
     cannot_clean(twin, agent)
     found = unit_of(twin, agent.worker)

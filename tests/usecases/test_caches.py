@@ -37,11 +37,11 @@ from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import assignment
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.caches import DIGEST, adds_up, archive, ask, entries, found, refused, run, save, sent
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put
-from tests.usecases.keeping_for import of
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import of
 from tests.usecases.steps import hello, job_of, submit
 
 DAY = timedelta(days=1)

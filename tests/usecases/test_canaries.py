@@ -27,7 +27,7 @@ from penstock.usecases.units import broken
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
 from tests.rows import changed
-from tests.usecases.between import before_the_next_commit
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, sweep, worker_of
 from tests.usecases.warm import unit_of
 
@@ -129,7 +129,7 @@ def test_each_is_sent_when_it_is_due_and_not_again_before(twin: Twin) -> None:
     assert len(jobs(twin)) == 3
 
 
-def test_it_is_sent_once_however_often_one_tries(twin: Twin) -> None:
+def test_a_canary_is_submitted_once_however_often_it_is_tried(twin: Twin) -> None:
     """Whoever died between the job and its note finds the same job."""
     commit = twin.store.commit
 
@@ -147,7 +147,7 @@ def test_it_is_sent_once_however_often_one_tries(twin: Twin) -> None:
     assert [row.id for row in jobs(twin)] == [of(twin).job]
 
 
-def test_one_that_waits_is_not_followed_by_another(twin: Twin) -> None:
+def test_no_second_canary_is_submitted_while_one_waits(twin: Twin) -> None:
     apply.pause(twin.on, LINUX, paused=True)
     job = out(twin)
     sweep(twin, 3 * HOUR)
@@ -219,7 +219,7 @@ def test_what_the_site_has_no_longer_is_not_sent(twin: Twin) -> None:
     assert out(twin)
 
 
-def test_one_that_cannot_be_submitted_says_why_and_is_tried_again(twin: Twin) -> None:
+def test_a_canary_that_cannot_be_submitted_shows_why_and_is_tried_again(twin: Twin) -> None:
     none = SITE.replace('limit = 2\nprivilege = "target', 'limit = 0\nprivilege = "target')
     apply.apply(twin.on, "admin", none, "site.toml")
     twin.run()
@@ -350,7 +350,7 @@ def test_while_one_is_failing_the_sweep_tells_so() -> None:
     assert failing(twin) == {LINUX: 0}
 
 
-def test_one_that_the_site_has_no_longer_is_told_no_more() -> None:
+def test_a_canary_that_was_removed_from_the_site_is_reported_no_more() -> None:
     twin = site_of(ONLY_LINUX)
     round_trip(twin, LINUX, Result.FAILED)
     sweep(twin)

@@ -16,7 +16,7 @@ from penstock.kernel.rows import Create, Replace
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply as site_apply
-from tests.usecases.between import before_the_next_commit
+from tests.usecases.races import before_the_next_commit
 
 SITE = site_toml(
     targets={"linux": {"limit": 2}},
@@ -48,7 +48,7 @@ def parsed(toml: str) -> Site:
     return found
 
 
-def test_a_driver_that_keeps_nothing_is_not_asked_to_keep_units_warm(twin: Twin) -> None:
+def test_warm_units_are_refused_for_a_driver_that_cannot_reuse_them(twin: Twin) -> None:
     with pytest.raises(Refused) as told:
         apply(twin, SITE.replace('"locks"\nlimit = 2', '"locks"\nlimit = 2\nwarm = { max = 1 }'))
     assert ["keeps nothing" in fault.message for fault in told.value.faults] == [True]
@@ -73,7 +73,7 @@ def test_a_site_may_take_all_the_room_that_there_is(twin: Twin) -> None:
         apply(twin, full + "#")
 
 
-def test_applying_the_same_again_writes_nothing_and_asks_for_nothing(twin: Twin) -> None:
+def test_applying_the_same_site_again_writes_nothing_and_calls_nothing(twin: Twin) -> None:
     commits = twin.store.commits
     assert apply(twin, SITE, by="bob") == []
     assert (twin.store.commits, list(twin.queues.messages)) == (commits, [])
@@ -87,7 +87,7 @@ def test_what_is_told_compares_with_the_site_that_was_replaced(twin: Twin) -> No
     assert told == ["quotas.cores changed", "pool quota/cores: amount 5 -> amount 8"]
 
 
-def test_of_two_first_sites_the_second_is_compared_with_the_first() -> None:
+def test_the_second_of_two_concurrent_first_sites_is_compared_with_the_first() -> None:
     twin = Twin()
     before_the_next_commit(twin, lambda: apply(twin, SITE, by="bob"))
     assert apply(twin, SITE + "# mine\n") == []

@@ -361,9 +361,7 @@ def test_what_is_being_made_already_is_still_asked_about(twin: Twin, ada: User) 
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_job_that_waits_is_told_why_and_ends_with_the_queue_deadline(
-    twin: Twin, ada: User, error: DriverError
-) -> None:
+def test_a_waiting_job_shows_why_and_ends_at_the_queue_deadline(twin: Twin, ada: User, error: DriverError) -> None:
     """JOB-1: whatever the driver says, and however long."""
     twin.drivers.hand.says = [error] * 10_000
     job = submit(twin, ada)

@@ -16,9 +16,9 @@ from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, commits, drop, put, sent
 from tests.usecases.holds import HOUR, ROOT, running
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, finish, job_of, submit, told, worker_of
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 

@@ -99,7 +99,7 @@ def test_a_waiting_job_is_cancelled_at_once_and_so_fails_those_behind_it(twin: T
     assert job_of(twin, second).end.outcome is Outcome.CANCELLED
 
 
-def test_a_cancellation_that_stopped_halfway_is_finished_by_who_looks_next(twin: Twin, ada: User) -> None:
+def test_an_interrupted_cancellation_is_finished_by_the_next_check(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     second = submit(twin, ada, **depends(first))
     was = settle.settle
@@ -145,7 +145,7 @@ def finish_without_waking(twin: Twin, job: str) -> None:
         finish(twin, job)
 
 
-def test_an_attempt_that_is_followed_by_another_wakes_nobody(twin: Twin, ada: User) -> None:
+def test_an_attempt_that_is_retried_wakes_no_dependents(twin: Twin, ada: User) -> None:
     first = submit(twin, ada, retries=1)
     second = submit(twin, ada, **depends(first))
     twin.run()

@@ -101,7 +101,7 @@ class Story:
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(steps)
-def test_everyone_who_depends_is_judged_once_and_never_lost(story: list[tuple[str, Any, Any]]) -> None:
+def test_every_dependent_is_judged_once_and_none_is_lost(story: list[tuple[str, Any, Any]]) -> None:
     found = Story()
     for step in story:
         found.take(step)

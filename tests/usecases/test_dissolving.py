@@ -16,9 +16,9 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, owners, retain
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
-from tests.usecases.keeping_for import end_of, ended, kept, nothing_is_left, of, tidy
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import end_of, ended, kept, nothing_is_left, of, tidy
 from tests.usecases.steps import finish, hello, job_of, submit
 
 SECOND = timedelta(seconds=1)
@@ -117,7 +117,7 @@ def test_while_a_dependent_is_unsettled_nothing_ends(twin: Twin, ada: User) -> N
     assert nothing_is_left(twin)
 
 
-def test_it_is_looked_at_again_each_hour_and_no_more_often(twin: Twin, ada: User) -> None:
+def test_an_unfinished_retention_is_checked_each_hour_at_most(twin: Twin, ada: User) -> None:
     job, _ = pinned(twin, ada)
     tidy(twin)
     row = kept(twin, job)

@@ -36,9 +36,7 @@ TWO = {"a": {"type": "licence"}, "b": {"type": "licence"}}
 
 
 @pytest.mark.parametrize(("order", "queue"), [(0, "factory"), (1, "well")])
-def test_a_step_that_is_told_again_reminds_whoever_makes_its_unit(
-    twin: Twin, ada: User, order: int, queue: str
-) -> None:
+def test_a_repeated_step_sends_its_maker_another_message(twin: Twin, ada: User, order: int, queue: str) -> None:
     twin.drivers.hand.says = [NotYet(5)] * 9
     job = submit(twin, ada, resources=["bench"])
     while lease_of_or_none(twin, job, order) is None or lease_of(twin, job, order).state is not LeaseState.GRANTED:
@@ -52,7 +50,7 @@ def test_a_step_that_is_told_again_reminds_whoever_makes_its_unit(
     assert not written
 
 
-def test_a_step_that_has_all_is_answered_and_reminds_nobody(twin: Twin, ada: User) -> None:
+def test_a_complete_step_is_answered_without_messages_to_makers(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     sent(twin)

@@ -24,7 +24,6 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.units import maintenance, secrets
 from penstock.usecases.workers import agents
 from tests.rows import changed
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (
     Flows,
     commits,
@@ -35,6 +34,7 @@ from tests.usecases.exact import (
     running,
     unit_of,
 )
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, job_of, submit, told, worker_of
 
 

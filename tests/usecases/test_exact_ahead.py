@@ -19,9 +19,9 @@ from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, events, maintenance, prewarm, retire
 from tests.rows import changed
-from tests.usecases.between import before_the_next_commit, before_the_next_look
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.quotas import used
+from tests.usecases.races import before_the_next_commit, before_the_next_read
 from tests.usecases.steps import submit
 from tests.usecases.warm import Agent, slots, unit_of, worker_at_rest
 
@@ -44,7 +44,7 @@ def change_unit(twin: Twin, unit: Unit, **given: object) -> Unit:
     return unit_of(twin, unit.id)
 
 
-def test_an_amount_that_somebody_takes_meanwhile_is_not_used_twice(ada: User) -> None:
+def test_an_amount_that_is_taken_meanwhile_is_not_used_twice(ada: User) -> None:
     """SLOT-1."""
     twin = wanting(NONE.replace("amount = 8", "amount = 4"))
 
@@ -243,7 +243,7 @@ def test_a_slot_that_is_warmed_between_two_looks_is_one_slot(ada: User) -> None:
     decided = prewarm._order_one(twin.on, "resource/db")
     assert decided is not None
     job = submit(twin, ada, target="linux", resources={"a": {"type": "db"}, "b": {"type": "db"}})
-    before_the_next_look(twin, "free#warm#", lambda: twin.store.commit(decided[1]))
+    before_the_next_read(twin, "free#warm#", lambda: twin.store.commit(decided[1]))
     twin.run()
     held = slots(twin, "resource/db", "held#")
     assert [slot.job for slot in held] == [job, job]

@@ -17,9 +17,9 @@ from penstock.kernel.rows import Change, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import archives as logs_archives
 from tests.usecases.archives import ended, is_archived, look, paged, row_of
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
-from tests.usecases.keeping_for import of
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import of
 
 SMALL = pytest.mark.usefixtures("small")
 
@@ -128,7 +128,7 @@ def test_every_part_is_read_back_also_the_last(twin: Twin, ada: User) -> None:
     assert paged(twin, job) == before
 
 
-def test_a_log_that_was_archived_while_its_retention_ended_is_owned_by_nobody(twin: Twin, ada: User) -> None:
+def test_a_log_that_is_archived_after_its_retention_ended_has_no_owner(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     before_the_next_commit(twin, lambda: look(twin, job))
     logs_archives.delete(twin.on, job)

@@ -20,13 +20,13 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory, outputs, owners, pins, retain
 from penstock.usecases.jobs import settle
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.inventory import next_day, stray
-from tests.usecases.keeping_for import end_of, ended, kept, of, tidy
 from tests.usecases.objects import gets
 from tests.usecases.outputs import files
 from tests.usecases.pins import artifact, pin, refused, why
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import end_of, ended, kept, of, tidy
 from tests.usecases.steps import TOKEN, hello, job_of, submit, told
 
 PAST = START - timedelta(days=9)
@@ -163,7 +163,7 @@ def test_bytes_are_deleted_when_it_is_time_and_not_again_before(twin: Twin, ada:
     assert (len(tried), volume(twin).tries) == (1, 1)
 
 
-def test_a_row_that_somebody_else_deleted_is_not_deleted_twice(twin: Twin, ada: User) -> None:
+def test_a_row_that_another_process_deleted_is_not_deleted_again(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     row = volume(twin)
     put(twin, row, state=VolumeState.DESTROYING, due=START)
@@ -278,7 +278,7 @@ def test_what_is_found_again_is_not_told_as_lost(twin: Twin, ada: User) -> None:
     assert (volume(twin).lost, twin.metrics.of(metrics.BYTES_LOST)) == (None, [])
 
 
-def test_of_two_that_compare_at_once_one_tells(twin: Twin, ada: User) -> None:
+def test_one_of_two_concurrent_inventories_reports(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     twin.objects.objects.clear()
     written = commits(twin)

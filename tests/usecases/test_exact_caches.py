@@ -8,11 +8,11 @@ from penstock.domain.caches import CacheEntry
 from penstock.domain.users.users import User
 from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.caches import adds_up, ask, entries, found, refused, run, save, sent
 from tests.usecases.exact import put
-from tests.usecases.keeping_for import of
 from tests.usecases.objects import gets
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import of
 from tests.usecases.steps import job_of
 
 ADA = User(name="ada", created=START, version=1)

@@ -15,11 +15,11 @@ from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.site import configuration
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.dependencies import depends
 from tests.usecases.exact import commits, drop
 from tests.usecases.inputs import all_inputs
 from tests.usecases.inputs import run as run_with
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, told
 
 ZERO = "0" * 64
@@ -92,7 +92,7 @@ def test_a_file_as_big_as_the_limit_is_taken(twin: Twin, ada: User) -> None:
     assert inputs.begin(twin.on, job_of(twin, job), NewInput("a", size=most, sha256=ZERO)).there is False
 
 
-def test_a_file_that_has_arrived_is_not_looked_for_again(twin: Twin, ada: User) -> None:
+def test_an_arrived_input_is_not_checked_again(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a", "b"])
     send(twin, job, "a", b"x")
     inputs.commit(twin.on, job_of(twin, job), "a")

@@ -220,7 +220,7 @@ def test_a_release_that_was_done_already_writes_nothing(twin: Twin, ada: User) -
     assert worker_of(twin, job) == left[-1]
 
 
-def test_a_well_that_needs_time_is_asked_again_by_way_of_its_queue(twin: Twin, ada: User) -> None:
+def test_an_unfinished_well_is_called_again_through_its_queue(twin: Twin, ada: User) -> None:
     """And each need by its own order, with the settings of its type."""
     given: list[Order] = []
 

@@ -81,7 +81,7 @@ def test_whoever_makes_what_was_granted_is_asked_to(ada: User, resources: list[s
     assert (queue, {"unit": unit.id}) in sent(twin)
 
 
-def test_a_pool_that_is_gone_grants_nothing_and_is_told_of_to_nobody(ada: User) -> None:
+def test_a_removed_pool_grants_nothing_and_notifies_nobody(ada: User) -> None:
     twin = site(QUOTAS)
     job = submit(twin, ada)
     drop(twin, pool_row(twin, "quota/cores"))
@@ -94,7 +94,7 @@ def test_a_pool_that_is_gone_grants_nothing_and_is_told_of_to_nobody(ada: User) 
     assert told(twin, job) == lines
 
 
-def test_nothing_is_asked_of_the_store_that_it_would_refuse(ada: User) -> None:
+def test_no_read_asks_the_store_for_zero_rows(ada: User) -> None:
     """DynamoDB refuses a read of no rows: a pool of which nobody wants a slot is not asked for any."""
     twin = site(WARM)
     find = twin.store.find

@@ -167,7 +167,7 @@ def test_a_unit_that_is_cleaned_has_begun_and_one_that_is_made_has_not(twin: Twi
         assert (alone.cleaning.begun, row_of(twin).cleaning.begun) == (begun, begun)
 
 
-def test_a_unit_that_vanished_after_the_write_is_nobodys(twin: Twin) -> None:
+def test_a_unit_that_vanished_after_the_write_has_no_owner(twin: Twin) -> None:
     there(twin, UNIT)
     was, commit = row_of(twin), twin.store.commit
 
@@ -230,9 +230,7 @@ def test_what_has_begun_is_destroyed_without_another_write(
     ("error", "after"),
     [(RateLimited("slow down", 200), 200), (DriverError("it is away"), BACK_OFF.seconds)],
 )
-def test_a_destroy_is_asked_for_again_when_its_provider_says(
-    twin: Twin, ada: User, error: DriverError, after: int
-) -> None:
+def test_destroy_is_repeated_when_the_provider_allows_it(twin: Twin, ada: User, error: DriverError, after: int) -> None:
     was = dirty(twin, ada, START)
 
     class Well:

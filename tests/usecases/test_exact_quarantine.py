@@ -16,7 +16,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.units import quarantine, retire
 from tests.domain.helpers import lease, pool, slot, unit
 from tests.rows import changed
-from tests.usecases.between import before_the_next_commit
+from tests.usecases.races import before_the_next_commit
 
 TARGET = "target/ubuntu"
 WORKER = unit(state=UnitState.DIRTY, since=START, due=START, broken="hot", past_hash="hash")

@@ -17,8 +17,8 @@ from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Create
 from penstock.testing.twin import Twin
 from penstock.usecases.units import reconcile
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop, put, running
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import job_of, worker_of
 from tests.usecases.strays import STRAY, compared, regular
 
@@ -44,7 +44,7 @@ def test_the_quiet_after_an_outage_is_over_when_it_was_as_long_as_it_has_to(
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["the first", "a later one"])
-def test_of_two_sweeps_the_later_stays_noted(twin: Twin, is_first: bool) -> None:
+def test_the_later_of_two_sweeps_is_recorded(twin: Twin, is_first: bool) -> None:
     """Who comes late does not set the time back, as if there had been an outage."""
     if not is_first:
         reconcile.reconcile(twin.on)
@@ -77,7 +77,7 @@ def test_only_what_no_driver_may_raise_is_logged_with_its_trace(
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["the first", "a later one"])
 @pytest.mark.parametrize("is_failing", [True, False], ids=["failing", "listing"])
-def test_of_two_comparisons_at_once_the_first_one_written_stands(twin: Twin, is_first: bool, is_failing: bool) -> None:
+def test_the_first_of_two_concurrent_comparisons_is_stored(twin: Twin, is_first: bool, is_failing: bool) -> None:
     """What the other found would be forgotten: here, since when a stray is there."""
     hand, plain = twin.drivers.hand, twin.drivers.hand.list
     if not is_first:

@@ -86,7 +86,7 @@ def test_a_worker_that_is_lost_after_its_report_only_has_its_flow_answered(twin:
     assert job_of(twin, job).run.report.result is Result.SUCCEEDED  # type: ignore[union-attr]
 
 
-def test_a_worker_that_is_lost_before_its_flow_asks_answers_nobody(twin: Twin, ada: User) -> None:
+def test_a_worker_lost_before_its_flow_waits_sends_no_answer(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     put(twin, job_of(twin, job), run_token=None)
     flows = Flows(twin)
@@ -227,7 +227,7 @@ def test_a_worker_that_is_made_is_not_made_again(twin: Twin, ada: User) -> None:
     assert not twin.drivers.hand.made
 
 
-def test_a_worker_that_is_not_made_in_time_is_asked_for_again_and_not_lost(twin: Twin, ada: User) -> None:
+def test_create_is_repeated_for_a_late_worker_that_is_not_lost(twin: Twin, ada: User) -> None:
     twin.drivers.hand.says = [NotYet(900)]
     job = submit(twin, ada)
     twin.run()

@@ -17,8 +17,8 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Row
 from penstock.testing.twin import START, Twin
 from penstock.usecases.units import reconcile
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, lease_of, put, running, sent, unit_of
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import job_of, live, submit, told, worker_of
 
 LEASE = timedelta(hours=1)
@@ -150,7 +150,7 @@ def test_a_unit_of_an_attempt_before_is_put_back_while_its_job_tries_again(twin:
 
 
 @pytest.mark.parametrize("state", [UnitState.CLEANING, UnitState.IDLE, UnitState.DIRTY, UnitState.GONE])
-def test_a_unit_that_nobody_leases_is_left_to_who_moves_it_on(twin: Twin, ada: User, state: UnitState) -> None:
+def test_a_unit_without_a_lease_is_left_to_its_own_steps(twin: Twin, ada: User, state: UnitState) -> None:
     put(twin, left_over(twin, ada), state=state)
     (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.order == 1)
     reconcile.end_unwanted(twin.on, unit)

@@ -28,8 +28,8 @@ from penstock.usecases.workers import agents
 from tests.usecases.dependencies import depends
 from tests.usecases.exact import put
 from tests.usecases.inventory import stray
-from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.outputs import files
+from tests.usecases.retained_jobs import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit
 from tests.usecases.watched import _kind
 

@@ -27,7 +27,7 @@ from penstock.usecases.pools import resize
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents, hosts, presence
-from tests.usecases.benches import LAB, LEASE, Bench, apply, host_of, lab, states
+from tests.usecases.lab_hosts import LAB, LEASE, Bench, apply, host_of, lab, states
 from tests.usecases.steps import hello, job_of, submit, sweep, told, worker_of
 
 MOVED = LAB.replace('"bench-7", "bench-8"', '"bench-8"') + '[targets.rack]\nfactory = "lab"\nnames = ["bench-7"]\n'
@@ -148,7 +148,7 @@ def test_a_second_machine_of_the_same_name_is_refused_while_the_first_is_there(t
     assert job_of(twin, job).attempt == 2
 
 
-def test_a_second_machine_is_not_let_in_while_the_worker_of_the_first_is_heard_of(twin: Twin, ada: User) -> None:
+def test_a_second_machine_of_a_host_is_refused_while_the_first_is_connected(twin: Twin, ada: User) -> None:
     """JOB-2: an agent goes on when the host's own died."""
     first, second = Bench(twin), Bench(twin, session="z")
     first.ask()
@@ -575,7 +575,7 @@ def meddle(twin: Twin, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_of_two_agents_that_come_at_once_one_is_let_in(
+def test_one_of_two_concurrent_agents_of_a_host_is_accepted(
     twin: Twin, monkeypatch: pytest.MonkeyPatch, is_known: bool
 ) -> None:
     """JOB-2"""

@@ -19,8 +19,8 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, finish, job_of, submit, worker_of
 
 SITE = site_toml(
@@ -150,7 +150,7 @@ def test_after_its_first_job_an_agent_is_known_by_its_token(twin: Twin, ada: Use
     assert len(hand.asked) == 1
 
 
-def test_a_factory_that_does_not_ask_for_it_is_not_asked(twin: Twin, ada: User, hand: Knowing) -> None:
+def test_a_factory_without_the_identity_setting_is_not_called(twin: Twin, ada: User, hand: Knowing) -> None:
     job, worker = started(twin, ada, "other")
     assert hello(twin, worker, "").job == job
     assert hand.asked == []

@@ -28,9 +28,9 @@ from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
 from penstock.usecases.site.configuration import current
 from penstock.usecases.users import audit, oidc, users
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, put, running
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import SCRIPT, finish, hello, job_of, told
 
 AWS = "sts.amazonaws.com"
@@ -93,7 +93,7 @@ def test_a_running_attempt_is_given_a_token_that_others_can_check(site: Twin, ad
         verified(site, f"{head}.{body[:-2]}{'A' if body[-2] != 'A' else 'B'}{body[-1]}.{signature}")
 
 
-def test_it_is_noted_told_and_counted_and_kept_nowhere(site: Twin, ada: User) -> None:
+def test_an_identity_token_is_logged_and_counted_but_never_stored(site: Twin, ada: User) -> None:
     job = running(site, ada)
     given = ask(site, job)
     said = verified(site, given.token)
@@ -205,7 +205,7 @@ def test_there_are_as_many_as_the_limit_says(site: Twin, ada: User) -> None:
     assert refused(lambda: ask(site, job)) == (409, "too-many-tokens")
 
 
-def test_of_two_that_are_asked_for_at_once_both_count(site: Twin, ada: User) -> None:
+def test_two_concurrent_identity_tokens_both_count(site: Twin, ada: User) -> None:
     job = running(site, ada)
     before_the_next_commit(site, lambda: ask(site, job))
     ask(site, job)

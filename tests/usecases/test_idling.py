@@ -21,8 +21,8 @@ from penstock.ports import NotYet
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs, settle
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import lease_of, put, sent, site
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep
 from tests.usecases.warm import unit_of as unit_by_id
 
@@ -36,7 +36,7 @@ def held(twin: Twin, job: str) -> list[UNUSED]:
     return [(one.attempt, one.name, one.type, round(one.seconds), round(one.unused_seconds)) for one in shown]
 
 
-def test_a_job_is_told_how_long_what_it_held_was_not_used(twin: Twin, ada: User) -> None:
+def test_a_job_shows_how_long_its_resources_were_idle(twin: Twin, ada: User) -> None:
     first = submit(twin, ada, resources=["licence"])
     second, third = submit(twin, ada, resources=["bench", "licence"]), submit(twin, ada, resources=["licence"])
     twin.run()

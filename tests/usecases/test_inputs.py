@@ -111,7 +111,7 @@ def test_inputs_are_pinned_until_the_job_settles(twin: Twin, ada: User) -> None:
     assert job_of(twin, only_after).state is not State.SETTLED
 
 
-def test_of_what_is_gone_nothing_can_be_had(twin: Twin, ada: User) -> None:
+def test_a_job_cannot_depend_on_deleted_outputs(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     run(twin, first)
     row = retention(twin, first)

@@ -13,10 +13,10 @@ from penstock.domain.users.users import User
 from penstock.ports import Stored
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits
 from tests.usecases.inventory import next_day, stray
-from tests.usecases.keeping_for import ended, of, tidy
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import ended, of, tidy
 from tests.usecases.steps import told
 
 
@@ -53,7 +53,7 @@ def test_what_has_a_row_is_no_stray_also_when_the_listing_lags(twin: Twin, ada: 
     assert (row.state, row.lost) == (VolumeState.CREATED, None)
 
 
-def test_bytes_that_are_missing_are_told_and_nothing_is_deleted(twin: Twin, ada: User) -> None:
+def test_missing_objects_are_reported_and_nothing_is_deleted(twin: Twin, ada: User) -> None:
     """ART-1: of what somebody owns nothing goes, not even the row of what is not there."""
     job = ended(twin, ada, 2)
     first, second = of(twin, Volume)
@@ -98,7 +98,7 @@ def test_a_volume_that_goes_meanwhile_is_not_lost(twin: Twin, ada: User) -> None
     assert twin.metrics.of(metrics.BYTES_LOST) == []
 
 
-def test_a_list_that_cannot_be_had_is_acted_upon_by_nobody(twin: Twin, ada: User) -> None:
+def test_a_failed_list_of_objects_changes_nothing(twin: Twin, ada: User) -> None:
     ended(twin, ada)
     stray(twin)
     before = twin.store.rows.copy()
@@ -115,7 +115,7 @@ def test_a_list_that_cannot_be_had_is_acted_upon_by_nobody(twin: Twin, ada: User
     assert twin.store.get(INVENTORY_KEY, Inventory)
 
 
-def test_it_is_compared_once_a_day_and_in_parts(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_inventory_runs_once_a_day_and_in_parts(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much there is, one sweep compares a bounded part; the next goes on behind it."""
     monkeypatch.setattr(inventory, "PAGE", 3)
     ended(twin, ada, 5)
@@ -155,7 +155,7 @@ def test_rows_without_any_object_are_compared_in_parts_too(
     assert all(row.lost for row in of(twin, Volume))
 
 
-def test_of_two_that_compare_at_once_one_acts(twin: Twin) -> None:
+def test_one_of_two_concurrent_inventories_acts(twin: Twin) -> None:
     stray(twin)
     before_the_next_commit(twin, lambda: inventory.compare_next(twin.on))
     written = commits(twin)

@@ -23,7 +23,7 @@ from penstock.usecases.units import events, retire, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import lease, slot, unit
 from tests.rows import changed
-from tests.usecases.between import before_the_next_commit
+from tests.usecases.races import before_the_next_commit
 
 HELD, IDLE, FREE = SlotState.HELD, SlotState.IDLE, SlotState.FREE
 DB, RACK, GB = "resource/db", "resource/rack", "quota/gb"
@@ -231,7 +231,7 @@ def test_a_resource_is_cleaned_after_the_worker_that_used_it(twin: Twin) -> None
     assert twin.drivers.basin.cleaned == []
 
 
-def test_of_two_handlers_at_one_moment_one_cleans(twin: Twin) -> None:
+def test_one_of_two_concurrent_handlers_cleans(twin: Twin) -> None:
     was = scene(twin)
     twin.drivers.basin.says += [NotYet(5), NotYet(5)]
     before_the_next_commit(twin, lambda: reuse.clean(twin.on, was))
@@ -268,7 +268,7 @@ def test_a_well_that_does_not_clean_has_its_unit_destroyed(twin: Twin) -> None:
     assert unit_of(twin).state is UnitState.DIRTY
 
 
-def test_a_well_that_is_not_done_is_asked_again_by_one_message(twin: Twin) -> None:
+def test_an_unfinished_well_is_called_again_by_one_message(twin: Twin) -> None:
     twin.drivers.basin.says += [NotYet(30, "it is being wiped")]
     reuse.clean(twin.on, scene(twin))
     found = unit_of(twin)
@@ -416,7 +416,7 @@ def test_a_resize_that_somebody_raced_looks_again(twin: Twin) -> None:
     assert (len(found), apply.find(twin.on, RACK).due) == (3, None)
 
 
-def test_a_slot_that_was_on_the_move_is_looked_for_again(twin: Twin) -> None:
+def test_a_slot_that_changed_meanwhile_is_read_again(twin: Twin) -> None:
     put(twin, replace(OTHER, due=twin.world.now()))
     resize.resize(twin.on, RACK)
     free = twin.store.get(slot("1", pool=RACK).key, Slot)

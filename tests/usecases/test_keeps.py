@@ -19,9 +19,9 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import drop
 from tests.usecases.holds import HOUR, ROOT, release, running, wait
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
 from tests.usecases.warm import SITE, databases, slots, unit_of
 
@@ -58,7 +58,7 @@ def test_both_are_held_as_they_are_and_go_home_when_the_time_is_over(twin: Twin,
     assert states(twin, worker, database) == [UnitState.GONE, UnitState.IDLE]
 
 
-def test_its_agent_is_told_to_leave_the_machine_as_it_is(twin: Twin, ada: User) -> None:
+def test_the_agent_of_a_held_worker_leaves_the_machine_unchanged(twin: Twin, ada: User) -> None:
     """The report and the hold are one write: nothing of the answer depends on who comes first."""
     job = submit(twin, ada, target="other", hold_on_failure=600)
     twin.run()

@@ -76,9 +76,7 @@ def test_an_old_attempts_worker_is_told_nothing(twin: Twin, ada: User) -> None:
 
 
 @pytest.mark.parametrize("way", ["finished", "cancelled"])
-def test_after_its_end_a_worker_is_told_nothing_also_when_the_next_has_the_resource(
-    twin: Twin, ada: User, way: str
-) -> None:
+def test_a_finished_worker_gets_no_secrets_even_if_the_next_has_the_resource(twin: Twin, ada: User, way: str) -> None:
     job, worker, told = started(twin, ada, resources=["bench"])
     following = submit(twin, ada, resources=["bench"])
     if way == "cancelled":
@@ -96,7 +94,7 @@ def test_a_report_ends_what_it_is_told(twin: Twin, ada: User) -> None:
     assert refused(twin, worker, TOKEN) == 410
 
 
-def test_of_a_resource_with_another_fence_nothing_is_told(twin: Twin, ada: User) -> None:
+def test_metadata_of_another_fence_is_never_returned(twin: Twin, ada: User) -> None:
     """SLOT-3: whatever stands in a unit's row, it is told of for the lease only that it was made for."""
     _, worker, _ = started(twin, ada, resources=["bench"])
     (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit) and row.is_a is UnitKind.RESOURCE)

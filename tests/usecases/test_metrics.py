@@ -137,7 +137,7 @@ def worker_of_is_made(twin: Twin, job: str) -> bool:
     return bool(twin.drivers.hand.made) and worker_of(twin, job).creation.made is not None
 
 
-def test_of_two_who_destroy_a_unit_one_counts(twin: Twin, ada: User) -> None:
+def test_only_one_of_two_concurrent_destroys_is_counted(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     hello(twin, job)
@@ -371,7 +371,7 @@ def test_units_are_told_when_they_were_read_and_not_as_none_in_between(twin: Twi
     assert zero[frozenset(whole)] == [0, 0]
 
 
-def test_a_unit_that_is_gone_already_is_not_told_although_it_is_still_listed(twin: Twin, ada: User) -> None:
+def test_a_destroyed_unit_is_not_counted_although_it_is_still_listed(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     hello(twin, job)

@@ -115,13 +115,13 @@ def test_its_key_is_not_told() -> None:
     assert "config: (its key)!" in cooldowns.failures(twin.on, "factory/hand")[0].message
 
 
-def test_a_factory_that_knows_nothing_is_told_that_it_did_not_boot(twin: Twin) -> None:
+def test_without_evidence_the_failure_is_a_boot_that_failed(twin: Twin) -> None:
     worker = missed(twin)
     (failure,) = cooldowns.failures(twin.on, "factory/hand")
     assert failure.message == f"worker {worker}: {prewarm.NO_HELLO}"
 
 
-def test_of_what_is_long_the_beginning_and_the_end_are_kept() -> None:
+def test_long_evidence_keeps_its_beginning_and_end() -> None:
     told = "i-1 is running" + "." * 5000 + "kernel panic"
     kept = driver_calls.shorten(told)
     assert len(kept) == JOURNAL_CHARS

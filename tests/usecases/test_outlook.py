@@ -19,7 +19,7 @@ from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import apply
-from tests.usecases.between import before_the_next_look
+from tests.usecases.races import before_the_next_read
 from tests.usecases.steps import SCRIPT, finish, hello, job_of, run_to_end, submit, told
 
 
@@ -133,20 +133,22 @@ def test_the_graph_is_of_the_whole_site(twin: Twin, ada: User) -> None:
     assert (found.cycle, found.left_out) == ((), 0)
 
 
-def test_a_circle_that_was_only_read_is_looked_at_twice(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cycle_of_claims_is_read_twice_before_it_is_reported(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reads = [graph.Graph((), (), ("a", "b")), graph.Graph((), ())]
     monkeypatch.setattr(forecast, "_read_graph", lambda on: reads.pop(0))
     assert forecast.wait_graph(twin.on).cycle == ()
 
 
 @pytest.mark.parametrize("prefix", ["free#", "held#"])
-def test_nobody_is_told_to_wait_for_what_is_theirs_by_now(twin: Twin, ada: User, prefix: str) -> None:
+def test_a_forecast_ignores_claims_that_were_granted_meanwhile(twin: Twin, ada: User, prefix: str) -> None:
     """The slot is handed over after it was read that the job waits, and before it is read who has the slot."""
     first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
     twin.run()
     hello(twin, first)
     waiting = job_of(twin, second)
-    before_the_next_look(twin, prefix, lambda: finish(twin, first))
+    before_the_next_read(twin, prefix, lambda: finish(twin, first))
     found = jobs.explain(twin.on, waiting)
     assert (found.blocked_on, found.summary) == (None, "the job waits for bench to be made ready")
     assert jobs.explain(twin.on, job_of(twin, second)).waiting_for == "linux"
@@ -157,7 +159,7 @@ def test_a_log_does_not_tell_that_a_job_waits_for_itself(twin: Twin, ada: User) 
     twin.run()
     hello(twin, first)
     second = submit(twin, ada, resources=["bench"])
-    before_the_next_look(twin, "held#", lambda: finish(twin, first))
+    before_the_next_read(twin, "held#", lambda: finish(twin, first))
     twin.run()
     assert any("resource/bench: got slot bench-1" in line for line in told(twin, second))
     assert not [line for line in told(twin, second) if "waits for bench" in line]

@@ -21,10 +21,10 @@ from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs, owners
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits
 from tests.usecases.outputs import files
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit
 
 

@@ -14,8 +14,8 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.quotas import is_granted, run_to_end, used
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import submit
 
 SITE = site_toml(

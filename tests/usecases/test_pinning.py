@@ -14,11 +14,11 @@ from penstock.kernel import limits
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import explain, outputs, pins, retain
 from penstock.usecases.users import audit
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import put, running
-from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.outputs import files
 from tests.usecases.pins import artifact, at_the_end, pin, refused, why
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.steps import finish, hello, job_of, submit
 
 EVE = User(name="eve", created=START, version=1)
@@ -148,7 +148,7 @@ def test_what_nobody_owns_yet_is_said_to_go(twin: Twin, ada: User) -> None:
     assert why(twin).until == artifact(twin).due
 
 
-def test_a_running_job_keeps_it_for_nobody_knows_how_long(twin: Twin, ada: User) -> None:
+def test_the_end_of_a_running_jobs_ownership_is_unknown(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     send(twin, job)
     found = why(twin)

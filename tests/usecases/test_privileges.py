@@ -17,9 +17,9 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import privileges, users
 from tests.rows import changed
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import all_units, commits, unit_of
 from tests.usecases.locked import LOCKED
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, slots, submit, sweep, told
 
 

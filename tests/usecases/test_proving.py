@@ -393,7 +393,7 @@ def test_one_that_was_granted_nothing_is_over_when_it_is_cancelled(twin: Twin, r
     assert {worker_of(twin, job).state for job in (first, second)} == {UnitState.CREATING}
 
 
-def test_a_worker_that_is_to_be_looked_at_is_held_from_the_beginning(twin: Twin, root: User) -> None:
+def test_the_worker_of_a_factory_test_with_hold_is_held_from_the_beginning(twin: Twin, root: User) -> None:
     """UNIT-3: there is no moment between its failure and its end in which a hold would come too late."""
     job = begin(twin, root, keep=3600)
     say_hello(twin, job)

@@ -24,11 +24,11 @@ from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.users import audit
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop, put
-from tests.usecases.keeping_for import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.objects import gets
 from tests.usecases.pins import artifact, at_the_end, pin, refused, why
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.retained_jobs import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, told
 
 EVE = User(name="eve", created=START, version=1)
@@ -250,7 +250,7 @@ def test_bytes_that_are_lost_are_not_given(twin: Twin, ada: User) -> None:
     assert refused(lambda: published.sign(twin.on, row(twin), 60)) == (409, "no-bytes")
 
 
-def test_it_is_said_why_it_is_kept(twin: Twin, ada: User) -> None:
+def test_why_explains_what_keeps_a_published_artifact(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     give(twin, job, ada)
     keeper = why(twin).keepers[1]

@@ -200,7 +200,7 @@ def test_a_proof_says_something(twin: Twin, ada: User, proof: str) -> None:
     assert told.value.status == 400
 
 
-def test_a_word_does_not_free_what_is_not_in_quarantine(twin: Twin, ada: User) -> None:
+def test_a_release_does_not_free_a_unit_outside_of_quarantine(twin: Twin, ada: User) -> None:
     """UNIT-2: what its driver can destroy, it destroys."""
     _, worker = running(twin, ada)
     with pytest.raises(Refused) as told:
@@ -295,7 +295,7 @@ def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(a
     assert found.expected_start is None
 
 
-def test_it_makes_room_for_nobody_and_others_are_evicted_for_it(twin: Twin, ada: User) -> None:
+def test_a_quarantined_unit_is_never_evicted_and_others_are_evicted_instead(twin: Twin, ada: User) -> None:
     """QUEUE-1: an idle worker that cannot be destroyed is nothing to wait for: another makes room."""
     first = worker_at_rest(twin, ada)
     maintenance.drain(twin.on, ROOT, UnitKind.WORKER, first.worker, "old")

@@ -164,7 +164,7 @@ def test_a_resource_that_uses_another_is_granted_with_it_or_not_at_all(twin: Twi
     assert used(twin, "quota/tokens") == 0
 
 
-def test_one_resource_has_as_many_leases_as_the_site_says(twin: Twin, ada: User) -> None:
+def test_a_resource_has_as_many_leases_as_the_site_sets(twin: Twin, ada: User) -> None:
     held = [submit(twin, ada, target="plain", resources=["server"]) for _ in range(5)]
     twin.run()
     assert [is_granted(twin, job, "resource/server") for job in held] == [True] * 4 + [False]

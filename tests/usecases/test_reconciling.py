@@ -146,7 +146,7 @@ def test_the_very_first_sweep_is_one_after_an_outage(twin: Twin) -> None:
     assert at >= 9
 
 
-def test_a_driver_that_cannot_be_listed_is_acted_upon_by_nobody(long: Twin, ada: User) -> None:
+def test_a_failed_list_of_a_driver_changes_nothing(long: Twin, ada: User) -> None:
     """A view that could not be loaded acts on nothing; and not on the others either."""
     job = submit(long, ada)
     long.run()
@@ -304,7 +304,7 @@ def test_a_well_that_lists_nothing_loses_nothing(long: Twin, ada: User) -> None:
     assert job_of(long, job).state is State.RUNNING
 
 
-def test_of_two_sweeps_that_compare_at_once_one_acts(twin: Twin) -> None:
+def test_one_of_two_concurrent_sweeps_acts_on_a_comparison(twin: Twin) -> None:
     regular(twin, 11)
     hand, plain = twin.drivers.hand, twin.drivers.hand.list
     hand.create(STRAY)

@@ -153,7 +153,7 @@ def test_the_well_is_told_whose_lease_it_is_and_how_long_it_may_last(twin: Twin,
 @pytest.mark.parametrize(
     "error", [Unknown("down"), Misconfigured("no"), Unsatisfiable("never"), RateLimited("slow", 20)]
 )
-def test_a_well_that_fails_is_asked_again_and_the_job_goes_on(
+def test_a_failed_renewal_is_repeated_and_the_job_continues(
     twin: Twin, spring: Spring, ada: User, error: DriverError
 ) -> None:
     job = running(twin, ada)
@@ -168,7 +168,7 @@ def test_a_well_that_fails_is_asked_again_and_the_job_goes_on(
     finish(twin, job)
 
 
-def test_a_renewal_is_told_what_to_avoid_and_waits_for_who_is_throttled(twin: Twin, spring: Spring, ada: User) -> None:
+def test_a_renewal_has_the_scopes_to_avoid_and_respects_throttling(twin: Twin, spring: Spring, ada: User) -> None:
     job = running(twin, ada)
     spring.says = [RateLimited("slow down", 600, "AssumeRole")]
     beating(twin, job, 31 * 60)
@@ -244,7 +244,7 @@ def test_what_comes_after_the_end_of_the_lease_is_sealed_for_nobody(twin: Twin, 
     assert found.access.sealed == ""
 
 
-def test_an_agent_is_told_of_its_own_job_only_and_not_after_it(twin: Twin, spring: Spring, ada: User) -> None:
+def test_an_agent_gets_metadata_only_of_its_own_job_and_not_after_it(twin: Twin, spring: Spring, ada: User) -> None:
     """SEC-1, SEC-2"""
     job = running(twin, ada)
     caller = agents.authenticate(twin.on, job, TOKEN)
@@ -276,7 +276,7 @@ def test_what_is_sealed_anew_is_sealed_for_its_lease(twin: Twin, spring: Spring,
         secrets.unseal(twin.on, key_of(twin, job))
 
 
-def test_of_a_kept_resource_no_renewal_is_under_way_when_it_is_cleaned(ada: User) -> None:
+def test_no_renewal_runs_while_a_resource_is_cleaned_for_reuse(ada: User) -> None:
     """UNIT-2: a late call for the last lease never meets the next one's."""
     twin = site(SITE + "warm = { max = 1 }\n")
     spring = Spring(twin)

@@ -15,8 +15,8 @@ from penstock.usecases.jobs import jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from penstock.usecases.users import privileges, users
-from tests.usecases.keeping_for import of, send
 from tests.usecases.locked import LOCKED
+from tests.usecases.retained_jobs import of, send
 from tests.usecases.steps import SCRIPT, finish, hello, job_of, submit, told
 
 HUBRIS = "oxide:hubris"

@@ -15,9 +15,9 @@ from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import retain
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import apply
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put, running
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, job_of, submit
 
 

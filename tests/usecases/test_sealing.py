@@ -82,13 +82,13 @@ def test_what_is_public_is_what_the_driver_says_and_the_site(twin: Twin, ada: Us
     assert secrets.metadata_of(twin.on, unknown).public == ["name"]
 
 
-def test_of_a_machine_and_of_what_is_not_there_nothing_is_kept(twin: Twin, ada: User) -> None:
+def test_workers_and_missing_metadata_store_no_secret(twin: Twin, ada: User) -> None:
     unit, site = leased(twin, ada), Site()
     assert secrets.seal_answer(twin.on, site, replace(unit, is_a=UnitKind.WORKER), Ready({"folder": "/x"})) == ""
     assert secrets.seal_answer(twin.on, site, unit, NotYet()) == ""
 
 
-def test_of_what_was_sealed_without_a_word_of_what_is_public_nothing_is(twin: Twin, ada: User) -> None:
+def test_metadata_sealed_without_a_public_list_has_no_public_keys(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     context = {"unit": unit.id, "fence": str(unit.lease.fence)}
     old = replace(unit, access=replace(unit.access, sealed=twin.on.vault.seal(b'{"name":"bench-1"}', context)))

@@ -22,8 +22,8 @@ from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.units import maintenance
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import sent, site, unit_of
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import job_of, submit, told, worker_of
 
 NONE = Faults(short=("fake/all",))
@@ -72,7 +72,7 @@ def look_again(twin: Twin, job: str) -> Unit:
     return worker_of(twin, job)
 
 
-def test_it_is_looked_for_once_and_then_nobody_is_asked_until_there_may_be_a_way(
+def test_an_existing_machine_is_searched_once_and_then_not_before_an_alternative_opens(
     twin: Twin, ada: User, cloud: Cloud
 ) -> None:
     job = bare(twin, ada)
@@ -102,7 +102,7 @@ def test_what_it_waits_for_is_looked_at_when_the_first_cool_down_ends(twin: Twin
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["died before its answer", "answer lost"])
-def test_a_machine_that_may_be_there_is_looked_for_though_there_is_no_way(
+def test_create_checks_for_an_existing_machine_even_without_an_alternative(
     twin: Twin, ada: User, cloud: Cloud, is_lost: bool
 ) -> None:
     """UNIT-1: what was asked for is written before, so that an answer that never came is known to be missing."""

@@ -16,8 +16,8 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.conftest import SITE
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, told
 
 TEN_YEARS = 10 * 366 * 24 * 3600

@@ -15,9 +15,9 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import settle, store
 from penstock.usecases.jobs.jobs import fence
 from penstock.usecases.jobs.store import NewValue
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, running
 from tests.usecases.objects import gets
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, job_of, submit, told
 
 
@@ -111,7 +111,7 @@ def test_who_puts_while_the_job_settles_is_refused_or_forgotten(twin: Twin, ada:
     assert rows(twin) == []
 
 
-def test_a_secret_that_somebody_else_drops_meanwhile_is_dropped_once(twin: Twin, ada: User) -> None:
+def test_a_secret_is_dropped_once_despite_a_concurrent_drop(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     put(twin, job, "key", "hunter2", secret=True)
     found = job_of(twin, job)
@@ -120,7 +120,7 @@ def test_a_secret_that_somebody_else_drops_meanwhile_is_dropped_once(twin: Twin,
     assert rows(twin) == []
 
 
-def test_of_two_that_put_at_once_the_later_stands_and_a_secret_stays_secret(twin: Twin, ada: User) -> None:
+def test_the_later_of_two_concurrent_values_stays_and_a_secret_stays_secret(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     before_the_next_commit(twin, lambda: put(twin, job, "key", "hunter2", secret=True))
     put(twin, job, "key", "plain")

@@ -70,7 +70,7 @@ def test_a_warm_worker_is_granted_although_its_quota_is_used_up(twin: Twin, ada:
     assert agent.hello().job == job
 
 
-def test_an_idle_worker_makes_room_for_who_waits_for_its_quota(twin: Twin, ada: User) -> None:
+def test_an_idle_worker_is_evicted_for_a_job_that_waits_for_its_quota(twin: Twin, ada: User) -> None:
     """QUEUE-1: what is idle keeps nobody waiting: it is destroyed, and the claim granted, with no outside event."""
     agent = worker_at_rest(twin, ada)
     first, second = submit(twin, ada, target="other"), submit(twin, ada, target="other")
@@ -401,7 +401,7 @@ def test_a_slot_whose_unit_was_cleaned_is_free_for_its_fence_only(twin: Twin, ad
     assert [slot.state for slot in slots(twin, "target/linux", "held#")] == [SlotState.HELD]
 
 
-def test_a_worker_is_told_which_of_its_copies_are_of_artifacts_that_are_kept(
+def test_a_worker_learns_which_of_its_copies_still_have_artifacts(
     twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is kept nowhere else is to be on no machine. [ART-2]"""

@@ -104,14 +104,14 @@ def test_a_job_has_the_name_and_what_the_site_says() -> None:
     assert done == Ready({"name": "red", "type": "sandbox", "region": "eu-west-1"}, public=("name", "type"))
 
 
-def test_one_sandbox_is_of_one_job() -> None:
+def test_a_sandbox_is_leased_to_one_job() -> None:
     with pytest.raises(Misconfigured, match="leases"):
         well(Site()).create(Order("r-1", "sandbox", "red/2"))
     with pytest.raises(Misconfigured, match="the slot of"):
         well(Site()).destroy("r-1", NOW)
 
 
-def test_it_is_free_again_when_it_was_cleaned_by_name() -> None:
+def test_a_thing_is_free_again_after_it_was_cleaned_by_name() -> None:
     site = Site()
     twin = whole(site)
     used(twin)
@@ -130,7 +130,7 @@ def test_it_is_free_again_when_it_was_cleaned_by_name() -> None:
     assert unit.cleaning.proof.checked == f"{unit.lease.slot} was cleaned once: no bucket is left"
 
 
-def test_as_often_in_a_row_as_the_site_wants() -> None:
+def test_a_thing_is_cleaned_as_often_as_the_site_sets() -> None:
     site = Site()
     twin = whole(site, cleanings=3)
     used(twin)
@@ -147,7 +147,7 @@ def test_as_often_in_a_row_as_the_site_wants() -> None:
 
 
 @pytest.mark.parametrize("fails", [Unknown("it crashed"), {"state": "failed", "reason": "a role is in use"}])
-def test_one_that_fails_begins_the_row_anew_with_other_ids(fails: Said) -> None:
+def test_a_failed_cleaning_restarts_the_series_with_other_ids(fails: Said) -> None:
     site = Site()
     site.cleans = [CLEAN, fails]
     twin = whole(site, cleanings=2)

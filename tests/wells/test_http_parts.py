@@ -160,7 +160,7 @@ def test_the_example_refuses_what_was_here_before(rack: Rack) -> None:
     assert list(rack.units) == ["r-1"]
 
 
-def test_a_well_with_another_secret_is_told_so_to_its_operator(rack: Rack) -> None:
+def test_a_wrong_secret_is_reported_to_the_operator(rack: Rack) -> None:
     environment = {**SURROUNDINGS, MAKER: "rack", "RACK": "another secret that is thirty-two long"}
     with pytest.raises(Misconfigured, match="it refuses the signature"):
         HttpWell({"url": rack.url, "secret": "env:RACK"}, environment).list()
@@ -228,7 +228,7 @@ def test_in_a_function_of_an_account_this_machine_is_no_service(rack: Rack) -> N
     assert not rack.asked
 
 
-def test_one_step_has_a_budget_of_time(rack: Rack) -> None:
+def test_the_requests_of_one_step_have_a_time_limit(rack: Rack) -> None:
     times = iter([0.0, 0.0, 19.5])
     given = settings.read({"url": rack.url, "secret": "env:RACK"})
     asked = client.Client(given, lambda: SECRET, is_local=True, monotonic=lambda: next(times))
@@ -245,7 +245,7 @@ def test_who_is_not_there_is_an_error_of_the_closed_set(rack: Rack) -> None:
         HttpWell({"url": "https://nobody.invalid", "secret": "env:RACK"}, {**SURROUNDINGS, MAKER: "rack"}).list()
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_spoken_to(tmp_path: Path) -> None:
+def test_an_untrusted_certificate_is_refused(tmp_path: Path) -> None:
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -156,7 +156,7 @@ def test_a_slot_stays_taken_until_it_is_proved_that_nothing_is_left(rack: Rack, 
     assert any("got slot" in line and POOL in line for line in told(twin, waits))
 
 
-def test_a_service_that_says_it_destroyed_what_is_there_has_it_quarantined(rack: Rack) -> None:
+def test_a_resource_is_quarantined_if_the_service_wrongly_reports_its_destruction(rack: Rack) -> None:
     """UNIT-1: and its operator sees why; when that is put right, the slot is free again."""
     twin = site(rack)
     job = leased(twin)

@@ -17,13 +17,15 @@ from penstock.testing.twin import Hand, Twin
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, cloud_events, maintenance, secrets
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import Flows, drop, sent
 from tests.usecases.holds import HOUR, ROOT, hold, release, running
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, run_to_end, submit, told, worker_of
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 ENDS, WARNS = "the cloud says that m-1 ends", "the cloud takes m-1 back"
+
+
 EVENT: dict[str, Any] = {"source": "a.cloud", "detail": {"machine": "m-1"}}
 
 
@@ -198,7 +200,7 @@ def test_a_worker_whose_agent_cleans_goes_at_once(twin: Twin, ada: User, tell: C
     assert sent(twin) == [("factory", {"unit": worker.id})]
 
 
-def test_a_machine_that_is_taken_back_goes_on_and_is_lent_to_nobody_after(twin: Twin, ada: User) -> None:
+def test_an_interrupted_spot_machine_finishes_its_job_and_gets_no_other(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="linux")
     twin.run()
     agent = Agent(twin, worker_of(twin, job).id)
@@ -230,7 +232,7 @@ def test_a_recommendation_ends_no_job(twin: Twin, ada: User) -> None:
     assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
-def test_a_recommendation_a_warning_and_the_end_are_each_told_once(twin: Twin, ada: User) -> None:
+def test_a_rebalance_a_warning_and_the_end_are_each_reported_once(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
     Flows(twin)
     for _ in range(2):

@@ -25,6 +25,8 @@ SITE = site_toml(
     wells={"spring": "hand"},
     resources={"account": {"well": "spring", "names": ["red"]}},
 )
+
+
 ADA = User(name="ada", created=START, version=1)
 
 
@@ -97,7 +99,7 @@ def ended(twin: Twin) -> Unit:
     return resource_of(twin)
 
 
-def test_it_is_told_the_slot_the_fence_and_its_own_notes(twin: Twin) -> None:
+def test_a_context_driver_gets_the_slot_the_fence_and_its_notes(twin: Twin) -> None:
     assert isinstance(spring(twin), ContextDriver)
     spring(twin).says = [NotYet(5, "soon", notes={"asked": 1})]
     spring(twin).noted = {"baseline": "abc"}

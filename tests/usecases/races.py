@@ -20,7 +20,7 @@ def before_the_next_commit(twin: Twin, act: Callable[[], object]) -> None:
     twin.store.commit = racing  # type: ignore[method-assign]
 
 
-def before_the_next_look(twin: Twin, prefix: str, act: Callable[[], object]) -> None:
+def before_the_next_read(twin: Twin, prefix: str, act: Callable[[], object]) -> None:
     """Let `act` run whole, once, just before the next look at rows of a collection that begin like this."""
     find = twin.store.find
 

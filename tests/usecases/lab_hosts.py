@@ -21,6 +21,8 @@ LAB = site_toml(
     wells={"locks": "lock"},
     resources={"licence": {"well": "locks", "limit": 1}},
 )
+
+
 LEASE = 120
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from pynamodb.exceptions import CancellationReason, DeleteError, PutError, TransactWriteError, VerboseClientError
 
-from penstock.aws.dynamodb import Table
+from penstock.aws.dynamodb import Table, item_of, model
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.retention import Retention
 from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.github.deliveries import Pause
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.kernel.rows import Change, Check, Create, Delete, Row
 from tests.domain.helpers import claim, pool, slot
@@ -116,3 +117,9 @@ def test_what_is_due_is_told_by_where_it_stands(table: Table) -> None:
     assert table.overdue(NOW, 10) == [("pool", pool().key)]
     found = table.overdue(NOW, 10, later=True)
     assert sorted(found) == [("artifact", rows[0].key), ("retention", rows[2].key), ("volume", rows[1].key)]
+
+
+def test_dynamodb_deletes_a_row_that_expires_and_no_other() -> None:
+    of = model("state", "eu-central-1")
+    assert item_of(Pause(installation=9, until=NOW), 1, of).ttl == int(NOW.timestamp())
+    assert item_of(pool(), 1, of).ttl is None

@@ -150,6 +150,17 @@ def test_a_lost_worker_says_when_it_was_heard_of_and_who_took_it_back() -> None:
     }
 
 
+def test_a_lost_worker_without_a_notice_shows_none() -> None:
+    assert "notice" not in outcome.lost_failure(ended(unit(state=UnitState.READY, reason=SILENT))).evidence
+
+
+def test_the_evidence_of_a_lost_worker_is_its_own_and_not_that_of_its_resources() -> None:
+    notice = Drain("ada", "later", NOW)
+    bench = unit(id="b-1", is_a=UnitKind.RESOURCE, state=UnitState.READY, heard=NOW, drain=notice, reason="another")
+    found = outcome.lost_failure(ended(bench, unit(state=UnitState.READY, reason=SILENT)))
+    assert (found.kind, found.evidence) == (Kind.WORKER_LOST, {"worker": "w-1", "lost_by": "silent"})
+
+
 def test_the_words_of_its_driver_are_kept_and_ours_are_not() -> None:
     assert (
         outcome.lost_failure(ended(unit(reason="NoCapacity: none left"))).evidence["error"] == "NoCapacity: none left"

@@ -71,6 +71,12 @@ def test_a_list_may_lag_or_not_be_had_so_one_looks_again_for_a_minute(phase: Uni
     assert told.journal == phase.journal
 
 
+def test_no_search_is_due_or_lost_for_a_unit_that_is_not_searched_for() -> None:
+    for found in (made(seen=None), gone(seen=None)):
+        assert not visibility.is_search_due(found, NOW)
+        assert not visibility.is_search_lost(found, NOW + 2 * SEARCH_LATE)
+
+
 def test_what_is_not_looked_for_cannot_be_seen() -> None:
     for found in (made(seen=None), made(state=UnitState.DIRTY)):
         with pytest.raises(ValueError, match="unit w-1 is not looked for"):

@@ -64,6 +64,14 @@ def test_a_resource_that_is_leased_more_than_once_has_a_slot_for_each_lease() ->
     assert Site(resources={"bench": shared}).pools()["resource/bench"].limit == 4
 
 
+def test_only_the_pool_of_a_target_with_named_slots_has_hosts() -> None:
+    lab = Target("lab", factory="racks", limit=2, names=("h-1", "h-2"))
+    assert {name: shape.hosts for name, shape in site(UBUNTU, lab).pools().items()} == {
+        "target/ubuntu": False,
+        "target/lab": True,
+    }
+
+
 def test_what_is_used_is_known_by_its_pool() -> None:
     resources = {"server": ResourceType("server", "w", 1)}
     found = Site(resources=resources, quotas={"vcpus": Quota("vcpus", 64)})

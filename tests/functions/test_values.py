@@ -45,6 +45,15 @@ def test_a_secret_is_told_to_the_job_alone(stage: Stage) -> None:
     refused(call(stage, "store/get", {"name": "key"}, token="t" * 43), 403, "not-your-job")
 
 
+def test_a_secret_value_is_shown_as_null(stage: Stage) -> None:
+    path = f"/v1/jobs/{stage.job}/store"
+    put = stage.service.ask("PUT", f"{path}/key", {"value": "hunter2", "secret": True})
+    conforms(put.json, "ValueView")
+    (listed,) = stage.service.ask("GET", path).json["items"]
+    for shown in (put.json, listed):
+        assert (shown["name"], shown["value"], shown["secret"]) == ("key", None, True)
+
+
 @pytest.mark.parametrize(
     ("name", "body", "status"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,17 +12,21 @@ from penstock.domain.cooldowns import Cause, CoolDown
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Pool, SlotState, pool_key
 from penstock.domain.units import quarantine
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.quarantine import MAX_BROKEN_IN_A_ROW
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users.users import User, digest
 from penstock.kernel.errors import NoCapacity, Refused
+from penstock.kernel.rows import Replace
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
-from penstock.usecases.units import maintenance, secrets
+from penstock.usecases.units import events, maintenance, secrets
 from penstock.usecases.workers import agents
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import commits
 from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep, told, worker_of
 from tests.usecases.warm import SITE, Agent, unit_of
 
@@ -223,12 +228,42 @@ def test_one_that_cannot_be_cleaned_nor_made_anew_is_quarantined(twin: Twin, ada
     assert unit_of(twin, agent.worker).state is UnitState.QUARANTINED
 
 
-def test_before_its_attempt_is_settled_it_is_noted(twin: Twin, ada: User) -> None:
+def reported(twin: Twin, ada: User) -> Agent:
+    """A worker whose agent has reported its job's end, before the attempt is settled."""
     job = submit(twin, ada, target="linux")
     twin.run()
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
     agents.report_finished(twin.on, agents.authenticate(twin.on, job, agent.token(1)), Result.SUCCEEDED, "", 0)
+    return agent
+
+
+def report_uncleanable(twin: Twin, agent: Agent) -> None:
+    units_quarantine.report_uncleanable(twin.on, agent.worker, digest(agent.token(1)), "busy")
+
+
+def test_a_second_report_that_it_cannot_be_cleaned_writes_nothing(twin: Twin, ada: User) -> None:
+    agent = reported(twin, ada)
+    report_uncleanable(twin, agent)
+    written = commits(twin)
+    report_uncleanable(twin, agent)
+    assert written == []
+
+
+def test_one_whose_attempt_is_settled_while_it_reports_that_it_cannot_be_cleaned_is_destroyed(
+    twin: Twin, ada: User
+) -> None:
+    """UNIT-2: its lease has ended, and the report does not bring it back."""
+    agent = reported(twin, ada)
+    before_the_next_commit(twin, twin.run)
+    report_uncleanable(twin, agent)
+    twin.run()
+    found = unit_of(twin, agent.worker)
+    assert (found.state, found.health.broken) == (UnitState.GONE, "busy")
+
+
+def test_before_its_attempt_is_settled_it_is_noted(twin: Twin, ada: User) -> None:
+    agent = reported(twin, ada)
     with pytest.raises(Refused):
         agents.hello(twin.on, Hello(agent.worker, "", agent.token(2), "", agent.token(1), broken="busy"))
     assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).health.broken) == (UnitState.READY, "busy")
@@ -259,13 +294,11 @@ def test_a_stranger_cannot_say_that_a_worker_is_broken(twin: Twin, ada: User) ->
     cannot_clean(twin, agent, "x" * 45)
     assert unit_of(twin, agent.worker) == before
     units_quarantine.report_uncleanable(twin.on, "w-none", digest(agent.token(1)), "busy")
-    idle = unit_of(twin, agent.worker)
     agent.hello()
     assert unit_of(twin, agent.worker).state is UnitState.IDLE
     cannot_clean(twin, agent)
-    assert (unit_of(twin, agent.worker).state, idle.health.broken) == (UnitState.IDLE, None), (
-        "it has said that it is clean"
-    )
+    idle = unit_of(twin, agent.worker)
+    assert (idle.state, idle.health.broken) == (UnitState.IDLE, None), "it has said that it is clean"
 
 
 # Three in a row.
@@ -462,6 +495,8 @@ def test_who_is_no_probe_takes_nothing_off(twin: Twin, ada: User) -> None:
 
 def test_a_fit_worker_that_came_back_cools_nothing_down(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
-    in_a_row(twin, ada, broken_before, 2)
-    units_quarantine.check_broken_in_a_row(twin.on, worker)
+    pool = twin.store.get(pool_key(worker.lease.pool), Pool)
+    assert pool
+    assert twin.store.commit([Replace(pool, replace(pool, broken=MAX_BROKEN_IN_A_ROW))])
+    events.unit_gone(twin.on, worker, CleanProof("its factory", twin.world.now(), "it is gone"), None, None)
     assert rows(twin) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job, Result, State, job_key
 from penstock.domain.pools.leases import LeaseState
-from penstock.domain.units.units import UnitState
+from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
-from penstock.ports import NotYet
+from penstock.ports import NotYet, Ready
 from penstock.testing.twin import START, Twin
-from penstock.usecases.units import advance
+from penstock.usecases.pools import scheduler
+from penstock.usecases.units import advance, maintenance
+from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (
     Flows,
     drop,
@@ -58,6 +61,17 @@ def test_only_a_machine_that_never_spoke_is_one_that_does_not_boot(ada: User, is
     gone = unit_by_id(twin, worker)
     assert (gone.state, gone.health.is_unheard) == (UnitState.GONE, is_first)
     assert pool_row(twin, "target/linux").broken == broken
+
+
+def test_a_worker_that_says_hello_while_its_attempt_is_given_up_stays_ready(twin: Twin, ada: User) -> None:
+    """UNIT-1: it is written back as one that never said hello only if that is still so."""
+    job = submit(twin, ada)
+    twin.run()
+    twin.pass_time(2000)
+    twin.flows.fail = lambda *given: hello(twin, job)  # type: ignore[method-assign, assignment]
+    advance.advance(twin.on, worker_of(twin, job).id)
+    found = worker_of(twin, job)
+    assert (found.state, found.step.reason) == (UnitState.READY, None)
 
 
 def test_a_worker_that_is_lost_after_its_report_only_has_its_flow_answered(twin: Twin, ada: User) -> None:
@@ -141,13 +155,53 @@ def test_a_resource_that_is_made_too_late_is_not_handed_over(twin: Twin, ada: Us
                 drop(twin, job_of(twin, job))
             else:
                 put(twin, unit, tries=7)
-            return __import__("penstock.ports").ports.Ready()
+            return Ready()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.drivers, "well", lambda *given: Well())
         advance.advance(twin.on, unit.id)
     assert unit_of(twin, job, 1).state is UnitState.CREATING
     assert flows.succeeded == []
+
+
+def acquiring_bench(twin: Twin, ada: User) -> str:
+    """A job whose bench is about to be made."""
+    job = submit(twin, ada, resources=["bench"])
+    while not live(twin, job):
+        assert twin.deliver()
+    sent(twin)
+    return job
+
+
+def make_bench(twin: Twin, job: str, meanwhile: Callable[[], object]) -> None:
+    """Let the bench's well make it; then `meanwhile` runs, just before the answer is written."""
+
+    class Well:
+        def create(self, order: Any) -> Ready:
+            before_the_next_commit(twin, meanwhile)
+            return Ready()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.drivers, "well", lambda *given: Well())
+        advance.advance(twin.on, unit_of(twin, job, 1).id)
+
+
+def test_a_resource_that_is_held_just_before_it_is_ready_stays_held(twin: Twin, ada: User, root: User) -> None:
+    """UNIT-3"""
+    job = acquiring_bench(twin, ada)
+    bench = unit_of(twin, job, 1).id
+    make_bench(twin, job, lambda: maintenance.hold(twin.on, root, UnitKind.RESOURCE, bench, "looking", 3600))
+    found = unit_of(twin, job, 1)
+    assert found.hold
+    assert found.hold.reason == "looking"
+
+
+def test_a_step_that_is_repeated_just_before_its_resource_is_ready_is_answered_with_its_new_token(
+    twin: Twin, ada: User
+) -> None:
+    job, flows = acquiring_bench(twin, ada), Flows(twin)
+    make_bench(twin, job, lambda: scheduler.acquire(twin.on, job, 1, 1, "another token"))
+    assert flows.succeeded == ["another token"]
 
 
 def test_a_unit_that_is_there_answers_the_step_that_waits_for_it(twin: Twin, ada: User) -> None:

@@ -23,8 +23,10 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.probes import factory_test
 from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
-from penstock.usecases.units import maintenance, secrets
+from penstock.usecases.units import driver_calls, maintenance, secrets
 from penstock.usecases.workers import agents
+from tests.usecases.between import before_the_next_commit
+from tests.usecases.exact import commits, drop
 from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep, told, worker_of
 from tests.usecases.warm import Agent, worker_at_rest
 
@@ -208,9 +210,54 @@ def test_a_look_whose_message_is_lost_is_made_up_for_by_who_asks(twin: Twin, roo
     assert not twin.queues.messages
     twin.pass_time(SEARCH_LATE.total_seconds() + 1)
     progress(twin, root, job)
-    assert [message for _, _, message in twin.queues.messages] == [{"unit": worker_of(twin, job).id}]
+    assert [each[1:] for each in twin.queues.messages] == [("factory", {"unit": worker_of(twin, job).id})]
     twin.run()
     assert worker_of(twin, job).seen.there.tries == 2  # type: ignore[union-attr]
+
+
+def test_the_next_search_is_requested_from_the_function_that_makes_workers(twin: Twin, root: User) -> None:
+    twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
+    job = begin(twin, root)
+    assert [each[1:] for each in twin.queues.messages] == [("factory", {"unit": worker_of(twin, job).id})]
+
+
+def test_a_search_for_a_worker_without_a_row_does_nothing(twin: Twin) -> None:
+    written = commits(twin)
+    driver_calls.check_visibility(twin.on, "w-none")
+    assert written == []
+    assert not twin.queues.messages
+
+
+def test_a_worker_whose_row_goes_during_a_search_is_searched_for_no_more(twin: Twin, root: User) -> None:
+    listed = list[str]()
+    twin.drivers.hand.list = lambda: listed  # type: ignore[method-assign]
+    job = begin(twin, root)
+    worker = worker_of(twin, job)
+    twin.queues.messages.clear()
+    twin.pass_time(SEARCH_SECONDS)
+
+    def forget() -> list[str]:
+        drop(twin, worker)
+        return listed
+
+    twin.drivers.hand.list = forget  # type: ignore[method-assign]
+    written = commits(twin)
+    driver_calls.check_visibility(twin.on, worker.id)
+    assert written == []
+    assert not twin.queues.messages
+
+
+def test_a_worker_that_says_hello_just_before_its_search_is_recorded_stays_ready(twin: Twin, root: User) -> None:
+    twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
+    job = begin(twin, root)
+    twin.queues.messages.clear()
+    twin.pass_time(SEARCH_SECONDS)
+    before_the_next_commit(twin, lambda: say_hello(twin, job))
+    driver_calls.check_visibility(twin.on, worker_of(twin, job).id)
+    found = worker_of(twin, job)
+    assert found.state is UnitState.READY
+    assert found.seen
+    assert found.seen.there.tries == 2
 
 
 def test_who_said_hello_while_it_was_looked_for_is_still_there(twin: Twin, root: User) -> None:

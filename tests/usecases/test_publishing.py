@@ -564,3 +564,35 @@ def test_of_many_series_something_may_be_said_and_no_more(twin: Twin, ada: User)
     opens(twin, ada, "s0", Access.PUBLIC)
     opens(twin, ada, "s1", None)
     opens(twin, ada, "one-more", Access.PRIVATE)
+
+
+def test_a_rule_that_does_not_exist_can_be_removed_when_no_more_rules_fit(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "MAX_SERIES", 1)
+    opens(twin, ada, "a", Access.PRIVATE)
+    assert opens(twin, ada, "b", None) is None
+    assert [each.name for each in published.access_rules(twin.on, "ada")] == ["a"]
+
+
+def test_of_two_users_who_remove_a_rule_at_once_only_the_first_is_audited(twin: Twin, ada: User) -> None:
+    opens(twin, ada, "a", Access.PUBLIC)
+    before_the_next_commit(twin, lambda: opens(twin, ROOT, "a", None))
+    assert opens(twin, ada, "a", None) is None
+    entries = audit.list_entries(twin.on, "", None, 10, "")[0]
+    assert [entry.by for entry in entries if entry.detail == "as the others"] == ["root"]
+
+
+def test_a_rule_that_is_removed_while_it_is_changed_does_not_come_back_beyond_the_limit(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "MAX_SERIES", 1)
+    opens(twin, ada, "a", Access.PUBLIC)
+
+    def replace_by_another() -> None:
+        opens(twin, ROOT, "a", None)
+        opens(twin, ROOT, "b", Access.PUBLIC)
+
+    before_the_next_commit(twin, replace_by_another)
+    assert refused(lambda: opens(twin, ada, "a", Access.PRIVATE)) == (409, "too-many-series")
+    assert [each.name for each in published.access_rules(twin.on, "ada")] == ["b"]

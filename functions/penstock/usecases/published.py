@@ -241,7 +241,7 @@ def set_access(on: System, user: User, of: str, series: str, access: Access | No
     def decide() -> tuple[Sequence[Change], Series | None]:
         was = on.store.get(series_key(of, series), Series)
         now = Series(of=of, name=series, access=access, privilege=privilege) if access else None
-        changes: list[Change] = [Delete(was)] if was and not now else []
+        changes: list[Change] = [Delete(was)] if was else []
         if now and was is None and len(access_rules(on, of)) >= MAX_SERIES:
             raise Refused(409, "too-many-series", f"of at most {MAX_SERIES} series something may be said")
         if now:

@@ -211,7 +211,7 @@ def lost_failure(ending: Ending) -> Failure:
     unit = resource or next((unit for unit in ending.units if unit.is_a is UnitKind.WORKER), None)
     evidence = {
         "worker": ending.before.run.worker,
-        "lost_by": ending.lost_by and ending.lost_by.value,
+        "lost_by": ending.lost_by,
         **(_of(unit) if unit else {}),
     }
     return failures.failure(Kind.RESOURCE_LOST if resource else Kind.WORKER_LOST, evidence)

@@ -37,9 +37,8 @@ class HeldTime:
 
 def held_times(leases: Iterable[Lease], now: datetime) -> list[HeldTime]:
     """The hold times of a job's attempts, in the order of acquisition: resources by type, the worker last."""
-    every = [lease for lease in leases if lease.granted]
+    every = sorted(leases, key=lambda lease: (lease.attempt, lease.order == WORKER, lease.order))
     begun = {lease.attempt: lease.there for lease in every if lease.order == WORKER}
-    every.sort(key=lambda lease: (lease.attempt, lease.order == WORKER, lease.order))
     return [_held(lease, lease.granted, begun.get(lease.attempt), now) for lease in every if lease.granted]
 
 

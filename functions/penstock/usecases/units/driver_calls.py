@@ -123,7 +123,7 @@ def check_visibility(on: System, unit_id: str) -> None:
 
     updated = transaction.run(on, decide)
     if updated and visibility.expected(updated):
-        on.queues.advance(unit_id, updated.is_a is UnitKind.WORKER, visibility.SEARCH_SECONDS)
+        on.queues.advance(unit_id, is_worker=True, after=visibility.SEARCH_SECONDS)
 
 
 def _list_unit(on: System, unit: Unit) -> SearchResult:
@@ -139,4 +139,4 @@ def _list_unit(on: System, unit: Unit) -> SearchResult:
 def resume_visibility(on: System, unit: Unit) -> None:
     """Request a visibility check whose message was lost."""
     if visibility.is_search_lost(unit, on.world.now()):
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+        on.queues.advance(unit.id, is_worker=True)

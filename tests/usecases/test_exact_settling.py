@@ -87,6 +87,7 @@ def test_the_end_leaves_the_queues_that_it_waits_in_and_serves_those(twin: Twin,
     settle.settle(twin.on, job, 1, "Unsatisfiable", "")
     served = [message["pool"] for _, message in sent(twin) if message.get("do") == "serve"]
     assert served == ["resource/bench"] * waits
+    assert [row for row in twin.store.rows.values() if isinstance(row, Claim)] == []
 
 
 def test_an_end_whose_claim_is_gone_is_an_end(twin: Twin, ada: User) -> None:

@@ -116,8 +116,11 @@ class Record:
         path.write_text("".join(lines), encoding="utf-8")
 
     def is_known(self, mutant: Mutant) -> bool:
-        """Whether a mutant was tried, with its function as it is now."""
-        return self.entries.get(mutant.key[:2], Entry()).digest == digest(*mutant.key[:2])
+        """Whether a mutant was tried, with its function as it is now, and under the name that it has now."""
+        function = mutant.key[:2]
+        entry = self.entries.get(function, Entry())
+        exceptions = entry.open | entry.endless
+        return entry.digest == digest(*function) and exceptions <= {each.name for each in mutated()[function]}
 
     def is_open(self, mutant: Mutant) -> bool:
         """Whether no test noticed a mutant when it was tried."""

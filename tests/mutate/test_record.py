@@ -30,6 +30,15 @@ def test_a_function_that_changed_has_to_be_mutated_again(monkeypatch: pytest.Mon
     assert f"{mutant.module}:{mutant.function} changed since it was mutated" in gaps(kept)
 
 
+def test_a_function_whose_exceptions_have_old_names_has_to_be_mutated_again() -> None:
+    """Names in its conditions changed, and the digest knows nothing of that."""
+    for exceptions in ("open", "endless"):
+        kept = Record.load()
+        mutant = next(each for each in ALL if kept.is_noticed(each))
+        getattr(kept.entries[mutant.key[:2]], exceptions).add("a condition of old names :: true")
+        assert f"{mutant.module}:{mutant.function} changed since it was mutated" in gaps(kept)
+
+
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     kept = Record.load()
     kept.save(tmp_path / "again")

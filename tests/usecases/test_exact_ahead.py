@@ -17,7 +17,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance, prewarm, retire
+from penstock.usecases.units import advance, events, maintenance, prewarm, retire
 from tests.rows import changed
 from tests.usecases.between import before_the_next_commit, before_the_next_look
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
@@ -219,6 +219,11 @@ def test_whoever_destroys_an_idle_unit_is_asked_to(site: str, queue: str) -> Non
     assert retire.retire(twin.on, unit.id, "it is in the way")
     assert [(message[1], message[2]) for message in twin.queues.messages] == [(queue, {"unit": unit.id})]
     assert (unit_of(twin, unit.id).state, unit_of(twin, unit.id).creation.born) == (UnitState.DIRTY, later)
+
+
+def test_a_worker_that_never_had_a_job_starts_no_attempt_when_it_gives_up_its_slot(twin: Twin) -> None:
+    events.slot_freed(twin.on, only(twin))
+    assert [message for _, _, message in twin.queues.messages if message.get("do") == "start"] == []
 
 
 def test_only_what_is_idle_is_retired(twin: Twin) -> None:

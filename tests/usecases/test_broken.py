@@ -26,8 +26,8 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
 from penstock.usecases.units import events, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep, told, worker_of
 from tests.usecases.warm import SITE, Agent, unit_of
 

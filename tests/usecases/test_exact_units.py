@@ -16,7 +16,6 @@ from penstock.ports import NotYet, Ready
 from penstock.testing.twin import START, Twin
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import advance, maintenance
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import (
     Flows,
     drop,
@@ -28,6 +27,7 @@ from tests.usecases.exact import (
     site,
     unit_of,
 )
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
 from tests.usecases.warm import SITE as WARM
 from tests.usecases.warm import unit_of as unit_by_id

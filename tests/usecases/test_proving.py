@@ -25,8 +25,8 @@ from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
 from penstock.usecases.units import driver_calls, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.between import before_the_next_commit
 from tests.usecases.exact import commits, drop
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep, told, worker_of
 from tests.usecases.warm import Agent, worker_at_rest
 

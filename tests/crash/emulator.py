@@ -22,6 +22,7 @@ from greenlet import getcurrent, greenlet
 from ministack import app as front
 from ministack.services import eventbridge, sqs, stepfunctions
 
+from penstock.aws import clock as aws_clock
 from penstock.local import fixes
 from penstock.testing.twin import TestWorld
 
@@ -280,7 +281,7 @@ def install(patch: pytest.MonkeyPatch, world: TestWorld) -> tuple[Wire, Flows]:
     patch.setattr(stepfunctions, "ThreadPoolExecutor", OneByOne)
     patch.setattr(stepfunctions, "futures_wait", lambda _: None)
     patch.setattr(stepfunctions, "_call_lambda", flows.invoke)
-    for module in (sqs, eventbridge, endpoint):
+    for module in (sqs, eventbridge, endpoint, aws_clock):
         patch.setattr(module, "time", clock)
     # Nobody checks these two, and they take a third of the time of a call.
     patch.setattr(signers.RequestSigner, "sign", _sign)

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from penstock.kernel.errors import Moved, Refused
+from penstock.kernel.errors import Moved, Refused, Throttled
 
 log = Logger(child=True)
 
@@ -59,6 +59,7 @@ def resolver(routers: Iterable[BaseRouter] = ()) -> APIGatewayHttpResolver:
     app = APIGatewayHttpResolver()
     app.exception_handler(Refused)(problem)
     app.exception_handler(Moved)(_busy)
+    app.exception_handler(Throttled)(_throttled)
     app.not_found(_no_route)
     for router in routers:
         app.include_router(router)  # type: ignore[arg-type]
@@ -103,6 +104,10 @@ def problem(refused: Refused) -> Response[Any]:
 
 def _busy(_: Moved) -> Response[Any]:
     return problem(Refused(429, "busy", "too many changed the same thing at once; try again in a moment"))
+
+
+def _throttled(_: Throttled) -> Response[Any]:
+    return problem(Refused(503, "throttled", "the service has too much to do at the moment; try again in a moment"))
 
 
 def _no_route(_: Exception) -> Response[Any]:

@@ -3,6 +3,7 @@
     PenstockError
     ├── Refused                what a client asked for cannot be; carries a stable code and an HTTP status
     ├── Moved                  a lost race that would not settle within its tries: again later
+    ├── Throttled              a service refused for longer than we try: again later
     ├── TooBig                 a commit that no store can take, however often it is tried: our fault
     ├── Unreached              a hint could not be sent; the row's due time makes up for it
     └── DriverError            raised by factories and wells, and nothing else is
@@ -58,6 +59,10 @@ class Refused(PenstockError):
 
 class Moved(PenstockError):
     """The rows kept changing; the step will be tried again."""
+
+
+class Throttled(PenstockError):
+    """A service had too much to do for longer than one call may wait: again later."""
 
 
 class TooBig(PenstockError):

@@ -274,7 +274,9 @@ def install(patch: pytest.MonkeyPatch, world: TestWorld) -> tuple[Wire, Flows]:
     threads.Event, threads.Thread, threads.Lock = flows.event, flows.thread, threading.Lock  # type: ignore[attr-defined]
     patch.setattr(stepfunctions, "_run_map_items", stepfunctions._run_map_items)
     patch.setattr(stepfunctions, "_run_sub_machine", stepfunctions._run_sub_machine)
+    patch.setattr(stepfunctions, "_start_execution", stepfunctions._start_execution)
     fixes.a_map_goes_on_after_a_failed_item()
+    fixes.an_open_flow_is_refused_when_it_is_started_again()
     patch.setattr(stepfunctions, "time", clock)
     patch.setattr(stepfunctions, "threading", threads)
     patch.setattr(stepfunctions, "new_uuid", flows.number)

@@ -14,7 +14,7 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.jobs import unused
-from penstock.domain.jobs.jobs import FLOW_WITHIN, Job, State, job_key
+from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, Job, State, job_key
 from penstock.domain.jobs.jobs import nudge as nudge_flow
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Pool, collection
@@ -165,14 +165,18 @@ def _end(on: System, job: Job, error: str, cause: str) -> None:
 
 
 def _resume_queued(on: System, job: Job) -> None:
-    """Start a queued attempt's flow. A flow that was started and never took its first step is lost."""
+    """Start a queued attempt's flow. One that takes no first step for long enough is lost: its message is. [JOB-1]
+
+    Whether it was open already, nobody can tell. docs/decisions/0043-a-lost-first-step-costs-no-retry.md
+    """
     settle.start_release(on, job.id, job.attempt - 1)
-    if scheduler.start_flow(on, job.id):
-        return
+    now = on.world.now()
     if job.flow.nudged:
         _end(on, job, "Lost", "the flow never took its first step")
+    elif scheduler.start_flow(on, job.id):
+        on.store.commit([Replace(job, nudge_flow(job, now, FLOW_WITHIN * (1 + job.history.spared)))])
     else:
-        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
+        on.store.commit([Replace(job, replace(job, due=now + START_WITHIN))])
 
 
 def _resume_acquiring(on: System, job: Job) -> None:

@@ -220,9 +220,11 @@ def test_a_flow_that_cannot_be_settled_stops_no_other(twin: Twin, monkeypatch: p
 
 
 def test_all_pools_are_served_however_many_there_are(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "PAGE", 2)
+    monkeypatch.setattr(apply, "PAGE", 2)
     pools, _ = sweep.serve_all(twin.on, Isolation())
     assert [pool.name for pool in pools] == [pool.name for pool in twin.store.listed("pools", Pool)]
+    apply.apply(twin.on, "admin", site_toml(targets={"linux": {"limit": 1}}), "site.toml")
+    assert {pool.name: pool.limit for pool in apply.every_pool(twin.on) if pool.limit} == {"target/linux": 1}
 
 
 def test_a_stray_that_cannot_be_destroyed_keeps_no_other(twin: Twin) -> None:

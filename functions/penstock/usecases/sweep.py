@@ -6,7 +6,7 @@ that nobody else can take.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -26,7 +26,7 @@ from penstock.usecases.github import hints
 from penstock.usecases.jobs import jobs, prerequisites, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.probes import canaries
-from penstock.usecases.site import configuration
+from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import reconcile
@@ -35,9 +35,6 @@ from penstock.usecases.workers import presence
 
 AT_ONCE = 500
 """How many overdue rows one sweep reads; the next sweep continues."""
-
-PAGE = 500
-"""How many pools are read at once."""
 
 log = Logger(child=True)
 
@@ -210,7 +207,7 @@ def serve_all(on: System, rows: Isolation) -> tuple[list[Pool], list[str]]:
     Returns all pools, and the names of those that somebody waits for. A pool that cannot be served keeps nobody of
     another pool waiting.
     """
-    pools = list(_every_pool(on))
+    pools = list(apply.every_pool(on))
     waited_for = []
     for pool in pools:
         with rows.step("serving a pool", pool=pool.name):
@@ -219,17 +216,6 @@ def serve_all(on: System, rows: Isolation) -> tuple[list[Pool], list[str]]:
             if is_waited_for or (pool.warm and pool.warm.least):
                 scheduler.serve(on, pool.name)
     return pools, waited_for
-
-
-def _every_pool(on: System) -> Iterator[Pool]:
-    """All pools, page by page."""
-    after = ""
-    while True:
-        page = on.store.listed("pools", Pool, limit=PAGE, after=after)
-        yield from page
-        if len(page) < PAGE:
-            return
-        after = page[-1].name
 
 
 def settle_ended(on: System, rows: Isolation) -> int:

@@ -26,6 +26,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.kernel import limits
+
 
 class PenstockError(Exception):
     """Something went wrong."""
@@ -74,9 +76,15 @@ class Unreached(PenstockError):
 
 
 class DriverError(PenstockError):
-    """The driver failed. `notes`, if there are some, are what it is to be told at its next try: abilities.Standing."""
+    """The driver failed. `notes`, if there are some, are what it gets at its next try: ports.UnitContext.
+
+    Its message is cut: rows and logs repeat it, and a service may answer with a whole page.
+    """
 
     notes: Mapping[str, Any] | None = None
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message[: limits.DRIVER_TEXT_CHARS])
 
 
 class RateLimited(DriverError):

@@ -14,6 +14,7 @@ import pytest
 from penstock import usecases
 from penstock.domain import metrics
 from penstock.domain.commands import Hello
+from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.metrics import Fold, Level
 from penstock.domain.pools.pools import Claim
@@ -454,7 +455,8 @@ def test_an_id_or_an_unknown_dimension_is_noticed(twin: Twin) -> None:
     assert Order("w-1", "linux", "1").id not in str(dict(twin.metrics.told))
 
 
-def test_what_the_sweep_ends_is_counted_as_such(twin: Twin, ada: User) -> None:
+def test_what_the_sweep_ends_is_counted_as_such(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcome, "MAX_SPARED", 0)
     stuck = submit(twin, ada, retries=0)
     twin.queues.messages.clear()
     for seconds in (61, 61, 600):

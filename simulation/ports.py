@@ -207,13 +207,13 @@ class SimulatedFlows(MemoryFlows):
         self.events: deque[tuple[str, int, str]] = deque()
         self.badly: list[tuple[str, int, str]] = []
 
-    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
-        return self._host.at("start", lambda: self._start(job, attempt, steps), effect=True)
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
+        self._host.at("start", lambda: self._start(job, attempt, steps), effect=True)
 
-    def _start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
-        done = MemoryFlows.start(self, job, attempt, steps)
-        self._host.tell(f"start the flow of {job}/{attempt}{'' if done else ' (it was started before)'}")
-        return done
+    def _start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
+        is_new = (job, attempt) not in self.executions
+        MemoryFlows.start(self, job, attempt, steps)
+        self._host.tell(f"start the flow of {job}/{attempt}{'' if is_new else ' (it was started before)'}")
 
     def stop(self, job: str, attempt: int) -> None:
         self._host.at("stop", lambda: self.end(job, attempt, "ABORTED"), effect=True)

@@ -70,8 +70,8 @@ class Queues(Protocol):
 class Flows(Protocol):
     """The state machine that sequences one attempt."""
 
-    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
-        """Start the flow of an attempt; False, without effect, if it was started before. Raises Unreached."""
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
+        """Start the flow of an attempt. If it was started before, nothing happens. Raises Unreached."""
 
     def stop(self, job: str, attempt: int) -> None:
         """Stop the flow of an attempt that is over. Without a running flow, nothing happens."""

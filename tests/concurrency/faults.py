@@ -22,11 +22,14 @@ WRITES = ("PutItem", "DeleteItem", "TransactWriteItems")
 
 @dataclass(frozen=True)
 class Rates:
-    """How often: a write meets a transaction; a request is throttled; an answer is lost."""
+    """How often: a write meets a transaction; a request is throttled; an answer is lost; a transaction is cancelled
+    because a partition is busy.
+    """
 
     conflict: float = 0.02
     throttle: float = 0.001
     lose: float = 0.001
+    busy: float = 0.001
 
 
 def install(rates: Rates, dice: random.Random) -> None:
@@ -36,6 +39,8 @@ def install(rates: Rates, dice: random.Random) -> None:
         operation = event_name.rpartition(".")[2]
         if operation in WRITES and dice.random() < rates.conflict:
             return _conflict(request, operation)
+        if operation == "TransactWriteItems" and dice.random() < rates.busy:
+            return cancelled(request, "ThrottlingError")
         if dice.random() < rates.throttle:
             return _answer(request, "ThrottlingException", {})
         if dice.random() < rates.lose:
@@ -49,9 +54,14 @@ def install(rates: Rates, dice: random.Random) -> None:
 def _conflict(request: Any, operation: str) -> AWSResponse:
     if operation != "TransactWriteItems":
         return _answer(request, "TransactionConflictException", {})
+    return cancelled(request, "TransactionConflict")
+
+
+def cancelled(request: Any, *codes: str) -> AWSResponse:
+    """The answer that a transaction was cancelled, for the reasons of its first items."""
     items = len(json.loads(request.body)["TransactItems"])
-    reasons = [{"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"}]
-    nothing = [{"Code": "None"}] * (items - 1)
+    reasons = [{"Code": code, "Message": "as a busy AWS would answer"} for code in codes]
+    nothing = [{"Code": "None"}] * (items - len(codes))
     return _answer(request, "TransactionCanceledException", {"CancellationReasons": reasons + nothing})
 
 

@@ -53,9 +53,8 @@ class Steps:
     def __init__(self, messages: Messages) -> None:
         self._messages = messages
 
-    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         self._messages.put({"do": "acquire", "job": job, "token": token(job, 1, len(steps))})
-        return True
 
     def succeed(self, token_: str) -> None:
         job, step, steps = token_.split("/")

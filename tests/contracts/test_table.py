@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pynamodb.exceptions import CancellationReason, DeleteError, PutError, TransactWriteError, VerboseClientError
+from botocore.retries import standard
+from pynamodb.exceptions import (
+    CancellationReason,
+    DeleteError,
+    GetError,
+    PutError,
+    QueryError,
+    TransactWriteError,
+    VerboseClientError,
+)
 
+from penstock.aws import clock, dynamodb
 from penstock.aws.dynamodb import Table, item_of, model
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.retention import Retention
 from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.github.deliveries import Pause
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.kernel.errors import Throttled
 from penstock.kernel.rows import Change, Check, Create, Delete, Row
 from tests.domain.helpers import claim, pool, slot
 
@@ -44,9 +58,121 @@ def test_one_write_that_lost_its_race_says_so(table: Table, kind: type[Any]) -> 
 
 @pytest.mark.parametrize("kind", [PutError, DeleteError])
 def test_one_write_that_failed_is_no_lost_race(table: Table, kind: type[Any]) -> None:
-    answering(table, kind("put", cause=refused("ProvisionedThroughputExceededException")))
+    answering(table, kind("put", cause=refused("InternalServerError")))
     with pytest.raises(kind):
         table.commit([Create(ONE)])
+
+
+@pytest.mark.parametrize("code", dynamodb.BUSY_ALONE)
+def test_what_the_sdk_tried_again_in_vain_is_throttled(
+    table: Table, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each code stands in the SDK's own table of what it tries again."""
+    assert code in standard.ThrottledRetryableChecker._THROTTLED_ERROR_CODES
+    answering(table, PutError("put", cause=refused(code)))
+    with pytest.raises(Throttled):
+        table.commit([Create(ONE)])
+    answering(table, lost(code, []))
+    with pytest.raises(Throttled):
+        table.commit([Create(ONE), Create(TWO)])
+    monkeypatch.setattr(table._item, "get", failing(GetError("get", cause=refused(code))))
+    monkeypatch.setattr(table._item, "query", failing(QueryError("query", cause=refused(code))))
+    with pytest.raises(Throttled):
+        table.get(ONE.key, Slot)
+    with pytest.raises(Throttled):
+        table.find("a", "b", Slot)
+
+
+def test_a_read_that_failed_otherwise_is_raised(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table._item, "get", failing(GetError("get", cause=refused("InternalServerError"))))
+    with pytest.raises(GetError):
+        table.get(ONE.key, Slot)
+
+
+def failing(error: Exception) -> Callable[..., Any]:
+    def fail(*_: object, **__: object) -> Any:
+        raise error
+
+    return fail
+
+
+@dataclass
+class Wire:
+    """Answers transactions by a list of reasons each; after them, the emulator does. Keeps what was sent and waited."""
+
+    reasons: list[tuple[str, ...]] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    waited: list[int] = field(default_factory=list)
+
+    def before_call(self, model: Any, params: Any, **_: Any) -> Any:
+        """What botocore asks before it sends, so that the emulator does nothing that is answered otherwise here."""
+        if model.name != "TransactWriteItems":
+            return None
+        self.sent.append(json.loads(params["body"]))
+        if not self.reasons:
+            return None
+        told = [{"Code": code, "Message": code} for code in self.reasons.pop(0)]
+        left = len(self.sent[-1]["TransactItems"]) - len(told)
+        error = {"Code": "TransactionCanceledException", "Message": "cancelled"}
+        answer = {"Error": error, "CancellationReasons": [*told, *[{"Code": "None"}] * left], "ResponseMetadata": {}}
+        return SimpleNamespace(status_code=400), answer
+
+
+@pytest.fixture
+def wire(table: Table, monkeypatch: pytest.MonkeyPatch) -> Wire:
+    made = Wire()
+    table._connection.client.meta.events.register_first("before-call.dynamodb.*", made.before_call)
+    monkeypatch.setattr(clock, "back_off", made.waited.append)
+    return made
+
+
+BUSY = [
+    ("ThrottlingError",),
+    ("ProvisionedThroughputExceeded",),
+    ("ThrottlingError", "TransactionConflict"),
+]
+
+
+@pytest.mark.parametrize("reasons", BUSY)
+def test_a_throttled_transaction_is_sent_again_by_us_for_no_sdk_does(
+    table: Table, wire: Wire, reasons: tuple[str, ...]
+) -> None:
+    assert "TransactionCanceledException" not in standard.ThrottledRetryableChecker._THROTTLED_ERROR_CODES
+    wire.reasons = [reasons] * 3
+    assert table.commit([Create(ONE), Create(TWO)])
+    assert (len(wire.sent), wire.waited) == (4, [0, 1, 2])
+    tokens = {each["ClientRequestToken"] for each in wire.sent}
+    assert len(tokens) == 4, "a cancelled transaction is over: the next is a new one"
+
+
+@pytest.mark.parametrize("reasons", BUSY)
+def test_a_transaction_that_stays_throttled_is_for_another_time(
+    table: Table, wire: Wire, reasons: tuple[str, ...]
+) -> None:
+    wire.reasons = [reasons] * 99
+    with pytest.raises(Throttled, match="a commit of 2 rows was throttled 5 times"):
+        table.commit([Create(ONE), Create(TWO)])
+    assert (len(wire.sent), wire.waited) == (5, [0, 1, 2, 3])
+    wire.reasons = []
+    assert table.get(ONE.key, Slot) is None
+
+
+def test_a_throttled_transaction_that_also_lost_its_race_is_not_sent_again(table: Table, wire: Wire) -> None:
+    wire.reasons = [("ThrottlingError", "ConditionalCheckFailed")]
+    assert not table.commit([Create(ONE), Create(TWO)])
+    assert (len(wire.sent), wire.waited) == (1, [])
+
+
+def test_the_waits_of_a_throttled_transaction_fit_into_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request has 29 s, and makes several commits."""
+    waited: list[float] = []
+    monkeypatch.setattr(clock.time, "sleep", waited.append)
+    monkeypatch.setattr(clock.random, "uniform", lambda least, most: most)
+    for tries in range(dynamodb.THROTTLED_TRIES - 1):
+        clock.back_off(tries)
+    assert waited == [0.1, 0.2, 0.4, 0.8]
+    clock.back_off(9)
+    assert waited[-1] == 1
 
 
 @pytest.mark.parametrize(
@@ -66,7 +192,8 @@ def test_a_transaction_that_lost_its_race_says_so(table: Table, code: str, reaso
     ("code", "reasons"),
     [
         ("TransactionCanceledException", []),
-        ("TransactionCanceledException", ["ConditionalCheckFailed", "ThrottlingError"]),
+        ("TransactionCanceledException", ["ConditionalCheckFailed", "ValidationError"]),
+        ("TransactionCanceledException", ["ThrottlingError", "ValidationError"]),
         ("TransactionCanceledException", ["ItemCollectionSizeLimitExceeded"]),
         ("InternalServerError", []),
     ],

@@ -22,6 +22,7 @@ from greenlet import getcurrent, greenlet
 from ministack import app as front
 from ministack.services import eventbridge, sqs, stepfunctions
 
+from penstock.aws import clock as aws_clock
 from penstock.local import fixes
 from penstock.testing.twin import TestWorld
 
@@ -273,14 +274,16 @@ def install(patch: pytest.MonkeyPatch, world: TestWorld) -> tuple[Wire, Flows]:
     threads.Event, threads.Thread, threads.Lock = flows.event, flows.thread, threading.Lock  # type: ignore[attr-defined]
     patch.setattr(stepfunctions, "_run_map_items", stepfunctions._run_map_items)
     patch.setattr(stepfunctions, "_run_sub_machine", stepfunctions._run_sub_machine)
+    patch.setattr(stepfunctions, "_start_execution", stepfunctions._start_execution)
     fixes.a_map_goes_on_after_a_failed_item()
+    fixes.an_open_flow_is_refused_when_it_is_started_again()
     patch.setattr(stepfunctions, "time", clock)
     patch.setattr(stepfunctions, "threading", threads)
     patch.setattr(stepfunctions, "new_uuid", flows.number)
     patch.setattr(stepfunctions, "ThreadPoolExecutor", OneByOne)
     patch.setattr(stepfunctions, "futures_wait", lambda _: None)
     patch.setattr(stepfunctions, "_call_lambda", flows.invoke)
-    for module in (sqs, eventbridge, endpoint):
+    for module in (sqs, eventbridge, endpoint, aws_clock):
         patch.setattr(module, "time", clock)
     # Nobody checks these two, and they take a third of the time of a call.
     patch.setattr(signers.RequestSigner, "sign", _sign)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ class Mode(StrEnum):
     DIES_BEFORE = "dies-before"  # the process ends before the call is made; its event comes again
     DIES_AFTER = "dies-after"  # the call takes place, its answer finds nobody; the event comes again
     ANSWER_LOST = "answer-lost"  # the call takes place, the connection breaks, the SDK makes it once more
-    THROTTLED = "throttled"  # the service refuses the call, however often the SDK tries
+    THROTTLED = "throttled"  # the service refuses the call, however often the SDK tries, and we after it
     TWICE = "twice"  # before the call, the same event is delivered once more and handled to its end
     OVERTAKEN = "overtaken"  # before the call, everything else that can happen happens, sweep and all
 
@@ -107,7 +108,7 @@ class Seam:
         self.again: Callable[[], None] = lambda: None
         self.others: Callable[[], None] = lambda: None
         self._plan = plan
-        self._refused = ""
+        self._refused: tuple[int, str] | None = None
         self._known: set[str] = set()
         self._answer: Send = wire.answer
         wire.through = self._through
@@ -124,14 +125,14 @@ class Seam:
 
     def _through(self, request: AWSPreparedRequest) -> AWSResponse:
         invocation = _header(request, "amz-sdk-invocation-id")
-        if invocation == self._refused:
+        if (self.events, _what(request)) == self._refused:
             return _throttle(request)
         if not self.handler or invocation in self._known:  # the test's own, or the SDK tries again
             return self._answer(request)
         self._known.add(invocation)
 
         def refuse() -> AWSResponse:
-            self._refused = invocation
+            self._refused = (self.events, _what(request))
             return _throttle(request)
 
         def lost() -> Exception:
@@ -170,6 +171,13 @@ def _operation(request: AWSPreparedRequest) -> str:
     return _header(request, "x-amz-target").rpartition(".")[2] or f"{str(request.method).title()}Object"
 
 
+def _what(request: AWSPreparedRequest) -> str:
+    """What a call is, whoever makes it again: the SDK, or we with a new transaction."""
+    if _operation(request) == "TransactWriteItems":
+        return json.dumps(json.loads(request.body or b"{}").get("TransactItems"))
+    return _header(request, "amz-sdk-invocation-id")
+
+
 def _header(request: AWSPreparedRequest, name: str) -> str:
     value = request.headers.get(name) or ""
     return value.decode() if isinstance(value, bytes) else str(value)
@@ -183,8 +191,12 @@ class _Refusal(BytesIO):
 
 
 def _throttle(request: AWSPreparedRequest) -> AWSResponse:
-    """What a service says that has had enough of us; the SDK knows it by its code."""
+    """What a service says that has had enough of us. The SDK knows it by its code, but not that of a transaction."""
     status, body = 400, b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
+    if _operation(request) == "TransactWriteItems":
+        reasons = [{"Code": "ThrottlingError"} for _ in json.loads(request.body or b"{}")["TransactItems"]]
+        told = {"__type": "TransactionCanceledException", "message": "cancelled", "CancellationReasons": reasons}
+        body = json.dumps(told).encode()
     if not _header(request, "x-amz-target"):
         status, body = 503, b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
     headers: Any = {}

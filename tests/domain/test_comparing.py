@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from penstock.aws.dynamodb import item_bytes
 from penstock.domain.units import comparison
 from penstock.domain.units.comparison import GRACE, OUTAGE, STRAY_AFTER, Comparison, LastSweep, Verdict
 from penstock.domain.units.units import Creation, Unit, UnitKind, UnitLease, UnitState
+from penstock.kernel import limits
 from tests.rows import changed
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -196,3 +198,51 @@ def test_a_unit_is_lost_after_so_many_lists_over_so_long(times: tuple[float, ...
 def test_a_pause_of_just_an_outage_is_none_yet(passed: timedelta, resumes: bool) -> None:
     row = comparison.begin_sweep(LastSweep(at=NOW, resumed=NOW), NOW + passed)
     assert (row.resumed == NOW + passed) is resumes
+
+
+def crowd(count: int) -> list[Unit]:
+    return [changed(UNIT, id=f"w-{number:026d}") for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [5_000, 20_000])
+def test_a_makers_row_fits_into_an_item_however_many_units_differ(count: int) -> None:
+    """P9: a row with 5,000 missing ids was over 400 KB."""
+    units = crowd(count)
+    row = compare(None, [f"w-x{number:026d}" for number in range(count)] + [unit.id for unit in units], *units).row
+    row = compare(row, [f"w-x{number:026d}" for number in range(count)], *units, at=9).row
+    assert len(row.missing) + row.more_missing > 4_000
+    assert len(row.strays) + row.more_strays == count
+    assert min(len(row.strays), len(row.missing)) > 1_000
+    size = item_bytes(row)
+    assert 250_000 < size < limits.ITEM_BYTES - 20_000
+
+
+def test_ids_that_are_long_or_strange_take_the_room_of_many() -> None:
+    row = compare(None, [f"\0{number:01000d}" for number in range(1000)]).row
+    assert len(row.strays) + row.more_strays == 1000
+    assert item_bytes(row) < limits.ITEM_BYTES
+
+
+def test_what_does_not_fit_is_dealt_with_later_and_not_forgotten() -> None:
+    """Of 4,000 units that vanished at once, each is lost in the end; and those that were noticed first go first."""
+    units = {unit.id: unit for unit in crowd(4_000)}
+    row, at, lost = compare(None, [*units], *units.values()).row, 0, 0
+    while units and at < 100:
+        at += 3
+        told = compare(row, [], *units.values(), at=at)
+        row = told.row
+        for unit in told.lost:
+            del units[unit.id]
+        lost += len(told.lost)
+    assert (lost, len(units)) == (4_000, 0)
+
+
+def test_strays_that_do_not_fit_are_destroyed_later() -> None:
+    strays = {f"w-{number:026d}" for number in range(3_000)}
+    row = None
+    for at in range(0, 60, 3):
+        told = compare(row, sorted(strays), at=at)
+        row = told.row
+        assert len(row.strays) + row.more_strays == len(strays)
+        strays -= set(told.destroy)
+    assert strays == set()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.jobs.jobs import Outcome, Report, Result, State, Times
-from penstock.domain.jobs.outcome import REASONS, conclude, describe_duration
+from penstock.domain.jobs.outcome import MAX_SPARED, REASONS, conclude, describe_duration
 from tests.domain.helpers import NOW, job
 
 SETTLED = State.SETTLED
@@ -94,13 +94,22 @@ def test_whatever_happens_the_job_ends_within_its_retries(data: st.DataObject) -
             retry_failed=found.limits.retry_failed,
             attempt=found.attempt,
             attempts=found.history.attempts,
+            spared=found.history.spared,
+            state=data.draw(st.sampled_from([State.QUEUED, State.ACQUIRING, State.RUNNING])),
             cancelled_by=data.draw(st.sampled_from([None, None, "ada"])),
             report=result and Report(result, "said", NOW),
         )
         found = conclude(told, data.draw(st.sampled_from([None, "Lost", "Unsatisfiable"])), None, NOW)
         tries += 1
-    assert tries <= retries + 1
+    assert tries <= retries + 1 + found.history.spared
+    assert found.history.spared <= MAX_SPARED
     assert found.end.reason
+
+
+@pytest.mark.parametrize(("state", "spared"), [(State.QUEUED, 1), (State.ACQUIRING, 0), (State.RUNNING, 0)])
+def test_an_attempt_whose_flow_took_no_step_uses_up_no_retry(state: State, spared: int) -> None:
+    found = conclude(job(state=state), "Lost", "the flow never took its first step", NOW)
+    assert (found.attempt, found.history.spared) == (2, spared)
 
 
 def test_how_long_it_took_is_said_with_and_without_a_beginning() -> None:

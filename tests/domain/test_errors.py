@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.kernel import errors
+from penstock.kernel import errors, limits
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,8 @@ def test_what_is_missing_and_what_is_hidden_look_the_same() -> None:
     refused = errors.not_found("resource type", "bench")
     assert (refused.status, refused.code) == (404, "resource-type-not-found")
     assert refused.detail == "there is no resource type 'bench' that you may see"
+
+
+@pytest.mark.parametrize("name", ["RateLimited", "QuotaReached", "Unknown", "Unsatisfiable", "Misconfigured"])
+def test_what_a_driver_says_is_cut_where_rows_have_room_for_it(name: str) -> None:
+    assert str(getattr(errors, name)("x" * 500_000)) == "x" * limits.DRIVER_TEXT_CHARS

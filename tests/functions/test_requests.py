@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from penstock.kernel.errors import Throttled
 from tests.functions.odd import ODD, ULID
 from tests.functions.service import Service, refused
 
@@ -282,3 +283,13 @@ def test_a_site_that_swells_as_json(service: Service) -> None:
 
 def test_a_quoted_path_is_read_once(service: Service) -> None:
     refused_as_missing(service, "GET", f"/v1/jobs/{quote(quote('a/b', safe=''))}")
+
+
+def test_who_meets_a_throttled_table_is_asked_to_come_again(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def throttled(*_: object, **__: object) -> None:
+        raise Throttled
+
+    monkeypatch.setattr(service.twin.store, "commit", throttled)
+    reply = service.ask("POST", "/v1/jobs", {"script": "#!/bin/bash\ntrue\n"})
+    assert (reply.status, reply.json["code"]) == (503, "throttled")
+    assert reply.headers["retry-after"]

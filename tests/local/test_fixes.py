@@ -87,6 +87,23 @@ def test_a_flow_starts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (execution["status"], clock.pauses) == ("FAILED", [0])
 
 
+def test_a_flow_that_is_started_again_while_it_is_open_is_started(host: Host) -> None:
+    """As AWS answers: with another input, or when it is over, the name is taken."""
+    flows, queue = host.client("stepfunctions"), host.client("sqs").create_queue(QueueName="again")["QueueUrl"]
+    machine = flows.create_state_machine(name="again", definition=json.dumps(parking_map(queue)), roleArn=ROLE)
+    one = {"stateMachineArn": machine["stateMachineArn"], "name": "one", "input": json.dumps({"items": [1]})}
+    first = flows.start_execution(**one)
+    again = flows.start_execution(**one)
+    assert [again[key] for key in ("executionArn", "startDate")] == [first["executionArn"], first["startDate"]]
+    with pytest.raises(flows.exceptions.ExecutionAlreadyExists):
+        flows.start_execution(**{**one, "input": json.dumps({"items": [2]})})
+    flows.send_task_success(taskToken=token(host, queue), output="{}")
+    assert token(host, queue) is None, "it was not started twice"
+    assert ended(host, first["executionArn"])["status"] == "SUCCEEDED"
+    with pytest.raises(flows.exceptions.ExecutionAlreadyExists):
+        flows.start_execution(**one)
+
+
 def test_a_serial_map_stops_at_the_first_failed_item(host: Host) -> None:
     queue = host.client("sqs").create_queue(QueueName="failing")["QueueUrl"]
     execution = run(host, "failing", parking_map(queue), {"items": [1, 2, 3]})

@@ -62,8 +62,9 @@ def start_at_once(patch: pytest.MonkeyPatch) -> None:
     def start(on: Any, job_id: str) -> bool:
         job = on.store.get(job_key(job_id), Job)
         if job is None or job.state is not State.QUEUED:
-            return True
-        return bool(on.flows.start(job.id, job.attempt, scheduler.steps(job.request.needs)))
+            return False
+        on.flows.start(job.id, job.attempt, scheduler.steps(job.request.needs))
+        return True
 
     def put_back(on: Any, job_id: str, attempt: int) -> None:
         original(on, job_id, attempt)

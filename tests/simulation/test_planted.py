@@ -14,6 +14,7 @@ from penstock.kernel.rows import Change, Create, Delete
 from penstock.testing.store import MemoryStore
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel
+from penstock.usecases.pools import scheduler
 from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
 from simulation import runner
@@ -56,6 +57,11 @@ def no_sweep(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sweep, "sweep", lambda on: sweep.SweepResult())
 
 
+def believe_that_it_started(patch: pytest.MonkeyPatch) -> None:
+    """Starting a flow again counts as success, and it is: the flow is open. Its first message was lost for good."""
+    patch.setattr(sweep, "_resume_queued", lambda on, job: scheduler.start_flow(on, job.id))
+
+
 def anybody_cancels(patch: pytest.MonkeyPatch) -> None:
     """Whose job it is, is not asked."""
     patch.setattr(cancel, "find", lambda on, user, job_id: on.store.get(job_key(job_id), Job))
@@ -82,6 +88,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (old_agents_write, {"SLOT-3", "JOB-1"}, ("SEC-2",)),
     (last_comes_first, {"QUEUE-2"}, ()),
     (destroy_all_that_is_listed, {"UNIT-1"}, ()),
+    (believe_that_it_started, {"JOB-1"}, ()),
     (anybody_cancels, {"SEC-2"}, ()),
     (free_before_clean, {"UNIT-2"}, ()),
     (plants_warm.keep_without_cleaning, {"UNIT-2"}, ()),

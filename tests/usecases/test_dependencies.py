@@ -178,10 +178,10 @@ def test_a_flow_that_could_not_be_started_is_by_the_sweep(
     second = submit(twin, ada, **depends(first))
     was = twin.flows.start
 
-    def unreached(job: str, attempt: int, steps: object) -> bool:
+    def unreached(job: str, attempt: int, steps: object) -> None:
         if job == second:
             raise Unreached("no")
-        return was(job, attempt, steps)  # type: ignore[arg-type]
+        was(job, attempt, steps)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(twin.flows, "start", unreached)

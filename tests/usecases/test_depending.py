@@ -47,10 +47,9 @@ class Story:
         self.starts: Counter[str] = Counter()
         self.twin.flows.start = self._start  # type: ignore[method-assign]
 
-    def _start(self, job: str, attempt: int, steps: object) -> bool:
+    def _start(self, job: str, attempt: int, steps: object) -> None:
         del attempt, steps
         self.starts[job] += 1
-        return self.starts[job] == 1
 
     def take(self, step: tuple[str, Any, Any]) -> None:
         do, which, how = step
@@ -62,7 +61,7 @@ class Story:
 
     def end(self, which: int, how: tuple[str | None, str | None]) -> None:
         if which < len(self.jobs) and self.job(which).state is not State.WAITING:
-            settle.settle(self.twin.on, self.jobs[which], 1, *how)
+            settle.settle(self.twin.on, self.jobs[which], self.job(which).attempt, *how)
 
     def cancel(self, which: int, _: None) -> None:
         if which < len(self.jobs) and not self.job(which).is_settled:

@@ -161,7 +161,7 @@ def test_a_flow_is_started_for_a_queued_job_alone(twin: Twin, ada: User) -> None
     job = submit(twin, ada)
     twin.flows.executions.clear()
     put(twin, job_of(twin, job), state=State.ACQUIRING)
-    assert scheduler.start_flow(twin.on, job)
+    assert not scheduler.start_flow(twin.on, job)
     assert not twin.flows.executions
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.users.users import User
+from penstock.kernel.errors import Unreached
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
@@ -27,7 +30,7 @@ from tests.usecases.exact import (
     sent,
     unit_of,
 )
-from tests.usecases.steps import finish, job_of, submit, told
+from tests.usecases.steps import finish, hello, job_of, submit, told
 
 
 def test_the_sweep_tells_whoever_makes_a_unit(twin: Twin, ada: User) -> None:
@@ -104,23 +107,91 @@ def test_the_flow_of_an_attempt_that_is_followed_is_stopped_and_not_the_next_one
 def test_a_flow_that_takes_no_first_step_is_given_time_once(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, retries=0)
     sent(twin)
-    for seconds, is_over in ((61, False), (61, False), (600, True)):
+    for seconds, attempt in ((61, 1), (61, 1), (600, 2)):
         twin.pass_time(seconds)
         sweep.sweep(twin.on)
         sent(twin)
-        assert job_of(twin, job).is_settled is is_over
-    assert "never took its first step" in str(job_of(twin, job).end.reason)
+        assert job_of(twin, job).attempt == attempt
+    assert twin.flows.executions[job, 1].ended, "nothing would end it for a month"
+    (past,) = job_of(twin, job).history.attempts
+    assert "never took its first step" in past.reason
 
 
-def test_a_flow_that_was_never_started_is_started_and_not_blamed(twin: Twin, ada: User) -> None:
+def test_a_lost_first_message_costs_no_retry_and_the_job_runs(twin: Twin, ada: User) -> None:
+    """P3: AWS answers that the flow is started, as it is; the message of its first step is lost for good."""
     job = submit(twin, ada, retries=0)
+    assert [message["do"] for _, message in sent(twin)] == ["acquire"]
+    for _ in range(12):
+        twin.pass_time(61)
+        sweep.sweep(twin.on)
+        twin.run()
+    assert (job_of(twin, job).state, job_of(twin, job).attempt) == (State.ACQUIRING, 2)
+    hello(twin, job)
+    finish(twin, job)
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
+    assert job_of(twin, job).history.spared == 1
+
+
+def test_a_job_whose_first_messages_are_all_lost_waits_longer_each_time_and_ends_in_the_end(
+    twin: Twin, ada: User
+) -> None:
+    job = submit(twin, ada, retries=0)
+    began: dict[int, float] = {}
+    for minute in range(240):
+        began.setdefault(job_of(twin, job).attempt, minute)
+        sent(twin)
+        twin.pass_time(60)
+        sweep.sweep(twin.on)
+    found = job_of(twin, job)
+    assert (found.attempt, found.history.spared) == (4, outcome.MAX_SPARED)
+    assert found.end.outcome is Outcome.ERRORED
+    assert "tried 4 times: the flow never took its first step" in str(found.end.reason)
+    waits = [later - sooner for sooner, later in itertools.pairwise(began.values())]
+    assert waits == sorted(waits)
+    assert waits[0] < 13 < waits[-1]
+
+
+def test_a_first_message_that_comes_after_all_starts_nothing_twice(twin: Twin, ada: User) -> None:
+    """JOB-2: it is of an attempt that is over."""
+    job = submit(twin, ada, retries=0)
+    late = list(twin.queues.messages)
     sent(twin)
-    for _ in range(2):
-        twin.flows.executions.clear()
+    for _ in range(12):
+        twin.pass_time(61)
+        sweep.sweep(twin.on)
+    twin.queues.messages.extendleft(late)
+    twin.run()
+    assert len(twin.drivers.hand.made) == 1
+    assert job_of(twin, job).attempt == 2
+
+
+def test_a_flow_that_cannot_be_started_is_tried_again_and_not_blamed(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreached(*_: object) -> None:
+        raise Unreached
+
+    monkeypatch.setattr(twin.flows, "start", unreached)
+    job = submit(twin, ada, retries=0)
+    for _ in range(15):
+        twin.pass_time(61)
+        with pytest.raises(Unreached):
+            sweep.nudge(twin.on, "job", job_key(job))
+        assert (job_of(twin, job).state, job_of(twin, job).flow.nudged) == (State.QUEUED, False)
+
+
+def test_an_attempt_that_must_wait_is_due_again_later(twin: Twin, ada: User) -> None:
+    """JOB-2: its last worker may still run. What waits is not read by every sweep."""
+    job = running(twin, ada)
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
+    sent(twin)
+    for _ in range(15):
         twin.pass_time(61)
         sweep.nudge(twin.on, "job", job_key(job))
-        assert (job_of(twin, job).state, job_of(twin, job).flow.nudged) == (State.QUEUED, False)
-        sent(twin)
+        found = job_of(twin, job)
+        assert found.due
+        assert (found.flow.nudged, found.due > twin.world.now()) == (False, True)
+    assert (job, 2) not in twin.flows.executions
 
 
 def test_each_step_that_has_all_is_answered_once_by_the_sweep_and_then_its_flow_is_lost(twin: Twin, ada: User) -> None:

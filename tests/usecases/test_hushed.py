@@ -12,7 +12,8 @@ from tests.usecases.steps import finish, hello, submit
 def test_a_job_that_is_handed_over_and_back_for_weeks_has_a_bounded_log(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     before = logs.count(twin.on, job)
-    logs.append(twin.on, job, 1, "\n".join(["handed over"] * SERVICE_EVENTS))
+    for _ in range(SERVICE_EVENTS // 1000 + 1):
+        logs.append(twin.on, job, 1, "\n".join(["handed over"] * 1000))
     for _ in range(3):
         logs.append(twin.on, job, 1, "handed back")
     full = logs.count(twin.on, job)

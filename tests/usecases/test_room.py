@@ -16,9 +16,9 @@ from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import Pool
 from penstock.domain.users.users import User
 from penstock.kernel import limits
-from penstock.kernel.errors import Refused
+from penstock.kernel.errors import Misconfigured, Refused, Unknown
 from penstock.kernel.rows import Change, Create
-from penstock.ports import Order
+from penstock.ports import NotYet, Order
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
@@ -220,9 +220,11 @@ def test_a_flow_that_cannot_be_settled_stops_no_other(twin: Twin, monkeypatch: p
 
 
 def test_all_pools_are_served_however_many_there_are(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "PAGE", 2)
+    monkeypatch.setattr(apply, "PAGE", 2)
     pools, _ = sweep.serve_all(twin.on, Isolation())
     assert [pool.name for pool in pools] == [pool.name for pool in twin.store.listed("pools", Pool)]
+    apply.apply(twin.on, "admin", site_toml(targets={"linux": {"limit": 1}}), "site.toml")
+    assert {pool.name: pool.limit for pool in apply.every_pool(twin.on) if pool.limit} == {"target/linux": 1}
 
 
 def test_a_stray_that_cannot_be_destroyed_keeps_no_other(twin: Twin) -> None:
@@ -242,3 +244,18 @@ def test_a_stray_that_cannot_be_destroyed_keeps_no_other(twin: Twin) -> None:
         done = sweep.sweep(twin.on)
     assert list(twin.drivers.hand.made) == ["w-1"]
     assert done.failed <= 1
+
+
+@pytest.mark.parametrize("said", [NotYet(5, "x" * 500_000), Unknown("x" * 500_000), Misconfigured("x" * 500_000)])
+def test_a_driver_that_says_too_much_stops_nothing(twin: Twin, said: Any) -> None:
+    """A service may answer with a whole page: the unit's row, and its job's log, have room for its beginning."""
+    twin.drivers.basin.says = [said]
+    job = submit(twin, CAROL, resources=["account"])
+    for _ in range(30):
+        twin.run()
+        if twin.drivers.hand.made:
+            break
+        twin.pass_time(61)
+        sweep.sweep(twin.on)
+    run_to_end(twin, job)
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED

@@ -35,7 +35,7 @@ from penstock import bootstrap
 from penstock.api import body
 from penstock.domain.users.users import User
 from penstock.kernel import limits
-from penstock.kernel.errors import Moved, Refused
+from penstock.kernel.errors import Moved, Refused, Throttled
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.users import users
@@ -87,6 +87,7 @@ def resolver(routers: Iterable[BaseRouter] = ()) -> APIGatewayHttpResolver:
     app = APIGatewayHttpResolver()
     app.exception_handler(Refused)(problem)
     app.exception_handler(Moved)(_busy)
+    app.exception_handler(Throttled)(_throttled)
     app.not_found(_no_route)
     for router in routers:
         app.include_router(router)  # type: ignore[arg-type]
@@ -131,6 +132,10 @@ def problem(refused: Refused) -> Response[Any]:
 
 def _busy(_: Moved) -> Response[Any]:
     return problem(Refused(429, "busy", "too many changed the same thing at once; try again in a moment"))
+
+
+def _throttled(_: Throttled) -> Response[Any]:
+    return problem(Refused(503, "throttled", "the service has too much to do at the moment; try again in a moment"))
 
 
 def _no_route(_: Exception) -> Response[Any]:

@@ -104,7 +104,7 @@ class PoolLimit:
 
 @router.get("/v1/pools", "List the pools")
 def list_pools(on: System, user: Caller) -> PoolPage:
-    return PoolPage([_pool(on, pool, whole=False) for pool in on.store.listed("pools", Pool, limit=1000)], None)
+    return PoolPage([_pool(on, pool, whole=False) for pool in apply.every_pool(on)], None)
 
 
 @router.get("/v1/pools/{sort}/{name}", "Show a pool, its slots and its queue")

@@ -32,3 +32,8 @@ class RealWorld:
         Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
         """
         time.sleep(random.uniform(0, min(0.5, 0.01 * 2**tries)))
+
+
+def back_off(tries: int) -> None:
+    """Wait before a throttled request is repeated: half to all of 0.1 s, doubled with every try, at most 1 s."""
+    time.sleep(min(1, 0.1 * 2**tries) * random.uniform(0.5, 1))

@@ -6,7 +6,8 @@ Rows become JSON by their dataclass; times are RFC 3339 in UTC. Every write has 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -15,12 +16,13 @@ from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
-from pynamodb.exceptions import DeleteError, PutError, TransactWriteError
+from pynamodb.exceptions import DeleteError, GetError, PutError, QueryError, TransactWriteError
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
+from penstock.aws import clock
 from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.outputs import Output
@@ -48,7 +50,7 @@ from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import Token, User
 from penstock.kernel import limits
-from penstock.kernel.errors import TooBig
+from penstock.kernel.errors import Throttled, TooBig
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
 
 KINDS: Mapping[str, type[Row]] = {
@@ -219,11 +221,29 @@ def row_of(item: Item) -> Row:
 
 R = TypeVar("R", bound=Row)
 
-CONFLICT_REASONS = ("ConditionalCheckFailed", "TransactionConflict")
-"""Reasons of a cancelled transaction that mean that another writer was first. Other reasons are raised."""
+GONE, MET = "ConditionalCheckFailed", "TransactionConflict"
+"""Why a transaction is cancelled when somebody else moved first, or moves now. Then the rows are read again."""
+
+BUSY = ("ThrottlingError", "ProvisionedThroughputExceeded")
+"""Why a transaction is cancelled when a partition has too much to do. No SDK tries that again: it knows the codes of
+whole answers, and not the reasons inside of TransactionCanceledException. So we do.
+"""
 
 CONFLICT_CODES = ("ConditionalCheckFailedException", "TransactionConflictException")
 """The same for a single write. DynamoDB also refuses it during a transaction on its row, and no SDK retries that."""
+
+BUSY_ALONE = (
+    "ThrottlingException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "TransactionInProgressException",
+)
+"""The codes of answers which the SDK has tried again, in vain."""
+
+THROTTLED_TRIES = 5
+"""How often a throttled transaction is sent. Between the tries pass 1.5 s at most, in all: a request has 29 s, and
+makes several commits. Then its message comes again, or its client is asked to.
+"""
 
 
 def absent() -> Condition:
@@ -246,7 +266,8 @@ class Table:
     def get(self, key: Key, kind: type[R]) -> R | None:
         """The row at a key, read consistently."""
         try:
-            item = self._item.get(key.pk, key.sk, consistent_read=True)
+            with _reading():
+                item = self._item.get(key.pk, key.sk, consistent_read=True)
         except self._item.DoesNotExist:
             return None
         return _as(kind, row_of(item))
@@ -268,43 +289,55 @@ class Table:
             place = self._item.sk.between(after + " ", prefix + "~")
         if upto:
             place = self._item.sk.between(prefix, upto)
-        found = self._item.query(pk, place, consistent_read=True, limit=limit, scan_index_forward=not last)
-        return [_as(kind, row_of(item)) for item in found]
+        with _reading():
+            found = self._item.query(pk, place, consistent_read=True, limit=limit, scan_index_forward=not last)
+            return [_as(kind, row_of(item)) for item in found]
 
     def commit(self, changes: Sequence[Change]) -> bool:
-        """All changes or none. One change is one conditional write; more are one transaction."""
+        """All changes or none. One change is one conditional write; more are one transaction. Raises Throttled."""
         check_commit(changes)
+        for tries in range(THROTTLED_TRIES):
+            done = self._try(changes)
+            if done is not None:
+                return done
+            if tries < THROTTLED_TRIES - 1:
+                clock.back_off(tries)
+        raise Throttled(f"a commit of {len(changes)} rows was throttled {THROTTLED_TRIES} times")
+
+    def _try(self, changes: Sequence[Change]) -> bool | None:
+        """Whether the changes were made; None if the transaction was cancelled because a partition is busy."""
         try:
             if len(changes) == 1:
                 self._write(changes[0])
             else:
                 self._transact(changes)
-        except (PutError, DeleteError) as error:
-            if error.cause_response_code in CONFLICT_CODES:
+        except (PutError, DeleteError, TransactWriteError) as error:
+            code = error.cause_response_code
+            reasons = {reason.code for reason in getattr(error, "cancellation_reasons", ()) if reason}
+            if code in CONFLICT_CODES or (reasons and reasons <= {GONE, MET}):
                 return False
-            raise
-        except TransactWriteError as error:
-            reasons = [reason.code for reason in error.cancellation_reasons if reason]
-            if error.cause_response_code == "TransactionConflictException" or (
-                reasons and all(code in CONFLICT_REASONS for code in reasons)
-            ):
-                return False
+            if reasons and reasons <= {GONE, MET, *BUSY}:
+                return False if GONE in reasons else None
+            if code in BUSY_ALONE:
+                raise Throttled(f"a commit of {len(changes)} rows was throttled: {code}") from error
             raise
         return True
 
     def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
         """Keys from the due index. The sort key tells the kind of row."""
         before = now.isoformat(timespec="milliseconds")
-        found = self._item.due_index.query(LATER if later else DUE, self._item.due <= before, limit=limit)
-        return [(_kind(item.sk), Key(item.pk, item.sk)) for item in found]
+        with _reading():
+            found = self._item.due_index.query(LATER if later else DUE, self._item.due <= before, limit=limit)
+            return [(_kind(item.sk), Key(item.pk, item.sk)) for item in found]
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         """The rows of a listing: the index has their keys, the rows are then read in batches."""
         place = self._item.list_sort
         edge = None if not after else (place < after if newest else place > after)
-        found = self._item.listing_index.query(name, edge, limit=limit, scan_index_forward=not newest)
-        keys = [(item.pk, item.sk) for item in found]
-        rows = {row.key: row for row in map(row_of, self._item.batch_get(keys))}
+        with _reading():
+            found = self._item.listing_index.query(name, edge, limit=limit, scan_index_forward=not newest)
+            keys = [(item.pk, item.sk) for item in found]
+            rows = {row.key: row for row in map(row_of, self._item.batch_get(keys))}
         return [_as(kind, rows[Key(*key)]) for key in keys if Key(*key) in rows]
 
     def _write(self, change: Change) -> None:
@@ -330,6 +363,17 @@ class Table:
                 elif isinstance(change, Check):
                     key = change.was.key
                     transaction.condition_check(self._item, key.pk, key.sk, condition=unchanged(change.was))
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Reads, which the SDK tries again when they are throttled. Raises Throttled if that was in vain."""
+    try:
+        yield
+    except (GetError, QueryError) as error:
+        if error.cause_response_code in BUSY_ALONE:
+            raise Throttled(f"a read was throttled: {error.cause_response_code}") from error
+        raise
 
 
 def _as(kind: type[R], row: Row) -> R:

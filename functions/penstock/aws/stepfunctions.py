@@ -30,20 +30,20 @@ class StepFlows:
         self._client = client
         self._machine = machine
 
-    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
-        """Start the flow of an attempt; False if it was started before.
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
+        """Start the flow of an attempt.
 
-        Its input has only ids, because AWS keeps an execution's history for 90 days. [SEC-1]
+        It is given ids only: an execution's history is kept for 90 days. [SEC-1] Who starts it again while it is open
+        is answered as if it were new; only one that is over is refused. So no answer shows whether it takes its steps.
         """
         data = {"job": job, "attempt": attempt, "needs": [{"step": step} for step in steps]}
         name = f"{job}-{attempt}"
         try:
             self._client.start_execution(stateMachineArn=self._machine, name=name, input=json.dumps(data))
         except self._client.exceptions.ExecutionAlreadyExists:
-            return False
+            return
         except (BotoCoreError, ClientError) as error:
             raise Unreached(f"the flow of {name} could not be started: {error}") from error
-        return True
 
     def stop(self, job: str, attempt: int) -> None:
         """Stop the flow of an attempt."""

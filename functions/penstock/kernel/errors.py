@@ -3,6 +3,7 @@
     PenstockError
     ├── Refused                what a client asked for cannot be; carries a stable code and an HTTP status
     ├── Moved                  a lost race that would not settle within its tries: again later
+    ├── Throttled              a service refused for longer than we try: again later
     ├── TooBig                 a commit that no store can take, however often it is tried: our fault
     ├── Unreached              a hint could not be sent; the row's due time makes up for it
     └── DriverError            raised by factories and wells, and nothing else is
@@ -24,6 +25,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from penstock.kernel import limits
 
 
 class PenstockError(Exception):
@@ -60,6 +63,10 @@ class Moved(PenstockError):
     """The rows kept changing; the step will be tried again."""
 
 
+class Throttled(PenstockError):
+    """A service had too much to do for longer than one call may wait: again later."""
+
+
 class TooBig(PenstockError):
     """A commit is more than the store takes; it was not sent."""
 
@@ -69,9 +76,15 @@ class Unreached(PenstockError):
 
 
 class DriverError(PenstockError):
-    """The driver failed. `notes`, if there are some, are what it is to be told at its next try: abilities.Standing."""
+    """The driver failed. `notes`, if there are some, are what it gets at its next try: ports.UnitContext.
+
+    Its message is cut: rows and logs repeat it, and a service may answer with a whole page.
+    """
 
     notes: Mapping[str, Any] | None = None
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message[: limits.DRIVER_TEXT_CHARS])
 
 
 class RateLimited(DriverError):

@@ -153,6 +153,10 @@ CACHE_SAVES = 50
 CACHE_ENTRIES = 1000
 
 
+DRIVER_TEXT_CHARS = 2000
+"""How much is kept of what a driver says: of its errors, and of why it is not done."""
+
+
 PAGE = 100
 
 

@@ -37,6 +37,7 @@ def apply() -> None:
     a_cold_start_unzips_and_compiles_again()
     functions_run_without_bound()
     a_secret_is_referred_to_by_name()
+    an_open_flow_is_refused_when_it_is_started_again()
     an_answer_to_a_task_names_no_machine()
 
 
@@ -129,6 +130,24 @@ def a_secret_is_referred_to_by_name() -> None:
         return attributes["Arn"], attributes
 
     steps["create"] = by_arn
+
+
+def an_open_flow_is_refused_when_it_is_started_again() -> None:
+    """AWS answers StartExecution with success while an execution of that name and input is open.
+
+    It refuses the name only with another input, or when the execution is over. Source: Step Functions API reference.
+    """
+    start = stepfunctions._start_execution
+
+    @wraps(start)
+    def again(data: dict[str, Any]) -> Any:
+        machine = str(data.get("stateMachineArn", ""))
+        known = stepfunctions._executions.get(f"{machine.replace(':stateMachine:', ':execution:')}:{data.get('name')}")
+        if known and known["status"] == "RUNNING" and known["input"] == data.get("input", "{}"):
+            return stepfunctions.json_response({"executionArn": known["executionArn"], "startDate": known["startDate"]})
+        return start(data)
+
+    stepfunctions._start_execution = again
 
 
 def an_answer_to_a_task_names_no_machine() -> None:

@@ -92,14 +92,13 @@ class MemoryFlows:
         self.settling: deque[tuple[str, int, str | None, str | None]] = deque()
         self.tokens: dict[str, Execution] = {}
 
-    def start(self, job: str, attempt: int, steps: Sequence[int]) -> bool:
-        if (job, attempt) in self.executions:
-            return False
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
+        if (job, attempt) in self.executions:  # AWS answers that it is started while it is open, and refuses it after
+            return
         acquire = [{"do": "acquire", "step": step} for step in (*steps, 0)]
         flow = Execution(job, attempt, [*acquire, {"do": "run"}])
         self.executions[job, attempt] = flow
         self._step(flow)
-        return True
 
     def stop(self, job: str, attempt: int) -> None:
         flow = self.executions.get((job, attempt))

@@ -6,7 +6,7 @@ that nobody else can take.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.jobs import unused
-from penstock.domain.jobs.jobs import FLOW_WITHIN, Job, State, job_key
+from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, Job, State, job_key
 from penstock.domain.jobs.jobs import nudge as nudge_flow
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Pool, collection
@@ -26,7 +26,7 @@ from penstock.usecases.github import hints
 from penstock.usecases.jobs import jobs, prerequisites, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.probes import canaries
-from penstock.usecases.site import configuration
+from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import reconcile
@@ -35,9 +35,6 @@ from penstock.usecases.workers import presence
 
 AT_ONCE = 500
 """How many overdue rows one sweep reads; the next sweep continues."""
-
-PAGE = 500
-"""How many pools are read at once."""
 
 log = Logger(child=True)
 
@@ -165,14 +162,18 @@ def _end(on: System, job: Job, error: str, cause: str) -> None:
 
 
 def _resume_queued(on: System, job: Job) -> None:
-    """Start a queued attempt's flow. A flow that was started and never took its first step is lost."""
+    """Start a queued attempt's flow. One that takes no first step for long enough is lost: its message is. [JOB-1]
+
+    Whether it was open already, nobody can tell. docs/decisions/0043-a-lost-first-step-costs-no-retry.md
+    """
     settle.start_release(on, job.id, job.attempt - 1)
-    if scheduler.start_flow(on, job.id):
-        return
+    now = on.world.now()
     if job.flow.nudged:
         _end(on, job, "Lost", "the flow never took its first step")
+    elif scheduler.start_flow(on, job.id):
+        on.store.commit([Replace(job, nudge_flow(job, now, FLOW_WITHIN * (1 + job.history.spared)))])
     else:
-        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
+        on.store.commit([Replace(job, replace(job, due=now + START_WITHIN))])
 
 
 def _resume_acquiring(on: System, job: Job) -> None:
@@ -206,7 +207,7 @@ def serve_all(on: System, rows: Isolation) -> tuple[list[Pool], list[str]]:
     Returns all pools, and the names of those that somebody waits for. A pool that cannot be served keeps nobody of
     another pool waiting.
     """
-    pools = list(_every_pool(on))
+    pools = list(apply.every_pool(on))
     waited_for = []
     for pool in pools:
         with rows.step("serving a pool", pool=pool.name):
@@ -215,17 +216,6 @@ def serve_all(on: System, rows: Isolation) -> tuple[list[Pool], list[str]]:
             if is_waited_for or pool.min_warm:
                 scheduler.serve(on, pool.name)
     return pools, waited_for
-
-
-def _every_pool(on: System) -> Iterator[Pool]:
-    """All pools, page by page."""
-    after = ""
-    while True:
-        page = on.store.listed("pools", Pool, limit=PAGE, after=after)
-        yield from page
-        if len(page) < PAGE:
-            return
-        after = page[-1].name
 
 
 def settle_ended(on: System, rows: Isolation) -> int:

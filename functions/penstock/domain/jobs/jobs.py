@@ -72,7 +72,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True)
 class Report:
-    """How an attempt ended. `is_unbegun`: its machine was broken before its script began."""
+    """How an attempt ended. `is_unbegun`: nothing of it had begun, or its machine was broken before its script did."""
 
     result: Result
     reason: str

@@ -28,8 +28,8 @@ REASONS = {
 
 
 MAX_SPARED = 3
-"""How many attempts that failed on a broken machine before the script began use up no retry. It is bounded because the
-agent reports it, and a job that runs as root controls the agent.
+"""How many attempts use up no retry, because they failed on a broken machine before the script began, or never took
+their first step. It is bounded because the agent reports the former, and a job that runs as root controls the agent.
 """
 
 
@@ -56,7 +56,7 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
         return _cancelled(job, f"cancelled by {job.cancellation.cancelled_by}", now)
     reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
     if error == "Lost":
-        return _lost(job, Report(Result.LOST, reason, now), now)
+        return _lost(job, Report(Result.LOST, reason, now, is_unbegun=job.state is State.QUEUED), now)
     if error == unused.IDLE_HOLD_ERROR:
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
     outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.DEPENDENCY_ERROR) else Outcome.ERRORED

@@ -5,9 +5,11 @@ The list is older than the rows that it is compared with: everything in it had i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import ClassVar
 
 from penstock.domain.cooldowns import WHY_CHARS, collection
@@ -32,8 +34,15 @@ OUTAGE = timedelta(minutes=5)
 GRACE = timedelta(minutes=10)
 """For how long after an outage the comparison destroys nothing and loses nothing. Source: Arvados and buildomat."""
 
-MAX_REMEMBERED = 5000
-"""How many ids of each sort are remembered per maker, because a row takes at most 400 kB."""
+STRAYS_BYTES, MISSING_BYTES, SEEN_BYTES = 80_000, 120_000, 160_000
+"""How much of a maker's row each sort of ids may take, for an item holds 400 KB: with ids of ours some 1,200 strays,
+1,300 missing units and 4,700 that were seen. What does not fit waits for its turn: those that were noticed first stay
+until they are dealt with, then come the next. Of more than 4,700 units that one maker lists at once, those that were
+made last are not watched by this comparison; a silent worker is noticed by its heartbeat all the same.
+"""
+
+STRAY_EXTRA, MISSING_EXTRA, SEEN_EXTRA = 40, 60, 4
+"""What an id has beside it in the row: times, a count, punctuation. In bytes, as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +81,7 @@ class Comparison(Row):
     """The last comparison of a maker, and what the next one needs.
 
     `tried`: when its list was last requested; `at`: when that last succeeded; `failures`: how often it failed since.
+    `more_strays` and `more_missing` are how many there are besides, for which the row has no room.
     """
 
     kind: ClassVar[str] = "comparison"
@@ -83,6 +93,8 @@ class Comparison(Row):
     strays: Mapping[str, datetime] = field(default_factory=dict)
     seen: tuple[str, ...] = ()
     missing: Mapping[str, Missing] = field(default_factory=dict)
+    more_strays: int = 0
+    more_missing: int = 0
 
     @property
     def key(self) -> Key:
@@ -139,16 +151,26 @@ def compare(
     silent = [unit for unit in absent if not was_in_contact(unit, start, lease)]
     missing = {unit.id: _once_more(was.missing.get(unit.id), start) for unit in silent}
     heard = {unit.id for unit in absent if unit.id not in missing}
+    kept_strays = _fitting(sorted(strays, key=lambda id: (strays[id], id)), STRAYS_BYTES, STRAY_EXTRA)
+    kept_missing = _fitting(sorted(missing, key=lambda id: (missing[id].since, id)), MISSING_BYTES, MISSING_EXTRA)
+    waiting = sorted(missing.keys() - set(kept_missing))
     now = replace(
         was, tried=start, at=start, failures=0, why=None,
-        strays=dict(sorted(strays.items())[:MAX_REMEMBERED]),
-        missing=dict(sorted(missing.items())[:MAX_REMEMBERED]),
-        seen=tuple(sorted(there | heard)[:MAX_REMEMBERED]),
+        strays={id: strays[id] for id in sorted(kept_strays)},
+        missing={id: missing[id] for id in sorted(kept_missing)},
+        seen=tuple(sorted(_fitting([*waiting, *sorted(there | heard)], SEEN_BYTES, SEEN_EXTRA))),
+        more_strays=len(strays) - len(kept_strays), more_missing=len(waiting),
     )  # fmt: skip
     if is_quiet:
         return Verdict(now)
     lost = tuple(unit for unit in silent if _is_lost(missing[unit.id], start))
     return Verdict(now, tuple(sorted(late | old)), lost)
+
+
+def _fitting(ids: Sequence[str], most: int, extra: int) -> list[str]:
+    """The first ids that fit into this many bytes of a row, each with what it has beside it."""
+    ends = accumulate(len(json.dumps(id)) + extra for id in ids)
+    return [id for id, end in zip(ids, ends, strict=True) if end <= most]
 
 
 def _is_made(unit: Unit) -> bool:

@@ -330,17 +330,18 @@ def park_run(on: System, job_id: str, attempt: int, token: str) -> None:
 def start_flow(on: System, job_id: str) -> bool:
     """Start the flow of a queued attempt, unless it is parked, or the last attempt's worker may still run. [JOB-2]
 
-    False when the flow was started before.
+    False when it was not to be started. True does not say that it takes its steps: it may have been started before.
     """
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.state is not State.QUEUED or unused.is_parked(job, on.world.now()):
-        return True
+        return False
     if job.attempt > 1:
         before = on.store.find(f"job#{job_id}", leases.prefix(job.attempt - 1), Lease)
         worker = next((lease for lease in before if lease.order == WORKER), None)
         if worker and worker.state is not LeaseState.RELEASED:
-            return True
-    return on.flows.start(job.id, job.attempt, steps(job.request.needs))
+            return False
+    on.flows.start(job.id, job.attempt, steps(job.request.needs))
+    return True
 
 
 def steps(needs: Sequence[Need]) -> list[int]:

@@ -25,6 +25,9 @@ NAME_CHARS = 128
 
 TABLES = ("factories", "wells", "targets", "resources", "quotas")
 
+PAGE = 500
+"""How many pools are read at once."""
+
 WHOLE = ("limits", "identity")
 
 
@@ -89,7 +92,7 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
 def _fit_pools(on: System, site: Site) -> list[str]:
     """Write every pool's row as the site says; pools that the site no longer has lose their slots as they fall free."""
     wanted = site.pools()
-    existing = {pool.name: pool for pool in on.store.listed("pools", Pool, limit=1000)}
+    existing = {pool.name: pool for pool in every_pool(on)}
     gone = {name: replace(_shape(pool), limit=0) for name, pool in existing.items() if name not in wanted}
     changed = []
     for name, shape in {**wanted, **gone}.items():
@@ -100,6 +103,17 @@ def _fit_pools(on: System, site: Site) -> list[str]:
         if was is None or _shape(was) != shape:
             changed.append(f"pool {name}: {_describe(_shape(was)) if was else 'new'} -> {_describe(shape)}")
     return changed
+
+
+def every_pool(on: System) -> Iterator[Pool]:
+    """All pools, however many there are, in order of their names. One that was written just now may be missing."""
+    after = ""
+    while True:
+        page = on.store.listed("pools", Pool, limit=PAGE, after=after)
+        yield from page
+        if len(page) < PAGE:
+            return
+        after = page[-1].name
 
 
 def _shape(pool: Pool) -> Shape:

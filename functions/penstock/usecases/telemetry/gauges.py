@@ -67,8 +67,8 @@ def _report_maker(on: System, maker: str) -> None:
     row = on.store.get(comparison_key(maker), Comparison)
     if row:
         on.metrics.add(metrics.UNLISTED, int(row.failures > 0), maker=maker)
-        on.metrics.add(metrics.STRAYS, len(row.strays), maker=maker)
-        on.metrics.add(metrics.MISSING, len(row.missing), maker=maker)
+        on.metrics.add(metrics.STRAYS, len(row.strays) + row.more_strays, maker=maker)
+        on.metrics.add(metrics.MISSING, len(row.missing) + row.more_missing, maker=maker)
     for cool_down in cooldowns.cooldowns_of(on, maker):
         on.metrics.add(metrics.COOL_DOWNS, int(now < cool_down.until), maker=maker, cause=cool_down.cause)
 

@@ -15,6 +15,7 @@ from penstock.domain import metrics
 from penstock.domain.units import retries, visibility
 from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.units.visibility import SearchResult
+from penstock.kernel import limits
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import EvidenceDriver
@@ -32,6 +33,7 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
 
     A new reason is written to the job's log.
     """
+    reason = reason[: limits.DRIVER_TEXT_CHARS] if reason else reason
     pause = timedelta(seconds=min(after, retries.MAX_MESSAGE_SECONDS)) if after is not None else None
     later = retries.retry_by_message(unit, reason, on.world.now(), pause)
     next_try = replace(later, step=replace(later.step, busy=None))

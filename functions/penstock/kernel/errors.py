@@ -83,8 +83,8 @@ class DriverError(PenstockError):
 
     notes: Mapping[str, Any] | None = None
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(message[: limits.DRIVER_TEXT_CHARS])
+    def __init__(self, message: object = "") -> None:
+        super().__init__(str(message)[: limits.DRIVER_TEXT_CHARS])
 
 
 class RateLimited(DriverError):

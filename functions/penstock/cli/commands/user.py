@@ -13,7 +13,7 @@ from penstock.cli.output import Column, Moment, moment
 
 USERS = (Column("NAME", "name"), Column("PRIVILEGES", "privileges"), Column("CREATED", moment("created")))
 
-group = Group("user", "Manage users, their privileges and their tokens.")
+group = Group("user", "Manage users, their privileges and their tokens (operators only).")
 
 
 @group.command(cls=Command)
@@ -39,7 +39,7 @@ def list_(session: Session) -> None:
 @arguments("NAME", "PRIVILEGE")
 @pass_session
 def grant(session: Session, name: str, privilege: str) -> None:
-    """Grant a privilege to a user. `admin` includes every privilege."""
+    """Grant a privilege to a user. `admin` includes every privilege except `identity.vouch`."""
     answer = session.api.put("users", name, "privileges", privilege)
     session.out.done(f"{name} has {privilege}", answer)
 
@@ -157,13 +157,15 @@ DONE = (
 
 LIMIT = 50
 
-audit = Group("audit", "Show what operators did: who, when, what.")
+audit = Group("audit", "Show what operators did: who, when, what (operators only).")
 
 
 @audit.command("list", cls=Command)
 @click.option("--since", type=duration, metavar="D", help="Only actions of the last 2h, 7d…")
 @click.option("--who", metavar="NAME", help="Only actions of this user.")
-@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."
+)
 @pass_session
 def list_audit(session: Session, since: int | None, who: str | None, limit: int) -> None:
     """List actions on users, pools, units, the site and other users' jobs, newest first."""

@@ -34,7 +34,7 @@ ENTRIES = {
     "factory": Entry(f"{COMMANDS}.site:factory", "Show and test the factories, which make workers."),
     "well": Entry(f"{COMMANDS}.site:well", "Show the wells, which make resources."),
     "canary": Entry(f"{COMMANDS}.site:canary", "Show and send canaries, which are regular test jobs (operators only)."),
-    "user": Entry(f"{COMMANDS}.user:group", "Manage users, their privileges and their tokens (operators only)."),
+    "user": Entry(f"{COMMANDS}.user:group", "Manage users, their privileges and their tokens."),
     "audit": Entry(f"{COMMANDS}.user:audit", "Show what operators did (operators only)."),
     "github": Entry(f"{COMMANDS}.github:group", "Show the commits and deliveries from GitHub (operators only)."),
     "driver": Entry(f"{COMMANDS}.driver:group", "List drivers; test one against the driver contract."),

@@ -14,29 +14,32 @@ HEAD = """# How long things are kept
 
 <!-- made by `PYTHONPATH=functions .venv/bin/python -m infra.retentionpage`; a test compares it with the code -->
 
-Every file that a job produced or was given, and its archived log, is an **artifact**. An artifact has one or more
-**owners**: a job, a pin, a published name or a cache entry. It is kept while it has an owner, and deleted with the
-last one. Nothing else decides about it.
+Unless your site says otherwise, the outputs, inputs and log of a job are kept for {succeeded} after it succeeded,
+{failed} after it failed ({latest_failure} for the latest failure), {errored} after it errored and {cancelled} after it
+was cancelled. You can keep single files longer:
 
 ```
-penstock artifact list                              # your artifacts: who owns each, and until when
+penstock artifact list                              # your artifacts: what owns each, and until when
 penstock artifact why ID                            # why an artifact is kept, and what would end that
 penstock artifact pin ID --reason WHY --for 90d     # keep it longer
 penstock artifact sweep --dry-run --within 7d       # operators: what would be deleted within a week
 ```
 
+Each of these files, and each cache archive, is an **artifact**. An artifact is kept while it has an **owner**, and is
+deleted with its last one. Nothing else decides about it.
+
 ## Owners
 
-| owner | what it is | lets go when |
+| owner | what it is | owns the artifact until |
 |---|---|---|
 """
 
 SPANS = """
 - **Dependents keep what they need.** A job that depends on another one keeps the other's artifacts from its submit
   until it settles, even if their retention ends. At most {dependents} unsettled jobs may depend on one job.
-- **The latest failure** is, of all jobs with the same owner and name, the one that failed last. Its artifacts are
-  kept longer. A later success does not change that; a later failure takes its place, and the earlier job gets its
-  normal time.
+- **The latest failure** is the one that failed last of all jobs of one user or repository with the same name. Its
+  artifacts are kept longer. A later success does not change that; a later failure takes its place, and the earlier job
+  gets its normal time.
 - **A pin** keeps one artifact. Without `--for` it keeps it until you remove the pin (`penstock artifact unpin ID`). A
   pin belongs to the user who set it; operators may remove any pin.
 - **A published name** keeps its artifact until it is withdrawn: see [Published files](publishing.md).
@@ -56,6 +59,8 @@ of a job get their time when the job settles. A change of the site applies to jo
 TAIL = """
 ## How artifacts are deleted
 
+For operators; as a user you need not know this.
+
 1. When the time of a job is over and no unsettled job depends on it, its retention is *ended*. From then on no job can
    depend on it.
 2. The job's ownership of each artifact is removed. When an artifact loses its last owner, its row is removed in the
@@ -72,8 +77,9 @@ Penstock's are never touched.
 
 def page() -> str:
     """The whole document."""
+    head = HEAD.format(**{each.name: format_span(getattr(Spans(), each.name)) for each in fields(Spans)})
     middle = SPANS.format(dependents=limits.DEPENDENTS)
-    return HEAD + "".join(_owners()) + middle + "".join(_spans()) + TAIL
+    return head + "".join(_owners()) + middle + "".join(_spans()) + TAIL
 
 
 def _spans() -> Iterator[str]:

@@ -46,13 +46,13 @@ def _decisions() -> dict[str, Callable[[], object]]:
     attempt = [lease(order, LeaseState.RELEASING) for order in range(4)]
     many = [slot(str(number)) for number in range(100)]
     return {
-        "`granting.pick`, the first eight of sixteen must wait": lambda: grants.pick("resource/bench", stocks),
+        "`grants.pick`, the first eight of sixteen must wait": lambda: grants.pick("resource/bench", stocks),
         "`pools.take` and its changes": lambda: pools.move(free[0], pools.take(free[0], queue[0], 1, "r-1", NOW)),
         "`pools.give_back` and its changes": lambda: pools.move(held, pools.give_back(held)),
-        "`endings.conclude`, by its report": lambda: outcome.conclude(running, None, None, NOW),
+        "`outcome.conclude`, by its report": lambda: outcome.conclude(running, None, None, NOW),
         "`units.hello`": lambda: units.hello(made, "hash", NOW, timedelta(minutes=2)),
-        "`units.gone`": lambda: units.mark_gone(dirty, proof, NOW),
+        "`units.mark_gone`": lambda: units.mark_gone(dirty, proof, NOW),
         "`leases.next_release` of four": lambda: leases.next_release(attempt),
         "`rows.holds`": lambda: holds(Create(made), None),
-        "`resizing.fit` of a hundred slots": lambda: capacity.fit(pool(limit=100), many),
+        "`capacity.fit` of a hundred slots": lambda: capacity.fit(pool(limit=100), many),
     }

@@ -35,7 +35,7 @@ def _put(store: MemoryStore, change: Change) -> None:
 
 
 def writes_without_condition(patch: pytest.MonkeyPatch) -> None:
-    """`rows.holds`: a write does not ask what stands there."""
+    """`kernel.rows.holds`: a write does not check the row that it replaces."""
 
     def commit(store: MemoryStore, changes: Sequence[Change]) -> bool:
         for change in changes:
@@ -46,12 +46,12 @@ def writes_without_condition(patch: pytest.MonkeyPatch) -> None:
 
 
 def reads_again_in_the_write(patch: pytest.MonkeyPatch) -> None:
-    """`rows.holds`: a write reads again by itself what it is to replace, and so never finds it changed."""
+    """`kernel.rows.holds`: a write reads the row again before it replaces it, and so never finds it changed."""
     _with_the_latest(patch, Row)
 
 
 def counts_and_then_writes(patch: pytest.MonkeyPatch) -> None:
-    """`rows.holds`, for the row of a pool: what is used was counted before, and is not asked again in the write."""
+    """`kernel.rows.holds`: the write of a pool does not check that the amount in use is still what was read."""
     _with_the_latest(patch, Pool)
 
 
@@ -67,7 +67,7 @@ def _with_the_latest(patch: pytest.MonkeyPatch, kind: type[Row]) -> None:
 
 
 def writes_in_part(patch: pytest.MonkeyPatch) -> None:
-    """`Store.commit`: a transaction is written row by row, as far as its conditions hold."""
+    """`ports.Store.commit`: a transaction is written row by row, and rows whose conditions fail are left out."""
 
     def commit(store: MemoryStore, changes: Sequence[Change]) -> bool:
         good = [change for change in changes if holds(change, store.rows.get(key_of(change)))]
@@ -79,7 +79,7 @@ def writes_in_part(patch: pytest.MonkeyPatch) -> None:
 
 
 def slot_stays_free(patch: pytest.MonkeyPatch) -> None:
-    """`pools.move`: a slot that is taken is not taken away from the free ones."""
+    """`domain.pools.pools.move`: a slot that is taken stays among the free ones."""
     shared = ("resource/server", "resource/licence")
 
     def commit(store: MemoryStore, changes: Sequence[Change]) -> bool:
@@ -94,7 +94,7 @@ def slot_stays_free(patch: pytest.MonkeyPatch) -> None:
 
 
 def claims_again(patch: pytest.MonkeyPatch) -> None:
-    """`acquiring._claim`: a step that is told again does not look what it claimed before."""
+    """`usecases.pools.scheduler._claim_changes`: a repeated step does not look for the lease that it has already."""
     original = scheduler._claim_changes
 
     def claim(on: Any, job: str, attempt: int, step: int, token: str) -> Any:
@@ -107,7 +107,7 @@ def claims_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
-    """`acquiring._claim`: the unit is begun at once, and waits for its slot together with its lease."""
+    """`usecases.pools.scheduler._claim_changes`: the unit begins at once, and waits for its slot with its lease."""
     original = scheduler._claim_changes
 
     def claim(on: Any, *given: Any) -> Any:
@@ -121,7 +121,7 @@ def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
 
 
 def as_named(patch: pytest.MonkeyPatch) -> None:
-    """`submitting._resources`: resources are acquired in the order in which the job names them."""
+    """`usecases.jobs.submit._resources`: resources are acquired in the order in which the job names them."""
 
     def resources(site: Any, file: Any) -> Iterator[Need]:
         for order, ask in enumerate(file.resources, 1):
@@ -143,17 +143,17 @@ def worker_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def head_of_the_line(patch: pytest.MonkeyPatch) -> None:
-    """`granting._grantable`: nobody may pass whoever is ahead in one of the queues."""
+    """`domain.pools.grants._grantable`: no claim may pass one that is ahead of it in a queue."""
     patch.setattr(grants, "MAX_OVERTAKEN", 0)
 
 
 def passes_without_end(patch: pytest.MonkeyPatch) -> None:
-    """`granting._grantable`: nobody asks how often those ahead were overtaken."""
+    """`domain.pools.grants._grantable`: it does not matter how often the claims ahead were overtaken."""
     patch.setattr(grants, "MAX_OVERTAKEN", 10_000)
 
 
 def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
-    """`granting.pick`: who had to wait once, waits for the slot that it saw, whatever else falls free."""
+    """`domain.pools.grants.pick`: a claim that had to wait waits for the slot that it saw, whatever else falls free."""
     pick = grants.pick
     waiting: set[Key] = set()
 
@@ -169,7 +169,7 @@ def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
-    """`granting.pick`: a claim that did not show itself for a minute has lost its place."""
+    """`domain.pools.grants.pick`: a claim that nobody renewed for a minute has lost its place."""
     stocks_of, pick = scheduler.read_stocks, grants.pick
     now: list[Any] = []
 
@@ -187,7 +187,7 @@ def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
 
 
 def keeps_a_lock(patch: pytest.MonkeyPatch) -> None:
-    """`acquiring.serve`: a lock around it, which an error leaves taken."""
+    """`usecases.pools.scheduler.serve`: it takes a lock, and an error leaves the lock taken."""
     serve, taken = scheduler.serve, set()
 
     def locked(on: Any, pool: str) -> None:
@@ -200,7 +200,7 @@ def keeps_a_lock(patch: pytest.MonkeyPatch) -> None:
 
 
 def fails_when_nothing_is_free(patch: pytest.MonkeyPatch) -> None:
-    """`acquiring.acquire`: what cannot be had at once is an error."""
+    """`usecases.pools.scheduler.acquire`: a claim that cannot be granted at once is an error."""
     acquire = scheduler.acquire
 
     def now_or_never(on: Any, job: str, attempt: int, step: int, token: str) -> None:
@@ -212,13 +212,13 @@ def fails_when_nothing_is_free(patch: pytest.MonkeyPatch) -> None:
 
 
 def waits_without_deadline(patch: pytest.MonkeyPatch) -> None:
-    """`jobs.acquire`: who waits is not due."""
+    """`domain.jobs.jobs.acquire`: a waiting job is not due."""
     acquire = jobs.acquire
     patch.setattr(jobs, "acquire", lambda job, now: changed(acquire(job, now), due=None, queue_until=None))
 
 
 def counts_waiting_as_running(patch: pytest.MonkeyPatch) -> None:
-    """`jobs.start`: the time that a job may take begins when it is submitted."""
+    """`domain.jobs.jobs.start`: the timeout of a job begins at its submission."""
     start = jobs.start
 
     def early(job: Job, worker: str, now: Any, health: int = 0) -> Job:

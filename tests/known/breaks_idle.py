@@ -17,7 +17,7 @@ from tests.rows import changed
 
 
 def evicts_for_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
-    """`granting._room`: what is leaving already is not counted, so that one unit after the other has to go."""
+    """`domain.pools.grants._room`: units that are leaving already do not count, so one after the other has to go."""
     room = grants._room
 
     def blind(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
@@ -28,7 +28,7 @@ def evicts_for_what_is_on_its_way(patch: pytest.MonkeyPatch) -> None:
 
 
 def counts_from_birth(patch: pytest.MonkeyPatch) -> None:
-    """`idle.keep`: a unit counts as idle from when it was ordered."""
+    """`domain.units.reuse.keep_warm`: a unit counts as idle from its order on."""
     keep = reuse.keep_warm
 
     def kept(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: timedelta) -> Unit:

@@ -30,7 +30,7 @@ from penstock.usecases.workers import agents
 
 
 def new_id_each_time(patch: pytest.MonkeyPatch) -> None:
-    """`units._order`: the driver is asked with an id of its own each time."""
+    """`usecases.units.advance.order_of`: each call of the driver has another id."""
     order = advance.order_of
 
     def fresh(on: Any, unit: Unit) -> Order:
@@ -40,17 +40,17 @@ def new_id_each_time(patch: pytest.MonkeyPatch) -> None:
 
 
 def unit_is_never_due(patch: pytest.MonkeyPatch) -> None:
-    """`Unit.deadline`: nobody is told of a unit whose message was lost."""
+    """`domain.units.units.Unit.deadline`: nothing follows if the message of a unit is lost."""
     patch.setattr(Unit, "deadline", None)
 
 
 def job_is_never_due(patch: pytest.MonkeyPatch) -> None:
-    """`Job.deadline`: nobody is told of a job whose flow was lost."""
+    """`domain.jobs.jobs.Job.deadline`: nothing follows if the flow of a job is lost."""
     patch.setattr(Job, "deadline", None)
 
 
 def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
-    """`units._hand_over`: nobody asks whether what was made is still wanted."""
+    """`usecases.units.advance._resource_ready`: a new resource is handed over even if its lease has ended."""
 
     def hand_over(on: Any, unit: Unit, made: Unit) -> None:
         lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
@@ -62,7 +62,7 @@ def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
 
 
 def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
-    """`units._hand_over`: what was made goes to whoever is first in the queue by then."""
+    """`usecases.units.advance._resource_ready`: a new resource goes to the claim that is first in the queue by then."""
     hand_over = advance._resource_ready
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
@@ -74,7 +74,7 @@ def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
 
 
 def errors_are_final(patch: pytest.MonkeyPatch) -> None:
-    """`units._make`: any error of a driver fails the job."""
+    """`usecases.cooldowns.create_failed`: any error of a driver fails the job."""
     refused = cooldowns.create_failed
 
     def fatal(on: Any, unit: Unit, leave: cooldowns.Permission, error: DriverError) -> Any:
@@ -85,7 +85,7 @@ def errors_are_final(patch: pytest.MonkeyPatch) -> None:
 
 
 def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
-    """`returning.put_back`: a slot comes back when its cleaning failed, or takes more than half an hour."""
+    """`usecases.units.driver_calls.retry_later`: a slot comes back if cleaning fails, or takes half an hour."""
     again = driver_calls.retry_later
 
     def hasty(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
@@ -102,7 +102,7 @@ def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
 
 
 def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
-    """`returning.put_back`: what no row says was made, is not cleaned."""
+    """`usecases.units.release.destroy`: a unit is destroyed only if its row says that it was made."""
     put_back = release.destroy
 
     def only(on: Any, unit: Unit) -> None:
@@ -118,7 +118,7 @@ def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_janitor(patch: pytest.MonkeyPatch) -> None:
-    """`returning.put_back`: one thing is cleaned at a time, the oldest first."""
+    """`usecases.units.release.destroy`: one unit is cleaned at a time, the oldest first."""
     put_back = release.destroy
 
     def in_turn(on: Any, unit: Unit) -> None:
@@ -133,7 +133,7 @@ def one_janitor(patch: pytest.MonkeyPatch) -> None:
 
 
 def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
-    """`turns.go_on`: who frees a slot does not hand it over."""
+    """`usecases.units.events.slot_freed`: a freed slot is not granted to anybody."""
     go_on = events.slot_freed
 
     def silent(on: Any, unit: Unit) -> None:
@@ -145,7 +145,7 @@ def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
 
 
 def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:
-    """`resizing.resize`: who changes a limit does not look who waits."""
+    """`usecases.pools.resize.resize`: a changed limit grants nothing."""
     resize = pools_resize.resize
 
     def silent(on: Any, pool: str) -> None:
@@ -157,7 +157,7 @@ def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_from_holders(patch: pytest.MonkeyPatch) -> None:
-    """`resizing._off`: a slot is withdrawn, whoever holds it."""
+    """`domain.pools.capacity._off`: a slot is withdrawn although somebody holds it."""
 
     def off(slot: Slot) -> Any:
         return pools.move(slot, Slot(pool=slot.pool, name=slot.name, state=SlotState.OFF, fence=slot.fence))
@@ -166,22 +166,22 @@ def takes_from_holders(patch: pytest.MonkeyPatch) -> None:
 
 
 def outlives_its_lease(patch: pytest.MonkeyPatch) -> None:
-    """`settling._end_lease`: a unit stays as it is when its lease ends."""
+    """`domain.units.units.end_lease`: a unit stays as it is when its lease ends."""
     patch.setattr(domain_units, "end_lease", lambda unit, reason, now, **_: unit)
 
 
 def silence_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
-    """`units._lose`: an agent that is not heard of is waited for."""
+    """`usecases.units.advance._worker_silent`: a silent agent is waited for."""
     patch.setattr(advance, "_worker_silent", lambda on, unit: None)
 
 
 def tries_without_end(patch: pytest.MonkeyPatch) -> None:
-    """`endings._may_retry`: there is always a next attempt."""
+    """`domain.jobs.outcome._may_retry`: there is always a next attempt."""
     patch.setattr(outcome, "_may_retry", lambda job: True)
 
 
 def tells_before_it_writes(patch: pytest.MonkeyPatch) -> None:
-    """`agents.finish`: the flow goes on before the end is written."""
+    """`usecases.workers.agents.report_finished`: the flow continues before the end is written."""
     finish = agents.report_finished
 
     def hasty(on: Any, caller: agents.Caller, *given: Any) -> Any:
@@ -192,7 +192,7 @@ def tells_before_it_writes(patch: pytest.MonkeyPatch) -> None:
 
 
 def remembers_before_it_writes(patch: pytest.MonkeyPatch) -> None:
-    """`agents.finish`: that a job has finished is noted in memory before it is written."""
+    """`usecases.workers.agents.report_finished`: the end of a job is noted in memory before it is written."""
     finish, done = agents.report_finished, set()
 
     def once(on: Any, caller: agents.Caller, *given: Any) -> Any:
@@ -205,12 +205,12 @@ def remembers_before_it_writes(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_looks_who_waits(patch: pytest.MonkeyPatch) -> None:
-    """`sweeping.serve_all`: a hand-over that was lost stays lost."""
+    """`usecases.sweep.serve_all`: a grant that was lost stays lost."""
     patch.setattr(sweep, "serve_all", lambda on, rows: ([], []))
 
 
 def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:
-    """`sweeping.sweep`: what fails for one row stops the others."""
+    """`usecases.sweep.sweep`: an error at one row stops the others."""
 
     def sweep(on: Any) -> usecases_sweep.SweepResult:
         for kind, key in on.store.overdue(on.world.now(), usecases_sweep.AT_ONCE):
@@ -224,12 +224,12 @@ def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:
 
 
 def leaves_strays(patch: pytest.MonkeyPatch) -> None:
-    """`reconciling.reconcile`: nobody looks what exists outside."""
+    """`usecases.units.reconcile.reconcile`: nothing compares the rows with what exists outside."""
     patch.setattr(reconcile, "reconcile", lambda on: Reconciled())
 
 
 def absence_counts(patch: pytest.MonkeyPatch) -> None:
-    """`reconciling.reconcile`: what its factory does not list is taken for gone."""
+    """`usecases.units.reconcile.reconcile`: a unit that its factory does not list counts as gone."""
 
     def destroy(on: Any) -> Reconciled:
         there = set(on.drivers.factory("hand", {}).list())
@@ -242,12 +242,12 @@ def absence_counts(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_before_the_list(patch: pytest.MonkeyPatch) -> None:
-    """`reconciling.reconcile`: it reads what rows there are, and then what exists."""
+    """`usecases.units.reconcile.reconcile`: it reads the rows before the list."""
     _destroy(patch, lambda on: {unit.id for unit in on.store.listed("workers", Unit)})
 
 
 def starts_with_nothing(patch: pytest.MonkeyPatch) -> None:
-    """`reconciling.reconcile`: a process that starts knows no machine, and destroys them all."""
+    """`usecases.units.reconcile.reconcile`: a process that starts knows no machine, and destroys them all."""
     _destroy(patch, lambda on: set())
 
 

@@ -27,19 +27,19 @@ def fails_with(plant: Plant) -> Callable[[Test], Test]:
 
 
 BORROWED = {
-    "serve_before_write": "acquiring.acquire",
-    "release_without_fence": "returning._release",
-    "start_at_once": "acquiring.start",
-    "one_by_one": "submitting._resources",
-    "old_agents_write": "agents.authenticate",
-    "last_comes_first": "granting.pick",
-    "free_before_clean": "returning.put_back",
+    "serve_before_write": "usecases.pools.scheduler.acquire",
+    "release_without_fence": "usecases.units.release._gone_changes",
+    "start_at_once": "usecases.pools.scheduler.start_flow",
+    "one_by_one": "usecases.jobs.submit._resources",
+    "old_agents_write": "usecases.workers.agents.authenticate",
+    "last_comes_first": "domain.pools.grants.pick",
+    "free_before_clean": "usecases.units.release.destroy",
 }
-"""What is broken by the plants that the simulation has as well."""
+"""The functions that the plants of the simulation break."""
 
 
 def broken(plant: Plant) -> str:
-    """The function that a plant breaks: the first word of its docstring."""
+    """The function that a plant breaks, below `penstock`: the first word of its docstring."""
     return BORROWED.get(plant.__name__) or str(plant.__doc__).split("`")[1]
 
 

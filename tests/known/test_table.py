@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -37,6 +38,11 @@ def test_a_row_says_what_its_test_says(row: list[str]) -> None:
     assert all((system, wrong, reference))
     assert set(LABEL.findall(answer)) == set(LABEL.findall(str(test.__doc__))) != set()
     assert without == f"`{broken(test.plant)}`"
+
+
+@pytest.mark.parametrize("name", sorted({broken(test.plant) for test in TESTS.values()}))
+def test_a_named_function_exists(name: str) -> None:
+    assert name == "attempt.asl.json" or resolve_name(f"penstock.{name}")
 
 
 def test_what_is_left_out_has_a_reason() -> None:

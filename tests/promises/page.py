@@ -11,15 +11,19 @@ from tests.promises.find import Figures, Place
 HEAD = """\
 # The promises
 
-`PYTHONPATH=functions:. python -m tests.promises > docs/internals/promises.md` generates this page. A test fails if the
-page is stale, or if a promise has no code or no test. `tests/promises/promises.toml` holds the sentences. Code that
-keeps a promise names its label in a docstring, and so does a test that fails without that code.
+These are the sentences that Penstock keeps, whatever fails, with the code that keeps each and the tests that fail
+without that code. Each promise has a label, such as SLOT-1, which other pages use. Code that keeps a promise names its
+label in a docstring, and so does each test of it.
 
-The figures come from the last `make mutate`, which drops and weakens every condition in code that carries a label, and
-checks that a test fails ([decision 0013](../decisions/0013-mutation-tested-conditions.md)). `tests/mutants.txt` lists
-the tests that fail, by function. `tests/mutate/equivalent.toml` lists the mutants that behave like the original, each
-with the reason. Every mutant that no test notices needs a test or a reason; `python -m tests.mutate --open` tries these
-mutants again and shows them.
+`PYTHONPATH=functions:. python -m tests.promises > docs/internals/promises.md` generates this page from
+`tests/promises/promises.toml` and the docstrings. A test fails if the page is stale, or if a promise has no code or no
+test.
+
+The figures come from the last `make mutate`. It makes *mutants*: it drops or weakens one condition in code that carries
+a label, and checks that a test fails ([decision 0013](../decisions/0013-mutation-tested-conditions.md)).
+`tests/mutants.txt` lists the tests that fail, by function. `tests/mutate/equivalent.toml` lists the mutants that behave
+like the original, each with the reason. Every mutant that no test notices needs a test or a reason; `python -m
+tests.mutate --open` tries these mutants again and shows them.
 """
 
 

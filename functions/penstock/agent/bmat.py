@@ -281,28 +281,35 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """Return a parser whose result has `action`: what to call with it for the lines to print."""
-    top = Parser(prog="bmat", description="Ask the agent about the job that this script belongs to.")
+    top = Parser(
+        prog="bmat",
+        description="Talk to Penstock from a job's script: read resources, exchange values, restore caches, and more.",
+    )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_resource_commands(commands.add_parser("resource", help="the resources that this job holds"))
-    _add_store_commands(commands.add_parser("store", help="values that this job and its user exchange"))
-    _add_identity_commands(commands.add_parser("identity", help="tokens that prove to others which job this is"))
-    _add_process_commands(commands.add_parser("process", help="processes that run beside this task"))
-    _add_post_arguments(_add(commands, "post", add_post, "have a command run after the tasks of this job"))
-    _add_factory_arguments(_add(commands, "factory", show_factory, "where this job runs"))
-    _add_address_commands(commands.add_parser("address", help="address ranges that this job may use"))
-    _add_cache_commands(commands.add_parser("cache", help="files that this job saves and later jobs restore"))
+    _add_resource_commands(commands.add_parser("resource", help="read the resources that this job holds"))
+    _add_store_commands(commands.add_parser("store", help="exchange values with the user of this job"))
+    _add_identity_commands(
+        commands.add_parser("identity", help="get tokens that prove to other services which job this is")
+    )
+    _add_process_commands(commands.add_parser("process", help="start processes that run beside this task"))
+    _add_post_arguments(_add(commands, "post", add_post, "run a command after the tasks of this job"))
+    _add_factory_arguments(_add(commands, "factory", show_factory, "print where this job runs"))
+    _add_address_commands(commands.add_parser("address", help="list the address ranges that this job may use"))
+    _add_cache_commands(
+        commands.add_parser("cache", help="restore files of earlier jobs, and save files for later ones")
+    )
     return top
 
 
 def _add_resource_commands(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(required=True, metavar="ACTION")
-    _add_list(actions, list_resources, "names and types of the job's resources")
+    _add_list(actions, list_resources, "list the names and types of the job's resources")
     get = _add(actions, "get", show_resource, "print a resource's metadata as JSON, or one value of it")
     get.add_argument("name", metavar="NAME", help="the resource's name in the job file")
     get.add_argument("key", metavar="KEY", nargs="?", help="print only this value; a.b is b in a")
-    text = "aws: for credential_process; aws-config: an AWS config file that has it"
+    text = "aws: for credential_process; aws-config: an AWS config file that uses it"
     get.add_argument("--format", choices=["json", "aws", "aws-config"], default="json", help=text)
-    env = _add(actions, "env", export_resource, 'print export lines: eval "$(bmat resource env NAME)"')
+    env = _add(actions, "env", export_resource, 'print the metadata as export lines: eval "$(bmat resource env NAME)"')
     env.add_argument("name", metavar="NAME", help="the resource's name in the job file")
 
 
@@ -311,7 +318,7 @@ def _add_store_commands(command: argparse.ArgumentParser) -> None:
     get = _add(actions, "get", get_value, "print a value; wait until there is one")
     get.add_argument("-W", dest="no_wait", action="store_true", help="do not wait: exit with 1 if there is none")
     get.add_argument("name", metavar="NAME")
-    put = _add(actions, "put", put_value, "put a value; it replaces one of the same name")
+    put = _add(actions, "put", put_value, "store a value; it replaces one of the same name")
     put.add_argument("-s", dest="secret", action="store_true", help="mark it secret: only this job can read it")
     put.add_argument("name", metavar="NAME")
     put.add_argument("value", metavar="VALUE", nargs="?", help="default: stdin")
@@ -319,10 +326,10 @@ def _add_store_commands(command: argparse.ArgumentParser) -> None:
 
 def _add_identity_commands(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(required=True, metavar="ACTION")
-    get = _add(actions, "token", identity_token, "print an identity token, signed by the service: at most an hour long")
-    text = "the service that will check it, such as sts.amazonaws.com; the site must allow it"
+    get = _add(actions, "token", identity_token, "print an identity token; it is valid for at most an hour")
+    text = "the service that the token is for, such as sts.amazonaws.com; the site must allow it"
     get.add_argument("--audience", required=True, metavar="AUDIENCE", help=text)
-    get.add_argument("--format", choices=["text", "json"], default="text", help="json: also when it expires")
+    get.add_argument("--format", choices=["text", "json"], default="text", help="json also prints when it expires")
 
 
 def _add_process_commands(command: argparse.ArgumentParser) -> None:
@@ -370,9 +377,11 @@ def _add_factory_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _add_address_commands(command: argparse.ArgumentParser) -> None:
-    show_all = _add_list(command.add_subparsers(required=True, metavar="ACTION"), list_addresses, "list them")
+    show_all = _add_list(
+        command.add_subparsers(required=True, metavar="ACTION"), list_addresses, "list the address ranges"
+    )
     show_all.add_argument("-f", dest="name", metavar="NAME", help="only ranges of this name")
-    text = f"columns, with commas between them; there are {', '.join(ADDRESS_COLUMNS)}"
+    text = f"columns, separated by commas; there are {', '.join(ADDRESS_COLUMNS)}"
     show_all.add_argument("-o", dest="columns", default="name,cidr,first,last,count", metavar="COLUMNS", help=text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import click
@@ -12,16 +13,44 @@ from penstock.cli.command import Group
 WIDTH = 100
 HEAD = """# The `penstock` command
 
-Written by `python -m penstock.cli.reference` from the commands' own help; change it there.
+<!-- made by `python -m penstock.cli.reference` from the commands' own help; a test compares it with the code -->
 
-Every command also takes the global options of `penstock` itself, before or after its name.
+This page has all commands, with the text that `--help` prints. For your first job, see the [quick start](README.md).
+
+Every command also takes `--json`, `--help` and the other options of `penstock` itself, before or after its name. `D`
+stands for a duration, such as `90s`, `30m`, `1h30m` or `7d`. Commands and options for *operators only* need the
+privilege `admin`.
+
+## Which service
+
+`penstock` takes the URL of the service, and your token, from the first of these that has it:
+
+1. the options `--url` and `--token`
+2. the variables `PENSTOCK_URL` and `PENSTOCK_TOKEN`
+3. a profile: the one that `--profile` names; else `PENSTOCK_PROFILE`; else the one that you chose with `penstock
+   profile use`; else `local`, which `penstock local up` makes
+
+Profiles are in `~/.config/penstock/config.toml`. The token of a profile is only sent to the URL of that profile.
+
+```toml
+default_profile = "team"
+
+[profile.team]
+url = "https://penstock.example.com"
+token = "..."
+```
 """
+EVERYWHERE = re.compile(r"^  (?:--json|-h, --help) .*\n?", re.MULTILINE)
+"""Options that every command has: the page describes them once."""
 
 
 def sections(command: click.Command, context: click.Context) -> Iterator[str]:
     """A section for a command and for each below it."""
     depth = "#" * min(4, 2 + context.command_path.count(" "))
-    yield f"{depth} {context.command_path}\n\n```\n{command.get_help(context).rstrip()}\n```\n"
+    help = command.get_help(context).rstrip()
+    if context.parent:
+        help = EVERYWHERE.sub("", help).replace("Options:\n\n", "").removesuffix("Options:\n").rstrip()
+    yield f"{depth} {context.command_path}\n\n```\n{help}\n```\n"
     if isinstance(command, Group):
         for name in command.list_commands(context):
             below = command.get_command(context, name)

@@ -120,7 +120,7 @@ class Hello:
 class AgentHost:
     """What a host's agent reports when it asks for its next step."""
 
-    session: Annotated[str, Bound(most=128), "The id that this run of the agent chose for itself."]
+    session: Annotated[str, Bound(most=128), "What identifies the agent on this machine, also after a restart."]
     machine: Annotated[str, Bound(most=255), "The machine's host name."] = ""
     worker: Annotated[str, Bound(most=64), "The id of the worker that the host works on."] = ""
     stage: Annotated[

@@ -76,7 +76,7 @@ class Unreached(PenstockError):
 
 
 class DriverError(PenstockError):
-    """The driver failed. `notes`, if there are some, are what it gets at its next try: ports.UnitContext.
+    """The driver failed. `notes`, if any, are stored and passed to its next call: ports.UnitContext.
 
     Its message is cut: rows and logs repeat it, and a service may answer with a whole page.
     """
@@ -90,7 +90,7 @@ class DriverError(PenstockError):
 class RateLimited(DriverError):
     """The provider asks us to slow down.
 
-    `seconds` count from now, for drivers know no clock; `calls` is the kind of call that it is about.
+    `seconds` count from now, because drivers know no clock; `calls` is the kind of call that is limited.
     """
 
     def __init__(self, message: str = "", seconds: int = 30, calls: str = "") -> None:
@@ -101,9 +101,9 @@ class RateLimited(DriverError):
 
 @dataclass(frozen=True)
 class Shortage:
-    """What there is none of now. `scope` names it, by the same name each time: ports.Order.avoid takes it back.
+    """What is not available now. `scope` is its name, always the same: later orders name it in ports.Order.avoid.
 
-    With `is_quota` it is our own account that may have no more: a unit that is destroyed may make room.
+    `is_quota`: our own account may have no more, so that a unit that is destroyed may make room.
     """
 
     scope: str

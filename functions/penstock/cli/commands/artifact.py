@@ -43,7 +43,9 @@ group = Group("artifact", "Show, keep and download stored files: outputs, inputs
 
 @group.command("list", cls=Command)
 @click.option("--by", metavar="USER", help="Artifacts of another user (operators only).")
-@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."
+)
 @pass_session
 def list_(session: Session, by: str | None, limit: int) -> None:
     """List your artifacts, newest first, with owners and expiry."""
@@ -76,7 +78,7 @@ def why(session: Session, artifact: str) -> None:
 @click.option("--for", "seconds", type=duration, metavar="D", help="How long: 90d (default: until you unpin it).")
 @pass_session
 def pin(session: Session, artifact: str, reason: str, seconds: int | None) -> None:
-    """Keep an artifact even when its job expires. A second pin replaces the first."""
+    """Keep an artifact even after its job's retention ends. A second pin replaces the first."""
     body: dict[str, object] = {"reason": reason} | ({} if seconds is None else {"for": seconds})
     answer = session.api.put("artifacts", artifact, "pin", body=body)
     until = answer.get("until") or "you unpin it"
@@ -153,8 +155,10 @@ cache = Group("cache", "Show and delete cache entries that jobs saved for later 
 
 
 @cache.command("list", cls=Command)
-@click.option("--owner", metavar="OWNER", help="Entries of this repository or user.")
-@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
+@click.option("--owner", metavar="OWNER", help="Entries of this repository or user (default: yours).")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."
+)
 @pass_session
 def list_caches(session: Session, owner: str | None, limit: int) -> None:
     """List your cache entries, newest first, with scope, last use and expiry."""

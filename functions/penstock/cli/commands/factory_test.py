@@ -44,7 +44,7 @@ def test(session: Session, name: str, target: str | None, every: bool, timeout: 
     """Test a factory: make one worker, run a job on it, destroy it, and verify that it is gone.
 
     Prints one line for each check, with its duration. Exits with 0 if all checks pass, else with 1. Ctrl-C cancels the
-    test and waits until its worker is gone. For operators.
+    test and waits until its worker is gone. Operators only.
     """
     if target and every:
         raise click.UsageError("--target and --all exclude each other")

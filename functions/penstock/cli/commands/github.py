@@ -27,9 +27,9 @@ DELIVERIES = (
     Column("ID", "id"),
 )
 
-group = Group("github", "Show the commits and deliveries from GitHub.")
+group = Group("github", "Show the commits and deliveries from GitHub (operators only).")
 _limit = click.option(
-    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show."
+    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."
 )
 
 

@@ -26,7 +26,7 @@ group = Group(
     {
         "run": Entry(f"{HERE}.job_run:run", "Submit a job, show its log, and exit with the job's result."),
         "list": Entry(f"{HERE}.job:list_", "List jobs, newest first."),
-        "show": Entry(f"{HERE}.job:show", "Show the state of a job."),
+        "show": Entry(f"{HERE}.job:show", "Show everything about a job; if it failed, why."),
         "tail": Entry(f"{HERE}.job_run:tail", "Show a job's log until the job settles."),
         "cancel": Entry(f"{HERE}.job:cancel", "Cancel a job or a job set."),
         "why": Entry(f"{HERE}.job:why", "Explain why a job waits."),
@@ -88,8 +88,10 @@ ATTEMPTS = (
 @click.option("--target", metavar="NAME", help="Only jobs for this target.")
 @click.option("--owner", metavar="NAME", help="Jobs of this repository or user (default: your jobs).")
 @click.option("-T", "--tag", "tags", type=pair, multiple=True, metavar="K=V", help="Only jobs with this tag.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most entries to show.")
-@click.option("--all", "everything", is_flag=True, help="Show all jobs.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Show at most N entries."
+)
+@click.option("--all", "everything", is_flag=True, help="Show all of them, without a limit.")
 @pass_session
 def list_(
     session: Session,
@@ -113,7 +115,7 @@ def list_(
 @arguments("JOB")
 @pass_session
 def show(session: Session, job: str) -> None:
-    """Show the state of a job."""
+    """Show everything about a job: its state, its times, what it uses, and why it failed."""
     found = session.api.job(job)
     if session.json:
         session.out.json(found)

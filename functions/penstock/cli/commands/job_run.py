@@ -45,7 +45,7 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.option("-e", "--env", multiple=True, type=pair, metavar="K=V", help="Environment variable of the script.")
 @click.option("-n", "--name", metavar="NAME", help="Name of the job (default: as the file says).")
 @click.option("--owner", metavar="REPOSITORY", help="Submit for a repository, not for yourself: oxide:hubris.")
-@click.option("--cache-scope", metavar="BRANCH", help="Scope of the caches that it saves: trunk, or a branch.")
+@click.option("--cache-scope", metavar="BRANCH", help="Scope in which it saves caches: trunk, or a branch.")
 @click.option(
     "--priority", type=click.IntRange(LEAST, MOST), metavar="N", help="Jobs with a higher priority start first."
 )
@@ -74,14 +74,16 @@ def run(
     since: str | None,
     **options: Any,
 ) -> int:
-    """Submit a job, show its log, and exit with the job's result. FILE - reads stdin; DIR is a job set.
+    """Submit a job, show its log, and exit with the job's result. If FILE is -, the job file is read from stdin.
 
     A file with errors is not submitted. The job's stdout goes to stdout, everything else to stderr; with --json the
-    whole log goes to stderr, and stdout gets the settled job. Ctrl-C stops showing the log; the job continues.
+    whole log goes to stderr, and stdout gets the settled job. Ctrl-C stops showing the log; the job continues. To
+    give several values of -r, -O, -i, -d, -T or -e, repeat the option.
 
     All .sh files of a folder, or all jobs of a file with a matrix, are submitted as one job set, dependencies first.
-    The options apply to every job, and the exit code is that of the worst result. If submitting was interrupted,
-    --set submits the rest. --changed and --since skip jobs whose `paths` match no changed file.
+    The options apply to every job; -i, -d and -n are for single jobs. The exit code is that of the worst result. If
+    submitting was interrupted, --set submits the rest. --changed and --since skip jobs whose `paths` match no changed
+    file.
     """
     from penstock.cli.submit import is_many
 

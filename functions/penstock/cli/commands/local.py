@@ -81,7 +81,7 @@ group = Group("local", "Run the whole service on this machine, without a cloud a
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Site configuration to apply (default: an example).",
+    help="Site configuration to apply (default: an example with a bench and two licences).",
 )
 @click.option("-d", "--detach", is_flag=True, help="Return and leave it running.")
 @pass_session

@@ -61,8 +61,14 @@ def list_(session: Session) -> None:
 
 @group.command(cls=Command)
 @click.argument("pool", metavar="[POOL]", required=False)
-@click.option("--graph", is_flag=True, help="Show all pools and who waits for whom, for `dot -Tsvg`.")
-@click.option("--format", "form", type=click.Choice(["dot", "json"]), default="dot", help="Format of the graph.")
+@click.option("--graph", is_flag=True, help="Print all pools and who waits for whom, as a graph (operators only).")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["dot", "json"]),
+    default="dot",
+    help="Format of the graph: dot is for `dot -Tsvg`.",
+)
 @pass_session
 def show(session: Session, pool: str | None, graph: bool, form: str) -> None:
     """Show a pool: its slots, their holders, its queue."""
@@ -118,7 +124,7 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
 @click.argument("limit", type=click.IntRange(0), metavar="N")
 @pass_session
 def resize(session: Session, pool: str, limit: int) -> None:
-    """Set the limit of a pool. A lower limit does not interrupt jobs that hold a slot."""
+    """Set the limit of a pool (operators only). A lower limit does not interrupt jobs that hold a slot."""
     answer = session.api.put("pools", pool, "limit", body={"limit": limit})
     session.out.done(f"{pool}: the limit is {answer.get('limit', limit)}", answer)
 
@@ -127,7 +133,7 @@ def resize(session: Session, pool: str, limit: int) -> None:
 @arguments("POOL")
 @pass_session
 def pause(session: Session, pool: str) -> None:
-    """Stop granting slots of a pool. Jobs that hold a slot keep it."""
+    """Stop granting slots of a pool (operators only). Jobs that hold a slot keep it."""
     session.out.done(f"{pool} is paused", session.api.act("pools", pool, "pause"))
 
 
@@ -135,7 +141,7 @@ def pause(session: Session, pool: str) -> None:
 @arguments("POOL")
 @pass_session
 def resume(session: Session, pool: str) -> None:
-    """Grant slots of a pool again."""
+    """Grant slots of a pool again (operators only)."""
     session.out.done(f"{pool} is open again", session.api.act("pools", pool, "resume"))
 
 

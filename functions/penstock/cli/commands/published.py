@@ -68,7 +68,9 @@ def publish(session: Session, job: str, output: str, series: str, version: str, 
 @click.option("--owner", metavar="USER", help="Files of this user or repository: oxide:hubris.")
 @click.option("--series", metavar="S", help="Only files of this series.")
 @click.option("--version", metavar="V", help="Only files of this version.")
-@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."
+)
 @pass_session
 def list_(session: Session, owner: str | None, series: str | None, version: str | None, limit: int) -> None:
     """List the published files that you may read."""
@@ -112,7 +114,7 @@ def get(session: Session, file: str, dest: str | None) -> None:
 @arguments("FILE")
 @pass_session
 def unpublish(session: Session, file: str) -> None:
-    """Withdraw a published file. Its name cannot be used again; its content expires unless something keeps it."""
+    """Withdraw a published file. No other content can take its name; its bytes expire unless something keeps them."""
     answer = session.api.delete("published", *parts(file))
     session.out.done(f"{full(answer)} is withdrawn", answer)
 

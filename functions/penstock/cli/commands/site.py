@@ -151,7 +151,7 @@ resource_type = _group(
 )
 
 
-config = Group("config", "Check, apply and show the site's configuration, a TOML file.")
+config = Group("config", "Check, apply and show the site's configuration, a TOML file (operators only).")
 
 
 def _read(file: str) -> str:
@@ -218,7 +218,9 @@ CANARIES = (
     Column("REASON", "reason"),
 )
 
-canary = Group("canary", "Show and send canaries: small jobs that test each target.")
+canary = Group(
+    "canary", "Show and send canaries: jobs that regularly test a target or a resource type (operators only)."
+)
 
 
 @canary.command("list", cls=Command)

@@ -134,5 +134,5 @@ def _follow(session: Session, path: tuple[str, ...], after: int, *, once: bool) 
             time.sleep(EACH)
 
 
-worker = _group("worker", WORKERS, "Show, hold, drain and destroy the machines that run jobs.")
-resource = _group("resource", RESOURCES, "Show, hold, drain and destroy the resources that jobs use.")
+worker = _group("worker", WORKERS, "Show, hold, drain and destroy the machines that run jobs (operators only).")
+resource = _group("resource", RESOURCES, "Show, hold, drain and destroy the resources that jobs use (operators only).")

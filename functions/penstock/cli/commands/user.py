@@ -21,7 +21,7 @@ group = Group("user", "Manage users, their privileges and their tokens.")
 @click.option("--privilege", "privileges", multiple=True, metavar="P", help="Privilege to grant at once: admin.")
 @pass_session
 def create(session: Session, name: str, privileges: tuple[str, ...]) -> None:
-    """Create a user, or a repository such as oxide:hubris. `penstock user token` makes a token."""
+    """Create a user, or a repository such as oxide:hubris (operators only). `penstock user token` makes a token."""
     answer = session.api.make("users", body={"name": name, "privileges": list(privileges)})
     session.out.done(f"user {name} is created", answer)
     if not session.json:
@@ -31,7 +31,7 @@ def create(session: Session, name: str, privileges: tuple[str, ...]) -> None:
 @group.command("list", cls=Command)
 @pass_session
 def list_(session: Session) -> None:
-    """List the users."""
+    """List the users (operators only)."""
     session.out.table(session.api.items("users"), USERS, "no users")
 
 
@@ -39,17 +39,17 @@ def list_(session: Session) -> None:
 @arguments("NAME", "PRIVILEGE")
 @pass_session
 def grant(session: Session, name: str, privilege: str) -> None:
-    """Grant a privilege to a user. `admin` includes every privilege."""
+    """Grant a privilege to a user (operators only). `admin` includes every privilege except `identity.vouch`."""
     answer = session.api.put("users", name, "privileges", privilege)
     session.out.done(f"{name} has {privilege}", answer)
 
 
 @group.command(cls=Command)
 @arguments("NAME", "PRIVILEGE")
-@click.option("--now", is_flag=True, help="Also cancel jobs that hold a resource which needs it.")
+@click.option("--now", is_flag=True, help="Also cancel jobs that hold something which needs it.")
 @pass_session
 def revoke(session: Session, name: str, privilege: str, now: bool) -> None:
-    """Revoke a privilege. Waiting jobs that need it fail; jobs that hold a resource keep it until they end."""
+    """Revoke a privilege (operators only). Waiting jobs that need it fail; jobs that hold something keep it."""
     answer = session.api.delete("users", name, "privileges", privilege, **({"now": "true"} if now else {}))
     session.out.done(f"{name} no longer has {privilege}", answer)
     if not session.json:
@@ -73,10 +73,10 @@ def _jobs(found: list[str]) -> str:
 
 @group.command(cls=Command)
 @arguments("NAME")
-@click.option("--expires-in", type=duration, metavar="D", help="Lifetime of the token: 90d.")
+@click.option("--expires-in", type=duration, metavar="D", help="Lifetime of the token: 90d (default: without end).")
 @pass_session
 def token(session: Session, name: str, expires_in: int | None) -> None:
-    """Make a token for a user and print it. It is not shown again."""
+    """Make a token for yourself (operators: for any user) and print it. It is not shown again."""
     body = {} if expires_in is None else {"expires_in": expires_in}
     answer = session.api.make("users", name, "tokens", body=body)
     session.out.done(str(answer["token"]), answer)
@@ -95,8 +95,6 @@ def bootstrap(session: Session, stack: str, region: str | None, save: str | None
 
     Needs permission to write to the stack's DynamoDB table. Each run makes another token.
     """
-    pass
-
     url, secret = first_operator(stack, region)
     if save:
         save_profile(session.config_path, save, Profile(url, secret))
@@ -157,13 +155,15 @@ DONE = (
 
 LIMIT = 50
 
-audit = Group("audit", "Show what operators did: who, when, what.")
+audit = Group("audit", "Show what operators did: who, when, what (operators only).")
 
 
 @audit.command("list", cls=Command)
 @click.option("--since", type=duration, metavar="D", help="Only actions of the last 2h, 7d…")
 @click.option("--who", metavar="NAME", help="Only actions of this user.")
-@click.option("--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most entries to show.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."
+)
 @pass_session
 def list_audit(session: Session, since: int | None, who: str | None, limit: int) -> None:
     """List actions on users, pools, units, the site and other users' jobs, newest first."""

@@ -52,7 +52,7 @@ class Spans:
     )
     cancelled: int = _span(7 * DAY, "artifacts of a job that was cancelled", "the end of the job")
     latest_failure: int = _span(
-        90 * DAY, "artifacts of the latest failed job of each owner and name", "the end of the job"
+        90 * DAY, "artifacts of the latest failed job of each user (or repository) and name", "the end of the job"
     )
     cache: int = _span(14 * DAY, "cache entries", "the last save or restore", DAY)
     log: int = _span(

@@ -82,7 +82,8 @@ STAGES: Mapping[State, Stage] = {
 """Every state, in the order of a unit's life."""
 
 HOLD_SENTENCE = (
-    "a hold keeps a unit in `cleaning`, `idle` or `dirty` until an operator releases it or it expires, when it is due"
+    "a hold keeps a unit in `cleaning`, `idle` or `dirty` until an operator releases it, at the latest until the hold "
+    "expires, which is when the unit is due"
 )
 
 

@@ -220,13 +220,13 @@ def _conditions(node: ast.AST) -> Iterator[_Way]:
     """The conditions of DynamoDB: always met, or met by any row that stands there."""
     if isinstance(node, ast.keyword) and node.arg == "condition":
         yield _Way(node.value, "always met", node.value)
-        if "still" in ast.unparse(node.value):
+        if "unchanged" in ast.unparse(node.value):
             yield _Way(node.value, "met by any row", node.value)
-    if isinstance(node, ast.FunctionDef) and node.name in ("absent", "still"):
+    if isinstance(node, ast.FunctionDef) and node.name in ("absent", "unchanged"):
         value = next(each.value for each in node.body if isinstance(each, ast.Return))
         assert value
         yield _Way(value, "always met", value)
-        if node.name == "still":
+        if node.name == "unchanged":
             yield _Way(value, "met by any row", value)
 
 

@@ -138,7 +138,7 @@ def test_conditions_are_dropped_and_weakened() -> None:
     assert _hows(rows, "holds", both) == {
         "true", "false", "without stored is not None", "without stored.version == change.was.version",
     }  # fmt: skip
-    assert _hows(table, "still", "Item.row_version == was.version") == {"always met", "met by any row"}
+    assert _hows(table, "unchanged", "Item.row_version == was.version") == {"always met", "met by any row"}
     assert _hows(table, "Table._write", "absent()") == {"always met"}
     assert _hows(users, "_grant", "Delete(row)") == {"unconditional"}
     assert _hows("penstock.domain.pools.pools", "take_amount", "pool.used + count > pool.limit") == {

@@ -40,7 +40,7 @@ def test_the_proof_says_what_was_looked_for(cluster: Cluster, neighbour: Any) ->
         proof = gone(driver)
     assert (proof.by, proof.time) == ("postgres", NOW)
     assert proof.checked == (
-        f"there are 0 databases, 0 roles, 0 connections and 0 prepared transactions named {name} "
+        f"0 databases, 0 roles, 0 connections and 0 prepared transactions named {name} are left "
         f"on 127.0.0.1:{cluster.port}; 2 connections were ended and 1 prepared transactions rolled back"
     )
     assert list(driver.list()) == [TWO]

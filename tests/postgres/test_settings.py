@@ -101,7 +101,7 @@ def test_options_that_this_site_does_not_have() -> None:
     """Where its settings are told they are refused at submit; `create` knows them in any case."""
     site = {**SETTINGS, "extensions": ["citext"], "connections": 5}
     for asked, says in (
-        ({"connections": 6}, "6 connections are too many; allowed are 5"),
+        ({"connections": 6}, "6 connections are too many: at most 5 are allowed"),
         ({"extensions": ["citext", "hstore"]}, "the extension 'hstore' is not allowed; allowed are: citext"),
     ):
         assert PostgresWell.objections(asked, site, {}) == [says]

@@ -125,7 +125,7 @@ def available_options(well: Mapping[str, Any]) -> Sequence[Option]:
 def denied(settings: Settings, options: Options) -> Iterator[str]:
     """Options that the site does not allow, one sentence each with what is allowed."""
     if options.connections and options.connections > settings.connections:
-        yield f"{options.connections} connections are too many; allowed are {settings.connections}"
+        yield f"{options.connections} connections are too many: at most {settings.connections} are allowed"
     for name in options.extensions:
         if name not in settings.extensions:
             yield f"the extension {name!r} is not allowed; allowed are: {', '.join(settings.extensions) or 'none'}"

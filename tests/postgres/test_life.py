@@ -154,9 +154,7 @@ def test_many_jobs_share_a_few_databases_and_leave_nothing(story: Story) -> None
             job.run("SELECT 1")
     proofs = [unit.cleaning.proof for unit in story.units(UnitKind.RESOURCE, UnitState.GONE)]
     assert len(proofs) == JOBS
-    assert all(
-        proof and "0 databases, 0 roles, 0 connections and 0 prepared" in proof.checked for proof in proofs
-    )
+    assert all(proof and "0 databases, 0 roles, 0 connections and 0 prepared" in proof.checked for proof in proofs)
     with story.cluster.connected() as root:
         others = "pid <> pg_backend_pid() AND backend_type = 'client backend' AND usename <> 'penstock'"
         assert root.run(f"SELECT count(*) FROM pg_stat_activity WHERE {others}") == [[0]]

@@ -76,7 +76,7 @@ def settled(before: Job, error: str | None = None, cause: str | None = None) -> 
         ({"cancelled_by": "ada"}, "Cancelled", Kind.CANCELLED, {"cancelled_by": "ada"}),
         ({"cancelled_by": "ada"}, "Lost", Kind.CANCELLED, {"cancelled_by": "ada"}),
         ({"refused": "no privilege"}, "Cancelled", Kind.NOT_ALLOWED, {"error": "no privilege"}),
-        ({"retries": 0}, "Lost", Kind.WORKER_LOST, {}),
+        ({"retries": 0, "state": State.ACQUIRING}, "Lost", Kind.WORKER_LOST, {}),
         ({}, "Unsatisfiable", Kind.UNSATISFIABLE, {"error": "why"}),
         (
             {},

@@ -167,7 +167,7 @@ def test_a_resource_is_quarantined_if_the_service_wrongly_reports_its_destructio
     unit = resource_of(twin)
     assert unit.state is UnitState.QUARANTINED
     assert "answered that" in str(unit.step.reason)
-    assert "its status says that it is ready" in str(unit.step.reason)
+    assert "its status is ready" in str(unit.step.reason)
     assert not slots(twin, POOL, SlotState.FREE)
     rack.faults.clear()
     maintenance.release(twin.on, User(name="root", privileges=("admin",), created=START), UnitKind.RESOURCE, unit.id)

@@ -176,6 +176,16 @@ def test_a_commit_has_room_for_4_mb(store: Store) -> None:
     assert store.commit([Create(USER), Delete(first), *map(Check, others)])
 
 
+@pytest.mark.parametrize("over", [0, 1])
+def test_the_last_byte_of_a_commit_counts(over: int) -> None:
+    """Checked without the emulator, for the sake of time."""
+    rows = [big(f"bob{number:02d}", 380_000) for number in range(11)]
+    left = 4 * 1024 * 1024 - sum(map(dynamodb.item_bytes, rows))
+    rows[0] = big("bob00", 380_000 + left + over)
+    with pytest.raises(TooBig, match="a commit of 4194305 bytes") if over else contextlib.nullcontext():
+        assert MemoryStore().commit([Create(row) for row in rows])
+
+
 def test_a_key_has_room_for_what_an_index_takes(store: Store) -> None:
     for row in (Pool(name="p" * 2044, limit=1), Slot(pool="p", name="a" * 1015, state=SlotState.FREE)):
         with pytest.raises(TooBig, match=r"a key of .* bytes; there is room for"):
@@ -189,6 +199,7 @@ def test_a_key_has_room_for_what_an_index_takes(store: Store) -> None:
 SIZED: tuple[Row, ...] = (
     USER,
     Pool(name="\u00fc", limit=10**12, due=NOW),
+    Pool(name="p" * 1000, limit=1),  # its place in the listing has the name once more
     Token(digest="x" * 64, user="ada", created=NOW, expires=NOW),
     SLOT,
     *REMEMBERED,

@@ -157,10 +157,25 @@ def test_a_transaction_that_stays_throttled_is_for_another_time(
     assert table.get(ONE.key, Slot) is None
 
 
-def test_a_throttled_transaction_that_also_lost_its_race_is_not_sent_again(table: Table, wire: Wire) -> None:
-    wire.reasons = [("ThrottlingError", "ConditionalCheckFailed")]
-    assert not table.commit([Create(ONE), Create(TWO)])
+@pytest.mark.parametrize(
+    "reasons",
+    [("ThrottlingError", "ConditionalCheckFailed"), (dynamodb.GONE, dynamodb.MET, *dynamodb.BUSY)],
+    ids=["one reason of each kind", "every reason"],
+)
+def test_a_throttled_transaction_that_also_lost_its_race_is_not_sent_again(
+    table: Table, wire: Wire, reasons: tuple[str, ...]
+) -> None:
+    wire.reasons = [reasons]
+    assert not table.commit([Create(slot(str(number))) for number in range(4)])
     assert (len(wire.sent), wire.waited) == (1, [])
+
+
+def test_one_change_is_a_plain_write_and_no_transaction(table: Table, wire: Wire) -> None:
+    """A transaction costs twice as much."""
+    assert table.commit([Create(ONE)])
+    assert wire.sent == []
+    assert table.commit([Create(TWO), Create(slot("3"))])
+    assert len(wire.sent) == 1
 
 
 def test_the_waits_of_a_throttled_transaction_fit_into_a_request(monkeypatch: pytest.MonkeyPatch) -> None:

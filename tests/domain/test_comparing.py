@@ -223,6 +223,14 @@ def test_ids_that_are_long_or_strange_take_the_room_of_many() -> None:
     assert item_bytes(row) < limits.ITEM_BYTES
 
 
+@pytest.mark.parametrize(("less", "kept"), [(0, ["w-1", "w-2"]), (1, ["w-1"])])
+def test_a_row_is_filled_up_to_its_last_byte(monkeypatch: pytest.MonkeyPatch, less: int, kept: list[str]) -> None:
+    room = sum(len(f'"{id}"') + comparison.STRAY_EXTRA for id in ("w-1", "w-2"))
+    monkeypatch.setattr(comparison, "STRAYS_BYTES", room - less)
+    row = compare(None, ["w-1", "w-2"]).row
+    assert (list(row.strays), row.more_strays) == (kept, 2 - len(kept))
+
+
 def test_what_does_not_fit_is_dealt_with_later_and_not_forgotten() -> None:
     """Of 4,000 units that vanished at once, each is lost in the end; and those that were noticed first go first."""
     units = {unit.id: unit for unit in crowd(4_000)}

@@ -21,6 +21,7 @@ from penstock.kernel.rows import Change, Delete, Replace, key_of
 from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import submit
+from penstock.usecases.jobs.holds import units_of
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply
 from penstock.usecases.units import broken
@@ -186,6 +187,24 @@ def test_a_resource_that_exists_already_is_quarantined_and_the_worker_is_not_bla
     assert (worker.state, worker.health.broken) == (UnitState.GONE, None)
     (apart,) = [unit for unit in twin.store.rows.values() if getattr(unit, "state", "") is UnitState.QUARANTINED]
     assert "canary job" in str(apart.step.reason)
+
+
+def test_a_canary_whose_worker_is_broken_shows_nothing_of_the_resource_also_when_its_agent_reports_again() -> None:
+    """Only the first report counts. What failed is the machine, and maybe not what was tested on it."""
+    twin = site_of(ONLY_DB)
+    caller = hello(twin, out(twin, DB))
+    (db,) = [unit for unit in units_of(twin.on, caller.job) if unit.lease.pool == DB]
+    for why in ("its fan stands still", ""):
+        agents.report_finished(twin.on, caller, Result.FAILED, "the script ended", 1, why)
+        assert unit_of(twin, db.id).health.broken is None
+    assert unit_of(twin, caller.unit.id).health.broken == "its fan stands still"
+
+
+def test_a_canary_of_a_target_whose_worker_is_broken_keeps_what_its_agent_found() -> None:
+    twin = site_of(ONLY_LINUX)
+    caller = hello(twin, out(twin))
+    agents.report_finished(twin.on, caller, Result.FAILED, "the script ended", 1, "its fan stands still")
+    assert unit_of(twin, caller.unit.id).health.broken == "its fan stands still"
 
 
 def test_resources_that_are_made_are_made_no_more_after_three() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,11 @@ from penstock.domain.site.site import SITE_KEY, SiteText
 from penstock.domain.units import prewarm as domain_prewarm
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
+from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
+from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, events, maintenance, prewarm, retire
 from tests.rows import changed
@@ -232,6 +235,49 @@ def test_only_what_is_idle_is_retired(twin: Twin) -> None:
     cleaning = change_unit(twin, only(twin), state=UnitState.CLEANING)
     assert not retire.retire(twin.on, cleaning.id, "it is in the way")
     assert unit_of(twin, cleaning.id) == cleaning
+
+
+@pytest.mark.parametrize(("site", "most"), [(SITE, scheduler.WARM), (NONE, 1)])
+def test_more_warm_slots_are_read_than_are_wanted_only_where_some_may_not_be_ready(
+    ada: User, site: str, most: int
+) -> None:
+    """Elsewhere a unit is kept after a job, so any of them is ready."""
+    twin = a_twin(site)
+    counts = warm_limits(twin)
+    submit(twin, ada, target="linux")
+    twin.deliver()
+    assert counts[0] == most
+
+
+def warm_limits(twin: Twin) -> list[int]:
+    """How many warm slots each read from here on may return."""
+    find, found = twin.store.find, list[int]()
+
+    def noting(pk: str, prefix: str, *more: Any, **how: Any) -> Any:
+        if prefix == "free#warm#":
+            found.append(how["limit"])
+        return find(pk, prefix, *more, **how)
+
+    twin.store.find = noting  # type: ignore[method-assign]
+    return found
+
+
+def test_a_pool_that_makes_nothing_ahead_is_not_read_for_warm_slots() -> None:
+    """DynamoDB refuses a read of no rows."""
+    twin = a_twin(NONE)
+    found = warm_limits(twin)
+    prewarm.fill(twin.on, LINUX)
+    assert (found, existing(twin)) == ([], [])
+
+
+@pytest.mark.parametrize("less", [0, 1])
+def test_a_unit_is_made_ahead_if_a_commit_has_just_room_for_it(monkeypatch: pytest.MonkeyPatch, less: int) -> None:
+    twin = wanting()
+    decided = prewarm._order_one(twin.on, LINUX)
+    assert decided
+    monkeypatch.setattr(limits, "TRANSACTION_ITEMS", len(decided[1]) - less)
+    prewarm.fill(twin.on, LINUX)
+    assert len(existing(twin)) == 1 - less
 
 
 def test_a_slot_that_is_warmed_between_two_looks_is_one_slot(ada: User) -> None:

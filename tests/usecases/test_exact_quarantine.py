@@ -7,8 +7,10 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.cooldowns import CoolDown
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Pool, Slot, SlotState
+from penstock.domain.units.quarantine import MAX_BROKEN_IN_A_ROW
 from penstock.domain.units.retries import BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Row
@@ -70,6 +72,15 @@ def test_a_bad_worker_is_counted_in_its_pool(twin: Twin) -> None:
     scene(twin, WORKER, POOL, HELD)
     quarantine.enter(twin.on, unit_of(twin), "it is broken")
     assert pool_of(twin).broken == 1
+
+
+@pytest.mark.parametrize(("broken", "cools_down"), [("hot", True), (None, False)])
+def test_a_type_cools_down_after_the_last_broken_worker_of_too_many_and_not_after_another(
+    twin: Twin, broken: str | None, cools_down: bool
+) -> None:
+    scene(twin, changed(WORKER, broken=broken, past_hash=None), replace(POOL, broken=MAX_BROKEN_IN_A_ROW), HELD)
+    quarantine.enter(twin.on, unit_of(twin), "stuck")
+    assert any(isinstance(row, CoolDown) for row in twin.store.rows.values()) is cools_down
 
 
 def test_one_whose_slots_no_job_held_was_counted_before(twin: Twin) -> None:

@@ -115,6 +115,22 @@ def test_the_turn_goes_to_the_worker_then_to_resources_then_to_the_next_attempt(
     assert sent(twin) == [("schedule", {"do": "start", "job": job})]
 
 
+@pytest.mark.parametrize(
+    ("has_secrets", "check", "revokes"), [(True, "tests", True), (True, "", False), (False, "tests", False)]
+)
+def test_tokens_are_revoked_only_for_a_job_that_a_check_shows_and_that_has_secrets(
+    twin: Twin, ada: User, has_secrets: bool, check: str, revokes: bool
+) -> None:
+    """SEC-1: tokens for GitHub are among the secrets of such a job, and no other job has any."""
+    job = running(twin, ada)
+    finish(twin, job)
+    put(twin, job_of(twin, job), has_secrets=has_secrets, check=check)
+    sent(twin)
+    settle.job_settled(twin.on, job_of(twin, job))
+    revocation = ("schedule", {"do": "github", "message": {"revoke": job}})
+    assert sent(twin) == [revocation] * revokes
+
+
 def test_only_the_present_attempt_ends(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     before = job_of(twin, job)

@@ -30,6 +30,7 @@ from tests.usecases.exact import (
     sent,
     unit_of,
 )
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, told
 
 
@@ -194,6 +195,18 @@ def test_an_attempt_that_must_wait_is_due_again_later(twin: Twin, ada: User) -> 
     assert (job, 2) not in twin.flows.executions
 
 
+def test_a_job_that_is_cancelled_while_the_sweep_lets_it_wait_stays_cancelled(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
+    twin.pass_time(61)
+    before_the_next_commit(twin, lambda: put(twin, job_of(twin, job), cancelled_by="ada"))
+    sweep.nudge(twin.on, "job", job_key(job))
+    found = job_of(twin, job)
+    assert found.cancellation.cancelled_by == "ada"
+    assert found.due
+    assert found.due <= twin.world.now(), "the next sweep ends it"
+
+
 def test_each_step_that_has_all_is_answered_once_by_the_sweep_and_then_its_flow_is_lost(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, resources=["bench", "licence"], retries=0)
     while lease_of_or_none(twin, job, 2) is None or lease_of(twin, job, 2).state is not LeaseState.READY:
@@ -236,7 +249,8 @@ def test_only_the_flow_of_the_present_attempt_settles_it(twin: Twin, ada: User) 
     twin.flows.ended = lambda: [  # type: ignore[method-assign]
         ("01KDVDNA01AAAAAAAAAAAAAAAA", 1, "FAILED"), (first, 2, "FAILED"), (second, 1, "FAILED"),
     ]  # fmt: skip
-    assert sweep.settle_ended(twin.on, Isolation()) == 0
+    steps = Isolation()
+    assert (sweep.settle_ended(twin.on, steps), steps.failed) == (0, 0)
     assert not job_of(twin, first).is_settled
     twin.flows.ended = lambda: [(first, 1, "FAILED")]  # type: ignore[method-assign]
     assert sweep.settle_ended(twin.on, Isolation()) == 1

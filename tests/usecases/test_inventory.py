@@ -34,12 +34,16 @@ def test_bytes_that_no_row_knows_of_are_destroyed_after_a_while(twin: Twin) -> N
     assert twin.objects.objects == {}
 
 
-def test_what_is_not_named_by_us_is_not_touched(twin: Twin) -> None:
+def test_what_is_not_named_by_us_is_not_touched(twin: Twin, caplog: pytest.LogCaptureFixture) -> None:
+    """Operators get a warning about it, and nothing counts as failed."""
     for name in ("artifacts/x", "outputs/1", f"artifacts/{'0' * 26}/x"):
         twin.objects.objects[name] = b""
         twin.objects.times[name] = START - timedelta(days=9)
     tidy(twin, 2)
     assert len(twin.objects.objects) == 3
+    assert of(twin, Volume) == []
+    assert caplog.text.count("an object in the store has no name of ours") == 2
+    assert sum(twin.metrics.of(metrics.FAILED_NUDGES)) == 0
 
 
 def test_what_has_a_row_is_no_stray_also_when_the_listing_lags(twin: Twin, ada: User) -> None:

@@ -156,6 +156,18 @@ def test_a_job_that_an_older_version_accepted_ends_and_keeps_nobody_waiting(
     assert sweep.sweep(twin.on).failed == 0
 
 
+@pytest.mark.parametrize("less", [0, 1])
+def test_a_claim_is_granted_if_a_commit_has_just_room_for_it(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch, less: int
+) -> None:
+    commits = written(twin)
+    run_to_end(twin, submit(twin, CAROL, resources=many("plain", 20)))
+    job = submit(twin, CAROL, resources=many("plain", 20))
+    monkeypatch.setattr(limits, "TRANSACTION_ITEMS", max(map(len, commits)) - less)
+    twin.run()
+    assert job_of(twin, job).is_settled is bool(less)
+
+
 def test_one_pool_that_cannot_be_served_keeps_no_other_waiting(twin: Twin) -> None:
     jobs = [submit(twin, CAROL, resources=[kind]) for kind in ("account", "mid", "plain")]
     serve = scheduler.serve

@@ -305,6 +305,7 @@ def test_lost_bytes_of_nobody_are_counted(twin: Twin, ada: User) -> None:
     twin.objects.objects.clear()
     inventory.compare_next(twin.on)
     assert twin.metrics.of(metrics.BYTES_LOST) == [1]
+    assert sum(twin.metrics.of(metrics.FAILED_NUDGES)) == 0
 
 
 def test_a_comparison_began_with_its_first_part(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:

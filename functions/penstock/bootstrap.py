@@ -1,8 +1,6 @@
-"""Plugs the adapters into the ports, for the functions. The only reader of a function's environment.
+"""Plugs the adapters into the ports, for the functions, and wraps their handlers.
 
-Queues on SQS.
-
-Batches of messages from SQS: each is a step, and a step that fails is delivered again by itself.
+The only reader of a function's environment.
 """
 
 from __future__ import annotations

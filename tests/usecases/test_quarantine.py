@@ -30,7 +30,8 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units import quarantine as units_quarantine
 from tests.usecases.exact import drop, put
-from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
+from tests.usecases.holds import running, wait
+from tests.usecases.steps import finish, hello, job_of, submit, sweep, told
 from tests.usecases.warm import SITE, databases, unit_of, worker_at_rest
 
 ROOT = User(name="root", privileges=("admin",), created=START)
@@ -45,21 +46,6 @@ def twin() -> Twin:
     apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
     return made
-
-
-def running(twin: Twin, ada: User, **ask: object) -> tuple[str, Unit]:
-    """A job whose script runs, on a worker that is not kept."""
-    job = submit(twin, ada, **({"target": "other"} | ask))
-    twin.run()
-    hello(twin, job)
-    return job, worker_of(twin, job)
-
-
-def wait(twin: Twin, seconds: float, each: float = 601) -> None:
-    """Let time pass, and the sweep come."""
-    while seconds > 0:
-        sweep(twin, min(each, seconds))
-        seconds -= each
 
 
 def quarantined(twin: Twin, ada: User, error: DriverError = NEVER, **ask: object) -> tuple[str, Unit]:

@@ -1,13 +1,13 @@
 """How a route is declared, and how a request is answered.
 
-How big things may be. Every bound that a client can hit is here, with its unit.
+A route is a decorator on a function, whose type hints say the rest:
 
-A DynamoDB item holds 400 KB, and a job's script and settings live in one item: hence SCRIPT_BYTES.
+    @router.get("/v1/caches/{cache}", "Show an entry of a cache")
+    def get_cache(on: System, user: Caller, cache: str) -> CacheView: ...
 
-What use cases reply to agents, and to users who move files: each shape declared once.
-
-The HTTP API sends these classes as they are, and describes them in the OpenAPI document. An optional key is left out
-where it has no value, and is never null: agents, also of earlier versions, look whether the key is there.
+An argument of the type System is the service. One of a type that says who calls, such as Caller or Operator, is
+whoever's token the request carries. One that the path names comes from the path, a dataclass is the body, and an
+argument that must be given by its name is a query parameter or a header. The return type is the JSON of the reply.
 """
 
 from __future__ import annotations

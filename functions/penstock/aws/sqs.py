@@ -1,4 +1,4 @@
-"""Queues on SQS, and the handling of their batches: each message is a step, and SQS delivers failed ones again."""
+"""Queues on SQS."""
 
 from __future__ import annotations
 

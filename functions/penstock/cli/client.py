@@ -246,8 +246,6 @@ HINTS = {
 
 
 NO_TOKEN = "give a token with --token or PENSTOCK_TOKEN, or choose a --profile"
-
-
 OURS = "this is the service's fault, not yours; try again, and tell its operator if it stays"
 
 

@@ -52,11 +52,7 @@ def bytes_bar(session: Session, name: str, size: int) -> Iterator[Callable[[int]
 
 
 CHUNK = 256 * 1024
-
-
 TRIES = 5
-
-
 PAUSE_SECONDS = 0.5
 
 SoFar = Callable[[int], None]

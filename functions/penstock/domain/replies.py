@@ -2,15 +2,6 @@
 
 The HTTP API sends these classes as they are, and describes them in the OpenAPI document. An optional key is left out
 where it has no value, and is never null: agents, also of earlier versions, look whether the key is there.
-
-How big things may be. Every bound that a client can hit is here, with its unit.
-
-A DynamoDB item holds 400 KB, and a job's script and settings live in one item: hence SCRIPT_BYTES.
-
-What use cases reply to agents, and to users who move files: each shape declared once.
-
-The HTTP API sends these classes as they are, and describes them in the OpenAPI document. An optional key is left out
-where it has no value, and is never null: agents, also of earlier versions, look whether the key is there.
 """
 
 from __future__ import annotations

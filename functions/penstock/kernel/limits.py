@@ -1,11 +1,6 @@
 """How big things may be. Every bound that a client can hit is here, with its unit.
 
 A DynamoDB item holds 400 KB, and a job's script and settings live in one item: hence SCRIPT_BYTES.
-
-What use cases reply to agents, and to users who move files: each shape declared once.
-
-The HTTP API sends these classes as they are, and describes them in the OpenAPI document. An optional key is left out
-where it has no value, and is never null: agents, also of earlier versions, look whether the key is there.
 """
 
 from __future__ import annotations
@@ -13,143 +8,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SCRIPT_BYTES = 256 * 1024
-
-
 ROW_BYTES = 360 * 1024
-
-
 BODY_BYTES = 1024 * 1024
-
-
 NAME_CHARS = 128
-
-
 TAGS = 100
-
-
 TAG_NAME_CHARS = 128
-
-
 TAG_VALUE_CHARS = 1024
-
-
 ENV_ENTRIES = 100
-
-
 ENV_BYTES = 32 * 1024
-
-
 OUTPUT_RULES = 100
-
-
 OUTPUT_RULE_CHARS = 1024
-
-
 RESOURCES = 20
-
-
 DEPENDENCIES = 64
-
-
 VALUES = 100
-
-
 VALUE_BYTES = 10 * 1024
-
-
 INPUTS = 25
-
-
 POSTS = 20
-
-
 IDENTITIES = 200
-
-
 MATRIX = 256
-
-
 WAITING_DEPENDENTS = 1000
-
-
 RESOURCE_OPTIONS_BYTES = 8 * 1024
-
-
 PRIORITY = 100
-
-
 RETRIES = 10
-
-
 HOLD_SECONDS = 7 * 24 * 3600
-
-
 TIMEOUT_SECONDS = 7 * 24 * 3600
-
-
 EVENTS_PER_BATCH = 500
-
-
 EVENT_BATCH_BYTES = 192 * 1024
-
-
 EVENT_LINE_BYTES = 16 * 1024
-
-
 STREAM_CHARS = 64
-
-
 LOG_EVENTS = 2_000_000
-
-
 LOG_BYTES = 256 * 1024 * 1024
-
-
 OUTPUTS = 1000
-
-
 DEPENDENTS = 1000
-
-
 OWNERS = 100
-
-
 OUTPUTS_PER_CALL = 100
-
-
 OUTPUT_PATH_CHARS = 1024
-
-
 PATHS = 100
-
-
 PATH_CHARS = 256
-
-
 CACHES = 10
-
-
 CACHE_PATHS = 20
-
-
 CACHE_PATH_CHARS = 256
-
-
 CACHE_NAME_CHARS = 128
-
-
 CACHE_KEY_CHARS = 512
-
-
 CACHE_SCOPE_CHARS = 128
-
-
 CACHE_RESTORE_KEYS = 10
-
-
 CACHE_SAVES = 50
-
-
 CACHE_ENTRIES = 1000
 
 

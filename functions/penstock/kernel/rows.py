@@ -118,8 +118,6 @@ def holds(change: Change, stored: Row | None) -> bool:
 
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
 RANDOM_BYTES = 10
 
 

@@ -144,8 +144,6 @@ def call(running: Running, method: str, path: str, body: Any = None) -> Any:
 
 
 REGION = "us-east-1"
-
-
 BOOT_SECONDS = 30.0
 
 PROGRESS = "> "

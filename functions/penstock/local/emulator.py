@@ -66,11 +66,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 METER = "/_penstock/meter"
-
-
 ROUTE = "/_penstock/api"
-
-
 HEALTH = "/_ministack/health"
 
 SIGNED_BY = re.compile(r"(?:Credential=|X-Amz-Credential=)(\w+)(?:/|%2F)")

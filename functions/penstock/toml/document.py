@@ -1,14 +1,7 @@
-"""TOML cut into tokens: only as much as finding positions needs.
+"""The text of a job file or a site as TOML, and where in the text each key and value stands.
 
-Wrong TOML gives tokens too. No pattern can fail late, so the time is linear whatever the text.
-
-Where in the TOML each key and value stands: `tomllib` tells values but no positions.
-
-The text of a site: the TOML in it, and where in the text its parts stand.
-
-From the text of a job file to a `JobFile`, or to everything that is wrong with it.
-
-From what was handed in to text that can be read: size, encoding, and what breaks a script unseen.
+`tomllib` reads the values, but gives no positions. So the text is also cut into tokens, as far as finding positions
+needs them. Wrong TOML gives tokens too, and no pattern can fail late: the time is linear whatever the text.
 """
 
 from __future__ import annotations
@@ -26,8 +19,6 @@ from penstock.toml import checks
 from penstock.toml.checks import Path
 
 NESTING = 32
-
-
 KEY_PARTS = 32
 
 PIECES = re.compile(

@@ -20,8 +20,6 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Key, Row
 
 HOUR = 3600
-
-
 DAY = 24 * HOUR
 
 

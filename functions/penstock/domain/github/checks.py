@@ -146,11 +146,7 @@ def submit_key(check: CheckRun) -> str:
 
 
 MAX_LINES = 20
-
-
 MAX_COLUMNS = 90
-
-
 MAX_OUTPUTS = 25
 
 

@@ -1,17 +1,8 @@
-"""Output rules: `/work/*.log` with the sigils `!`, `=` and `%` before it.
+"""The sections of a job file, and the check of each: what they may say, and the values that come of it.
 
-`matrix`: one file for many jobs, one for each combination of some values.
-
-`${{ matrix.AXIS }}` in a name, a target, an output rule, a variable, a tag, a cache, the job of a dependency or what is
-published stands for the value that the combination has there.
-
-What a job file has run after the job's script: `[[post]]`.
-
-`cache`: folders and files that are there already when the job begins, and kept for later jobs when it succeeded.
-
-`resources`: what the job needs besides its worker.
-
-What ties a job to other jobs, to repositories and to published files.
+`output_rules` (`/work/*.log` with the sigils `!`, `=` and `%` before it), `[[post]]` (scripts that run after it),
+`cache` (files that are there when the job begins, and are stored for later jobs when it succeeded), `resources` (what
+the job needs besides its worker), and what ties a job to other jobs, to repositories and to published files.
 """
 
 from __future__ import annotations
@@ -97,8 +88,6 @@ POST_ON = ("success", "failure", "always")
 
 
 POST_NAME = "[A-Za-z0-9._-]{1,48}"
-
-
 POST_EXAMPLE = '[[post]] with name = "collect", on = "failure", script = "tar -cf /work/cores.tar /cores"'
 
 
@@ -241,11 +230,7 @@ _cache_table = record(
 )
 
 OPTION_DEPTH = 8
-
-
 INT64 = 2**63
-
-
 RESOURCE_EXAMPLE = '[resources.db] with type = "database"'
 
 
@@ -343,8 +328,6 @@ _resource_table = record({"type": _resource_type}, {"options": check_options}, R
 
 # buildomat's files never had more than 14 `publish` tables.
 PUBLISHES = 100
-
-
 REPOSITORIES = 100
 
 

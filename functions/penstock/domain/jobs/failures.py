@@ -12,8 +12,6 @@ from enum import StrEnum
 from typing import Any
 
 MAX_LINES = 20
-
-
 LINE_CHARS = 400
 
 

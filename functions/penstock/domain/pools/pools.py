@@ -11,14 +11,6 @@ may only grow [SLOT-3].
 
 A unit that is kept for the next lease stays on its own slot, which is then free and warm. The other slots that it takes
 are idle: nobody leases them, and they come back when the unit is handed over, or destroyed to make room.
-
-Forecasts: when a claim may be granted, and what has to happen first.
-
-`Simulation` plays the queues forward: holders give back one after the other, and the claims are granted by the real
-rules. Times in it are in seconds from now. A holder gives everything back at once, as it does when its job settles.
-
-How long a holder keeps its slots is estimated from the holders before it. The estimate decides the times, and which of
-several holders is likely to be first; what has to happen at all follows from the rules alone.
 """
 
 from __future__ import annotations

@@ -18,8 +18,6 @@ TAG = "penstock-test"
 """The tag of such a job; its value is the factory's name."""
 
 OUTPUT = "/work/penstock-test.txt"
-
-
 SAYS = "penstock test: "
 
 

@@ -50,14 +50,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 NAME_HINT = "letters, digits and . _ - only, at most 64, the first a letter or digit"
-
-
 MAKER = 'driver = "process"'
-
-
 TARGET = 'factory = "here"'
-
-
 RESOURCE = 'well = "benches"'
 
 

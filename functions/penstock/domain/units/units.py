@@ -20,8 +20,6 @@ that cannot be put back), `visibility` (searching for a unit in its driver's lis
 
 A unit's row has its journal, the latest decisions about it. The commit that makes a decision writes the entry, so an
 entry costs no further write and exists exactly when the decision does.
-
-What a well tells the job about a leased resource: when it is made, and again before that expires. [SEC-1]
 """
 
 from __future__ import annotations
@@ -519,7 +517,7 @@ def ready(unit: Unit, sealed: str, now: datetime, expires: datetime | None = Non
 
 
 def with_credentials(unit: Unit, sealed: str, now: datetime, expires: datetime | None) -> Unit:
-    """A resource with the credentials of its well. They are renewed when half of their validity is over."""
+    """A resource with the credentials of its well, renewed when half of their validity is over. [SEC-1]"""
     renews = now + max(expires - now, MIN_RENEWAL) / 2 if expires else None
     lent = replace(
         unit,

@@ -1,10 +1,6 @@
 """Retiring idle units that are no longer wanted, and giving back the slots of units that are gone. [UNIT-2] [SLOT-3]
 
 Called by the scheduler, by resizes, and by whatever frees slots.
-
-Units that stay for the next lease: cleaned by their well or their agent, and only then in a free slot. [UNIT-2]
-
-`advance` calls `clean`; agents and wells that are done lead to `unit_cleaned`.
 """
 
 from __future__ import annotations

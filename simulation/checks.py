@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
 from penstock.domain.pools.leases import Lease, LeaseState, prefix
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection, pool_key
@@ -17,6 +17,7 @@ from penstock.ports import Order
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.pools import scheduler
+from penstock.usecases.telemetry import counters
 from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember
 from simulation.errors import Broken
@@ -38,7 +39,7 @@ class Swallowed(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.found = ""
-        for log in (sweep.log, reconcile.log, quarantine.log, expire.log, owners.log):
+        for log in (counters.log, reconcile.log, quarantine.log, expire.log, owners.log, sweep.log):
             log.handlers[:] = [self]
             logging.getLogger(log.name).propagate = False
 
@@ -131,6 +132,10 @@ class Promises:
         mine = {lease.unit for lease in held}
         seen = {about.metadata["id"] for about in told.resources.values() if "id" in about.metadata}
         self.must("SEC-1", seen <= mine, f"{machine.id} was told of {sorted(seen - mine)}, which its job does not have")
+
+    def accepted(self, job: str) -> None:
+        """JOB-1: who got the id of a job has a job."""
+        self.must("JOB-1", job_key(job) in self._engine.store.rows, f"{job} was accepted, and no row knows it")
 
     def ended(self, task: Task) -> None:
         """RULE-3: a handler ends well, is refused, or says that it lost a race; SEC-2: intruders are refused."""

@@ -68,6 +68,9 @@ class Engine(Handlers):
             if flows:
                 flow = self.dice.choice(flows)
                 self.flows.end(flow.job, flow.attempt, self.dice.choice(("TIMED_OUT", "ABORTED", "FAILED")))
+        if self.chance("throttle"):
+            self.throttled_until = self.world.now() + timedelta(seconds=self.dice.choice(faults.THROTTLED_SECONDS))
+            self.tell(f"the table is throttled until {self.throttled_until:%H:%M:%S}")
         if self.chance("jump"):
             self._pass(self.dice.choice((100, 400, 4000)))
 
@@ -115,6 +118,7 @@ class Engine(Handlers):
     def _calm_down(self) -> None:
         """No more faults: only sweeps and time. Everything must finish."""
         self.weather = replace(faults.CALM, switch=self.storm.switch)
+        self.throttled_until = self.world.now()
         while self.tasks:
             self._resume()
         self.people.restore()

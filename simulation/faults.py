@@ -27,6 +27,7 @@ class Weather:
     people: float = 0.0  # that a user or an operator does something, at a step of the run
     jump: float = 0.0  # that the clock makes a leap, at a step of the run
     lag: float = 0.0  # that a listing or the due index is behind
+    throttle: float = 0.0  # that the table begins to refuse most requests, for minutes, at a step of the run
 
     def without(self, kinds: Collection[str]) -> Weather:
         """The same weather with some kinds of trouble taken out."""
@@ -57,7 +58,20 @@ _CHANCES = {
 }
 
 
-def draw(dice: random.Random) -> Weather:
-    """The weather of a seed. Some seeds have none but interleaving, so that nothing hides behind the sweep."""
+THROTTLE_CHANCES = (0.0, 0.0, 0.0005, 0.003)
+THROTTLED_SECONDS = (30, 120, 600)
+"""How long the table refuses requests once it begins to."""
+
+REFUSED = 0.8
+"""How many of the requests it then refuses: DynamoDB never refuses all of them."""
+
+
+def draw(dice: random.Random, more: random.Random) -> Weather:
+    """The weather of a seed. Some seeds have none but interleaving, so that nothing hides behind the sweep.
+
+    `more` are the dice for the faults that were added later: a seed keeps its site, and its other faults.
+    """
     drawn = Weather(**{kind: dice.choice(chances) for kind, chances in _CHANCES.items()})
-    return replace(CALM, switch=max(drawn.switch, 0.05), slow=drawn.slow) if dice.random() < 0.2 else drawn
+    if dice.random() < 0.2:
+        return replace(CALM, switch=max(drawn.switch, 0.05), slow=drawn.slow)
+    return replace(drawn, throttle=more.choice(THROTTLE_CHANCES))

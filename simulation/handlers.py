@@ -58,13 +58,14 @@ class Handlers(Twin):
         watched: bool = True,
     ):
         self.dice = random.Random(f"{seed} steps")
-        self.storm, self.plan = self._drawn(random.Random(f"{seed} plan"), jobs, without)
+        self.storm, self.plan = self._drawn(seed, jobs, without)
         self.weather = faults.CALM
         self.story = Story(START)
         self.baton = Baton()
         self.tasks: list[Task] = []
         self.machines: dict[str, Machine] = {}
         self.is_harmed = False
+        self.throttled_until = START
         self.broken: Broken | None = None
         self._harms = 0
         self._is_open = False
@@ -73,8 +74,10 @@ class Handlers(Twin):
         self.promises = Promises(self, blind, watched=watched)
         self.people = self._people()
 
-    def _drawn(self, dice: random.Random, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
-        return faults.draw(dice).without(without), scenario.draw(dice, jobs)
+    def _drawn(self, seed: int, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
+        dice = random.Random(f"{seed} plan")
+        weather = faults.draw(dice, random.Random(f"{seed} throttling"))
+        return weather.without(without), scenario.draw(dice, jobs)
 
     def _plug(self, seed: int) -> None:
         self.world = SimulatedWorld(seed)
@@ -140,6 +143,11 @@ class Handlers(Twin):
         """Whether a kind of fault happens now."""
         rate: float = getattr(self.weather, kind)
         return rate > 0 and self.dice.random() < rate
+
+    def is_throttled(self) -> bool:
+        """Whether the table refuses the request of a handler now."""
+        is_time = self.world.now() < self.throttled_until and self.baton.current is not None
+        return is_time and self.dice.random() < faults.REFUSED
 
     def harm(self) -> None:
         """Note that a hint was lost: progress is not guaranteed until a sweep succeeds."""

@@ -41,6 +41,9 @@ class Checks(Protocol):
     def begins(self, machine: Agent, told: Assignment) -> None:
         """An agent begins a script, by what it was told."""
 
+    def accepted(self, job: str) -> None:
+        """A user got the id of a job."""
+
     def must(self, label: str, holds: bool, says: str) -> None:
         """Break a promise where something does not hold."""
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from sortedcontainers import SortedDict
 
 from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.kernel.errors import Throttled
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
 from penstock.testing.store import LAST, MemoryStore, with_version
 from penstock.testing.twin import MemoryFlows, MemoryQueues, TestWorld
@@ -40,6 +41,9 @@ class Host(Protocol):
 
     def tell(self, what: str) -> None:
         """Add to the story."""
+
+    def is_throttled(self) -> bool:
+        """Whether the table refuses the request of a handler now."""
 
     def chance(self, kind: str) -> bool:
         """Whether a kind of fault happens now."""
@@ -73,8 +77,18 @@ class SimulatedStore(MemoryStore):
         self._late: deque[tuple[Key, Row | None]] = deque()
         self.is_pools_news = True
 
+    def _ask(self, what: str, answer: Callable[[], T], *, effect: bool = False) -> T:
+        """A request, which the table may refuse however often it is repeated. Raises Throttled."""
+
+        def answer_or_refuse() -> T:
+            if self._host.is_throttled():
+                raise Throttled(f"the table refuses to {what}")
+            return answer()
+
+        return self._host.at(what, answer_or_refuse, effect=effect)
+
     def get(self, key: Key, kind: type[R]) -> R | None:
-        return self._host.at("get", lambda: MemoryStore.get(self, key, kind))
+        return self._ask("get", lambda: MemoryStore.get(self, key, kind))
 
     def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
         task = self._host.task
@@ -84,7 +98,7 @@ class SimulatedStore(MemoryStore):
                 task.looked[pk] = self.commits
             return self.scan(pk, prefix, kind, **how)
 
-        return self._host.at("find", read)
+        return self._ask("find", read)
 
     def scan(
         self,
@@ -106,7 +120,7 @@ class SimulatedStore(MemoryStore):
         return [row for row in map(rows.__getitem__, islice(keys, limit)) if isinstance(row, kind)]
 
     def commit(self, changes: Sequence[Change]) -> bool:
-        return self._host.at("commit", lambda: self._commit(changes), effect=True)
+        return self._ask("commit", lambda: self._commit(changes), effect=True)
 
     def _commit(self, changes: Sequence[Change]) -> bool:
         if self._host.chance("conflict"):
@@ -137,7 +151,7 @@ class SimulatedStore(MemoryStore):
         self._late.append((key, stored))
 
     def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
-        return self._host.at("overdue", lambda: self._overdue(now, limit, later))
+        return self._ask("overdue", lambda: self._overdue(now, limit, later))
 
     def _overdue(self, now: datetime, limit: int, later: bool) -> list[tuple[str, Key]]:
         self._catch_up()
@@ -151,13 +165,11 @@ class SimulatedStore(MemoryStore):
             found = [self.rows.get(key) for _, key in (places[::-1] if newest else places)[:limit]]
             return [row for row in found if isinstance(row, kind)]
 
-        return self._host.at("listed", read)
+        return self._ask("listed", read)
 
     def _catch_up(self) -> None:
-        """Bring the indexes up to date, but for the latest writes if they lag."""
-        behind = self._host.dice.randrange(20) if self._host.chance("lag") else 0
-        while len(self._late) > behind:
-            key, row = self._late.popleft()
+        """Bring the indexes up to date, but for the late writes if they lag."""
+        for key, row in self._arrived():
             self._due.pop(key, None)
             for places in self._places.values():
                 places.pop(key, None)
@@ -165,6 +177,17 @@ class SimulatedStore(MemoryStore):
                 self._due[key] = (row.deadline, row)
             if row and row.place:
                 self._places[row.place.name][key] = row.place
+
+    def _arrived(self) -> list[tuple[Key, Row | None]]:
+        """The writes that the indexes learn of now. If they lag, most of the latest writes are not among them.
+
+        What is written to one row arrives in its order; what is written to different rows arrives in any order.
+        """
+        dice, writes = self._host.dice, list(self._late)
+        recent = len(writes) - (dice.randrange(20) if self._host.chance("lag") else 0)
+        late = {key for key in dict.fromkeys(key for key, _ in writes[max(0, recent) :]) if dice.random() < 0.7}
+        self._late = deque(write for place, write in enumerate(writes) if place >= recent and write[0] in late)
+        return [write for place, write in enumerate(writes) if place < recent or write[0] not in late]
 
 
 class SimulatedQueues(MemoryQueues):

@@ -11,6 +11,7 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import demand
 from penstock.domain.pools.pools import Pool
 from penstock.domain.users.users import User
+from penstock.kernel.errors import Throttled
 from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, submit
 from penstock.usecases.site import apply
@@ -33,7 +34,7 @@ class People:
         self.left = list(enumerate(engine.plan.jobs))
 
     def submit(self) -> None:
-        """Submit the next job; repeat it with the same key if the function died."""
+        """Submit the next job; repeat it with the same key if the function died, or answers that it is busy."""
         number, ask = self.left.pop(0)
         self._submit(number, ask)
 
@@ -43,7 +44,8 @@ class People:
         def answered(task: Task) -> None:
             if task.error is None:
                 engine.story.call(task.result, f"job-{number + 1}")
-            elif isinstance(task.error, Died):
+                engine.promises.accepted(task.result)
+            elif isinstance(task.error, Died | Throttled):
                 self._submit(number, ask)
 
         self._do(

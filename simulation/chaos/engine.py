@@ -55,7 +55,8 @@ class Chaos(Engine):
         self.watch = Watch(self, site.booked)
         self.cloud.gone = self.watch.gone
 
-    def _drawn(self, dice: random.Random, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
+    def _drawn(self, seed: int, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
+        dice = random.Random(f"{seed} plan")
         kinds = [kind for kind in without if hasattr(HARD, kind)]
         storm = (HARD if self.how.is_hard else LIKE_ARVADOS).without(kinds)
         return storm, scenario.draw(dice, jobs or self.how.jobs, is_hard=self.how.is_hard)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from penstock.aws.stepfunctions import StepFlows
@@ -40,3 +41,27 @@ def test_a_flow_that_cannot_be_started_now_is_unreached(stub: Stubber) -> None:
     stub.add_client_error("start_execution", "ExecutionLimitExceeded", expected_params=GIVEN)
     with pytest.raises(Unreached, match="the flow of J1-2 could not be started"):
         StepFlows(stub.client, MACHINE).start("J1", 2, [1])
+
+
+@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist"])
+def test_an_answer_that_comes_too_late_is_no_error(stub: Stubber, code: str) -> None:
+    """The task was answered before, timed out, or its execution is over: the rows say what happened instead."""
+    flows = StepFlows(stub.client, MACHINE)
+    stub.add_client_error("send_task_success", code, expected_params={"taskToken": "t", "output": "{}"})
+    flows.succeed("t")
+    stub.add_client_error("send_task_failure", code)
+    flows.fail("t", "Lost", "")
+
+
+@pytest.mark.parametrize("call", ["succeed", "fail"])
+def test_an_answer_that_is_refused_otherwise_is_an_error(stub: Stubber, call: str) -> None:
+    flows = StepFlows(stub.client, MACHINE)
+    stub.add_client_error(f"send_task_{'success' if call == 'succeed' else 'failure'}", "ThrottlingException")
+    with pytest.raises(ClientError, match="ThrottlingException"):
+        flows.succeed("t") if call == "succeed" else flows.fail("t", "Lost", "")
+
+
+def test_a_long_cause_is_cut(stub: Stubber) -> None:
+    told = {"taskToken": "t", "error": "e" * 256, "cause": "c" * 2000}
+    stub.add_response("send_task_failure", {}, told)
+    StepFlows(stub.client, MACHINE).fail("t", "e" * 300, "c" * 40_000)

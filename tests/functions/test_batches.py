@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -54,6 +55,17 @@ def test_a_unit_that_fails_does_not_stop_the_others(service: Service, function: 
     service.submit()
     unit = next(row for row in service.twin.store.rows.values() if isinstance(row, Unit))
     assert failed(function, {"unit": "w-gone"}, "{", {"unit": unit.id}, {"unit": unit.id}) == ["1"]
+
+
+def test_nothing_goes_on_after_an_answer(service: Service) -> None:
+    """Lambda freezes a process after its answer; a thread that was left would go on minutes later, or never."""
+    before = set(threading.enumerate())
+    service.submit(resources=["bench"])
+    unit = next(row for row in service.twin.store.rows.values() if isinstance(row, Unit))
+    wake("schedule", batch({"do": "serve", "pool": "target/linux"}))
+    wake("factory" if unit.is_a is UnitKind.WORKER else "well", batch({"unit": unit.id}))
+    wake("sweep", {})
+    assert set(threading.enumerate()) == before
 
 
 ENDED = {

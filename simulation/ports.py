@@ -162,8 +162,9 @@ class SimulatedStore(MemoryStore):
         def read() -> list[R]:
             self._catch_up()
             places = sorted((place.sort, key) for key, place in self._places[name].items())
-            found = [self.rows.get(key) for _, key in (places[::-1] if newest else places)[:limit]]
-            return [row for row in found if isinstance(row, kind)]
+            edge = [each for each in places if not after or (each[0] < after if newest else each[0] > after)]
+            found = (self.rows.get(key) for _, key in (edge[::-1] if newest else edge))
+            return list(islice((row for row in found if isinstance(row, kind) and _is_in(row, name)), limit))
 
         return self._ask("listed", read)
 
@@ -278,6 +279,10 @@ class SimulatedFlows(MemoryFlows):
 
     def ended(self) -> Iterable[tuple[str, int, str]]:
         return self._host.at("ended", lambda: list(self.badly[-100:]))
+
+
+def _is_in(row: Row, listing: str) -> bool:
+    return row.place is not None and row.place.name == listing
 
 
 def slots_of(store: SimulatedStore, pool: str) -> list[Slot]:

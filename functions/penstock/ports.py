@@ -54,7 +54,7 @@ class Store(Protocol):
         """
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
-        """The rows of a listing, in its order; a read that may lag."""
+        """The rows of a listing, in its order; a read that may lag. Fewer than the limit only at the listing's end."""
 
 
 class Queues(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +21,7 @@ from pynamodb.exceptions import (
     VerboseClientError,
 )
 
+from penstock import listings
 from penstock.aws import clock, dynamodb
 from penstock.aws.dynamodb import Table, item_of, model
 from penstock.domain.artifacts.artifacts import Artifact
@@ -29,7 +30,8 @@ from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.github.deliveries import Pause
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.kernel.errors import Throttled
-from penstock.kernel.rows import Change, Check, Create, Delete, Row
+from penstock.kernel.rows import Change, Check, Create, Delete, Place, Row
+from penstock.testing.twin import Twin
 from tests.domain.helpers import claim, pool, slot
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -231,11 +233,30 @@ def test_what_stands_before_a_prefix_is_not_found(table: Table) -> None:
 
 
 def test_a_row_that_went_after_it_was_listed_is_left_out(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index says that it is there, and the read that follows does not find it."""
-    assert table.commit([Create(pool()), Create(pool(name="other"))])
+    """The index says that it is there, and the read that follows does not find it. A short page would be the last."""
+    assert table.commit([Create(pool(name=name)) for name in ("a", "b", "c", "d")])
     batch_get = table._item.batch_get
-    monkeypatch.setattr(table._item, "batch_get", lambda keys: batch_get([key for key in keys if "other" in key[0]]))
-    assert [row.name for row in table.listed("pools", Pool)] == ["other"]
+    monkeypatch.setattr(table._item, "batch_get", lambda keys: batch_get([key for key in keys if key.pk != "pool#b"]))
+    assert [row.name for row in table.listed("pools", Pool)] == ["a", "c", "d"]
+    assert [row.name for row in table.listed("pools", Pool, limit=2)] == ["a", "c"]
+
+
+def test_a_row_that_left_a_listing_is_left_out(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index still has it, and the row itself is listed no more, or elsewhere."""
+    names = ("a", "b", "c")
+    assert table.commit([Create(pool(name=name)) for name in names])
+    place = Pool.place.fget
+    moved = {"a": None, "b": Place("other pools", "b")}
+    monkeypatch.setattr(Pool, "place", property(lambda row: moved[row.name] if row.name in moved else place(row)))
+    assert [row.name for row in table.listed("pools", Pool, limit=1)] == ["c"]
+
+
+def test_a_listing_is_read_page_by_page_to_its_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listings, "PAGE", 2)
+    names = ["a", "b", "c", "d"]
+    assert table.commit([Create(pool(name=name)) for name in names])
+    on = replace(Twin().on, store=table)
+    assert [row.name for row in listings.every(on, "pools", Pool)] == names
 
 
 def test_a_transaction_deletes_what_it_says_and_nothing_it_checks(table: Table) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from penstock import listings
 from penstock.domain.cooldowns import CoolDown
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Pool, Slot, SlotState
@@ -153,7 +154,7 @@ def test_only_what_is_in_quarantine_is_listed_as_that(twin: Twin) -> None:
 
 
 def test_all_pages_are_read(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quarantine, "PAGE", 2)
+    monkeypatch.setattr(listings, "PAGE", 2)
     scene(twin, *(replace(APART, id=f"w-{number}") for number in range(1, 5)))
     assert len(quarantine.list_of_maker(twin.on, UnitKind.WORKER, "here")) == 4
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock import listings
 from penstock.domain.units import comparison
 from penstock.domain.units.comparison import SWEEP_KEY, Comparison, LastSweep
 from penstock.domain.units.units import Unit, UnitState
@@ -99,7 +100,7 @@ def test_the_first_of_two_concurrent_comparisons_is_stored(twin: Twin, is_first:
 
 
 def test_units_are_read_page_by_page_to_the_last(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconcile, "PAGE", 2)
+    monkeypatch.setattr(listings, "PAGE", 2)
     unit = worker_of(twin, running(twin, ada))
     ids = [unit.id, "w-2", "w-3"]
     twin.store.commit([Create(replace(unit, id=id, version=0)) for id in ids[1:]])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock import listings
 from penstock.domain import metrics
 from penstock.domain.jobs import admission
 from penstock.domain.jobs.jobs import Outcome
@@ -232,7 +233,7 @@ def test_a_flow_that_cannot_be_settled_stops_no_other(twin: Twin, monkeypatch: p
 
 
 def test_all_pools_are_served_however_many_there_are(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply, "PAGE", 2)
+    monkeypatch.setattr(listings, "PAGE", 2)
     pools, _ = sweep.serve_all(twin.on, Isolation())
     assert [pool.name for pool in pools] == [pool.name for pool in twin.store.listed("pools", Pool)]
     apply.apply(twin.on, "admin", site_toml(targets={"linux": {"limit": 1}}), "site.toml")

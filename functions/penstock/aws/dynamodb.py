@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from typing import Any, TypeVar
 
 from cattrs import Converter
@@ -331,14 +332,22 @@ class Table:
             return [(_kind(item.sk), Key(item.pk, item.sk)) for item in found]
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
-        """The rows of a listing: the index has their keys, the rows are then read in batches."""
+        """The rows of a listing: the index has their keys, the rows are then read in batches.
+
+        The index may still have rows that have left. More are read in their place, or a page would look like the last.
+        """
         place = self._item.list_sort
         edge = None if not after else (place < after if newest else place > after)
+        found: list[R] = []
         with _reading():
-            found = self._item.listing_index.query(name, edge, limit=limit, scan_index_forward=not newest)
-            keys = [(item.pk, item.sk) for item in found]
-            rows = {row.key: row for row in map(row_of, self._item.batch_get(keys))}
-        return [_as(kind, rows[Key(*key)]) for key in keys if Key(*key) in rows]
+            keys = iter(self._item.listing_index.query(name, edge, page_size=limit, scan_index_forward=not newest))
+            while len(found) < limit and (page := list(islice(keys, limit - len(found)))):
+                found += self._listed_still(name, [Key(item.pk, item.sk) for item in page], kind)
+        return found
+
+    def _listed_still(self, name: str, keys: Sequence[Key], kind: type[R]) -> list[R]:
+        rows = {row.key: row for row in map(row_of, self._item.batch_get(keys)) if row.place and row.place.name == name}
+        return [_as(kind, rows[key]) for key in keys if key in rows]
 
     def _write(self, change: Change) -> None:
         if isinstance(change, Create):

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
+from penstock import listings, transaction
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.probes import canaries
@@ -23,9 +23,6 @@ from penstock.usecases.jobs import submit
 from penstock.usecases.jobs.holds import units_of
 from penstock.usecases.site import configuration
 from penstock.usecases.units import broken
-
-CANARIES_MOST = 1000
-"""How many there may be: as many as a site may have targets and resource types."""
 
 log = Logger(child=True)
 
@@ -99,7 +96,7 @@ def on_succeeded(on: System, job: Job) -> None:
 def list_canaries(on: System) -> Sequence[Canary]:
     """All canaries of the site, by pool."""
     pools = configuration.current(on).canaries()
-    return [row for row in on.store.listed("canaries", Canary, limit=CANARIES_MOST) if row.pool in pools]
+    return [row for row in listings.every(on, "canaries", Canary) if row.pool in pools]
 
 
 def send(on: System, pool: str) -> Canary:

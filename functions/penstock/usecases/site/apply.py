@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock import transaction
+from penstock import listings, transaction
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.site import keys, parse
 from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
@@ -24,9 +24,6 @@ NAME_CHARS = 128
 """No pool's name has more characters."""
 
 TABLES = ("factories", "wells", "targets", "resources", "quotas")
-
-PAGE = 500
-"""How many pools are read at once."""
 
 WHOLE = ("limits", "identity")
 
@@ -106,14 +103,8 @@ def _fit_pools(on: System, site: Site) -> list[str]:
 
 
 def every_pool(on: System) -> Iterator[Pool]:
-    """All pools, however many there are, in order of their names. One that was written just now may be missing."""
-    after = ""
-    while True:
-        page = on.store.listed("pools", Pool, limit=PAGE, after=after)
-        yield from page
-        if len(page) < PAGE:
-            return
-        after = page[-1].name
+    """All pools, in order of their names. One that was written just now may be missing."""
+    return listings.every(on, "pools", Pool)
 
 
 def _shape(pool: Pool) -> Shape:

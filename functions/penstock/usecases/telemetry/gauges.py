@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from penstock import listings
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.metrics import Fold, Level, Metric
@@ -76,7 +77,7 @@ def _report_maker(on: System, maker: str) -> None:
 def _report_canaries(on: System, site: Site) -> None:
     """Which canaries fail."""
     known = site.canaries()
-    for row in on.store.listed("canaries", Canary, limit=MOST):
+    for row in listings.every(on, "canaries", Canary):
         if row.pool in known:
             on.metrics.add(metrics.CANARIES_FAILING, int(is_failing(row)), pool=row.pool)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
+from penstock import listings, transaction
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units import maintenance, quarantine
@@ -21,8 +21,6 @@ from penstock.usecases.site import configuration
 from penstock.usecases.units import events, retire
 from penstock.usecases.units.maintenance import find
 from penstock.usecases.users import audit
-
-PAGE = 500
 
 log = Logger(child=True)
 
@@ -85,10 +83,5 @@ def confirm_removed(on: System, user: User, is_a: UnitKind, unit_id: str, checke
 
 def list_of_maker(on: System, is_a: UnitKind, maker: str) -> list[Unit]:
     """The quarantined units of a factory or well, oldest first."""
-    found: list[Unit] = []
-    page, after = PAGE, ""
-    while page == PAGE:
-        units = on.store.listed(f"{is_a}s", Unit, limit=PAGE, after=after)
-        found += [unit for unit in units if unit.maker == maker and unit.state is UnitState.QUARANTINED]
-        page, after = len(units), units[-1].id if units else ""
-    return found
+    units = listings.every(on, f"{is_a}s", Unit)
+    return [unit for unit in units if unit.maker == maker and unit.state is UnitState.QUARANTINED]

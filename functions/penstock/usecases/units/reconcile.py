@@ -13,6 +13,7 @@ from functools import partial
 
 from aws_lambda_powertools import Logger
 
+from penstock import listings
 from penstock.domain import cooldowns, metrics
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.outcome import Boot
@@ -30,8 +31,6 @@ from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
 from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import retire
-
-PAGE = 500
 
 log = Logger(child=True)
 
@@ -118,12 +117,7 @@ def _call_list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[
 
 def _units(on: System, is_a: UnitKind) -> list[Unit]:
     """All units of a kind that are not gone. Units written just now may be missing."""
-    found: list[Unit] = []
-    while True:
-        page = on.store.listed(f"{is_a}s", Unit, limit=PAGE, after=found[-1].id if found else "")
-        found += page
-        if len(page) < PAGE:
-            return found
+    return list(listings.every(on, f"{is_a}s", Unit))
 
 
 def _compare(

@@ -34,7 +34,7 @@ class People:
         self.left = list(enumerate(engine.plan.jobs))
 
     def submit(self) -> None:
-        """Submit the next job; repeat it with the same key if the function died, or answers that it is busy."""
+        """Submit the next job; repeat it with the same key if the function died, and later if it was throttled."""
         number, ask = self.left.pop(0)
         self._submit(number, ask)
 
@@ -45,8 +45,10 @@ class People:
             if task.error is None:
                 engine.story.call(task.result, f"job-{number + 1}")
                 engine.promises.accepted(task.result)
-            elif isinstance(task.error, Died | Throttled):
+            elif isinstance(task.error, Died):
                 self._submit(number, ask)
+            elif isinstance(task.error, Throttled):
+                self.left.append((number, ask))
 
         self._do(
             f"submit job {number + 1}",

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
+from botocore.session import Session, get_session
 from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
@@ -149,6 +150,28 @@ def model(table: str, region: str) -> type[Item]:
     return Stored
 
 
+class SharedSession(Connection):
+    """A connection whose client comes from a given session, and is made at once."""
+
+    def __init__(self, region: str, session: Session) -> None:
+        super().__init__(region=region)
+        self._session = session
+        self._client = self.client
+
+    @property
+    def session(self) -> Session:
+        return self._session
+
+
+def connect(of: type[Item], region: str, session: Session) -> Connection:
+    """One connection for the model and its transactions. By default, each would have its own client and session."""
+    table = of._get_connection()
+    connection = SharedSession(region, session)
+    connection.add_meta_table(table.get_meta_table())
+    table.connection = connection
+    return connection
+
+
 def item_of(row: Row, version: int, of: type[Item]) -> Item:
     """A row as an item with a version."""
     item = of(row.key.pk, row.key.sk, row_version=version, kind=row.kind, body=dump(row))
@@ -259,9 +282,9 @@ def unchanged(was: Row) -> Condition:
 class Table:
     """Rows in one DynamoDB table."""
 
-    def __init__(self, table: str, region: str) -> None:
+    def __init__(self, table: str, region: str, session: Session | None = None) -> None:
         self._item = model(table, region)
-        self._connection = Connection(region=region)
+        self._connection = connect(self._item, region, session or get_session())
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         """The row at a key, read consistently."""

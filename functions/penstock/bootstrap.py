@@ -5,6 +5,7 @@ The only reader of a function's environment.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -50,10 +51,15 @@ class Lazy:
 
 
 def prepare(*ports: str) -> None:
-    """Make the clients that most calls of a function need, while Lambda initialises it: not during the first call."""
-    if os.environ.get("AWS_LAMBDA_FUNCTION_NAME"):
+    """Make the clients that most calls of a function need, while Lambda initialises it: not during the first call.
+
+    It ends the initialisation: from here on garbage is collected (penstock/__init__.py), but not among what is there.
+    """
+    if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
         for port in ports:
             getattr(aws(), port).make()
+        gc.freeze()
+        gc.enable()
 
 
 @cache

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import boto3
@@ -61,6 +65,7 @@ def test_reads_and_transactions_share_a_client() -> None:
 def test_clients_are_made_while_lambda_initialises_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "Penstock-schedule")
     bootstrap.prepare("queues", "flows")
+    gc.unfreeze()
     ports = ("store", "queues", "flows", "objects")
     made = {port for port in ports if len(vars(getattr(bootstrap.aws(), port))) > 1}  # more than what would make it
     assert made == {"queues", "flows"}
@@ -70,3 +75,20 @@ def test_elsewhere_an_import_makes_no_client(monkeypatch: pytest.MonkeyPatch, se
     monkeypatch.delenv("AWS_LAMBDA_FUNCTION_NAME", raising=False)
     bootstrap.prepare("store", "queues", "flows")
     assert sessions == []
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"), [("Penstock-schedule", "False 0", "True some"), (None, "True 0", "True 0")]
+)
+def test_garbage_is_not_looked_for_while_lambda_initialises(name: str | None, before: str, after: str) -> None:
+    script = """if True:
+        import gc
+        def show(): print(gc.isenabled(), "some" if gc.get_freeze_count() else 0)
+        import penstock; show()
+        from penstock import bootstrap
+        bootstrap.prepare("queues"); show()
+    """
+    given = {key: value for key, value in os.environ.items() if key != "AWS_LAMBDA_FUNCTION_NAME"}
+    more = {"AWS_LAMBDA_FUNCTION_NAME": name} if name else {}
+    done = subprocess.run([sys.executable, "-c", script], env={**given, **more}, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [before, after], done.stderr

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from botocore.session import Session, get_session
 from cattrs import Converter
-from cattrs.gen import make_dict_unstructure_fn
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
 from pynamodb.exceptions import DeleteError, GetError, PutError, QueryError, TransactWriteError
@@ -68,13 +67,11 @@ KINDS: Mapping[str, type[Row]] = {
 
 @cache
 def converter() -> Converter:
-    """The converter. Made on first use, because it takes milliseconds that not every import needs."""
+    """The converter. It writes the code for a kind when it first meets one: no process meets all."""
     made = Converter(omit_if_default=True)
     made.register_unstructure_hook(datetime, datetime.isoformat)
     made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
     made.register_structure_hook_func(lambda kind: kind is str, lambda text, _: text)
-    for kind in KINDS.values():
-        made.register_unstructure_hook(kind, make_dict_unstructure_fn(kind, made, _cattrs_omit_if_default=True))
     return made
 
 

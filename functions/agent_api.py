@@ -12,6 +12,7 @@ from penstock.api.app import answer, resolver
 from penstock.api.workers import router
 
 log = Logger()
+bootstrap.prepare("store", "queues", "flows", "objects")
 app = resolver([router.http])
 
 

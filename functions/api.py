@@ -12,6 +12,7 @@ from penstock.api.app import answer, resolver
 from penstock.api.routers import ROUTERS
 
 log = Logger()
+bootstrap.prepare("store", "queues", "flows")
 app = resolver(router.http for router in ROUTERS)
 
 

@@ -15,6 +15,7 @@ from penstock import bootstrap
 from penstock.usecases.units import advance, cloud_events
 
 log = Logger()
+bootstrap.prepare("store", "queues", "flows")
 
 
 def step(message: dict[str, Any]) -> None:
@@ -32,4 +33,4 @@ def step(message: dict[str, Any]) -> None:
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch; those that fail are delivered again."""
-    return bootstrap.each(event, context, step)
+    return bootstrap.each(event, step)

@@ -17,6 +17,7 @@ from penstock.usecases.github import webhook
 from penstock.usecases.github.webhook import WebhookRequest
 
 log = Logger()
+bootstrap.prepare("store", "forge")
 app = resolver()
 
 

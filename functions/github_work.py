@@ -11,6 +11,7 @@ from penstock import bootstrap
 from penstock.usecases.github import steps, webhook
 
 log = Logger()
+bootstrap.prepare("store", "queues", "forge")
 
 
 def step(message: dict[str, Any]) -> None:
@@ -24,7 +25,7 @@ def step(message: dict[str, Any]) -> None:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch, or fetch missed deliveries."""
     if "Records" in event:
-        return bootstrap.each(event, context, step)
+        return bootstrap.each(event, step)
     found = webhook.fetch_missed(bootstrap.aws())
     log.info("fetched missed deliveries", extra={"found": found})
     return {"found": found}

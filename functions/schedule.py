@@ -12,6 +12,7 @@ from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.pools import resize, scheduler
 
 log = Logger()
+bootstrap.prepare("store", "queues", "flows")
 
 
 def step(message: dict[str, Any]) -> None:
@@ -42,4 +43,4 @@ def step(message: dict[str, Any]) -> None:
 @bootstrap.metered
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Take the steps of a batch; those that fail are delivered again."""
-    return bootstrap.each(event, context, step)
+    return bootstrap.each(event, step)

@@ -11,6 +11,7 @@ from penstock import bootstrap
 from penstock.usecases.jobs import settle
 
 log = Logger()
+bootstrap.prepare("store", "queues", "flows")
 
 
 @log.inject_lambda_context

@@ -12,6 +12,7 @@ from penstock import bootstrap
 from penstock.usecases import sweep
 
 log = Logger()
+bootstrap.prepare("store", "queues", "flows", "objects")
 
 
 @log.inject_lambda_context

@@ -1,61 +1,73 @@
 """The code to upload: a zip with Penstock for all functions, and a layer with libraries. It needs no Docker.
 
-The layer has only pure Python, so that one build works on Lambda's arm64 and on any machine of the local cloud.
+The layer has only pure Python, so that one build works on Lambda's arm64 and on any machine of the local cloud. Both
+have compiled modules beside the sources: infra/bytecode.py.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from aws_cdk import IgnoreMode
 from aws_cdk import aws_lambda as lambda_
+
+from infra import bytecode
 
 ROOT = Path(__file__).parents[1]
 FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
 LIBCLOUD = FUNCTIONS / "requirements-libcloud.txt"
-LAYERS = ROOT / "build" / "layer"
+BUILT = ROOT / "build"
 
-LEFT_OUT = (
-    "/penstock/cli",
-    "/penstock/local",
-    "/penstock/testing",
-    "/penstock/api/openapi.py",
-    "/requirements*.txt",
-    "*.asl.json",
-    "__pycache__",
-    "*.pyc",
-    "*.egg-info",
-)
-"""Files that functions do not need, as .gitignore patterns relative to functions/."""
-
-
-def code() -> lambda_.Code:
-    """Penstock's code for Lambda."""
-    return lambda_.Code.from_asset(str(FUNCTIONS), exclude=list(LEFT_OUT), ignore_mode=IgnoreMode.GIT)
-
+LEFT_OUT = ("penstock/cli", "penstock/local", "penstock/testing", "penstock/api/openapi.py")
+"""Folders and files of functions/ that functions do not need."""
 
 UNUSED = ("bin", "libcloud/test")
 """Parts of libraries that nothing imports. libcloud's tests have 18 MB."""
 
 
-def libraries(*, libcloud: bool = False, drivers: str = "") -> lambda_.Code:
-    """The layer: functions/requirements.txt, and optionally libcloud and third-party drivers.
+def code() -> lambda_.Code:
+    """Penstock's code for Lambda. It is built once for each content."""
+    return lambda_.Code.from_asset(str(built_code()))
 
-    It is built once for each content.
-    """
+
+def built_code() -> Path:
+    """The folder that becomes /var/task."""
+    shipped = {str(path.relative_to(FUNCTIONS)): path for path in sorted(FUNCTIONS.rglob("*")) if _is_shipped(path)}
+    content = b"".join(f"{name}\0".encode() + path.read_bytes() for name, path in shipped.items())
+    return _built("function", content, lambda folder: _copy(shipped, folder))
+
+
+def _is_shipped(path: Path) -> bool:
+    """Whether a file is part of the code: modules, and the data files beside them."""
+    name = path.relative_to(FUNCTIONS)
+    is_wanted = path.suffix == ".py" or (path.suffix == ".json" and len(name.parts) > 1)
+    return is_wanted and not any(name.is_relative_to(each) for each in LEFT_OUT)
+
+
+def _copy(shipped: Mapping[str, Path], folder: Path) -> None:
+    for name, path in shipped.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / name)
+    bytecode.compile_folder(folder, "/var/task")
+
+
+def libraries(*, libcloud: bool = False, drivers: str = "") -> lambda_.Code:
+    """The layer: functions/requirements.txt, and optionally libcloud and third-party drivers."""
+    return lambda_.Code.from_asset(str(built_layer(libcloud=libcloud, drivers=drivers)))
+
+
+def built_layer(*, libcloud: bool = False, drivers: str = "") -> Path:
+    """The folder that becomes /opt. It is built once for each content."""
     files = [REQUIREMENTS, *([LIBCLOUD] if libcloud else []), *([Path(drivers).resolve()] if drivers else [])]
     content = b"".join(path.read_bytes() for path in (*files, *_beside(files[-1])))
-    folder = LAYERS / hashlib.sha256(content).hexdigest()[:16]
-    if not folder.is_dir():
-        _build(folder, files)
-    return lambda_.Code.from_asset(str(folder))
+    return _built("layer", content, lambda folder: _install(folder, files))
 
 
 def _beside(file: Path) -> Sequence[Path]:
@@ -64,22 +76,37 @@ def _beside(file: Path) -> Sequence[Path]:
     return [path for path in (file.parent / name for name in named if name) if path.is_file()]
 
 
-def _build(folder: Path, files: Sequence[Path]) -> None:
-    """Install into a temporary folder, then rename it, so that an interrupted build does not look finished."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
-        target = Path(beside) / "layer"
-        install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
-        pure = ["--only-binary=:all:", "--platform=any", "--target", str(target / "python")]
-        wanted = [part for file in files for part in ("-r", str(file))]
-        subprocess.run([sys.executable, "-m", "pip", *install, *pure, *wanted], cwd=files[-1].parent, check=True)
-        for name in UNUSED:
-            shutil.rmtree(target / "python" / name, ignore_errors=True)
-        native = [str(path.relative_to(target)) for path in target.rglob("*.so")]
-        if native:
-            raise ValueError(f"{FUNCTIONS}: the layer must be pure Python, but libraries contain native code: {native}")
-        try:
-            target.rename(folder)
-        except OSError:  # a concurrent build finished first; any other error is raised
-            if not folder.is_dir():
-                raise
+def _built(kind: str, content: bytes, build: Callable[[Path], None]) -> Path:
+    """A folder that `build` fills, unless the same content was already built for the same bytecode.
+
+    It is made beside and then renamed, so that an interrupted build does not look finished.
+    """
+    version = str(bytecode.MAGIC if bytecode.compiler() else None).encode()
+    folder = BUILT / kind / hashlib.sha256(version + content).hexdigest()[:16]
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
+            target = Path(beside) / kind
+            target.mkdir()
+            build(target)
+            try:
+                target.rename(folder)
+            except OSError:  # a concurrent build finished first; any other error is raised
+                if not folder.is_dir():
+                    raise
+    os.utime(folder)  # the local cloud removes those that were not used for long
+    return folder
+
+
+def _install(folder: Path, files: Sequence[Path]) -> None:
+    """Install libraries into a layer. Raises ValueError if one has native code."""
+    install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
+    pure = ["--only-binary=:all:", "--platform=any", "--target", str(folder / "python")]
+    wanted = [part for file in files for part in ("-r", str(file))]
+    subprocess.run([sys.executable, "-m", "pip", *install, *pure, *wanted], cwd=files[-1].parent, check=True)
+    for name in UNUSED:
+        shutil.rmtree(folder / "python" / name, ignore_errors=True)
+    native = [str(path.relative_to(folder)) for path in folder.rglob("*.so")]
+    if native:
+        raise ValueError(f"{FUNCTIONS}: the layer must be pure Python, but libraries contain native code: {native}")
+    bytecode.compile_folder(folder / "python", "/opt/python")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import Annotations, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra import bundle
+from infra import bundle, bytecode
 from infra.sizes import SIZES, Size
 
 
@@ -28,6 +28,8 @@ class Functions(Construct):
     ) -> None:
         super().__init__(scope, name)
         self._code = bundle.code()
+        if not bytecode.compiler():
+            Annotations.of(self).add_warning_v2("penstock:not-compiled", bytecode.WARNING)
         self._layer = lambda_.LayerVersion(
             self,
             "Libraries",

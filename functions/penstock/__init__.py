@@ -10,3 +10,9 @@ agent      the program on a worker; stands alone
 cli        the `penstock` command
 local      the same stack on one machine
 """
+
+import gc
+import os
+
+if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+    gc.disable()  # until bootstrap.prepare: what an import makes stays, so looking for garbage in it only takes time

@@ -6,7 +6,7 @@ A driver may implement more protocols than `Driver`, for example `CleaningDriver
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -17,6 +17,7 @@ from penstock.domain.site.site import GitHubApp
 from penstock.domain.units.units import CleanProof
 from penstock.domain.users.oidc import PublicKey
 from penstock.kernel.errors import Shortage
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Key, Row
 
 R = TypeVar("R", bound=Row)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.domain.metrics import Metric
 from penstock.domain.site.site import GitHubApp
 from penstock.domain.users.oidc import PublicKey
 from penstock.kernel.errors import Misconfigured, Refused
+from penstock.kernel.frozen import dataclass
 from penstock.ports import (
     Drivers,
     Flows,

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 from penstock.local.stack import SOURCES
 
@@ -35,10 +37,13 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "lent": {"sts_roles": JOBS, "sts_boundary": BOUNDARY, "s3_well": "lent"},
     "keys": {"identity_keys": "2,1"},
     "github": {"github": "true"},
+    "uncompiled": {},
     "told": {"alarm_email": "ops@example.com", "metrics": "off"},
     **{f"watched-{level}": {"name": "Watched", "metrics": level} for level in ("off", "site", "pools")},
 }
-"""What `cdk deploy -c …` is given. Wells are brought drivers too, a list that is made first."""
+"""What `cdk deploy -c …` is given. Wells are brought drivers too, a list that is made first; "uncompiled" is made as on
+a machine without the functions' Python.
+"""
 
 
 def synthesised(folder: Path) -> None:
@@ -72,9 +77,11 @@ def shelf(drivers: Path) -> Path:
 def main() -> None:
     """Make the stacks that the command line names with their settings."""
     from app import build  # which loads the CDK
+    from infra import bytecode
 
     for name, context in json.loads(sys.argv[2]).items():
-        build(str(Path(sys.argv[1]) / name), context).synth()
+        with patch.object(bytecode, "compiler", lambda: None) if name == "uncompiled" else nullcontext():
+            build(str(Path(sys.argv[1]) / name), context).synth()
 
 
 if __name__ == "__main__":

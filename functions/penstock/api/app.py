@@ -16,7 +16,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, asdict, dataclass, fields, is_dataclass
+from dataclasses import Field, asdict, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import cached_property
@@ -36,6 +36,7 @@ from penstock.api import body
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Refused, Throttled
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.users import users

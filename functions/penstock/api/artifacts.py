@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Limit, Operator, Page, Router
@@ -14,6 +13,7 @@ from penstock.domain.replies import Empty, SignedOutput
 from penstock.domain.users.users import is_name
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import explain, pins

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from penstock.api.app import Caller, Limit, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.caches import CacheEntry
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases import caches
 from penstock.usecases.site import configuration

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from penstock.api.app import Caller, Page, Router
@@ -12,6 +11,7 @@ from penstock.domain.artifacts.outputs import Output
 from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.replies import InputUpload, PartUploads, SignedOutput
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import inputs, outputs

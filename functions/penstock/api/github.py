@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from penstock.api import users
@@ -12,6 +11,7 @@ from penstock.api.users import UserView
 from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.github import repositories, webhook
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -10,6 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from penstock.api import app
 from penstock.api.app import Router
 from penstock.domain.users import oidc
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.users.oidc import issuer
 

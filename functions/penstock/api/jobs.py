@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import WORKER, Lease
 from penstock.domain.units import units
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.jobs import cancel, holds, jobs, submit

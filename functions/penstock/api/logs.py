@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from penstock.api.app import Caller, Router
 from penstock.api.shapes import JobOutcome, JobState, view
 from penstock.domain.logs.logs import Event
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.jobs import jobs

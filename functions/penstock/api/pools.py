@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Operator, Router
@@ -12,6 +11,7 @@ from penstock.api.units import SHOWN, QuarantineView, show_quarantine
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import apply

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from penstock import agentfile
 from penstock.api.app import IdempotencyKey, Operator, Router
 from penstock.api.shapes import JobState, view
 from penstock.domain.probes.canaries import Canary
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.probes import canaries, factory_test
 from penstock.usecases.probes.factory_test import Progress

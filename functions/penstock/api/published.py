@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
@@ -13,6 +12,7 @@ from penstock.api.shapes import NextPage, view
 from penstock.domain.published import Access, Published, Series
 from penstock.domain.replies import SignedOutput
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases import published

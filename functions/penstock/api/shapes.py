@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+
+from penstock.kernel.frozen import dataclass
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import not_found
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.ports import Option
 from penstock.system import System

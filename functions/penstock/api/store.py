@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from penstock.api.app import Caller, Router
 from penstock.api.shapes import view
 from penstock.domain.jobs.store import Value
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs import jobs, store
 from penstock.usecases.jobs.store import NewValue

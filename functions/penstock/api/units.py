@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -12,6 +11,7 @@ from penstock.domain.units import lifecycle, units
 from penstock.domain.units.lifecycle import STAGES
 from penstock.domain.units.units import DriverStep, Unit, UnitHealth, UnitKind, UnitLease, UnitState
 from penstock.domain.users.users import User
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.units import maintenance, quarantine

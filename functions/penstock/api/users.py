@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated
 
@@ -10,6 +10,7 @@ from penstock.api.app import Caller, Limit, Operator, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.users import audit, privileges, users
 

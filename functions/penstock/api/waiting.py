@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Operator, Router
@@ -10,6 +10,7 @@ from penstock.api.shapes import JobState, PoolKind, view
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.pools.graph import Graph
 from penstock.domain.pools.why import Why
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs import jobs
 from penstock.usecases.pools import forecast

@@ -13,8 +13,8 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
+from botocore.session import Session, get_session
 from cattrs import Converter
-from cattrs.gen import make_dict_unstructure_fn
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
 from pynamodb.exceptions import DeleteError, GetError, PutError, QueryError, TransactWriteError
@@ -68,13 +68,11 @@ KINDS: Mapping[str, type[Row]] = {
 
 @cache
 def converter() -> Converter:
-    """The converter. Made on first use, because it takes milliseconds that not every import needs."""
+    """The converter. It writes the code for a kind when it first meets one: no process meets all."""
     made = Converter(omit_if_default=True)
     made.register_unstructure_hook(datetime, datetime.isoformat)
     made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
     made.register_structure_hook_func(lambda kind: kind is str, lambda text, _: text)
-    for kind in KINDS.values():
-        made.register_unstructure_hook(kind, make_dict_unstructure_fn(kind, made, _cattrs_omit_if_default=True))
     return made
 
 
@@ -148,6 +146,28 @@ def model(table: str, region: str) -> type[Item]:
 
     Stored.Meta.region = region  # type: ignore[attr-defined]
     return Stored
+
+
+class SharedSession(Connection):
+    """A connection whose client comes from a given session, and is made at once."""
+
+    def __init__(self, region: str, session: Session) -> None:
+        super().__init__(region=region)
+        self._session = session
+        self._client = self.client
+
+    @property
+    def session(self) -> Session:
+        return self._session
+
+
+def connect(of: type[Item], region: str, session: Session) -> Connection:
+    """One connection for the model and its transactions. By default, each would have its own client and session."""
+    table = of._get_connection()
+    connection = SharedSession(region, session)
+    connection.add_meta_table(table.get_meta_table())
+    table.connection = connection
+    return connection
 
 
 def item_of(row: Row, version: int, of: type[Item]) -> Item:
@@ -260,9 +280,9 @@ def unchanged(was: Row) -> Condition:
 class Table:
     """Rows in one DynamoDB table."""
 
-    def __init__(self, table: str, region: str) -> None:
+    def __init__(self, table: str, region: str, session: Session | None = None) -> None:
         self._item = model(table, region)
-        self._connection = Connection(region=region)
+        self._connection = connect(self._item, region, session or get_session())
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         """The row at a key, read consistently."""

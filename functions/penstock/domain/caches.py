@@ -12,13 +12,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import CACHE, owner
 from penstock.domain.artifacts.volumes import DOWNLOAD_WITHIN
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
 TRUNK = "trunk"

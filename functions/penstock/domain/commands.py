@@ -6,10 +6,11 @@ says what it is; `Bound` says how long or how large it may be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 
 MACHINE_CHARS = 500

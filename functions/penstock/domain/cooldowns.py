@@ -14,7 +14,7 @@ may probe it has its answer, or its time is over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
@@ -24,6 +24,7 @@ from zlib import crc32
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import UnitKind
 from penstock.kernel.errors import DriverError, Misconfigured, QuotaReached, RateLimited, Short, Shortage
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 SCOPE_CHARS = 240

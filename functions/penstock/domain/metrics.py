@@ -13,7 +13,6 @@ lasted zero seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 
@@ -31,6 +30,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
+from penstock.kernel.frozen import dataclass
 
 
 class Level(StrEnum):

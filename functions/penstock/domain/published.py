@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
@@ -20,6 +20,7 @@ from penstock.domain.jobfile import Publish
 from penstock.domain.jobs.jobs import Publication
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Fault, Refused
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 COMMIT = "GITHUB_SHA"

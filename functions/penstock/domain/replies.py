@@ -6,11 +6,12 @@ where it has no value, and is never null: agents, also of earlier versions, look
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from penstock.domain.jobfile.sections import CacheAsk, Post
 from penstock.domain.jobs.origins import Origin
+from penstock.kernel.frozen import dataclass
 
 HeldSeconds = Annotated[
     int | None, "For how many seconds the agent must leave the machine as it is. Absent unless the machine is held."

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -28,6 +28,7 @@ from typing import Any
 
 from penstock.drivers import checks as options_
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 from penstock.ports import Driver, Option
 
 MAKER = "PENSTOCK_MAKER"

@@ -23,10 +23,10 @@ What is wrong with a job file, where, and what was meant.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 
 
 class PenstockError(Exception):

@@ -5,7 +5,7 @@ A DynamoDB item holds 400 KB, and a job's script and settings live in one item: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from penstock.kernel.frozen import dataclass
 
 SCRIPT_BYTES = 256 * 1024
 ROW_BYTES = 360 * 1024

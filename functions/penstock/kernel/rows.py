@@ -18,9 +18,10 @@ Ids: ULIDs as in github.com/ulid/spec: 48 bits of time, 80 of chance, in Crockfo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar, NamedTuple
+
+from penstock.kernel.frozen import dataclass
 
 
 class Key(NamedTuple):

@@ -99,6 +99,7 @@ def assembly(report: Callable[[str], None], context: Mapping[str, str] | None = 
         if not folder.is_dir():  # who waited for another may find it made
             _remove_old(folder.parent)
             _remove_old(code())
+            _remove_old(SOURCES / "build" / "function")
             with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
                 synthesise(Path(beside) / "out", **settings)
                 (Path(beside) / "out").rename(folder)
@@ -152,6 +153,6 @@ def synthesise(out: Path, **context: str) -> None:
 
 
 def _remove_old(folder: Path) -> None:
-    for each in folder.iterdir():
+    for each in folder.glob("*"):
         if time.time() - each.stat().st_mtime > OLD_SECONDS:
             shutil.rmtree(each, ignore_errors=True)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, time
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 
 Path = tuple[str | int, ...]
 

@@ -10,11 +10,11 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from penstock.kernel.errors import Fault
+from penstock.kernel.frozen import dataclass
 from penstock.toml import checks
 from penstock.toml.checks import Path
 

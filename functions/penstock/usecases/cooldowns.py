@@ -8,13 +8,13 @@ a lost write must not delay anybody.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from penstock.domain import cooldowns
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Obstacle, budget_key, collection, maker_of
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Delete, Key, Replace
 from penstock.ports import NotYet, PlacementDriver, Ready
 from penstock.system import System

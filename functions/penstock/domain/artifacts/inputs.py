@@ -6,11 +6,12 @@ declared ──permission to upload──▶ awaited ──arrived──▶ comm
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import Name
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key
 
 ARRIVE_WITHIN = timedelta(hours=1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import Name
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key
 
 

@@ -10,13 +10,14 @@ No job may depend on what has ended: it is being deleted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.jobs.jobs import Job, Outcome
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 HOUR = 3600

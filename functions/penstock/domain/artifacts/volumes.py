@@ -16,13 +16,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import collection
 from penstock.kernel import rows
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
 STORE = "store"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from penstock.domain.artifacts.artifacts import Artifact, Pin, parts
@@ -12,6 +11,7 @@ from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.caches import CacheEntry
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.published import Published
+from penstock.kernel.frozen import dataclass
 
 MAX_NAMED = 5
 """How many dependents are named; the others are counted."""

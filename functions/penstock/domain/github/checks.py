@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from penstock.domain.artifacts.outputs import Output
 from penstock.domain.github.commits import KEPT_FOR, CheckSet, set_key
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.kernel.errors import Fault, Problem
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 CONTROL = 0

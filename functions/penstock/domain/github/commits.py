@@ -9,13 +9,14 @@ received ──▶ planned ──▶ submitted ──▶ settled
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
 from penstock.domain.github.deliveries import Event
 from penstock.domain.github.policy import Policy
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
 KEPT_FOR = timedelta(days=90)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
 KEPT_FOR = timedelta(days=30)

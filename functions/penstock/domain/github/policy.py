@@ -6,10 +6,11 @@ The policy in the commit under test is ignored, so that a pull request cannot gr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.kernel.errors import Fault
+from penstock.kernel.frozen import dataclass
 from penstock.toml import document as toml_document
 from penstock.toml.checks import Place, clip, entries, flag, listed, matching, record, wanted
 

@@ -8,12 +8,13 @@ USABLE_FOR is not handed out any more: the job waits for the next. When the job 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.github.commits import pause
 from penstock.domain.jobs.store import Value
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 NAME = "GITHUB_TOKEN"

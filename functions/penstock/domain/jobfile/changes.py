@@ -6,13 +6,14 @@ This is for whoever submits sets. No function of the service imports it, nor the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pathspec import PathSpec
 
 from penstock.domain.jobfile import Dependency
 from penstock.domain.jobfile.sets import Member
 from penstock.domain.jobs.dependencies import On
+from penstock.kernel.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -25,6 +25,7 @@ from penstock.domain.jobfile.sections import (
     parse_output_rule,
 )
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import (
     GUESSES,
     NOT_TEXT,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from penstock.domain.jobfile.sections import REFERENCE
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Place, clip, did_you_mean, entries, listed, text, wanted
 
 AXIS = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")

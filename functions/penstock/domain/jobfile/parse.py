@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ from penstock.domain.jobfile.sections import (
 )
 from penstock.kernel import limits
 from penstock.kernel.errors import Problem, Problems
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Fault, Path
 from penstock.toml.document import AT, BOM, TOML_HINTS, Spot, locate, nearest, tokenise, too_deep
 

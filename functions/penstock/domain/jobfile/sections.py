@@ -11,12 +11,13 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from typing import Annotated, Any
 
 from penstock.domain.jobs.dependencies import On
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import (
     GUESSES,
     NOT_TEXT,

@@ -7,13 +7,14 @@ is submitted after those before it, by their ids.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import PurePosixPath
 
 from penstock.domain.jobfile import Dependency, JobFile, Problem, Problems, variant
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import did_you_mean
 
 NOT_HERE = "every `.sh` file of the folder is a job of the set"

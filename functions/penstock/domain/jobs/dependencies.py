@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 

@@ -7,9 +7,11 @@ report comes from the job's own machine, so it is reduced to known keys and boun
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
+
+from penstock.kernel.frozen import dataclass
 
 MAX_LINES = 20
 LINE_CHARS = 400

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from penstock.domain.jobs import outcome
@@ -16,6 +15,7 @@ from penstock.domain.jobs.jobs import HoldRequest, Job, Outcome
 from penstock.domain.units import maintenance
 from penstock.domain.units.units import Hold, Unit, UnitState, format_time, is_held
 from penstock.kernel.errors import Refused
+from penstock.kernel.frozen import dataclass
 
 
 @dataclass(frozen=True)

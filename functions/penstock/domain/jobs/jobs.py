@@ -14,7 +14,7 @@ Beside the job's row: its spec (what to run and publish), the accepted submissio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from penstock.domain.jobfile.sections import CacheAsk, Post
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.pools.leases import Need
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
 START_WITHIN = timedelta(minutes=1)

@@ -6,11 +6,11 @@ that merely has such an environment comes from no repository. [SEC-2]
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from penstock.domain.jobs.jobs import Job, Spec
 from penstock.domain.site.site import GitHubApp
+from penstock.kernel.frozen import dataclass
 
 API = "api."
 

@@ -7,7 +7,7 @@ evidence from our rows when no agent can report it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -16,6 +16,7 @@ from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
 from penstock.domain.pools.leases import Lease
 from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.kernel.frozen import dataclass
 
 REASONS = {
     "Cancelled": "the job was cancelled",

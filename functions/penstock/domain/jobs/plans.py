@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from penstock.domain.jobs.admission import describe_wait
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.forecast import Forecast, combined_start, format_duration
 from penstock.domain.pools.leases import WORKER, Need, demand
+from penstock.kernel.frozen import dataclass
 
 UNKNOWN = "when it could start cannot be said"
 

@@ -11,12 +11,13 @@ No circle is possible: a job depends only on jobs that existed before it. So eve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input
 from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State
+from penstock.kernel.frozen import dataclass
 
 DEPENDENCY_ERROR = "Dependency"
 """The flow error of a job whose prerequisite cannot be met any more."""

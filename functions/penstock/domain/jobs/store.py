@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -14,11 +14,11 @@ ever, and none starves. docs/decisions/0027-idle-hold-gives-back.md
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState
+from penstock.kernel.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
@@ -22,6 +22,7 @@ from penstock.domain.artifacts.retention import Spans
 from penstock.domain.artifacts.volumes import RETRY_AFTER, RETRY_AFTER_MOST
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import Batch, Event, Line, events
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 PART_BYTES = 5 * 1024**2

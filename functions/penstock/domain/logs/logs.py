@@ -7,11 +7,12 @@ records how many lines the attempt's agent had sent, so that a batch that is sen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 CONTROL = "control"

@@ -10,7 +10,7 @@ several holders is likely to be first; what has to happen at all follows from th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from heapq import heappop, heappush
@@ -21,6 +21,7 @@ from typing import NamedTuple
 from penstock.domain.pools.grants import WINDOW, Pick, Stock, has_reservation, overtaken_by, pick
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, Pool, Slot, SlotState
+from penstock.kernel.frozen import dataclass
 
 
 class ClaimId(NamedTuple):

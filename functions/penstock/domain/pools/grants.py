@@ -13,7 +13,7 @@ reserves. docs/decisions/0022-overtaking-counts-harm.md
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from itertools import compress
@@ -24,6 +24,7 @@ from penstock.domain.pools.leases import Need, demand
 from penstock.domain.pools.pools import Claim, Pool, Slot
 from penstock.domain.units import reuse
 from penstock.domain.units.units import Unit
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace
 
 MAX_OVERTAKEN = 8

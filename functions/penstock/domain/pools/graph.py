@@ -7,12 +7,12 @@ which the first job waits. Every such path ends at a job that waits for nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from penstock.domain.pools.forecast import Queue
 from penstock.domain.pools.pools import Slot
+from penstock.kernel.frozen import dataclass
 
 MAX_NODES = 2000
 """How many nodes are shown."""

@@ -13,11 +13,12 @@ the unit that was made for it moves on the others (the due time is in the unit's
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 WORKER = 0

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Key, Place, Replace, Row
 
 RANK_BASE = 500

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import Input
@@ -14,6 +13,7 @@ from penstock.domain.pools.forecast import Action, Forecast, Unblock, combined_s
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
 from penstock.domain.units.units import format_time
+from penstock.kernel.frozen import dataclass
 
 MAX_NAMED = 5
 """How many things a sentence lists."""

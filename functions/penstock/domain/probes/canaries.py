@@ -7,13 +7,14 @@ target's workers are not made for a while. The next canary that succeeds ends th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.jobs.jobs import Job, Outcome, Result
 from penstock.domain.units import units
 from penstock.domain.units.units import Unit
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
 USER = "canary"

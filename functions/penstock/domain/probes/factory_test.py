@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from penstock.domain.jobs.jobs import Job, Proves, Result
 from penstock.domain.units.units import Hold, Search, Unit, UnitState, Visibility, add_entry, format_time
+from penstock.kernel.frozen import dataclass
 
 TAG = "penstock-test"
 """The tag of such a job; its value is the factory's name."""

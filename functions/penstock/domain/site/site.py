@@ -12,12 +12,13 @@ other or both use a quota, share a step, at the place of the first of these type
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, ClassVar
 
 from penstock.domain.artifacts.retention import Spans
 from penstock.domain.pools.pools import Warm
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 MAX_REDIRECTS = 32

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import ClassVar
 
 from penstock.domain.cooldowns import WHY_CHARS, collection
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_prewarming
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 COMPARE_EVERY = timedelta(minutes=3)

@@ -9,11 +9,12 @@ worker's row, not here.
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.users import users
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 NAME_HINT = "lower-case, and not digits only, like bench-7: it is part of the privilege host.bench-7 too"

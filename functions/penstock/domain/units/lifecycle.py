@@ -7,11 +7,11 @@ of them (`table`), and tests check every commit against them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from penstock.domain.units.units import Unit, UnitKind, UnitState, format_time, is_held
 from penstock.domain.units.units import UnitState as State
+from penstock.kernel.frozen import dataclass
 
 
 @dataclass(frozen=True)

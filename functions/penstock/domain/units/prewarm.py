@@ -7,7 +7,7 @@ before anything is made. From then on a grant may take the slot, and with it the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.pools import pools
@@ -25,6 +25,7 @@ from penstock.domain.units.units import (
     add_entry,
     is_held,
 )
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace
 
 ORDERS_PER_CHECK = 10

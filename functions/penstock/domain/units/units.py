@@ -25,12 +25,13 @@ entry costs no further write and exists exactly when the decision does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
 JOURNAL_ENTRIES = 32

@@ -10,12 +10,13 @@ whoever asks for the test's progress repeats a lost one, so searches need no due
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from math import ceil
 
 from penstock.domain.units.retries import BACK_OFF, EARLY
 from penstock.domain.units.units import CleanProof, Search, Unit, UnitState, Visibility, add_entry
+from penstock.kernel.frozen import dataclass
 
 CALL_WITHIN = timedelta(minutes=2)
 """How long a call that makes something may take. No function of a factory or well lives longer."""

@@ -10,13 +10,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.users.users import is_repository
+from penstock.kernel.frozen import dataclass
 
 ALGORITHM = "RS256"
 """RSASSA-PKCS1-v1_5 with SHA-256: what every verifier knows. Source: RFC 7518, section 3.3."""

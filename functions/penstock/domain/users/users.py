@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
 ADMIN = "admin"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from penstock.domain.artifacts import why as artifacts_why
@@ -19,6 +19,7 @@ from penstock.domain.replies import SignedOutput
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key
 from penstock.system import System
 from penstock.usecases import caches
@@ -40,7 +41,7 @@ class Deletion:
     why: str
 
 
-@dataclass
+@dataclasses.dataclass
 class DryRun:
     """What a dry run found. `is_whole` says that it read all rows."""
 

@@ -7,7 +7,7 @@ lost and reported; nothing is deleted for that. If a list cannot be had, nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from aws_lambda_powertools import Logger
@@ -18,6 +18,7 @@ from penstock.domain.artifacts.artifacts import Artifact, artifact_key
 from penstock.domain.artifacts.retention import Spans
 from penstock.domain.artifacts.volumes import INVENTORY_KEY, PREFIX, Inventory, Volume, VolumeState, listing, volume_key
 from penstock.domain.jobs.jobs import Job, job_key
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Stored
 from penstock.system import System

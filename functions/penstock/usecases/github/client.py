@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +11,7 @@ from urllib.parse import quote
 from penstock.domain.github.deliveries import Pause, pause_key
 from penstock.domain.site.site import GitHubApp
 from penstock.kernel.errors import Misconfigured, RateLimited
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import GitHubRequest, GitHubResponse, TokenScope
 from penstock.system import System

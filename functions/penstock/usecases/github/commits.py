@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from penstock.domain.users import users as user_rules
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.kernel.rows import Check as Still
 from penstock.system import System

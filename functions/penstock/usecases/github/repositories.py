@@ -10,7 +10,7 @@ repository. [SEC-2]
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from penstock import transaction
 from penstock.domain.github.commits import CheckSet
@@ -19,6 +19,7 @@ from penstock.domain.jobfile.sets import Member
 from penstock.domain.users import users as user_rules
 from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import Refused
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases.github import client

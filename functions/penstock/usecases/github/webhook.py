@@ -11,7 +11,7 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -32,6 +32,7 @@ from penstock.domain.github.deliveries import (
     is_relevant,
 )
 from penstock.kernel.errors import RateLimited, Refused, not_found
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import GitHubRequest
 from penstock.system import System

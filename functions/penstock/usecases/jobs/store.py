@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from penstock import transaction
@@ -14,6 +14,7 @@ from penstock.domain.logs.logs import DETAIL
 from penstock.domain.replies import NoValue, StoredValue
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.logs import logs

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -54,6 +54,7 @@ from penstock.domain.users import oidc
 from penstock.domain.users.users import User, digest, is_repository
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create
 from penstock.system import System
 from penstock.usecases.artifacts import inputs, retain

@@ -8,7 +8,7 @@ step holds more than a part and a page of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 
@@ -22,6 +22,7 @@ from penstock.domain.logs import archives
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, batch_key
 from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import owners

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.commands import SubmitJob
@@ -18,6 +17,7 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.artifacts import outputs

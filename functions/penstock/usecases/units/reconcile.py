@@ -6,8 +6,9 @@ cannot be had, nothing is done; after an outage of ours, nothing is done for a w
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -22,6 +23,7 @@ from penstock.domain.units import comparison, units
 from penstock.domain.units.comparison import SWEEP_KEY, Comparison, LastSweep, comparison_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Driver
 from penstock.system import System
@@ -38,7 +40,7 @@ UNWANTED_AFTER = timedelta(minutes=10)
 """How long a unit stays in a state before it is checked whether its attempt still wants it."""
 
 
-@dataclass
+@dataclasses.dataclass
 class Reconciled:
     """The counts, and the units that were read for them: all of them, or none. `failed` are units and makers."""
 

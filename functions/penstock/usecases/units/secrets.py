@@ -10,12 +10,13 @@ import hashlib
 import hmac
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 from penstock.ports import NotYet, Ready
 from penstock.system import System
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TypeVar
 
 from penstock import transaction
@@ -19,6 +18,7 @@ from penstock.domain.pools.pools import Claim, Slot, collection
 from penstock.domain.users import users
 from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import Refused
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Replace, Row
 from penstock.system import System
 from penstock.usecases.jobs import cancel, jobs

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
 from penstock import transaction
@@ -37,6 +37,7 @@ from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, a
 from penstock.domain.users import users
 from penstock.kernel import limits, rows
 from penstock.kernel.errors import DriverError, Refused
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import IdentityDriver
 from penstock.system import System

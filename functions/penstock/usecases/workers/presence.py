@@ -7,7 +7,7 @@ host before cannot call the pool done, and the sweep makes up for a lost message
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock import transaction
@@ -18,6 +18,7 @@ from penstock.domain.units import hosts
 from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from penstock.drivers.factories.ec2.settings import MARKETS, InstanceType, Market, Settings, Subnet
+from penstock.kernel.frozen import dataclass
 
 GROUPS: Mapping[str, str] = {
     **{letter: "standard" for letter in "acdhimrtz"},

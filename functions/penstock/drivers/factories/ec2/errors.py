@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
@@ -17,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, 
 from penstock.drivers.errors import report_unknown
 from penstock.drivers.factories.ec2.alternatives import Reach
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Short, Unknown
+from penstock.kernel.frozen import dataclass
 
 PAUSE = 15
 """Seconds without calls of a kind that EC2 throttled. EC2 allows two RunInstances calls a second."""

@@ -7,10 +7,10 @@ recommendations" in the EC2 User Guide.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from penstock.kernel.frozen import dataclass
 from penstock.ports import MachineFate
 
 SOURCE = "aws.ec2"

@@ -15,8 +15,9 @@ import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from penstock.kernel.frozen import dataclass
 
 METADATA = "http://169.254.169.254"
 """The instance metadata service."""

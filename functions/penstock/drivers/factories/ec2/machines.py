@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
 
 from penstock.drivers.factories.ec2.errors import CallFailed, call_errors
+from penstock.kernel.frozen import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

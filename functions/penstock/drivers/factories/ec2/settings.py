@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from penstock.drivers.checks import not_empty, sentences, shell
 from penstock.drivers.factories.ec2.identity import PublicKey, read_certificates
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
 
 

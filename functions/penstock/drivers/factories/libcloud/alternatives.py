@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 
 from penstock.drivers.factories.libcloud.settings import Settings
+from penstock.kernel.frozen import dataclass
 
 
 class Reach(StrEnum):

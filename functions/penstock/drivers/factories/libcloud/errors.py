@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
 from penstock.drivers.errors import report_unknown
 from penstock.drivers.factories.libcloud.alternatives import Reach
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Short, Unknown
+from penstock.kernel.frozen import dataclass
 
 PAUSE = 30
 """Seconds without calls of a kind that was throttled, if the cloud does not say how many."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from penstock.kernel import rows
+from penstock.kernel.frozen import dataclass
 
 SITE_DIGITS, FACTORY_DIGITS = 10, 8
 TAG = re.compile(r"[^a-z0-9_-]")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +15,7 @@ from penstock.drivers.factories.libcloud.providers import Provider
 from penstock.drivers.factories.libcloud.settings import AZURE, MISSING, Settings, is_installed, provider_of
 from penstock.drivers.secrets import Resolve
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 
 NOT_FOUND = 404
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,6 +12,7 @@ from penstock.drivers.checks import not_empty, sentences, shell
 from penstock.drivers.factories.libcloud.providers import PROVIDERS, Provider
 from penstock.drivers.secrets import REFERENCE
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Place, clip, did_you_mean, entries, listed, matching, number, record, text, wanted
 
 

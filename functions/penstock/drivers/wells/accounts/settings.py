@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.drivers.checks import not_empty, sentences
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Place, entries, flag, listed, matching, number, record, text
 
 CLEANINGS = 10

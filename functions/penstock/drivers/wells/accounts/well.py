@@ -10,7 +10,7 @@ What differs between two looks at a thing. A look is a digest, and if the cleane
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from penstock.drivers.wells.accounts import cleaner
 from penstock.drivers.wells.accounts import settings as keys
 from penstock.drivers.wells.accounts.cleaner import WORDS, Ask
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Unknown, Unsatisfiable
+from penstock.kernel.frozen import dataclass
 from penstock.ports import NotYet, Order, Ready, UnitContext
 from penstock.toml.checks import clip
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from penstock.drivers.wells.aws.calls import Absent, call_errors
 from penstock.kernel.errors import QuotaReached
+from penstock.kernel.frozen import dataclass
 
 SLACK = timedelta(minutes=5)
 """How much longer than a session its denial lasts, for concurrent calls and differences between clocks."""

@@ -6,10 +6,10 @@ One step deletes as much as it has time for, and says whether more is left. See 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.drivers.wells.aws.calls import Absent, call_errors, check_each
+from penstock.kernel.frozen import dataclass
 
 PAGE = 1000
 """Versions that are listed and deleted by one call. Source: Amazon S3, ListObjectVersions and DeleteObjects."""

@@ -7,7 +7,7 @@ CloudTrail shows both with each call that the session makes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from penstock.drivers.wells.aws.denials import Denial, Denials, NoRoom, RoleGone
 from penstock.drivers.wells.aws.policies import filled
 from penstock.drivers.wells.aws.settings import LEAST, RoleSettings
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 from penstock.ports import NotYet, Order
 
 SITE_TAG, WELL_TAG, JOB_TAG = "penstock:site", "penstock:well", "penstock:job"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.domain.site.sections import duration
 from penstock.drivers.checks import sentences
 from penstock.drivers.wells.aws import policies
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Check, Place, listed, matching, number, record
 
 LEAST, MOST = 15 * 60, 60 * 60

@@ -6,7 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
@@ -23,6 +23,7 @@ from penstock.drivers.wells.http.protocol import (
 from penstock.drivers.wells.http.settings import Settings, is_loopback
 from penstock.drivers.wells.http.transport import Reply, Service
 from penstock.kernel.errors import Misconfigured, Unknown
+from penstock.kernel.frozen import dataclass
 
 BUDGET = 20.0
 """Seconds for all requests of one call of the driver."""

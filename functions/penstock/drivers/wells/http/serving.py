@@ -10,7 +10,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from threading import Lock
@@ -28,6 +27,7 @@ from penstock.drivers.wells.http.protocol import (
     TIMESTAMP,
     WINDOW,
 )
+from penstock.kernel.frozen import dataclass
 
 JsonObject = Mapping[str, Any]
 log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -12,6 +12,7 @@ from penstock.domain.site.sections import duration
 from penstock.drivers.checks import sentences
 from penstock.drivers.secrets import REFERENCE
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Place, clip, did_you_mean, entries, flag, listed, matching, record, text, wanted
 
 TIMEOUT, TIMEOUT_MOST = 5, 20

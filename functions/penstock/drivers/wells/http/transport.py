@@ -10,13 +10,13 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from ipaddress import IPv6Address, ip_address
 from threading import Timer
 
 from penstock.drivers.wells.http.protocol import BODY_BYTES, HEADER_BYTES
 from penstock.kernel.errors import Misconfigured, Unknown
+from penstock.kernel.frozen import dataclass
 
 EC2_METADATA = ip_address("fd00:ec2::254")
 """EC2's instance metadata service over IPv6. Its other addresses are link-local."""

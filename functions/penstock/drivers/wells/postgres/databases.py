@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from penstock.drivers.wells.postgres import passwords
 from penstock.drivers.wells.postgres.names import quoted, text
 from penstock.drivers.wells.postgres.session import DROP_SECONDS, STATEMENT_SECONDS, Server, Session
 from penstock.drivers.wells.postgres.settings import ANY, Options, Settings
 from penstock.kernel.errors import DriverError, Misconfigured, Unsatisfiable
+from penstock.kernel.frozen import dataclass
 from penstock.ports import NotYet
 
 UNIT = """

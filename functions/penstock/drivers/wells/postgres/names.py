@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 from penstock.kernel import rows
 from penstock.kernel.errors import Misconfigured
+from penstock.kernel.frozen import dataclass
 
 PREFIX = "penstock"
 SITE_DIGITS, WELL_DIGITS = 10, 8

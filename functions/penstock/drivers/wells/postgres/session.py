@@ -6,12 +6,13 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from penstock.drivers.wells.postgres.errors import server_errors
 from penstock.drivers.wells.postgres.settings import PLAIN, UNVERIFIED, Settings
 from penstock.kernel.errors import Unknown
+from penstock.kernel.frozen import dataclass
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,6 +12,7 @@ from penstock.domain.site.sections import duration
 from penstock.drivers.checks import sentences
 from penstock.drivers.wells.postgres.passwords import REFERENCE
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
+from penstock.kernel.frozen import dataclass
 from penstock.ports import Option
 from penstock.toml.checks import Check, Place, clip, listed, matching, number, record, text, wanted
 

@@ -66,6 +66,7 @@ class Archive(Row):
     """
 
     kind: ClassVar[str] = "archive"
+    shards: ClassVar[int] = 4
     later: ClassVar[bool] = True
     job: str
     state: ArchiveState

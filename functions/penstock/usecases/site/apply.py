@@ -105,9 +105,8 @@ def _fit_pools(on: System, site: Site) -> list[str]:
     return changed
 
 
-def every_pool(on: System) -> Iterator[Pool]:
-    """All pools, however many there are, in order of their names. One that was written just now may be missing."""
-    after = ""
+def every_pool(on: System, after: str = "") -> Iterator[Pool]:
+    """All pools behind a name, however many there are, in order. One that was written just now may be missing."""
     while True:
         page = on.store.listed("pools", Pool, limit=PAGE, after=after)
         yield from page

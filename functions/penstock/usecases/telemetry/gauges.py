@@ -26,7 +26,7 @@ def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[s
     if not on.metrics.wants(metrics.SWEEPS):
         return
     report_zeros(on, site)
-    _report_waits(on, site, waited_for)
+    report_waits(on, site, waited_for)
     if on.metrics.wants(metrics.POOL_HELD):
         for pool in pools:
             _report_pool(on, pool)
@@ -36,7 +36,7 @@ def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[s
         _report_canaries(on, site)
 
 
-def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
+def report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
     """Who waits, and for how long. A job that waits in several queues counts once."""
     now, jobs = on.world.now(), set()
     for pool in waited_for:

@@ -34,11 +34,12 @@ from infra.settings import Settings
 from infra.sizes import SIZES
 from infra.storage import OBJECTS, Storage
 from infra.table import DUE, LISTING, Rows
+from penstock.usecases import sweep
 
 BATCH = {"schedule": 10, "factory": 5, "well": 5, "sweep": 1}
 """Messages per call. Drivers are slow, so theirs are smaller; one of the sweep's may take a minute."""
 
-AT_ONCE = {"sweep": 50}
+AT_ONCE = {"sweep": sweep.CALLS}
 """How many calls for a queue's messages there are at most at a time, if that is bounded."""
 
 

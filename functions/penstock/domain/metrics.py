@@ -294,7 +294,7 @@ SWEEPS = Metric("Sweeps", COUNT, SUM, "sweeps that finished")
 SWEEP_TIME = Metric("SweepTime", SECONDS, MOST, "how long a sweep took")
 
 
-OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep moved on itself, at most 100 of a shard")
+OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep moved on itself, at most 25 of a shard")
 
 
 FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "rows, pools, flows and units that a sweep could not move on")

@@ -1,8 +1,8 @@
 """What is overdue, shard by shard of the due index, for as long as there is time. [JOB-1] [UNIT-1]
 
-Each kind of row has shards of its own. A sweep takes one page of each shard itself; what goes beyond that, it leaves to
-messages, each for a part of one shard, which other calls of the sweep function take at the same time. A message names
-the end of its time, so that a late one does nothing, and it sends none itself.
+Each kind of row has shards of its own. A sweep takes a shard itself if there is little in it. Otherwise it leaves the
+shard to messages, each for a part, which other calls of the sweep function take at the same time. A message names the
+end of its time, so that a late one does nothing; and who takes it sends none.
 
 The index may have an earlier time than the row: then nobody is nudged, and the entry moves to the row's own time. If
 the row is overdue, its entry moves on first, further each time that nothing came of it. So a row that nobody can move
@@ -21,11 +21,14 @@ from penstock.kernel.rows import Due, Key, Look, Row, exact_look
 from penstock.system import System
 from penstock.usecases.telemetry.counters import Isolation
 
+LITTLE = 25
+"""How many rows of a shard a sweep takes itself: with more, it would keep the other shards waiting."""
+
 PAGE = 100
-"""How many rows of a shard a sweep looks at itself, and how many are read at once."""
+"""How many rows are read at once: as many as a batch may have."""
 
 PARTS = 4
-"""How many messages what goes beyond a page is divided among."""
+"""How many messages a shard is divided among."""
 
 BACK_OFF, DOUBLINGS = timedelta(seconds=50), 4
 """The pause after a nudge, which ends before the next sweep, and how often it doubles: to 13 minutes at most."""
@@ -56,19 +59,17 @@ class Walk:
         """Whether the time is over."""
         return self.on.world.now() >= self.until
 
-    def take_first_pages(self, shards: Sequence[str]) -> None:
-        """Take a page of each shard, and leave to messages what is left of it."""
+    def take(self, shards: Sequence[str]) -> None:
+        """Take every shard, or leave it to messages."""
         for shard in shards:
             with self.rows.step("reading what is due", shard=shard):
-                self._take_first_page(shard)
+                if self.is_over or not self._take_little(shard):
+                    self._leave(shard)
 
-    def _take_first_page(self, shard: str) -> None:
-        found = [] if self.is_over else list(islice(self.on.store.overdue(shard, self.on.world.now()), PAGE + 1))
-        is_more = self.is_over or len(found) > PAGE
-        if is_more:
-            self._leave(shard)
-        if not self._take(found[:PAGE]) and not is_more:
-            self._leave(shard)
+    def _take_little(self, shard: str) -> bool:
+        """Take a shard with little in it; False if there is more, or was no time."""
+        found = list(islice(self.on.store.overdue(shard, self.on.world.now()), LITTLE + 1))
+        return len(found) <= LITTLE and self._take(found)
 
     def _leave(self, shard: str) -> None:
         for part in range(PARTS):

@@ -46,6 +46,9 @@ WITHIN = timedelta(seconds=20)
 POOLS = 100
 """How many pools a sweep serves itself, and how many one of its messages names."""
 
+CALLS = 100
+"""How many calls of the function take those messages at a time."""
+
 log = Logger(child=True)
 
 
@@ -70,7 +73,7 @@ def sweep(on: System) -> SweepResult:
     left = start + PERIOD
     with rows.step("moving on what is overdue"):
         walk = Walk(on, nudge, start + WITHIN, left)
-        walk.take_first_pages(on.store.shards(later=False))
+        walk.take(on.store.shards(later=False))
         done.overdue, done.nudged = walk.overdue, walk.overdue - walk.rows.failed
         rows.failed += walk.rows.failed
     pools: list[Pool] = []
@@ -104,7 +107,7 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
         case {"pools": [str(after), str(last)], "until": str(end)}:
             found = list(takewhile(lambda pool: pool.name <= last, apply.every_pool(on, after)))
             waited_for = serve_pools(on, found, rows, min(until, datetime.fromisoformat(end)))
-            gauges.report_waits(on, configuration.current(on), waited_for)
+            gauges.report_pools(on, configuration.current(on), found, waited_for)
         case _:
             log.error("unknown message")
     on.metrics.add(metrics.FAILED_NUDGES, rows.failed)
@@ -231,14 +234,13 @@ def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
 def serve_all(on: System, rows: Isolation) -> tuple[list[Pool], list[str]]:
     """Serve every pool that somebody waits for, since a message may be lost, or that has too few units. [QUEUE-1]
 
-    Of many pools, the sweep serves some itself and leaves the others to messages. Returns all pools, and the names of
-    those that it looked at itself and that somebody waits for.
+    Of many pools, the sweep serves some itself and leaves the others to messages. Returns those that it served itself,
+    and the names of those of them that somebody waits for.
     """
     now, pools = on.world.now(), list(apply.every_pool(on))
     for at in range(POOLS, len(pools), POOLS):
         _leave_pools(on, pools[at - 1].name, pools[at : at + POOLS], now + PERIOD)
-    first = pools[:POOLS]
-    return pools, serve_pools(on, first, rows, now + WITHIN)
+    return pools[:POOLS], serve_pools(on, pools[:POOLS], rows, now + WITHIN)
 
 
 def _leave_pools(on: System, after: str, pools: Sequence[Pool], until: datetime) -> None:

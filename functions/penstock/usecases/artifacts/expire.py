@@ -63,7 +63,7 @@ def expire_overdue(on: System, left: datetime | None = None) -> ExpireResult:
     """Move on what is overdue. A failure of one row does not stop the others. `left`: see `overdue.Walk`."""
     now = on.world.now()
     walk = Walk(on, nudge, now + WITHIN, left or now + WITHIN)
-    walk.take_first_pages(on.store.shards(later=True))
+    walk.take(on.store.shards(later=True))
     try:
         inventory.compare_next(on)
     except Exception:

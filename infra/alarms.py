@@ -21,8 +21,6 @@ from infra.measures import Monitored
 from penstock.domain import metrics
 from penstock.domain.metrics import Level
 from penstock.domain.units.units import UnitKind, UnitState
-from penstock.usecases.artifacts.expire import AT_ONCE as TIDY_AT_ONCE
-from penstock.usecases.sweep import AT_ONCE
 
 BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
@@ -31,6 +29,9 @@ OK_IF_MISSING = cloudwatch.TreatMissingData.NOT_BREACHING
 
 QUEUE_SECONDS = 1800
 """Messages may be delayed by 15 minutes. One that is twice as old is not being processed."""
+
+MANY_OVERDUE, MANY_UNTIDY = 500, 1000
+"""So many overdue rows in sweep after sweep are more than some bad luck. Beyond a page of each shard none counts."""
 
 HOLD_SECONDS = 24 * 3600
 DIRTY_SECONDS = 3600
@@ -109,11 +110,11 @@ def _of_penstock(on: Monitored) -> Iterator[Alarm]:
     swept = own(metrics.SWEEPS, "Sum", 5)
     yield Alarm("SweepStopped", "No sweep has finished for 5 minutes", swept, missing=ALARM_IF_MISSING, compare=BELOW)
     behind = own(metrics.OVERDUE_ROWS, "Minimum", 5)
-    yield Alarm("OverdueRows", "The sweep finds more overdue rows than it can handle", behind, AT_ONCE)
+    yield Alarm("OverdueRows", "For 5 minutes each sweep has found 500 overdue rows", behind, MANY_OVERDUE)
     failed = own(metrics.FAILED_NUDGES, "Sum", 15)
     yield Alarm("FailedNudges", "The sweep failed 5 times to move an overdue row on", failed, 5)
     untidy = own(metrics.TO_TIDY, "Minimum", 60)
-    yield Alarm("Untidy", "For an hour the sweep has not kept up with artifacts to delete", untidy, TIDY_AT_ONCE)
+    yield Alarm("Untidy", "For an hour each sweep has found 1,000 rows of what is to be deleted", untidy, MANY_UNTIDY)
     lost = own(metrics.BYTES_LOST, "Sum", 15)
     yield Alarm("BytesLost", "The object of an artifact that somebody owns is missing", lost)
     unlisted = own(metrics.STORE_UNLISTED, "Sum", 15)

@@ -111,6 +111,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "schedule queue": ENQUEUE,
         "factory queue": ENQUEUE,
         "well queue": ENQUEUE,
+        "sweep queue": (*CONSUME, *ENQUEUE),
         "flow": (*ANSWER_STEP, *START_FLOW, "states:ListExecutions"),
         "executions": ("states:StopExecution",),
         # it verifies deletions, and writes and reads back logs

@@ -8,7 +8,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-NAMES = ("schedule", "factory", "well")
+NAMES = ("schedule", "factory", "well", "sweep")
 
 TRIES = 5
 """Deliveries before a message goes to the dead-letter queue."""

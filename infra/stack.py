@@ -34,9 +34,13 @@ from infra.settings import Settings
 from infra.sizes import SIZES
 from infra.storage import OBJECTS, Storage
 from infra.table import DUE, LISTING, Rows
+from penstock.usecases import sweep
 
-BATCH = {"schedule": 10, "factory": 5, "well": 5}
-"""Messages per call. Drivers are slow, so theirs are smaller."""
+BATCH = {"schedule": 10, "factory": 5, "well": 5, "sweep": 1}
+"""Messages per call. Drivers are slow, so theirs are smaller; one of the sweep's may take a minute."""
+
+AT_ONCE = {"sweep": sweep.CALLS}
+"""How many calls for a queue's messages there are at most at a time, if that is bounded."""
 
 
 class Penstock(Stack):
@@ -85,6 +89,7 @@ class Penstock(Stack):
                 event_source_arn=self.queues.of[each].queue_arn,
                 batch_size=batch,
                 report_batch_item_failures=True,
+                max_concurrency=AT_ONCE.get(each),
             )
 
     def _permit(self) -> None:

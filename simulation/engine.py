@@ -49,7 +49,7 @@ class Engine(Handlers):
     def _set_up(self) -> None:
         self.people.restore()
         self._drain(self.world.now())
-        self.on.store.overdue(self.world.now(), 1)
+        self.on.store.overdue(self.on.store.shards(later=False)[0], self.world.now())
 
     def _rage(self) -> None:
         self.weather, self._is_open = self.storm, True

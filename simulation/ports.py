@@ -14,8 +14,8 @@ from sortedcontainers import SortedDict
 
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.kernel.errors import Throttled
-from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
-from penstock.testing.store import LAST, MemoryStore, with_version
+from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Place, Row, key_of, shard_of
+from penstock.testing.store import LAST, MemoryStore, as_stored
 from penstock.testing.twin import MemoryFlows, MemoryQueues, TestWorld
 from simulation.faults import Weather
 from simulation.tasks import Task
@@ -72,7 +72,7 @@ class SimulatedStore(MemoryStore):
         self.rows = {}  # in order of creation: seeds are known by what they find, and people pick from it
         self._host = host
         self._by_pk: dict[str, SortedDict] = defaultdict(SortedDict)
-        self._due: dict[Key, tuple[datetime, Row]] = {}
+        self._due: dict[str, dict[Key, Look]] = defaultdict(dict)
         self._places: dict[str, dict[Key, Place]] = defaultdict(dict)
         self._late: deque[tuple[Key, Row | None]] = deque()
         self.is_pools_news = True
@@ -146,17 +146,34 @@ class SimulatedStore(MemoryStore):
             del self.rows[key], self._by_pk[key.pk][key.sk]
             self._late.append((key, None))
             return
-        stored = with_version(change.row, (change.row if isinstance(change, Create) else change.was).version + 1)
-        self.rows[key] = self._by_pk[key.pk][key.sk] = stored
-        self._late.append((key, stored))
+        self._put(as_stored(change))
 
-    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
-        return self._ask("overdue", lambda: self._overdue(now, limit, later))
+    def _put(self, row: Row) -> None:
+        self.rows[row.key] = self._by_pk[row.key.pk][row.key.sk] = row
+        self._late.append((row.key, row))
 
-    def _overdue(self, now: datetime, limit: int, later: bool) -> list[tuple[str, Key]]:
+    def overdue(self, shard: str, now: datetime) -> Iterable[Due]:
+        return self._ask("overdue", lambda: self._overdue(shard, now))
+
+    def _overdue(self, shard: str, now: datetime) -> Sequence[Due]:
         self._catch_up()
-        due = sorted((at, key, row.kind) for key, (at, row) in self._due.items() if at <= now and row.later is later)
-        return [(kind, key) for _, key, kind in due[:limit]]
+        found = [Due(shard, look, key) for key, look in self._due[shard].items() if look.at <= now]
+        return sorted(found, key=lambda due: (due.look, due.key))
+
+    def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
+        return self._ask("rows", lambda: MemoryStore.rows_at(self, keys))
+
+    def look_later(self, due: Due, look: Look, was: Row | None) -> bool:
+        return self._ask("look later", lambda: self._look_later(due, look, was), effect=True)
+
+    def _look_later(self, due: Due, look: Look, was: Row | None) -> bool:
+        if self._host.chance("conflict"):
+            self._host.tell("look later: conflict, out of nowhere")
+            return False
+        if not MemoryStore.look_later(self, due, look, was):
+            return False
+        self._put(self.rows[due.key])
+        return True
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         def read() -> list[R]:
@@ -171,11 +188,12 @@ class SimulatedStore(MemoryStore):
     def _catch_up(self) -> None:
         """Bring the indexes up to date, but for the late writes if they lag."""
         for key, row in self._arrived():
-            self._due.pop(key, None)
+            for looks in self._due.values():
+                looks.pop(key, None)
             for places in self._places.values():
                 places.pop(key, None)
-            if row and row.deadline:
-                self._due[key] = (row.deadline, row)
+            if row and row.indexed:
+                self._due[shard_of(row)][key] = row.indexed
             if row and row.place:
                 self._places[row.place.name][key] = row.place
 
@@ -204,6 +222,10 @@ class SimulatedQueues(MemoryQueues):
         assert 0 <= after <= 900, f"SQS delays a message by 900 s at most, not by {after}"
         queue = "factory" if is_worker else "well"
         self.host.at("send", lambda: self._send(queue, {"unit": unit}, after), effect=True)
+
+    def sweep(self, message: Mapping[str, Any]) -> None:
+        body = json.loads(json.dumps(message))
+        self.host.at("send", lambda: self._send("sweep", body, 0), effect=True)
 
     def _send(self, queue: str, body: dict[str, Any], after: int) -> None:
         host, said = self.host, " ".join(str(value) for key, value in body.items() if key != "token")

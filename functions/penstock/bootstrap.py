@@ -80,6 +80,7 @@ def aws() -> System:
                 env["SCHEDULE_QUEUE"],
                 env["FACTORY_QUEUE"],
                 env["WELL_QUEUE"],
+                env["SWEEP_QUEUE"],
             )
         ),
         flows=Lazy(lambda: StepFlows(boto3.client("stepfunctions", config=config), env["FLOW"])),

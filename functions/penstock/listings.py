@@ -14,9 +14,11 @@ PAGE = 500
 R = TypeVar("R", bound=Row)
 
 
-def every(on: System, name: str, kind: type[R]) -> Iterator[R]:
-    """All rows of a listing, in its order. A row that was written just now may be missing, as in every index."""
-    after = ""
+def every(on: System, name: str, kind: type[R], after: str = "") -> Iterator[R]:
+    """All rows of a listing behind a place, in its order.
+
+    A row that was written just now may be missing, as in every index.
+    """
     while True:
         page = on.store.listed(name, kind, limit=PAGE, after=after)
         yield from page

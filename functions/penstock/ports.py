@@ -18,7 +18,7 @@ from penstock.domain.units.units import CleanProof
 from penstock.domain.users.oidc import PublicKey
 from penstock.kernel.errors import Shortage
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Key, Row
+from penstock.kernel.rows import Change, Due, Key, Look, Row
 
 R = TypeVar("R", bound=Row)
 
@@ -48,10 +48,19 @@ class Store(Protocol):
     def commit(self, changes: Sequence[Change]) -> bool:
         """Make all changes, or make none and return False: another writer was first, so read again."""
 
-    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
-        """The kinds and keys of overdue rows, oldest first; a read that may lag.
+    def shards(self, *, later: bool) -> Sequence[str]:
+        """The shards of the due index: of rows that somebody waits for, or with `later` of the others (Row.later)."""
 
-        By default rows that somebody waits for; with `later`, the others (Row.later).
+    def overdue(self, shard: str, now: datetime) -> Iterable[Due]:
+        """The rows of a shard that the sweep is to look at, oldest first; a read that may lag."""
+
+    def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
+        """The rows at some keys, at most 100. Those that are gone, or cannot be read, are left out."""
+
+    def look_later(self, due: Due, look: Look, was: Row | None) -> bool:
+        """Have the sweep look at a row later. The row stays as it is, its version too: so no step loses a race by it.
+
+        False if the index has another time by now; or if the row is not that which was read, if it was.
         """
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
@@ -66,6 +75,9 @@ class Queues(Protocol):
 
     def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
         """Send a unit's factory or well its next step, after some seconds (at most 900)."""
+
+    def sweep(self, message: Mapping[str, Any]) -> None:
+        """Leave a part of the sweep to another call of its function."""
 
 
 class Flows(Protocol):

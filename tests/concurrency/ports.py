@@ -24,6 +24,9 @@ class Messages:
         del is_worker
         self.put({"do": "advance", "unit": unit}, after)
 
+    def sweep(self, message: Mapping[str, Any]) -> None:
+        """Nobody takes these: the next sweep finds the same."""
+
     def put(self, message: dict[str, Any], after: float = 0) -> None:
         """Place a message, now and then twice."""
         due = time.monotonic() + after

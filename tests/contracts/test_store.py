@@ -20,12 +20,13 @@ from pynamodb.connection.base import Connection
 
 from penstock.aws import dynamodb
 from penstock.aws.dynamodb import Table
+from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
-from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move
+from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move, pool_key
 from penstock.domain.units.comparison import Comparison, LastSweep, Missing
 from penstock.domain.users.users import Token, User, user_key
 from penstock.kernel.errors import TooBig
-from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, holds
+from penstock.kernel.rows import Change, Check, Create, Delete, Due, Look, Replace, Row, holds, shard_of
 from penstock.ports import Store
 from penstock.testing.store import MemoryStore
 from tests.concurrency import faults
@@ -283,13 +284,117 @@ def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:
     assert store.find(collection("q"), "free#", Slot) == []
 
 
+BEFORE, AFTER = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
+
+
 def test_what_is_overdue_is_found_and_nothing_else(store: Store) -> None:
-    before = NOW - timedelta(hours=1)
-    dues = (("a", NOW), ("b", None), ("c", NOW + timedelta(1)), ("d", before))
+    dues = (("a", NOW), ("b", None), ("c", NOW + timedelta(1)), ("d", BEFORE))
     pools = [Pool(name=name, limit=1, due=due) for name, due in dues]
     store.commit([Create(pool) for pool in pools])
-    assert store.overdue(NOW, 10) == [("pool", pools[3].key), ("pool", pools[0].key)]
-    assert store.overdue(NOW, 1) == [("pool", pools[3].key)]
+    found = list(store.overdue("pool.0", NOW))
+    assert found == [Due("pool.0", Look(BEFORE), pools[3].key), Due("pool.0", Look(NOW), pools[0].key)]
+    assert [due.kind for due in found] == ["pool", "pool"]
+    assert list(store.overdue("job.0", NOW)) == []
+
+
+def test_every_row_is_in_a_shard_of_its_kind_that_the_sweep_knows(store: Store) -> None:
+    """Which shard it is does not change while a row is there, nor from one version of the code to the next."""
+    volumes = [Volume(artifact=f"A{number}", state=VolumeState.CREATING, since=NOW, due=NOW) for number in range(20)]
+    assert store.commit([Create(row) for row in volumes])
+    found = [due for shard in store.shards(later=True) for due in store.overdue(shard, NOW)]
+    assert sorted(due.key for due in found) == sorted(row.key for row in volumes)
+    assert {due.shard for due in found} == {"volume.0", "volume.1", "volume.2", "volume.3"}
+    assert {due.shard for due in found if due.key == volumes[0].key} == {shard_of(volumes[0])} == {"volume.3"}
+    assert not any(list(store.overdue(shard, NOW)) for shard in store.shards(later=False))
+    assert {*store.shards(later=False)} >= {"job.0", "job.7", "unit.0", "unit.7", "pool.0", "host.0", "check.0"}
+    assert not {*store.shards(later=False)} & {*store.shards(later=True)}
+
+
+def test_many_overdue_rows_come_page_by_page_and_in_order(store: Store) -> None:
+    pools = [Pool(name=f"p{at:03d}", limit=1, due=NOW - timedelta(minutes=at)) for at in range(250)]
+    for at in range(0, 250, 50):
+        assert store.commit([Create(pool) for pool in pools[at : at + 50]])
+    assert [due.key for due in store.overdue("pool.0", NOW)] == [pool.key for pool in reversed(pools)]
+
+
+def test_rows_are_read_together_without_those_that_are_gone(store: Store) -> None:
+    store.commit([Create(USER), Create(SLOT)])
+    found = store.rows_at([USER.key, user_key("nobody"), SLOT.key])
+    assert found == {USER.key: ONE, SLOT.key: replace(SLOT, version=1)}
+    assert store.rows_at([]) == {}
+
+
+def entry(store: Store, by: datetime) -> Due:
+    (due,) = store.overdue("pool.0", by)
+    return due
+
+
+def test_a_deadline_that_moves_later_leaves_the_index_as_it_is(store: Store) -> None:
+    """The sweep looks at the row at the earlier time, and finds that it is not due."""
+    store.commit([Create(Pool(name="a", limit=1, due=NOW))])
+    for due in (AFTER, NOW + timedelta(days=1), AFTER):
+        was = store.get(pool_key("a"), Pool)
+        assert was
+        assert store.commit([Replace(was, replace(was, due=due))])
+        assert entry(store, NOW).look == Look(NOW)
+
+
+def test_the_index_never_has_a_later_time_than_the_row(store: Store) -> None:
+    store.commit([Create(Pool(name="a", limit=1, due=NOW))])
+    was = store.get(pool_key("a"), Pool)
+    assert was
+    store.commit([Replace(was, replace(was, due=BEFORE))])
+    assert entry(store, BEFORE).look == Look(BEFORE)
+
+
+def test_a_row_that_was_not_read_has_its_own_time_in_the_index(store: Store) -> None:
+    store.commit([Create(Pool(name="a", limit=1, due=NOW))])
+    store.commit([Replace(Pool(name="a", limit=1, version=1), Pool(name="a", limit=1, due=AFTER))])
+    assert list(store.overdue("pool.0", NOW)) == []
+    assert entry(store, AFTER).look == Look(AFTER)
+
+
+def test_an_entry_moves_without_its_row(store: Store) -> None:
+    """So no step that has read the row loses a race by it. The write that follows is exact again."""
+    store.commit([Create(Pool(name="a", limit=1, due=BEFORE))])
+    read = store.get(pool_key("a"), Pool)
+    assert read
+    assert store.look_later(entry(store, NOW), Look(AFTER, 1), read)
+    assert list(store.overdue("pool.0", NOW)) == []
+    assert entry(store, AFTER).look == Look(AFTER, 1)
+    fresh = store.get(pool_key("a"), Pool)
+    assert fresh == read
+    assert fresh.indexed == Look(AFTER, 1)
+    assert store.commit([Replace(read, replace(fresh, due=AFTER + timedelta(hours=1)))])
+    assert list(store.overdue("pool.0", AFTER)) == []
+    assert entry(store, NOW + timedelta(hours=2)).look == Look(AFTER + timedelta(hours=1))
+
+
+def test_an_entry_that_was_nudged_comes_at_its_time(store: Store) -> None:
+    store.commit([Create(Pool(name="a", limit=1, due=BEFORE))])
+    assert store.look_later(entry(store, NOW), Look(NOW, 12), None)
+    assert list(store.overdue("pool.0", NOW - timedelta(milliseconds=1))) == []
+    assert entry(store, NOW).look == Look(NOW, 12)
+
+
+def test_of_two_who_move_an_entry_one_does(store: Store) -> None:
+    store.commit([Create(Pool(name="a", limit=1, due=BEFORE))])
+    due = entry(store, NOW)
+    assert store.look_later(due, Look(AFTER, 1), None)
+    assert not store.look_later(due, Look(AFTER, 1), None)
+    assert not store.look_later(due._replace(key=pool_key("b")), Look(AFTER, 1), None)
+    assert store.get(pool_key("b"), Pool) is None
+
+
+def test_an_entry_does_not_move_for_a_row_that_has_changed(store: Store) -> None:
+    """Its deadline may be another by now, although the index has kept the earlier time."""
+    store.commit([Create(Pool(name="a", limit=1, due=BEFORE))])
+    read = store.get(pool_key("a"), Pool)
+    assert read
+    assert store.commit([Replace(read, replace(read, due=NOW))])
+    assert entry(store, NOW).look == Look(BEFORE)
+    assert not store.look_later(entry(store, NOW), Look(AFTER), read)
+    assert store.look_later(entry(store, NOW), Look(NOW), store.get(pool_key("a"), Pool))
 
 
 def test_a_row_that_is_no_longer_due_or_listed_is_not_found(store: Store) -> None:
@@ -297,7 +402,7 @@ def test_a_row_that_is_no_longer_due_or_listed_is_not_found(store: Store) -> Non
     store.commit([Create(pool)])
     was = replace(pool, version=1)
     store.commit([Replace(was, replace(was, due=None))])
-    assert store.overdue(NOW, 10) == []
+    assert list(store.overdue("pool.0", NOW)) == []
     store.commit([Delete(replace(was, version=2))])
     assert store.listed("pools", Pool) == []
 
@@ -339,7 +444,7 @@ def _contents(store: Store, example: int) -> Any:
 
 def _indexes(store: Store, example: int) -> Any:
     mine = {f"{example}{name}" for name in NAMES}
-    due = [key for _, key in store.overdue(NOW + timedelta(2), 1000) if key.pk.partition("#")[2] in mine]
+    due = [due for due in store.overdue("pool.0", NOW + timedelta(2)) if due.key.pk.partition("#")[2] in mine]
     return due, [pool for pool in store.listed("pools", Pool, limit=1000) if pool.name in mine]
 
 

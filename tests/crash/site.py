@@ -26,7 +26,7 @@ from tests.crash.hub import SECRET, Hub
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
-QUEUES = ("schedule", "factory", "well", "github", "settle")
+QUEUES = ("schedule", "factory", "well", "sweep", "github", "settle")
 """The queues of the stack, and one in place of the rule that calls `settle` when a flow ended badly."""
 
 VISIBILITY_SECONDS = 180

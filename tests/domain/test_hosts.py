@@ -8,7 +8,7 @@ import pytest
 from penstock.domain.site.site import Site, Target
 from penstock.domain.units import hosts
 from penstock.domain.units.hosts import Host
-from penstock.kernel.rows import Key
+from penstock.kernel.rows import Key, Look
 from tests.domain.helpers import MINUTE, NOW
 
 LEASE = timedelta(minutes=2)
@@ -83,3 +83,9 @@ def test_the_target_of_a_host() -> None:
     lab = Target("lab", "f", 2, names=("a", "b"))
     site = Site(targets={"linux": Target("linux", "g", 1), "lab": lab})
     assert (site.of_host("b"), site.of_host("c")) == (lab, None)
+
+
+def test_a_host_that_stays_is_in_the_index_at_its_new_time() -> None:
+    """It is written once in half a lease, so its entry may move each time."""
+    heard = hosts.renew(replace(HOST, indexed=Look(NOW)), NOW + LEASE, LEASE)
+    assert (heard.due, heard.indexed) == (NOW + 2 * LEASE, None)

@@ -15,7 +15,24 @@ from penstock.domain.pools.pools import SlotName, SlotState
 from penstock.domain.site.site import SiteText
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import Token, User
-from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of
+from penstock.kernel.rows import (
+    Change,
+    Check,
+    Create,
+    Delete,
+    Due,
+    Key,
+    Look,
+    Place,
+    Replace,
+    Row,
+    exact_look,
+    holds,
+    key_of,
+    next_look,
+    shard_of,
+    shards_of,
+)
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
 
 USER = User(name="ada", created=NOW)
@@ -141,3 +158,39 @@ def test_a_row_is_due_at(row: Row, due: datetime | None) -> None:
 )
 def test_a_row_may_be_forgotten_at(row: Row, expiry: datetime | None) -> None:
     assert row.expiry == expiry
+
+
+@pytest.mark.parametrize(
+    ("indexed", "due", "look"),
+    [
+        (None, NOW, Look(NOW)),
+        (Look(NOW), NOW + MINUTE, Look(NOW)),
+        (Look(NOW), NOW, Look(NOW)),
+        (Look(NOW + MINUTE), NOW, Look(NOW)),
+        (Look(NOW, 1), NOW + MINUTE, Look(NOW + MINUTE)),  # it was nudged, so the next write is exact
+        (Look(NOW + MINUTE, 1), NOW, Look(NOW)),
+        (Look(NOW), None, None),
+        (None, None, None),
+    ],
+)
+def test_the_index_has_a_row_never_later_than_it_is_due(
+    indexed: Look | None, due: datetime | None, look: Look | None
+) -> None:
+    assert next_look(pool(due=due, indexed=indexed)) == look
+
+
+def test_the_index_has_whole_milliseconds() -> None:
+    assert exact_look(pool(due=NOW.replace(microsecond=1999))) == Look(NOW.replace(microsecond=1000))
+    assert exact_look(pool(due=None)) is None
+
+
+def test_what_the_index_says_is_no_part_of_what_a_row_is() -> None:
+    assert pool(indexed=Look(NOW)) == pool(indexed=None)
+
+
+def test_a_row_is_in_one_of_the_shards_of_its_kind_by_its_collection() -> None:
+    ids = [str(number) for number in range(100)]
+    assert {shard_of(job(id=id)) for id in ids} == set(shards_of(type(job()))) == {f"job.{at}" for at in range(8)}
+    assert {shard_of(pool(name=id)) for id in ids} == set(shards_of(type(pool()))) == {"pool.0"}
+    assert shard_of(unit(id="w-1")) == shard_of(unit(id="w-1", due=NOW)) == "unit.0"
+    assert Due("unit.7", Look(NOW), Key("unit#w-1", "unit")).kind == "unit"

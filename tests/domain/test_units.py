@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from penstock.domain.units import retries, units
 from penstock.domain.units.retries import BACK_OFF, BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Hold, UnitKind, UnitState
+from penstock.kernel.rows import Look
 from tests.domain.helpers import MINUTE, NOW, SECOND, unit
 from tests.rows import changed
 
@@ -177,3 +178,18 @@ def test_a_unit_is_gone_only_with_the_proof_and_leaves_no_secrets() -> None:
     found = units.mark_gone(unit(state=UnitState.DIRTY, sealed="x"), PROOF, NOW + MINUTE)
     assert (found.state, found.cleaning.proof, found.due) == (UnitState.GONE, PROOF, None)
     assert (found.access.sealed, found.since) == ("", NOW + MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("indexed", "kept"),
+    [
+        (None, None),
+        (Look(NOW + MINUTE - SECOND), None),
+        (Look(NOW + MINUTE), Look(NOW + MINUTE)),
+        (Look(NOW + 2 * MINUTE), Look(NOW + 2 * MINUTE)),
+    ],
+)
+def test_a_heartbeat_leaves_the_index_alone_while_half_a_lease_is_left(indexed: Look | None, kept: Look | None) -> None:
+    """The time is still in it before the next heartbeat, so the sweep never looks at a worker that is in contact."""
+    heard = units.renew(unit(state=UnitState.READY, indexed=indexed), NOW, 2 * MINUTE)
+    assert (heard.due, heard.indexed) == (NOW + 2 * MINUTE, kept)

@@ -8,7 +8,7 @@ from dataclasses import astuple
 
 from penstock.domain.pools.pools import SlotState
 from tests.concurrency.run import SPAWN
-from tests.figures import chaos, decisions, grants, scale, servers
+from tests.figures import chaos, decisions, grants, scale, servers, sweeping
 from tests.figures.counting import Counts
 from tests.figures.report import COMMITS, READS, ROWS_READ, ROWS_WRITTEN, Budgets, table
 
@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, nargs="*", default=[1000, 10_000], help="jobs through the whole use cases")
     parser.add_argument("--most", type=int, default=10_000, help="the longest queue")
     parser.add_argument("--slots", type=int, default=100_000, help="the biggest pool")
+    parser.add_argument("--overdue", type=int, default=100_000, help="rows that nobody can move on")
     parser.add_argument("--seeds", type=int, default=5, help="how many runs of the chaos test")
     given = parser.parse_args()
     budgets = Budgets()
@@ -32,6 +33,7 @@ def main() -> int:
     sizes(budgets, given.slots)
     at_once(budgets)
     rates()
+    sweeping.tell(budgets, given.overdue, given.overdue // 10, minutes=3)
     jobs(budgets, given.jobs)
     chaos.tell(budgets, chaos.JOBS, range(given.seeds))
     return 0 if budgets.kept else 1

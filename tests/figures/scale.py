@@ -24,10 +24,10 @@ from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Slot, SlotState
 from penstock.domain.units.units import Unit, unit_key
 from penstock.domain.users.users import User
-from penstock.kernel.rows import Change, Check, Create, Delete, Key
+from penstock.kernel.rows import Change, Check, Delete, Key
 from penstock.ports import Order
 from penstock.testing.site import site_toml
-from penstock.testing.store import MemoryStore, with_version
+from penstock.testing.store import MemoryStore, as_stored
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
@@ -60,8 +60,7 @@ class PlainStore(MemoryStore):
         if isinstance(change, Delete):
             del self.rows[change.was.key]
         elif not isinstance(change, Check):
-            was = change.row if isinstance(change, Create) else change.was
-            self.rows[change.row.key] = with_version(change.row, was.version + 1)
+            self.rows[change.row.key] = as_stored(change)
 
 
 @dataclass(frozen=True)

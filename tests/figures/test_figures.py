@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.pools.pools import SlotState
-from tests.figures import grants, report
+from tests.figures import grants, report, sweeping
 
 
 def test_a_grant_takes_the_same_with_any_number_waiting() -> None:
@@ -36,3 +36,11 @@ def test_a_release_wakes_only_the_granted_jobs(kind: str, waiting: int, for_: st
 def test_serving_and_releasing_take_the_same_in_a_pool_of_any_size() -> None:
     assert grants.by_size(10) == grants.by_size(1000)
     assert grants.by_size(10, SlotState.HELD) == grants.by_size(1000, SlotState.HELD)
+
+
+def test_what_nobody_can_move_on_delays_nothing_else() -> None:
+    """Rows of three kinds that fill their shards, and pools for several messages: all others are moved on at once."""
+    found = sweeping.run(rows=2000, pools=300, minutes=2)
+    assert found.missed == 0
+    assert max(found.kinds.values()) < 10
+    assert found.calls > 50

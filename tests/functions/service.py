@@ -54,6 +54,10 @@ class Context:
     memory_limit_in_mb: int = 128
     invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:here"
     aws_request_id: str = "1-2-3"
+    remaining: int = 120_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.remaining
 
 
 @dataclass(frozen=True)

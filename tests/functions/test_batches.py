@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, U
 from penstock.kernel.rows import Create
 from penstock.ports import MachineFate, MachineNotice
 from penstock.testing.twin import START
+from penstock.usecases import sweep
 from tests.functions.service import Context, Service
 
 
@@ -174,6 +176,28 @@ def test_the_sweep_says_what_it_did(service: Service) -> None:
     assert wake("sweep", {"source": "aws.events"})["nudged"] == 1
     service.twin.run()
     assert job_of(service, job).attempt == 2
+
+
+def test_the_sweep_takes_what_another_left_until_shortly_before_it_is_killed(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQS may bring a message late, twice, or after the one that sent it was killed."""
+    now, taken = service.twin.world.now(), []
+    monkeypatch.setattr(sweep, "go_on", lambda on, message, until: taken.append((message, until)))
+    message = {"shard": "unit.0", "part": 1, "until": "2026-01-01T00:01:00+00:00"}
+    answer = importlib.import_module("sweep").handler(batch(message), Context(remaining=90_000))
+    assert answer == {"batchItemFailures": []}
+    assert taken == [(message, now + timedelta(seconds=80))]
+
+
+UNCLEAR = ({}, [], 5, "x", {"shard": "unit.0", "part": 1}, {"pools": [], "until": "2100-01-01T00:00Z"})
+
+
+@pytest.mark.parametrize("message", UNCLEAR, ids=str)
+def test_what_the_sweep_does_not_understand_is_dropped(service: Service, message: Any) -> None:
+    rows = dict(service.twin.store.rows)
+    assert failed("sweep", json.dumps(message)) == []
+    assert service.twin.store.rows == rows
 
 
 def test_a_row_that_cannot_be_moved_on_does_not_stop_the_sweep(service: Service) -> None:

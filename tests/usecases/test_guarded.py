@@ -53,7 +53,7 @@ class Guard:
     def moved(self, change: Change, changes: Sequence[Change]) -> None:
         rows, before = self.twin.store.rows, dict(self.twin.store.rows)
         was = change.row if isinstance(change, Create) else rows[key_of(change)]
-        rows[was.key] = with_version(was, was.version + 1)
+        rows[was.key] = with_version(was, was.version + 1, was.indexed)
         if self.commit(changes):
             self.wrong.append(f"{change} held although its row had moved")
         rows.clear()

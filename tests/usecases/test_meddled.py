@@ -94,7 +94,7 @@ class Site:
         self.twin.run()
 
     def sweep_until(self, is_done: Callable[[], bool]) -> None:
-        for _ in range(10):
+        for _ in range(30):  # a nudge that comes to nothing is not repeated by the very next sweep
             if is_done():
                 return
             self.sweep(21)

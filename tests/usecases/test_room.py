@@ -192,8 +192,8 @@ def test_one_pool_that_cannot_be_served_keeps_no_other_waiting(twin: Twin) -> No
 PARTS = {
     "served": (sweep, "serve_all"),
     "ended": (sweep, "settle_ended"),
-    "compared": (reconcile, "reconcile"),
     "deleted": (expire, "expire_overdue"),
+    "compared": (reconcile, "reconcile"),
 }
 
 

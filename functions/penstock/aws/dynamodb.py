@@ -13,11 +13,12 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
+from aws_lambda_powertools import Logger
 from botocore.session import Session, get_session
 from cattrs import Converter
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
-from pynamodb.exceptions import DeleteError, GetError, PutError, QueryError, TransactWriteError
+from pynamodb.exceptions import DeleteError, GetError, PutError, QueryError, TransactWriteError, UpdateError
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from pynamodb.models import Model
@@ -52,7 +53,26 @@ from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import Token, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Throttled, TooBig
-from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
+from penstock.kernel.rows import (
+    Change,
+    Check,
+    Create,
+    Delete,
+    Due,
+    Key,
+    Look,
+    Replace,
+    Row,
+    key_of,
+    next_look,
+    shard_of,
+    shards_of,
+)
+
+PAGE = 100
+"""How many entries of the due index are read at once: as many as one BatchGetItem then reads rows."""
+
+log = Logger(child=True)
 
 KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
@@ -77,28 +97,41 @@ def converter() -> Converter:
 
 
 def dump(row: Row) -> str:
-    """A row as JSON, without its version, which is an attribute of the item, and without defaults."""
+    """A row as JSON, without its version and its due time, which are attributes of the item, and without defaults."""
     fields = converter().unstructure(row)
     fields.pop("version", None)
+    fields.pop("indexed", None)
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
 
-def load(kind: str, body: str, version: int) -> Row:
+def load(kind: str, body: str, version: int, look: Look | None = None) -> Row:
     """The row that JSON describes. Raises KeyError for an unknown kind."""
     fields: dict[str, Any] = json.loads(body)
     row: Row = converter().structure(fields | {"version": version}, KINDS[kind])
+    object.__setattr__(row, "indexed", look)
     return row
 
 
-DUE = "due"
-"""The only shard of the due index for rows that somebody waits for."""
+def due_shards(*, later: bool) -> list[str]:
+    """The shards of the due index, of every kind of row that may be due; with `later`, of those nobody waits for."""
+    kinds = [kind for kind in KINDS.values() if kind.deadline is not Row.deadline and kind.later is later]
+    return [shard for kind in kinds for shard in shards_of(kind)]
 
-LATER = "later"
-"""The shard for rows that nobody waits for, so that many overdue ones do not delay the others."""
+
+def look_text(look: Look) -> str:
+    """A look as the due index sorts it: its time, and after a nudge how many there were."""
+    time = look.at.isoformat(timespec="milliseconds")
+    return f"{time}#{look.nudges}" if look.nudges else time
+
+
+def look_of(text: str) -> Look:
+    """The look that the index has."""
+    time, _, nudges = text.partition("#")
+    return Look(datetime.fromisoformat(time), int(nudges or 0))
 
 
 class DueIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-call]
-    """Unfinished rows by due time."""
+    """Unfinished rows by the time at which the sweep looks at them, in shards: `due_shards`."""
 
     class Meta:
         index_name = "due"
@@ -173,8 +206,9 @@ def connect(of: type[Item], region: str, session: Session) -> Connection:
 def item_of(row: Row, version: int, of: type[Item]) -> Item:
     """A row as an item with a version."""
     item = of(row.key.pk, row.key.sk, row_version=version, kind=row.kind, body=dump(row))
-    if row.deadline:
-        item.due_shard, item.due = LATER if row.later else DUE, row.deadline.isoformat(timespec="milliseconds")
+    look = next_look(row)
+    if look:
+        item.due_shard, item.due = shard_of(row), look_text(look)
     if row.place:
         item.list_key, item.list_sort = row.place
     if row.expiry:
@@ -237,7 +271,7 @@ ATTRIBUTES_BYTES = 160
 
 def row_of(item: Item) -> Row:
     """The row that an item holds."""
-    return load(item.kind, item.body, int(item.row_version))
+    return load(item.kind, item.body, int(item.row_version), look_of(item.due) if item.due else None)
 
 
 R = TypeVar("R", bound=Row)
@@ -344,12 +378,39 @@ class Table:
             raise
         return True
 
-    def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:
-        """Keys from the due index. The sort key tells the kind of row."""
-        before = now.isoformat(timespec="milliseconds")
+    def shards(self, *, later: bool) -> Sequence[str]:
+        """The shards of the due index."""
+        return due_shards(later=later)
+
+    def overdue(self, shard: str, now: datetime) -> Iterator[Due]:
+        """Entries of a shard, read page by page as they are taken."""
+        upto = self._item.due <= now.isoformat(timespec="milliseconds") + "~"  # after all that were nudged
         with _reading():
-            found = self._item.due_index.query(LATER if later else DUE, self._item.due <= before, limit=limit)
-            return [(_kind(item.sk), Key(item.pk, item.sk)) for item in found]
+            for item in self._item.due_index.query(shard, upto, page_size=PAGE):
+                yield Due(shard, look_of(item.due), Key(item.pk, item.sk))
+
+    def rows_at(self, keys: Sequence[Key]) -> dict[Key, Row]:
+        """Rows by their keys, read consistently, without those that are gone or cannot be read."""
+        with _reading():
+            items = list(self._item.batch_get([tuple(key) for key in keys], consistent_read=True))
+        return dict(filter(None, map(_readable, items)))
+
+    def look_later(self, due: Due, look: Look, was: Row | None) -> bool:
+        """Move an entry of the due index, and nothing else: not even the row's version."""
+        is_same: Condition = self._item.due == look_text(due.look)
+        try:
+            self._item(*due.key).update(
+                actions=[self._item.due.set(look_text(look))],
+                condition=is_same & unchanged(was) if was else is_same,
+                add_version_condition=False,
+            )
+        except UpdateError as error:
+            if error.cause_response_code in CONFLICT_CODES:
+                return False
+            if error.cause_response_code in BUSY_ALONE:
+                raise Throttled(f"a move in the due index was throttled: {error.cause_response_code}") from error
+            raise
+        return True
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         """The rows of a listing: the index has their keys, the rows are then read in batches.
@@ -411,6 +472,10 @@ def _as(kind: type[R], row: Row) -> R:
     return row
 
 
-def _kind(sk: str) -> str:
-    """The kind of a row with a due time: the beginning of its sort key."""
-    return sk.partition("#")[0]
+def _readable(item: Item) -> tuple[Key, Row] | None:
+    """The row of an item, by its key; None if the code cannot read it."""
+    try:
+        return Key(item.pk, item.sk), row_of(item)
+    except Exception:
+        log.exception("a row cannot be read", extra={"key": [item.pk, item.sk]})
+        return None

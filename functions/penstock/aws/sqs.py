@@ -15,13 +15,14 @@ LONGEST_DELAY = 900
 
 
 class SqsQueues:
-    """Three queues: one for the scheduler, one for factories, one for wells."""
+    """Four queues: one for the scheduler, one for factories, one for wells, one for the sweep."""
 
-    def __init__(self, client: SQSClient, schedule: str, factory: str, well: str) -> None:
+    def __init__(self, client: SQSClient, schedule: str, factory: str, well: str, sweep: str) -> None:
         self._client = client
         self._schedule = schedule
         self._factory = factory
         self._well = well
+        self._sweep = sweep
 
     def schedule(self, message: Mapping[str, Any]) -> None:
         """Send the scheduler a step."""
@@ -30,6 +31,10 @@ class SqsQueues:
     def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
         """Send the unit's factory or well its next step."""
         self._send(self._factory if is_worker else self._well, {"unit": unit}, min(after, LONGEST_DELAY))
+
+    def sweep(self, message: Mapping[str, Any]) -> None:
+        """Leave a part of the sweep to another call of its function."""
+        self._send(self._sweep, message, 0)
 
     def _send(self, url: str, message: Mapping[str, Any], delay: int) -> None:
         self._client.send_message(QueueUrl=url, MessageBody=json.dumps(message), DelaySeconds=delay)

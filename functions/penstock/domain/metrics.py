@@ -294,13 +294,13 @@ SWEEPS = Metric("Sweeps", COUNT, SUM, "sweeps that finished")
 SWEEP_TIME = Metric("SweepTime", SECONDS, MOST, "how long a sweep took")
 
 
-OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep found, at most 500")
+OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep moved on itself, at most 25 of a shard")
 
 
 FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "rows, pools, flows and units that a sweep could not move on")
 
 
-TO_TIDY = Metric("ToTidy", COUNT, SUM, "overdue rows of artifacts, volumes and retentions, at most 300")
+TO_TIDY = Metric("ToTidy", COUNT, SUM, "the same, of what is to be deleted or archived")
 
 
 STRAY_OBJECTS = Metric("StrayObjects", COUNT, SUM, "objects in the store that had no row and are deleted")

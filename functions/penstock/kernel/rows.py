@@ -18,6 +18,8 @@ Ids: ULIDs as in github.com/ulid/spec: 48 bits of time, 80 of chance, in Crockfo
 from __future__ import annotations
 
 import re
+import zlib
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import ClassVar, NamedTuple
 
@@ -38,16 +40,40 @@ class Place(NamedTuple):
     sort: str
 
 
+class Look(NamedTuple):
+    """When the sweep looks at a row, as the due index has it; and how often the row was nudged since its last write."""
+
+    at: datetime
+    nudges: int = 0
+
+
+class Due(NamedTuple):
+    """What the due index knows of a row: its shard, when the sweep looks at it, and its key."""
+
+    shard: str
+    look: Look
+    key: Key
+
+    @property
+    def kind(self) -> str:
+        """The row's kind: each has shards of its own."""
+        return self.shard.partition(".")[0]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One item of the table. Subclasses add fields and say where they are kept.
 
     `later` are the kinds that nobody waits for: the sweep looks at them after all others, so that they hold up none.
+    `shards` is over how many partitions of the due index the rows of a kind are spread. `indexed` is what the index
+    said when the row was read; a row that was not read has none.
     """
 
     kind: ClassVar[str] = ""
     later: ClassVar[bool] = False
+    shards: ClassVar[int] = 1
     version: int = 0
+    indexed: Look | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> Key:
@@ -68,6 +94,33 @@ class Row:
     def expiry(self) -> datetime | None:
         """When the row may be forgotten; None for never."""
         return None
+
+
+def shard_of(row: Row) -> str:
+    """The shard of the due index that has a row: always the same for a key, and one of those of its kind."""
+    return f"{row.kind}.{zlib.crc32(row.key.pk.encode()) % row.shards}"
+
+
+def shards_of(kind: type[Row]) -> list[str]:
+    """All shards of the due index that have rows of a kind."""
+    return [f"{kind.kind}.{number}" for number in range(kind.shards)]
+
+
+def next_look(row: Row) -> Look | None:
+    """When the sweep is to look at a row that is written now: never after its deadline.
+
+    An earlier time that the index has already stays, for then the write does not change the index. The sweep reads the
+    row before it nudges anybody, and moves the entry of one that is not due. After a nudge the time is exact again.
+    """
+    exact = exact_look(row)
+    is_kept = exact and row.indexed and not row.indexed.nudges and row.indexed.at <= exact.at
+    return row.indexed if is_kept else exact
+
+
+def exact_look(row: Row) -> Look | None:
+    """A look at a row at its deadline, in whole milliseconds, as the index has it."""
+    at = row.deadline
+    return Look(at.replace(microsecond=at.microsecond // 1000 * 1000)) if at else None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from penstock.ports import Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
 from penstock.testing.metrics import RecordedMetrics
 from penstock.testing.store import MemoryStore
+from penstock.usecases import sweep
 from penstock.usecases.github import steps
 from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.pools import resize, scheduler
@@ -70,6 +71,9 @@ class MemoryQueues:
     def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
         due = self.world.now() + timedelta(seconds=after)
         self.messages.append((due, "factory" if is_worker else "well", {"unit": unit}))
+
+    def sweep(self, message: Mapping[str, Any]) -> None:
+        self.messages.append((self.world.now(), "sweep", json.loads(json.dumps(message))))
 
 
 @dataclass
@@ -355,6 +359,9 @@ class Twin:
         """Do what a handler does with a message."""
         if queue == "github":
             steps.step(self.on, message)
+            return
+        if queue == "sweep":
+            sweep.go_on(self.on, message, self.world.now() + sweep.WITHIN)
             return
         if queue != "schedule":
             advance.advance(self.on, message["unit"])

@@ -1,14 +1,17 @@
 """The sweep: moves on everything that is overdue, and compares what exists outside with the rows. [UNIT-1]
 
 The sweep function calls it each minute. It decides nothing itself: it repeats a message that was lost, or takes a step
-that nobody else can take.
+that nobody else can take. Each part has its time. What is then left of rows and pools goes on by messages, which the
+function takes too: at the same time, each for a part of its own, until the next sweep begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -24,6 +27,7 @@ from penstock.system import System
 from penstock.usecases.artifacts import expire
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import jobs, prerequisites, settle
+from penstock.usecases.overdue import Walk
 from penstock.usecases.pools import scheduler
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply, configuration
@@ -33,8 +37,17 @@ from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import presence
 
-AT_ONCE = 500
-"""How many overdue rows one sweep reads; the next sweep continues."""
+PERIOD = timedelta(minutes=1)
+"""The time from one sweep to the next, which finds anew what the messages of this one have not done."""
+
+WITHIN = timedelta(seconds=20)
+"""How long a sweep moves rows on, and how long it serves pools, before it leaves the rest to messages."""
+
+POOLS = 100
+"""How many pools a sweep serves itself, and how many one of its messages names."""
+
+CALLS = 100
+"""How many calls of the function take those messages at a time."""
 
 log = Logger(child=True)
 
@@ -57,33 +70,48 @@ class SweepResult:
 def sweep(on: System) -> SweepResult:
     """Sweep once. Whatever fails costs only itself: the other rows, and the other parts of the sweep, go on."""
     done, rows, start = SweepResult(), Isolation(), on.world.now()
+    left = start + PERIOD
     with rows.step("moving on what is overdue"):
-        _nudge_overdue(on, done, rows)
+        walk = Walk(on, nudge, start + WITHIN, left)
+        walk.take(on.store.shards(later=False))
+        done.overdue, done.nudged = walk.overdue, walk.overdue - walk.rows.failed
+        rows.failed += walk.rows.failed
     pools: list[Pool] = []
     waited_for: list[str] = []
     with rows.step("serving the pools"):
         pools, waited_for = serve_all(on, rows)
     with rows.step("settling what ended"):
         done.flows = settle_ended(on, rows)
+    with rows.step("deleting what nobody owns"):
+        tidied = expire.expire_overdue(on, left)
+        done.tidied, done.untidied = tidied.moved, tidied.failed
     compared = Reconciled()
     with rows.step("comparing what exists outside"):
         compared = reconcile.reconcile(on)
     done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
     _report_gauges(on, pools, waited_for, compared)
-    with rows.step("deleting what nobody owns"):
-        tidied = expire.expire_overdue(on)
-        done.tidied, done.untidied = tidied.moved, tidied.failed
     done.failed = rows.failed + compared.failed
     _report(on, done, start)
     return done
 
 
-def _nudge_overdue(on: System, done: SweepResult, rows: Isolation) -> None:
-    for kind, key in on.store.overdue(on.world.now(), AT_ONCE):
-        done.overdue += 1
-        with rows.step("a nudge", kind=kind, key=list(key)):
-            nudge(on, kind, key)
-            done.nudged += 1
+def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
+    """Take what a sweep left to a message, until its time is over. Returns how much could not be moved on."""
+    rows = Isolation()
+    match message:
+        case {"until": str(end)} if on.world.now() >= datetime.fromisoformat(end):
+            return 0  # another sweep has begun, and found anew what is left
+        case {"shard": str(shard), "part": int(part), "until": str(end)}:
+            end_of_time = min(until, datetime.fromisoformat(end))
+            Walk(on, nudge, end_of_time, end_of_time, rows).take_part(shard, part)
+        case {"pools": [str(after), str(last)], "until": str(end)}:
+            found = list(takewhile(lambda pool: pool.name <= last, apply.every_pool(on, after)))
+            waited_for = serve_pools(on, found, rows, min(until, datetime.fromisoformat(end)))
+            gauges.report_pools(on, configuration.current(on), found, waited_for)
+        case _:
+            log.error("unknown message")
+    on.metrics.add(metrics.FAILED_NUDGES, rows.failed)
+    return rows.failed
 
 
 def _report_gauges(on: System, pools: list[Pool], waited_for: list[str], compared: Reconciled) -> None:
@@ -118,6 +146,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
         hints.resend(on, kind, key)
     elif kind == "job":
         _nudge_job(on, key)
+    else:
+        expire.nudge(on, kind, key)
 
 
 def _nudge_job(on: System, key: Key) -> None:
@@ -204,18 +234,36 @@ def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
 def serve_all(on: System, rows: Isolation) -> tuple[list[Pool], list[str]]:
     """Serve every pool that somebody waits for, since a message may be lost, or that has too few units. [QUEUE-1]
 
-    Returns all pools, and the names of those that somebody waits for. A pool that cannot be served keeps nobody of
-    another pool waiting.
+    Of many pools, the sweep serves some itself and leaves the others to messages. Returns those that it served itself,
+    and the names of those of them that somebody waits for.
     """
-    pools = list(apply.every_pool(on))
+    now, pools = on.world.now(), list(apply.every_pool(on))
+    for at in range(POOLS, len(pools), POOLS):
+        _leave_pools(on, pools[at - 1].name, pools[at : at + POOLS], now + PERIOD)
+    return pools[:POOLS], serve_pools(on, pools[:POOLS], rows, now + WITHIN)
+
+
+def _leave_pools(on: System, after: str, pools: Sequence[Pool], until: datetime) -> None:
+    on.queues.sweep({"pools": [after, pools[-1].name], "until": until.isoformat()})
+
+
+def serve_pools(on: System, pools: Sequence[Pool], rows: Isolation, until: datetime) -> list[str]:
+    """Serve some pools, if need be; the names of those that somebody waits for.
+
+    A pool that cannot be served keeps nobody of another pool waiting. Each minute another is the first, so that none is
+    always behind others that take all the time.
+    """
     waited_for = []
-    for pool in pools:
+    turn = int(on.world.now().timestamp() // PERIOD.total_seconds()) % max(1, len(pools))
+    for pool in (*pools[turn:], *pools[:turn]):
+        if on.world.now() >= until:
+            break
         with rows.step("serving a pool", pool=pool.name):
             is_waited_for = bool(on.store.find(collection(pool.name), "wait#", Claim, limit=1))
             waited_for += [pool.name] if is_waited_for else []
             if is_waited_for or pool.min_warm:
                 scheduler.serve(on, pool.name)
-    return pools, waited_for
+    return waited_for
 
 
 def settle_ended(on: System, rows: Isolation) -> int:

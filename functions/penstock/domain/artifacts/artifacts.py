@@ -63,6 +63,7 @@ class Artifact(Row):
     """
 
     kind: ClassVar[str] = "artifact"
+    shards: ClassVar[int] = 4
     later: ClassVar[bool] = True
     id: str
     path: str

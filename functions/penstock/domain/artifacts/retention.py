@@ -94,6 +94,7 @@ class Retention(Row):
     """
 
     kind: ClassVar[str] = "retention"
+    shards: ClassVar[int] = 4
     later: ClassVar[bool] = True
     job: str
     until: datetime | None = None

@@ -60,6 +60,7 @@ class Volume(Row):
     """
 
     kind: ClassVar[str] = "volume"
+    shards: ClassVar[int] = 4
     later: ClassVar[bool] = True
     artifact: str
     state: VolumeState

@@ -238,6 +238,7 @@ class Job(Row):
     """
 
     kind: ClassVar[str] = "job"
+    shards: ClassVar[int] = 8
     id: str
     name: str
     owner: str

@@ -67,6 +67,7 @@ class Archive(Row):
     """
 
     kind: ClassVar[str] = "archive"
+    shards: ClassVar[int] = 4
     later: ClassVar[bool] = True
     job: str
     state: ArchiveState

@@ -67,9 +67,9 @@ def connect(was: Host | None, host: Host, now: datetime, lease: timedelta) -> Ho
 
 
 def renew(host: Host, now: datetime, lease: timedelta) -> Host:
-    """A host that stays connected. The row is written at most every half lease."""
+    """A host that stays connected. The row is written at most every half lease, and the due index with it."""
     is_fresh = host.due is not None and now + lease - host.due < lease / 2
-    return host if is_fresh else replace(host, due=now + lease)
+    return host if is_fresh else replace(host, due=now + lease, indexed=None)
 
 
 def disconnect(host: Host, now: datetime) -> Host:

@@ -1,16 +1,16 @@
 """The sweep of what nobody waits for: artifacts without owners, retention that ended, archives, pins and caches.
 [ART-2]
 
-The sweep calls `expire_overdue` last, and bounds it, so that nothing else waits for it. When a job's retention ends, no
-job can come to depend on it any more; every name goes with its ownership in one write, and the job records at last when
-its outputs went. Any call may stop anywhere, and the next continues.
+They have shards of their own in the due index, so that nothing that somebody waits for is behind them. When a job's
+retention ends, no job can come to depend on it any more; every name goes with its ownership in one write, and the job
+records at last when its outputs went. Any call may stop anywhere, and the next continues.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
@@ -27,13 +27,11 @@ from penstock.system import System
 from penstock.usecases import caches
 from penstock.usecases.artifacts import inventory, owners, pins, retain
 from penstock.usecases.logs import archives
+from penstock.usecases.overdue import Walk
 from penstock.usecases.site import configuration
 
-AT_ONCE = 300
-"""How many overdue rows one sweep reads: some seconds of work. The next sweep continues."""
-
-WITHIN = timedelta(seconds=30)
-"""After how long a sweep stops with these rows: one log may take some seconds."""
+WITHIN = timedelta(seconds=20)
+"""After how long a sweep leaves the rest of these rows to messages: one log may take some seconds."""
 
 log = Logger(child=True)
 
@@ -61,25 +59,18 @@ class ExpireResult:
     failed: int = 0
 
 
-def expire_overdue(on: System) -> ExpireResult:
-    """Move on what is overdue. A failure of one row does not stop the others."""
-    done, start = ExpireResult(), on.world.now()
-    for kind, key in on.store.overdue(on.world.now(), AT_ONCE, later=True):
-        if on.world.now() - start >= WITHIN:
-            break
-        try:
-            nudge(on, kind, key)
-            done.moved += 1
-        except Exception:
-            log.exception("what is to go could not be moved on", extra={"kind": kind, "key": list(key)})
-            done.failed += 1
+def expire_overdue(on: System, left: datetime | None = None) -> ExpireResult:
+    """Move on what is overdue. A failure of one row does not stop the others. `left`: see `overdue.Walk`."""
+    now = on.world.now()
+    walk = Walk(on, nudge, now + WITHIN, left or now + WITHIN)
+    walk.take(on.store.shards(later=True))
     try:
         inventory.compare_next(on)
     except Exception:
         log.exception("the store could not be compared with the rows")
         on.metrics.add(metrics.STORE_UNLISTED)
-    on.metrics.add(metrics.TO_TIDY, done.moved + done.failed)
-    return done
+    on.metrics.add(metrics.TO_TIDY, walk.overdue)
+    return ExpireResult(walk.overdue - walk.rows.failed, walk.rows.failed)
 
 
 def nudge(on: System, kind: str, key: Key) -> None:
@@ -137,6 +128,7 @@ def _release_names(on: System, row: Retention) -> None:
             owners.release_name(on, name.key, kind, owner(JOB, row.job))
             left -= 1
         if not left:
+            on.store.commit([Replace(row, row)])  # so that the next sweep goes on: something came of this one
             return
     archives.delete(on, row.job)
     transaction.run(on, lambda: _close_changes(on, row.job))

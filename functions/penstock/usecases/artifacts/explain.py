@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from heapq import merge
+from itertools import islice
 
 from penstock.domain.artifacts import why as artifacts_why
 from penstock.domain.artifacts.artifacts import CACHE, JOB, PIN, PUBLISHED, Artifact, Pin, artifact_key, owner, parts
@@ -113,10 +115,11 @@ def dry_run(on: System, within: int) -> DryRun:
     """
     now = on.world.now()
     by = now + timedelta(seconds=within)
-    rows = on.store.overdue(by, DRY_RUN_ROWS, later=True)
+    shards = (on.store.overdue(shard, by) for shard in on.store.shards(later=True))
+    rows = list(islice(merge(*shards, key=lambda due: due.look), DRY_RUN_ROWS))
     found = DryRun([], len(rows) < DRY_RUN_ROWS)
-    for kind, key in rows:
-        for going in _deletions(on, kind, key, now, by):
+    for due in rows:
+        for going in _deletions(on, due.kind, due.key, now, by):
             if len(found.going) == DRY_RUN_ROWS:
                 return DryRun(found.going, is_whole=False)
             found.going.append(going)
@@ -127,11 +130,11 @@ def _deletions(on: System, kind: str, key: Key, now: datetime, by: datetime) -> 
     id = key.pk.partition("#")[2]
     if kind == "artifact":
         row = on.store.get(key, Artifact)
-        if row and row.due and not row.owners:
+        if row and row.due and row.due <= by and not row.owners:
             yield Deletion(row.id, row.path, row.size, max(row.due, now), "nobody owns it")
     elif kind == "volume":
         volume = on.store.get(key, Volume)
-        if volume and volume.state is VolumeState.DESTROYING:
+        if volume and volume.state is VolumeState.DESTROYING and (volume.due or now) <= by:
             yield Deletion(
                 id, "", volume.size, max(volume.due or now, now), f"its artifact is gone; tried {volume.tries} times"
             )

@@ -102,9 +102,9 @@ def _fit_pools(on: System, site: Site) -> list[str]:
     return changed
 
 
-def every_pool(on: System) -> Iterator[Pool]:
-    """All pools, in order of their names. One that was written just now may be missing."""
-    return listings.every(on, "pools", Pool)
+def every_pool(on: System, after: str = "") -> Iterator[Pool]:
+    """All pools behind a name, in order. One that was written just now may be missing."""
+    return listings.every(on, "pools", Pool, after)
 
 
 def _shape(pool: Pool) -> Shape:

@@ -27,14 +27,20 @@ def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[s
     if not on.metrics.wants(metrics.SWEEPS):
         return
     report_zeros(on, site)
-    _report_waits(on, site, waited_for)
-    if on.metrics.wants(metrics.POOL_HELD):
-        for pool in pools:
-            _report_pool(on, pool)
+    report_pools(on, site, pools, waited_for)
     for maker in metrics.makers(site):
         _report_maker(on, maker)
     if site.canaries():
         _report_canaries(on, site)
+
+
+def report_pools(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
+    """What some pools hold, and who waits for them. Of very many, each call of the sweep function reports its own."""
+    if on.metrics.wants(metrics.SWEEPS):
+        _report_waits(on, site, waited_for)
+    if on.metrics.wants(metrics.POOL_HELD):
+        for pool in pools:
+            _report_pool(on, pool)
 
 
 def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:

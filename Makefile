@@ -76,8 +76,9 @@ format: $(STAMP) ## put the code into the one format
 tour: $(STAMP) ## run one job with one resource on the twin, and print each module and function that it enters, in order
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.tour
 
-bench: $(STAMP) ## measure latency and price of jobs on the local cloud, and count what grants take
+bench: $(STAMP) ## measure latency and price of jobs on the local cloud and cold starts, and count what grants take
 	@$(PYTHON) -m penstock.local.bench
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.coldstarts
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/figures/requirements.txt
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.parsing

@@ -18,6 +18,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 from botocore.session import get_session
 
+from penstock.aws import dynamodb
 from penstock.aws.clock import RealWorld
 from penstock.aws.cloudwatch import EmfMetrics
 from penstock.aws.dynamodb import Table
@@ -58,6 +59,7 @@ def prepare(*ports: str) -> None:
     if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
         for port in ports:
             getattr(aws(), port).make()
+        dynamodb.prepare()
         gc.freeze()
         gc.enable()
 

@@ -191,3 +191,11 @@ def test_a_value_survives_pickling() -> None:
 def test_only_frozen_classes_are_taken() -> None:
     with pytest.raises(ValueError, match="only frozen"):
         frozen.dataclass(frozen=False)
+
+
+def test_decorators_do_not_mix() -> None:
+    with pytest.raises(TypeError, match="cannot inherit frozen dataclass from a non-frozen one"):
+        dataclasses.dataclass(frozen=True)(type("Below", (SHARED,), {}))
+    mixed = frozen.dataclass(frozen=True)(type("Below", (STANDARD,), {}))
+    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+        mixed("a")

@@ -4,7 +4,7 @@
 
 CPU time of one process, so other work on the machine matters little; it differs between machines, so compare ratios
 within one run: `import boto3` runs in turn with the functions. AWS is a stub on this machine, by HTTP without TLS, that
-knows no rows. Fails if a figure is over its budget.
+has no rows. Fails if a figure is over its budget.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def request(method: str, path: str) -> dict[str, Any]:
 
 EVENTS: Mapping[str, dict[str, Any]] = {
     "api": request("GET", "/v1/jobs"),
-    "agent_api": request("GET", "/v1/worker/job"),
+    "agent_api": request("POST", "/v1/agent/hello"),
     "github_webhook": request("POST", "/v1/github/webhook"),
     "schedule": messages({"do": "serve", "pool": "target/linux"}),
     "factory": messages({"unit": "w-01KDVDNA02G83EFRTNJJN6PQ8A"}),

@@ -14,6 +14,7 @@ from botocore.session import Session
 
 from penstock import bootstrap
 from penstock.aws import dynamodb
+from penstock.domain.jobs.jobs import Job
 
 ENVIRONMENT = {
     "AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "key",
@@ -67,14 +68,26 @@ def test_clients_are_made_while_lambda_initialises_the_function(monkeypatch: pyt
     bootstrap.prepare("queues", "flows")
     gc.unfreeze()
     ports = ("store", "queues", "flows", "objects")
-    made = {port for port in ports if len(vars(getattr(bootstrap.aws(), port))) > 1}  # more than what would make it
-    assert made == {"queues", "flows"}
+    there = {port for port in ports if len(vars(getattr(bootstrap.aws(), port))) > 1}  # more than what would make it
+    assert there == {"queues", "flows"}
 
 
 def test_elsewhere_an_import_makes_no_client(monkeypatch: pytest.MonkeyPatch, sessions: list[Session]) -> None:
     monkeypatch.delenv("AWS_LAMBDA_FUNCTION_NAME", raising=False)
     bootstrap.prepare("store", "queues", "flows")
     assert sessions == []
+
+
+def test_the_code_for_the_busiest_rows_is_written_then_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "Penstock-schedule")
+    dynamodb.converter.cache_clear()
+    bootstrap.prepare()
+    gc.unfreeze()
+    made = dynamodb.converter()
+    hooks = made.get_structure_hook(Job), made.get_unstructure_hook(Job)
+    made._structure_func.clear_cache()  # as when cattrs writes code for one more kind
+    made._unstructure_func.clear_cache()
+    assert hooks == (made.get_structure_hook(Job), made.get_unstructure_hook(Job))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -25,10 +24,8 @@ import boto3
 from penstock.local import cloud, prices
 from penstock.local.state import Running, StateFolder
 
-HANDLERS = ("api", "agent_api", "schedule", "factory", "well", "settle", "sweep")
 SCRIPT = '#!/bin/bash\necho "hello"\necho "kept" > "$PENSTOCK_WORK/kept.txt"\n'
 WAITING = 100
-REPEATS = 7
 QUIET_SECONDS = 3
 """How long to wait before polling a job: polls are not part of its price."""
 
@@ -68,7 +65,6 @@ def main() -> int:
             bench.report_waiting(options.minutes)
         finally:
             cloud.down(_say, place)
-    report_imports()
     return 0 if budgets.kept else 1
 
 
@@ -167,27 +163,6 @@ class Bench:
         finally:
             for name in names:
                 events.enable_rule(Name=name)
-
-
-def report_imports() -> None:
-    """Print what importing each handler costs, as a multiple of importing boto3, each in a fresh process."""
-    _say("importing every handler")
-    seconds: dict[str, list[float]] = {name: [] for name in ("boto3", *HANDLERS)}
-    for _ in range(REPEATS):
-        for name in seconds:
-            seconds[name].append(_import(name))
-    base = statistics.median(seconds["boto3"])
-    print("\n### Import time\n\n| import | median, as a multiple of `import boto3` |\n|---|---:|")
-    for name in HANDLERS:
-        print(f"| `{name}` | {statistics.median(seconds[name]) / base:.2f} |")
-
-
-def _import(name: str) -> float:
-    """Seconds that a fresh interpreter takes to import a module."""
-    code = f"import time; a = time.perf_counter(); import {name}; print(time.perf_counter() - a)"
-    folder = Path(cloud.__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
-    return float(done.stdout)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import pytest
 from penstock.domain import metrics
 from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.metrics import Metric
 from penstock.domain.pools.pools import Claim, Pool
 from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
 from penstock.domain.users.users import User
@@ -378,6 +379,43 @@ def test_what_a_message_could_not_move_on_is_counted(bare: Twin, monkeypatch: py
     message = {"pools": [names[0], names[1]], "until": (now + HOUR).isoformat()}
     assert sweep.go_on(bare.on, message, now + HOUR) == 1
     assert bare.metrics.last(metrics.FAILED_NUDGES) == 1
+
+
+@pytest.mark.parametrize("count", [1, LITTLE + 1])
+def test_how_late_the_sweep_comes_is_told(twin: Twin, count: int) -> None:
+    """Of rows that it never came to before: of the others it is their pause."""
+    now = twin.world.now()
+    twin.store.commit([Create(unit) for unit in in_shard("unit.3", count, now)])
+    twin.pass_time(90)
+    assert late(twin, lambda: sweep.sweep(twin.on)) == [90, 0]
+    assert count > LITTLE or told(twin, metrics.OVERDUE_ROWS) == [1, 0]
+    assert max(late(twin, lambda: take_sweeps(twin)), default=90) == 90
+    twin.pass_time(3600)
+    assert late(twin, lambda: sweep.sweep(twin.on)) == [0, 0]
+
+
+def told(twin: Twin, metric: Metric) -> list[float]:
+    """What was told of a metric: in a sweep the last is the zero that keeps it from missing."""
+    return twin.metrics.told[metric.name][frozenset()]
+
+
+def late(twin: Twin, act: Callable[[], object]) -> list[float]:
+    """What an act tells of how late the sweep is."""
+    before = len(told(twin, metrics.SWEEP_LATE))
+    act()
+    return told(twin, metrics.SWEEP_LATE)[before:]
+
+
+def test_how_late_deletions_are_is_told_apart(twin: Twin) -> None:
+    now = twin.world.now()
+    volume = Volume(artifact="A1", state=VolumeState.DESTROYING, since=now, due=now)
+    twin.store.commit([Create(volume)])
+    twin.pass_time(90)
+    message = {"shard": shard_of(volume), "until": (twin.world.now() + HOUR).isoformat()}
+    for part in range(PARTS):
+        sweep.go_on(twin.on, {**message, "part": part}, twin.world.now() + HOUR)
+    assert max(twin.metrics.told[metrics.TIDY_LATE.name][frozenset()]) == 90
+    assert metrics.OVERDUE_ROWS.name not in twin.metrics.told
 
 
 def test_an_unknown_message_does_nothing(twin: Twin) -> None:

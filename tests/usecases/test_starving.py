@@ -210,13 +210,24 @@ def test_a_message_that_comes_twice_nudges_nobody_twice(twin: Twin) -> None:
     assert sorted(asked(twin)) == sorted(unit.id for unit in units)
 
 
-def test_a_message_that_comes_after_the_next_sweep_does_nothing(twin: Twin) -> None:
+def test_a_message_takes_its_part_and_no_other(twin: Twin) -> None:
+    units = flooded(twin)
+    message = next(message for _, _, message in twin.queues.messages if message["part"] == 2)
+    sweep.go_on(twin.on, message, twin.world.now() + HOUR)
+    mine = [unit.id for unit in units if overdue.part_of(unit.key) == 2]
+    assert 0 < len(mine) < len(units)
+    assert sorted(asked(twin)) == sorted(mine)
+
+
+def test_a_message_that_comes_after_the_next_sweep_does_nothing(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     units = flooded(twin)
     messages = [message for _, _, message in twin.queues.messages]
     twin.queues.messages.clear()
     twin.pass_time(60)
-    for message in messages:
-        assert sweep.go_on(twin.on, message, twin.world.now() + HOUR) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(twin.store, "overdue", lambda shard, now: pytest.fail("nothing is read"))
+        for message in messages:
+            assert sweep.go_on(twin.on, message, twin.world.now() + HOUR) == 0
     assert asked(twin) == []
     sweep.sweep(twin.on)  # which finds them all again
     take_sweeps(twin)
@@ -251,10 +262,10 @@ def test_a_sweep_whose_time_is_over_leaves_the_rest_to_messages(twin: Twin, monk
     other = next(iter(in_shard("unit.4", 1, twin.world.now())))
     twin.store.commit([Create(unit) for unit in (one, two, other)])
     walk = Walk(twin.on, slow(twin, 10), twin.world.now() + timedelta(seconds=5), twin.world.now() + HOUR)
-    walk.take(["unit.3", "unit.4"])
+    walk.take(["unit.3", "unit.4", "unit.5"])
     assert len(asked(twin)) == 1
     assert [(m["shard"], m["part"]) for _, _, m in twin.queues.messages] == [
-        (shard, part) for shard in ("unit.3", "unit.4") for part in range(PARTS)
+        (shard, part) for shard in ("unit.3", "unit.4", "unit.5") for part in range(PARTS)
     ]
 
 
@@ -336,6 +347,11 @@ def test_of_very_many_pools_each_is_served_once(bare: Twin, monkeypatch: pytest.
     ]
     take_sweeps(bare)
     assert sorted(served) == names
+
+
+def test_a_pool_that_nobody_waits_for_is_not_served(bare: Twin, served: list[str]) -> None:
+    bare.store.commit([Create(Pool(name="quota/none", limit=1))])
+    assert sweep.serve_all(bare.on, Isolation())[1] == served == []
 
 
 def test_each_minute_another_pool_is_the_first(bare: Twin, served: list[str]) -> None:

@@ -89,7 +89,7 @@ class Walk:
 
     def _take(self, page: Sequence[Due]) -> bool:
         """Look at rows, one by one; False if the time was over before the last."""
-        found = self.on.store.rows_at([due.key for due in page]) if page else {}
+        found = self.on.store.rows_at([due.key for due in page])
         for due in page:
             if self.is_over:
                 return False

@@ -30,8 +30,8 @@ OK_IF_MISSING = cloudwatch.TreatMissingData.NOT_BREACHING
 QUEUE_SECONDS = 1800
 """Messages may be delayed by 15 minutes. One that is twice as old is not being processed."""
 
-MANY_OVERDUE, MANY_UNTIDY = 500, 1000
-"""So many overdue rows in sweep after sweep are more than some bad luck. Beyond a page of each shard none counts."""
+LATE_SECONDS, UNTIDY_SECONDS = 300, 3600
+"""A sweep a minute comes to everything within two, if it is neither stopped nor throttled."""
 
 HOLD_SECONDS = 24 * 3600
 DIRTY_SECONDS = 3600
@@ -109,12 +109,12 @@ def _of_penstock(on: Monitored) -> Iterator[Alarm]:
     own = on.own
     swept = own(metrics.SWEEPS, "Sum", 5)
     yield Alarm("SweepStopped", "No sweep has finished for 5 minutes", swept, missing=ALARM_IF_MISSING, compare=BELOW)
-    behind = own(metrics.OVERDUE_ROWS, "Minimum", 5)
-    yield Alarm("OverdueRows", "For 5 minutes each sweep has found 500 overdue rows", behind, MANY_OVERDUE)
+    late = own(metrics.SWEEP_LATE, "Maximum", 5)
+    yield Alarm("SweepLate", "The sweep came to an overdue row 5 minutes after its time", late, LATE_SECONDS)
     failed = own(metrics.FAILED_NUDGES, "Sum", 15)
     yield Alarm("FailedNudges", "The sweep failed 5 times to move an overdue row on", failed, 5)
-    untidy = own(metrics.TO_TIDY, "Minimum", 60)
-    yield Alarm("Untidy", "For an hour each sweep has found 1,000 rows of what is to be deleted", untidy, MANY_UNTIDY)
+    untidy = own(metrics.TIDY_LATE, "Maximum", 60)
+    yield Alarm("Untidy", "The sweep deletes an hour late what nobody owns any more", untidy, UNTIDY_SECONDS)
     lost = own(metrics.BYTES_LOST, "Sum", 15)
     yield Alarm("BytesLost", "The object of an artifact that somebody owns is missing", lost)
     unlisted = own(metrics.STORE_UNLISTED, "Sum", 15)

@@ -144,11 +144,11 @@ def _machinery(on: Monitored) -> list[Row]:
 
 
 def _sweep(on: Monitored) -> Row:
-    nudges = [on.own(each, "Maximum") for each in (metrics.OVERDUE_ROWS, metrics.FAILED_NUDGES)]
-    tidied = [on.own(metrics.TO_TIDY, "Maximum")]
+    nudges = [on.own(each, "Sum") for each in (metrics.OVERDUE_ROWS, metrics.FAILED_NUDGES)]
+    late = [on.own(each, "Maximum") for each in (metrics.SWEEP_LATE, metrics.TIDY_LATE)]
     lost = [on.own(each, "Sum", 5) for each in (metrics.BYTES_LOST, metrics.STRAY_OBJECTS, metrics.STORE_UNLISTED)]
     swept = [on.own(metrics.SWEEPS, "Sum", 5), on.own(metrics.SWEEP_TIME, "Maximum")]
     return [
         _graph("The sweep", nudges, swept),
-        _graph("Artifacts to go, and the store beside the rows", tidied, lost),
+        _graph("How late it is, and the store beside the rows", late, lost),
     ]

@@ -306,6 +306,7 @@ def test_every_row_is_in_a_shard_of_its_kind_that_the_sweep_knows(store: Store) 
     assert {due.shard for due in found} == {"volume.0", "volume.1", "volume.2", "volume.3"}
     assert {due.shard for due in found if due.key == volumes[0].key} == {shard_of(volumes[0])} == {"volume.3"}
     assert not any(list(store.overdue(shard, NOW)) for shard in store.shards(later=False))
+    assert not {"user.0", "slot.0", "lease.0"} & {*store.shards(later=False), *store.shards(later=True)}
     assert {*store.shards(later=False)} >= {"job.0", "job.7", "unit.0", "unit.7", "pool.0", "host.0", "check.0"}
     assert not {*store.shards(later=False)} & {*store.shards(later=True)}
 
@@ -375,6 +376,12 @@ def test_an_entry_that_was_nudged_comes_at_its_time(store: Store) -> None:
     assert store.look_later(entry(store, NOW), Look(NOW, 12), None)
     assert list(store.overdue("pool.0", NOW - timedelta(milliseconds=1))) == []
     assert entry(store, NOW).look == Look(NOW, 12)
+
+
+def test_an_entry_comes_in_its_millisecond_and_not_before(store: Store) -> None:
+    store.commit([Create(Pool(name="a", limit=1, due=NOW + timedelta(milliseconds=1)))])
+    assert list(store.overdue("pool.0", NOW + timedelta(microseconds=999))) == []
+    assert entry(store, NOW + timedelta(milliseconds=1)).look == Look(NOW + timedelta(milliseconds=1))
 
 
 def test_of_two_who_move_an_entry_one_does(store: Store) -> None:

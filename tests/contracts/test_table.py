@@ -18,6 +18,7 @@ from pynamodb.exceptions import (
     PutError,
     QueryError,
     TransactWriteError,
+    UpdateError,
     VerboseClientError,
 )
 
@@ -30,7 +31,7 @@ from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.github.deliveries import Pause
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.kernel.errors import Throttled
-from penstock.kernel.rows import Change, Check, Create, Delete, Place, Row
+from penstock.kernel.rows import Change, Check, Create, Delete, Due, Look, Place, Row
 from penstock.testing.twin import Twin
 from tests.domain.helpers import claim, pool, slot
 
@@ -83,6 +84,41 @@ def test_what_the_sdk_tried_again_in_vain_is_throttled(
         table.get(ONE.key, Slot)
     with pytest.raises(Throttled):
         table.find("a", "b", Slot)
+    monkeypatch.setattr(table._item, "batch_get", failing(GetError("batch", cause=refused(code))))
+    monkeypatch.setattr(table._item.due_index, "query", failing(QueryError("query", cause=refused(code))))
+    monkeypatch.setattr(table._item, "update", failing(UpdateError("update", cause=refused(code))))
+    with pytest.raises(Throttled):
+        table.rows_at([ONE.key])
+    with pytest.raises(Throttled):
+        list(table.overdue("pool.0", NOW))
+    with pytest.raises(Throttled, match="a move in the due index"):
+        table.look_later(Due("pool.0", Look(NOW), ONE.key), Look(NOW, 1), None)
+
+
+@pytest.mark.parametrize("code", dynamodb.CONFLICT_CODES)
+def test_an_entry_that_meets_another_write_stays(table: Table, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table._item, "update", failing(UpdateError("update", cause=refused(code))))
+    assert not table.look_later(Due("pool.0", Look(NOW), ONE.key), Look(NOW, 1), None)
+
+
+def test_an_entry_that_cannot_be_moved_is_a_fault(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table._item, "update", failing(UpdateError("update", cause=refused("InternalServerError"))))
+    with pytest.raises(UpdateError):
+        table.look_later(Due("pool.0", Look(NOW), ONE.key), Look(NOW, 1), None)
+
+
+def test_the_index_has_a_time_and_after_it_how_many_nudges_there_were() -> None:
+    """Text that sorts by time, whatever the number."""
+    time = NOW.isoformat(timespec="milliseconds")
+    for look, text in ((Look(NOW), time), (Look(NOW, 12), f"{time}#12")):
+        assert dynamodb.look_text(look) == text
+        assert dynamodb.look_of(text) == look
+
+
+def test_a_row_that_cannot_be_read_is_left_out(table: Table, caplog: pytest.LogCaptureFixture) -> None:
+    assert table.commit([Create(ONE), Create(TWO)])
+    table._item(*ONE.key).update(actions=[table._item.body.set("{")], add_version_condition=False)
+    assert list(table.rows_at([ONE.key, TWO.key])) == [TWO.key]
 
 
 def test_a_read_that_failed_otherwise_is_raised(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,7 @@ def test_each_queue_wakes_its_function_and_takes_partial_failures(stack: Templat
         name = function["Handler"].removesuffix(".handler")
         assert given["EventSourceArn"]["Fn::GetAtt"][0] == stack.queue(name)[0]
         sizes[name] = given["BatchSize"]
+        assert given.get("ScalingConfig") == ({"MaximumConcurrency": 100} if name == "sweep" else None)
     assert sizes == {"schedule": 10, "factory": 5, "well": 5, "sweep": 1}
 
 

@@ -16,6 +16,7 @@ import pytest
 from penstock.domain import metrics
 from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.metrics import Metric
 from penstock.domain.pools.pools import Claim, Pool
 from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
 from penstock.domain.users.users import User
@@ -209,13 +210,24 @@ def test_a_message_that_comes_twice_nudges_nobody_twice(twin: Twin) -> None:
     assert sorted(asked(twin)) == sorted(unit.id for unit in units)
 
 
-def test_a_message_that_comes_after_the_next_sweep_does_nothing(twin: Twin) -> None:
+def test_a_message_takes_its_part_and_no_other(twin: Twin) -> None:
+    units = flooded(twin)
+    message = next(message for _, _, message in twin.queues.messages if message["part"] == 2)
+    sweep.go_on(twin.on, message, twin.world.now() + HOUR)
+    mine = [unit.id for unit in units if overdue.part_of(unit.key) == 2]
+    assert 0 < len(mine) < len(units)
+    assert sorted(asked(twin)) == sorted(mine)
+
+
+def test_a_message_that_comes_after_the_next_sweep_does_nothing(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     units = flooded(twin)
     messages = [message for _, _, message in twin.queues.messages]
     twin.queues.messages.clear()
     twin.pass_time(60)
-    for message in messages:
-        assert sweep.go_on(twin.on, message, twin.world.now() + HOUR) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(twin.store, "overdue", lambda shard, now: pytest.fail("nothing is read"))
+        for message in messages:
+            assert sweep.go_on(twin.on, message, twin.world.now() + HOUR) == 0
     assert asked(twin) == []
     sweep.sweep(twin.on)  # which finds them all again
     take_sweeps(twin)
@@ -250,10 +262,10 @@ def test_a_sweep_whose_time_is_over_leaves_the_rest_to_messages(twin: Twin, monk
     other = next(iter(in_shard("unit.4", 1, twin.world.now())))
     twin.store.commit([Create(unit) for unit in (one, two, other)])
     walk = Walk(twin.on, slow(twin, 10), twin.world.now() + timedelta(seconds=5), twin.world.now() + HOUR)
-    walk.take(["unit.3", "unit.4"])
+    walk.take(["unit.3", "unit.4", "unit.5"])
     assert len(asked(twin)) == 1
     assert [(m["shard"], m["part"]) for _, _, m in twin.queues.messages] == [
-        (shard, part) for shard in ("unit.3", "unit.4") for part in range(PARTS)
+        (shard, part) for shard in ("unit.3", "unit.4", "unit.5") for part in range(PARTS)
     ]
 
 
@@ -337,6 +349,11 @@ def test_of_very_many_pools_each_is_served_once(bare: Twin, monkeypatch: pytest.
     assert sorted(served) == names
 
 
+def test_a_pool_that_nobody_waits_for_is_not_served(bare: Twin, served: list[str]) -> None:
+    bare.store.commit([Create(Pool(name="quota/none", limit=1))])
+    assert sweep.serve_all(bare.on, Isolation())[1] == served == []
+
+
 def test_each_minute_another_pool_is_the_first(bare: Twin, served: list[str]) -> None:
     """So that none is for ever behind others that take all the time."""
     names, first = pools(bare, 30), set()
@@ -378,6 +395,43 @@ def test_what_a_message_could_not_move_on_is_counted(bare: Twin, monkeypatch: py
     message = {"pools": [names[0], names[1]], "until": (now + HOUR).isoformat()}
     assert sweep.go_on(bare.on, message, now + HOUR) == 1
     assert bare.metrics.last(metrics.FAILED_NUDGES) == 1
+
+
+@pytest.mark.parametrize("count", [1, LITTLE + 1])
+def test_how_late_the_sweep_comes_is_told(twin: Twin, count: int) -> None:
+    """Of rows that it never came to before: of the others it is their pause."""
+    now = twin.world.now()
+    twin.store.commit([Create(unit) for unit in in_shard("unit.3", count, now)])
+    twin.pass_time(90)
+    assert late(twin, lambda: sweep.sweep(twin.on)) == [90, 0]
+    assert count > LITTLE or told(twin, metrics.OVERDUE_ROWS) == [1, 0]
+    assert max(late(twin, lambda: take_sweeps(twin)), default=90) == 90
+    twin.pass_time(3600)
+    assert late(twin, lambda: sweep.sweep(twin.on)) == [0, 0]
+
+
+def told(twin: Twin, metric: Metric) -> list[float]:
+    """What was told of a metric: in a sweep the last is the zero that keeps it from missing."""
+    return twin.metrics.told[metric.name][frozenset()]
+
+
+def late(twin: Twin, act: Callable[[], object]) -> list[float]:
+    """What an act tells of how late the sweep is."""
+    before = len(told(twin, metrics.SWEEP_LATE))
+    act()
+    return told(twin, metrics.SWEEP_LATE)[before:]
+
+
+def test_how_late_deletions_are_is_told_apart(twin: Twin) -> None:
+    now = twin.world.now()
+    volume = Volume(artifact="A1", state=VolumeState.DESTROYING, since=now, due=now)
+    twin.store.commit([Create(volume)])
+    twin.pass_time(90)
+    message = {"shard": shard_of(volume), "until": (twin.world.now() + HOUR).isoformat()}
+    for part in range(PARTS):
+        sweep.go_on(twin.on, {**message, "part": part}, twin.world.now() + HOUR)
+    assert max(twin.metrics.told[metrics.TIDY_LATE.name][frozenset()]) == 90
+    assert metrics.OVERDUE_ROWS.name not in twin.metrics.told
 
 
 def test_an_unknown_message_does_nothing(twin: Twin) -> None:

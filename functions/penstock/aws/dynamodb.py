@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
@@ -399,9 +399,9 @@ class Table:
 
     def overdue(self, shard: str, now: datetime) -> Iterator[Due]:
         """Entries of a shard, read page by page as they are taken."""
-        upto = self._item.due <= now.isoformat(timespec="milliseconds") + "~"  # after all that were nudged
+        past = self._item.due < look_text(Look(now + timedelta(milliseconds=1)))  # also those that were nudged
         with _reading():
-            for item in self._item.due_index.query(shard, upto, page_size=PAGE):
+            for item in self._item.due_index.query(shard, past, page_size=PAGE):
                 yield Due(shard, look_of(item.due), Key(item.pk, item.sk))
 
     def rows_at(self, keys: Sequence[Key]) -> dict[Key, Row]:

@@ -294,13 +294,16 @@ SWEEPS = Metric("Sweeps", COUNT, SUM, "sweeps that finished")
 SWEEP_TIME = Metric("SweepTime", SECONDS, MOST, "how long a sweep took")
 
 
-OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that a sweep moved on itself, at most 25 of a shard")
+OVERDUE_ROWS = Metric("OverdueRows", COUNT, SUM, "overdue rows that the sweep nudged")
+
+
+SWEEP_LATE = Metric("SweepLate", SECONDS, MOST, "how long a row had been overdue when the sweep first came to it")
 
 
 FAILED_NUDGES = Metric("FailedNudges", COUNT, SUM, "rows, pools, flows and units that a sweep could not move on")
 
 
-TO_TIDY = Metric("ToTidy", COUNT, SUM, "the same, of what is to be deleted or archived")
+TIDY_LATE = Metric("TidyLate", SECONDS, MOST, "the same as SweepLate, of what is to be deleted or archived")
 
 
 STRAY_OBJECTS = Metric("StrayObjects", COUNT, SUM, "objects in the store that had no row and are deleted")

@@ -113,8 +113,7 @@ def next_look(row: Row) -> Look | None:
     row before it nudges anybody, and moves the entry of one that is not due. After a nudge the time is exact again.
     """
     exact = exact_look(row)
-    is_kept = exact and row.indexed and not row.indexed.nudges and row.indexed.at <= exact.at
-    return row.indexed if is_kept else exact
+    return min(exact, row.indexed) if exact and row.indexed and not row.indexed.nudges else exact
 
 
 def exact_look(row: Row) -> Look | None:

@@ -44,7 +44,8 @@ class Unreadable(Exception):
 class Walk:
     """A way through shards. `nudge` moves one row on by its kind; `until` is when the way ends, wherever it is.
 
-    `left` is until when others may take what is left. `overdue` counts the rows that were to be moved on.
+    `left` is until when others may take what is left. `overdue` counts the rows that were to be moved on; `late` is for
+    how many seconds the index had had the first of them, before they were first looked at.
     """
 
     on: System
@@ -53,6 +54,7 @@ class Walk:
     left: datetime
     rows: Isolation = field(default_factory=Isolation)
     overdue: int = 0
+    late: float = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -69,6 +71,8 @@ class Walk:
     def _take_little(self, shard: str) -> bool:
         """Take a shard with little in it; False if there is more, or was no time."""
         found = list(islice(self.on.store.overdue(shard, self.on.world.now()), LITTLE + 1))
+        for due in found[:1]:
+            self._note_lateness(due)
         return len(found) <= LITTLE and self._take(found)
 
     def _leave(self, shard: str) -> None:
@@ -85,7 +89,7 @@ class Walk:
 
     def _take(self, page: Sequence[Due]) -> bool:
         """Look at rows, one by one; False if the time was over before the last."""
-        found = self.on.store.rows_at([due.key for due in page]) if page else {}
+        found = self.on.store.rows_at([due.key for due in page])
         for due in page:
             if self.is_over:
                 return False
@@ -93,9 +97,14 @@ class Walk:
                 self._look(due, found.get(due.key))
         return True
 
+    def _note_lateness(self, due: Due) -> None:
+        if not due.look.nudges:
+            self.late = max(self.late, (self.on.world.now() - due.look.at).total_seconds())
+
     def _look(self, due: Due, row: Row | None) -> None:
         """Look at one row: if it is overdue, have it looked at again later, and nudge it now."""
         now = self.on.world.now()
+        self._note_lateness(due)
         true = exact_look(row) if row else due.look
         if true is None:
             return

@@ -74,6 +74,7 @@ def sweep(on: System) -> SweepResult:
     with rows.step("moving on what is overdue"):
         walk = Walk(on, nudge, start + WITHIN, left)
         walk.take(on.store.shards(later=False))
+        _report_walk(on, walk, is_later=False)
         done.overdue, done.nudged = walk.overdue, walk.overdue - walk.rows.failed
         rows.failed += walk.rows.failed
     pools: list[Pool] = []
@@ -103,7 +104,9 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
             return 0  # another sweep has begun, and found anew what is left
         case {"shard": str(shard), "part": int(part), "until": str(end)}:
             end_of_time = min(until, datetime.fromisoformat(end))
-            Walk(on, nudge, end_of_time, end_of_time, rows).take_part(shard, part)
+            walk = Walk(on, nudge, end_of_time, end_of_time, rows)
+            walk.take_part(shard, part)
+            _report_walk(on, walk, is_later=shard in on.store.shards(later=True))
         case {"pools": [str(after), str(last)], "until": str(end)}:
             found = list(takewhile(lambda pool: pool.name <= last, apply.every_pool(on, after)))
             waited_for = serve_pools(on, found, rows, min(until, datetime.fromisoformat(end)))
@@ -123,10 +126,15 @@ def _report_gauges(on: System, pools: list[Pool], waited_for: list[str], compare
         log.exception("the gauges could not be reported")
 
 
+def _report_walk(on: System, walk: Walk, *, is_later: bool) -> None:
+    on.metrics.add(metrics.TIDY_LATE if is_later else metrics.SWEEP_LATE, walk.late)
+    if not is_later:
+        on.metrics.add(metrics.OVERDUE_ROWS, walk.overdue)
+
+
 def _report(on: System, done: SweepResult, start: datetime) -> None:
     on.metrics.add(metrics.SWEEPS)
     on.metrics.add(metrics.SWEEP_TIME, (on.world.now() - start).total_seconds())
-    on.metrics.add(metrics.OVERDUE_ROWS, done.overdue)
     on.metrics.add(metrics.FAILED_NUDGES, done.failed + done.untidied)
 
 

@@ -69,7 +69,7 @@ def expire_overdue(on: System, left: datetime | None = None) -> ExpireResult:
     except Exception:
         log.exception("the store could not be compared with the rows")
         on.metrics.add(metrics.STORE_UNLISTED)
-    on.metrics.add(metrics.TO_TIDY, walk.overdue)
+    on.metrics.add(metrics.TIDY_LATE, walk.late)
     return ExpireResult(walk.overdue - walk.rows.failed, walk.rows.failed)
 
 

@@ -35,8 +35,8 @@ from infra.sizes import SIZES
 from infra.storage import OBJECTS, Storage
 from infra.table import DUE, LISTING, Rows
 
-BATCH = {"schedule": 10, "factory": 5, "well": 5}
-"""Messages per call. Drivers are slow, so theirs are smaller."""
+BATCH = {"schedule": 10, "factory": 1, "well": 1}
+"""Messages per call. A driver may take a minute: no message waits for the driver of another."""
 
 
 class Penstock(Stack):

@@ -176,7 +176,7 @@ class SimulatedQueues(MemoryQueues):
         body = json.loads(json.dumps(message))
         self.host.at("send", lambda: self._send("schedule", body, 0), effect=True)
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         assert 0 <= after <= 900, f"SQS delays a message by 900 s at most, not by {after}"
         queue = "factory" if is_worker else "well"
         self.host.at("send", lambda: self._send(queue, {"unit": unit}, after), effect=True)

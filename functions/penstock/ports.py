@@ -6,6 +6,7 @@ A driver may implement more protocols than `Driver`, for example `CleaningDriver
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -63,8 +64,11 @@ class Queues(Protocol):
     def schedule(self, message: Mapping[str, Any]) -> None:
         """Send the scheduler a step."""
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
-        """Send a unit's factory or well its next step, after some seconds (at most 900)."""
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
+        """Send a unit's factory or well its next step, after some seconds (at most 900).
+
+        Messages with the same `maker` share their queue's attention: many, or slow ones, do not delay those of others.
+        """
 
 
 class Flows(Protocol):
@@ -164,6 +168,9 @@ class World(Protocol):
 
     def pause(self, tries: int) -> None:
         """Wait a moment, longer with every try, before a lost race is repeated."""
+
+    def limit(self, seconds: float) -> AbstractContextManager[None]:
+        """A block that is broken off after some seconds: TimeLimit is raised in it. Blocks do not nest."""
 
 
 class Metrics(Protocol):

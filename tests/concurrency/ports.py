@@ -20,7 +20,7 @@ class Messages:
     def schedule(self, message: Mapping[str, Any]) -> None:
         self.put(dict(message))
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         del is_worker
         self.put({"do": "advance", "unit": unit}, after)
 

@@ -14,7 +14,7 @@ from ministack.core import lambda_runtime
 from ministack.services import stepfunctions
 
 from penstock.local import fixes
-from penstock.local.fixes import PROCESSES
+from penstock.local.fixes import DRIVING, PROCESSES
 from tests.local.conftest import ROLE, Host
 
 WAIT_SECONDS = 240  # for machines that do much else
@@ -170,6 +170,25 @@ def test_a_burst_of_calls_shares_few_processes(host: Host) -> None:
     with ThreadPoolExecutor(4 * PROCESSES) as pool:
         processes = list(pool.map(call, [{}] * 4 * PROCESSES))
     assert len(set(processes)) <= PROCESSES
+
+
+def test_a_function_that_calls_drivers_waits_for_few_others(host: Host) -> None:
+    """All of them at the same time: each returns when the last has begun."""
+    count = 4 * PROCESSES
+    assert PROCESSES < count <= DRIVING
+    folder = host.place.home / "begun"
+    folder.mkdir()
+    source = f"""
+import os, pathlib, time
+def handler(event, context):
+    (pathlib.Path({str(folder)!r}) / str(os.getpid())).touch()
+    while len(os.listdir({str(folder)!r})) < {count}:
+        time.sleep(0.01)
+    return os.getpid()
+"""
+    call = host.function("site-well", source)
+    with ThreadPoolExecutor(count) as pool:
+        assert len(set(pool.map(call, [{}] * count))) == count
 
 
 def test_functions_see_the_hosts_environment_and_nothing_of_ours(host: Host) -> None:

@@ -25,6 +25,9 @@ from penstock.local import lambda_processes
 PROCESSES = max(2, os.cpu_count() or 2)
 """Most processes per function."""
 
+DRIVING = 24
+"""Most processes of a function that calls drivers, and messages that it gets at once. One that waits costs no CPU."""
+
 QUIET_SECONDS = 0.003
 """How long a function may be silent before its log is taken as complete."""
 
@@ -36,6 +39,7 @@ def apply() -> None:
     a_silent_function_costs_50_ms()
     a_cold_start_unzips_and_compiles_again()
     functions_run_without_bound()
+    a_queue_wakes_five_functions_at_most()
     a_secret_is_referred_to_by_name()
     an_open_flow_is_refused_when_it_is_started_again()
     an_answer_to_a_task_names_no_machine()
@@ -101,8 +105,15 @@ def a_cold_start_unzips_and_compiles_again() -> None:
 
 def functions_run_without_bound() -> None:
     """A burst of messages starts as many processes as there are batches. A machine has less room than a region."""
-    lambda_runtime._LOCAL_MAX_WORKERS = PROCESSES
     lambda_svc.acquire_worker = _waiting(lambda_runtime.acquire_worker)
+
+
+def a_queue_wakes_five_functions_at_most() -> None:
+    """AWS begins with five at once, and adds up to 300 a minute. Here the sixth message would wait for a slow driver.
+
+    Source: AWS Lambda developer guide, "Configuring scaling behavior for SQS event source mappings".
+    """
+    lambda_svc._ESM_SQS_DEFAULT_CONCURRENCY = DRIVING
 
 
 def _waiting(acquire: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
@@ -110,8 +121,9 @@ def _waiting(acquire: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any
 
     @wraps(acquire)
     def wait(*args: Any, **kwargs: Any) -> tuple[Any, str]:
+        bound = DRIVING if str(args[0]).endswith(("-factory", "-well")) else PROCESSES
         while True:
-            worker, why = acquire(*args, **kwargs)
+            worker, why = acquire(*args, **{"max_concurrency": bound, **kwargs})
             if worker is not None or why != "func_cap":
                 return worker, why
             time.sleep(0.005)

@@ -8,6 +8,7 @@ import json
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -56,6 +57,10 @@ class TestWorld:
     def pause(self, tries: int) -> None:
         del tries
 
+    def limit(self, seconds: float) -> AbstractContextManager[None]:
+        del seconds
+        return nullcontext()
+
 
 @dataclass
 class MemoryQueues:
@@ -67,7 +72,7 @@ class MemoryQueues:
     def schedule(self, message: Mapping[str, Any]) -> None:
         self.messages.append((self.world.now(), "schedule", json.loads(json.dumps(message))))
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         due = self.world.now() + timedelta(seconds=after)
         self.messages.append((due, "factory" if is_worker else "well", {"unit": unit}))
 
@@ -239,7 +244,7 @@ class Hand:
     def __init__(self) -> None:
         self.made: dict[str, Order] = {}
         self.cleaned: list[str] = []
-        self.says: list[Exception | NotYet] = []
+        self.says: list[BaseException | NotYet] = []
         self.stuck: Exception | NotYet | None = None
         """What comes of every call that destroys, while it is set."""
 
@@ -257,12 +262,12 @@ class Hand:
 
     def _said(self) -> NotYet | None:
         said = self.says.pop(0) if self.says else None
-        if isinstance(said, Exception):
+        if isinstance(said, BaseException):
             raise said
         return said
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        if isinstance(self.stuck, Exception):
+        if isinstance(self.stuck, BaseException):
             raise self.stuck
         if self.stuck:
             return self.stuck

@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from sortedcontainers import SortedDict
 
@@ -21,6 +21,7 @@ from simulation.tasks import Task
 
 R = TypeVar("R", bound=Row)
 T = TypeVar("T")
+A = TypeVar("A", bound=bool | None)
 
 Message = tuple[datetime, str, dict[str, Any]]
 
@@ -236,22 +237,22 @@ class SimulatedFlows(MemoryFlows):
         self.badly.append((job, attempt, "FAILED"))
         self.events.append((job, attempt, "FAILED"))
 
-    def succeed(self, token: str) -> None:
-        self._answer("succeed", token, lambda: MemoryFlows.succeed(self, token))
+    def succeed(self, token: str) -> bool:
+        return self._answer("succeed", token, lambda: MemoryFlows.succeed(self, token))
 
     def fail(self, token: str, error: str, cause: str) -> None:
         self._answer(f"fail with {error}", token, lambda: MemoryFlows.fail(self, token, error, cause))
 
-    def _answer(self, how: str, token: str, answer: Callable[[], None]) -> None:
-        def send() -> None:
+    def _answer(self, how: str, token: str, answer: Callable[[], A]) -> A | Literal[True]:
+        def send() -> A | Literal[True]:
             if self._host.chance("lose"):
                 self._host.harm()
                 self._host.tell(f"{how} {token} (lost)")
-                return
+                return True
             self._host.tell(f"{how} {token}")
-            answer()
+            return answer()
 
-        self._host.at("answer", send, effect=True)
+        return self._host.at("answer", send, effect=True)
 
     def ended(self) -> Iterable[tuple[str, int, str]]:
         return self._host.at("ended", lambda: list(self.badly[-100:]))

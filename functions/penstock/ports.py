@@ -80,8 +80,8 @@ class Flows(Protocol):
     def stop(self, job: str, attempt: int) -> None:
         """Stop the flow of an attempt that is over. Without a running flow, nothing happens."""
 
-    def succeed(self, token: str) -> None:
-        """Answer a waiting step. If it no longer waits, nothing happens."""
+    def succeed(self, token: str) -> bool:
+        """Answer a waiting step, and return whether it waited. If it no longer does, nothing happens."""
 
     def fail(self, token: str, error: str, cause: str) -> None:
         """Answer a waiting step with an error. If it no longer waits, nothing happens."""

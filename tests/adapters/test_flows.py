@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from penstock.aws.stepfunctions import StepFlows
@@ -40,3 +41,25 @@ def test_a_flow_that_cannot_be_started_now_is_unreached(stub: Stubber) -> None:
     stub.add_client_error("start_execution", "ExecutionLimitExceeded", expected_params=GIVEN)
     with pytest.raises(Unreached, match="the flow of J1-2 could not be started"):
         StepFlows(stub.client, MACHINE).start("J1", 2, [1])
+
+
+@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
+def test_a_step_that_no_longer_waits_is_answered_in_vain(stub: Stubber, code: str) -> None:
+    """A second answer, one that comes too late, and one of another deployment."""
+    flows = StepFlows(stub.client, MACHINE)
+    stub.add_client_error("send_task_success", code, expected_params={"taskToken": "t", "output": "{}"})
+    assert flows.succeed("t") is False
+    told = {"taskToken": "t", "error": "e" * 256, "cause": "c" * 2000}
+    stub.add_client_error("send_task_failure", code, expected_params=told)
+    flows.fail("t", "e" * 300, "c" * 3000)
+
+
+def test_a_step_that_waits_is_answered(stub: Stubber) -> None:
+    stub.add_response("send_task_success", {}, {"taskToken": "t", "output": "{}"})
+    assert StepFlows(stub.client, MACHINE).succeed("t") is True
+
+
+def test_an_answer_that_is_refused_for_another_reason_is_raised(stub: Stubber) -> None:
+    stub.add_client_error("send_task_success", "AccessDeniedException")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        StepFlows(stub.client, MACHINE).succeed("t")

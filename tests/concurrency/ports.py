@@ -56,12 +56,13 @@ class Steps:
     def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         self._messages.put({"do": "acquire", "job": job, "token": token(job, 1, len(steps))})
 
-    def succeed(self, token_: str) -> None:
+    def succeed(self, token_: str) -> bool:
         job, step, steps = token_.split("/")
         if step == steps:
             self._messages.put({"do": "settle", "job": job, "error": None, "cause": "it had all that it asked for"})
         else:
             self._messages.put({"do": "acquire", "job": job, "token": token(job, int(step) + 1, int(steps))})
+        return True
 
     def fail(self, token_: str, error: str, cause: str) -> None:
         self._messages.put({"do": "settle", "job": token_.split("/")[0], "error": error, "cause": cause})

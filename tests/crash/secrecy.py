@@ -180,8 +180,9 @@ def _in_rows(patch: pytest.MonkeyPatch, _: Kept) -> None:
 def _in_flows(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A flow is told what its step has got."""
 
-    def succeed(flows: StepFlows, token: str) -> None:
+    def succeed(flows: StepFlows, token: str) -> bool:
         flows._client.send_task_success(taskToken=token, output=json.dumps(sorted(kept.keys)))
+        return True
 
     patch.setattr(StepFlows, "succeed", succeed)
 

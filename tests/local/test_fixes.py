@@ -224,3 +224,27 @@ def test_a_task_token_needs_a_grant_for_its_state_machine(host: Host) -> None:
         host.acting_as("other", other, "stepfunctions").send_task_success(taskToken=parked, output="{}")
     host.acting_as("own", own, "stepfunctions").send_task_success(taskToken=parked, output="{}")
     assert ended(host, execution)["status"] == "SUCCEEDED"
+
+
+def test_a_task_that_was_answered_is_closed(host: Host) -> None:
+    """Whoever may answer it may try again, and is told so; so also while the emulator has not gone on yet."""
+    queue = host.client("sqs").create_queue(QueueName="closed")["QueueUrl"]
+    execution = run(host, "closed", parking_map(queue), {"items": [1]})
+    parked = token(host, queue)
+    grant = {
+        "Effect": "Allow",
+        "Action": ["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"],
+        "Resource": "arn:aws:states:us-east-1:000000000000:stateMachine:closed",
+    }
+    own = host.acting_as("closing", grant, "stepfunctions")
+    own.send_task_success(taskToken=parked, output="{}")
+    for _ in range(2):
+        with pytest.raises(own.exceptions.TaskTimedOut):
+            own.send_task_success(taskToken=parked, output="{}")
+        with pytest.raises(own.exceptions.TaskTimedOut):
+            own.send_task_failure(taskToken=parked, error="e", cause="c")
+        with pytest.raises(own.exceptions.TaskTimedOut):
+            own.send_task_heartbeat(taskToken=parked)
+        assert ended(host, execution)["status"] == "SUCCEEDED"
+    with pytest.raises(own.exceptions.InvalidToken):
+        own.send_task_success(taskToken="no token", output="{}")

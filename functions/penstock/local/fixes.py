@@ -25,6 +25,12 @@ from penstock.local import lambda_processes
 PROCESSES = max(2, os.cpu_count() or 2)
 """Most processes per function."""
 
+TOKENS = 10_000
+"""How many tasks are known by their tokens, after they were answered too."""
+
+_machines: dict[str, str] = {}
+"""The state machines of tasks, by token."""
+
 DRIVING = 24
 """Most processes of a function that calls drivers, and messages that it gets at once. One that waits costs no CPU."""
 
@@ -43,6 +49,7 @@ def apply() -> None:
     a_secret_is_referred_to_by_name()
     an_open_flow_is_refused_when_it_is_started_again()
     an_answer_to_a_task_names_no_machine()
+    a_closed_task_does_not_exist()
 
 
 def a_flow_starts_after_150_ms() -> None:
@@ -163,9 +170,11 @@ def an_open_flow_is_refused_when_it_is_started_again() -> None:
 
 
 def an_answer_to_a_task_names_no_machine() -> None:
-    """AWS checks SendTask… against the state machine of the token, the emulator against "*", which we grant nobody."""
+    """AWS checks SendTask… against the state machine of the token, the emulator against "*", which we grant nobody.
+
+    That of an answered task too: who answers it again may do so, and is told that it is closed.
+    """
     machine: contextvars.ContextVar[str] = contextvars.ContextVar("machine")
-    owners: dict[str, str] = {}
     execute, park = stepfunctions._execute_task, stepfunctions._invoke_with_callback
     extract = iam_actions.extract_resource_arn
 
@@ -176,17 +185,39 @@ def an_answer_to_a_task_names_no_machine() -> None:
 
     @wraps(park)
     def owned(resource: Any, given: Any, token: str, state: Any) -> Any:
-        owners[token] = machine.get()
-        try:
-            return park(resource, given, token, state)
-        finally:
-            owners.pop(token, None)
+        _machines[token] = machine.get()
+        while len(_machines) > TOKENS:
+            del _machines[next(iter(_machines))]
+        return park(resource, given, token, state)
 
     @wraps(extract)
     def with_machine(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any) -> str:
         if service == "states" and b'"taskToken"' in body:
-            return owners.get(json.loads(body)["taskToken"], "*")
+            return _machines.get(json.loads(body)["taskToken"]) or next(iter(_machines.values()), "*")
         return str(extract(service, method, path, headers, body, *rest))
 
     stepfunctions._execute_task, stepfunctions._invoke_with_callback = knowing, owned
     iam_actions.extract_resource_arn = with_machine
+
+
+def a_closed_task_does_not_exist() -> None:
+    """AWS answers TaskTimedOut for a task that is closed, InvalidToken for what is no token. Here both do not exist.
+
+    Source: Step Functions API reference, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat.
+    """
+    for name in ("_send_task_success", "_send_task_failure", "_send_task_heartbeat"):
+        setattr(stepfunctions, name, _unless_closed(getattr(stepfunctions, name)))
+
+
+def _unless_closed(send: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    @wraps(send)
+    def checked(data: dict[str, Any]) -> Any:
+        token = str(data.get("taskToken"))
+        task = stepfunctions._task_tokens.get(token)
+        if task is None and token not in _machines:
+            return stepfunctions.error_response_json("InvalidToken", f"Invalid Token: '{token[:20]}'", 400)
+        if task is None or task["event"].is_set():
+            return stepfunctions.error_response_json("TaskTimedOut", "Task Timed Out: 'Provided task is closed'", 400)
+        return send(data)
+
+    return checked

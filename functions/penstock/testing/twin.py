@@ -124,10 +124,12 @@ class MemoryFlows:
         flow.ended, flow.token = True, None
         self.settling.append((flow.job, flow.attempt, error, cause))
 
-    def succeed(self, token: str) -> None:
+    def succeed(self, token: str) -> bool:
         flow = self.tokens.get(token)
-        if flow and flow.token == token:
-            self._step(flow)
+        if flow is None or flow.token != token:
+            return False
+        self._step(flow)
+        return True
 
     def fail(self, token: str, error: str, cause: str) -> None:
         flow = self.tokens.get(token)

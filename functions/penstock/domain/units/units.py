@@ -498,6 +498,7 @@ def mark_gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
         unit,
         state=UnitState.GONE,
         cleaning=replace(unit.cleaning, proof=proof),
+        step=replace(unit.step, busy=None),
         since=now,
         due=None,
         access=replace(unit.access, sealed=""),

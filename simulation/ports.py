@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from sortedcontainers import SortedDict
 
 from penstock.domain.pools.pools import Slot, SlotState, collection
-from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
+from penstock.kernel.rows import Change, Check, Delete, Key, Place, Row, key_of, next_version
 from penstock.testing.store import LAST, MemoryStore, with_version
 from penstock.testing.twin import MemoryFlows, MemoryQueues, TestWorld
 from simulation.faults import Weather
@@ -133,7 +133,7 @@ class SimulatedStore(MemoryStore):
             del self.rows[key], self._by_pk[key.pk][key.sk]
             self._late.append((key, None))
             return
-        stored = with_version(change.row, (change.row if isinstance(change, Create) else change.was).version + 1)
+        stored = with_version(change.row, next_version(change))
         self.rows[key] = self._by_pk[key.pk][key.sk] = stored
         self._late.append((key, stored))
 

@@ -363,7 +363,7 @@ def test_a_claim_of_an_attempt_that_is_over_is_dropped(twin: Twin, ada: User) ->
     (claim,) = twin.store.find(collection("resource/bench"), "wait#", Claim)
     run_to_end(twin, job)
     run_to_end(twin, other)
-    twin.store.commit([Create(replace(claim, version=0))])
+    twin.store.commit([Create(claim)])
     sweep(twin)
     assert not twin.store.find(collection("resource/bench"), "wait#", Claim)
     assert twin.store.get(job_key(other), type(job_of(twin, other)))

@@ -51,7 +51,7 @@ from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import Token, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Throttled, TooBig
-from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, key_of, next_version
 
 KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
@@ -342,10 +342,10 @@ class Table:
 
     def _write(self, change: Change) -> None:
         if isinstance(change, Create):
-            item = item_of(change.row, change.row.version + 1, self._item)
+            item = item_of(change.row, next_version(change), self._item)
             item.save(condition=absent(), add_version_condition=False)
         elif isinstance(change, Replace):
-            item = item_of(change.row, change.was.version + 1, self._item)
+            item = item_of(change.row, next_version(change), self._item)
             item.save(condition=unchanged(change.was), add_version_condition=False)
         elif isinstance(change, Delete):
             self._item(*change.was.key).delete(condition=unchanged(change.was), add_version_condition=False)
@@ -354,9 +354,9 @@ class Table:
         with TransactWrite(connection=self._connection) as transaction:
             for change in changes:
                 if isinstance(change, Create):
-                    transaction.save(item_of(change.row, change.row.version + 1, self._item), condition=absent())
+                    transaction.save(item_of(change.row, next_version(change), self._item), condition=absent())
                 elif isinstance(change, Replace):
-                    item = item_of(change.row, change.was.version + 1, self._item)
+                    item = item_of(change.row, next_version(change), self._item)
                     transaction.save(item, condition=unchanged(change.was))
                 elif isinstance(change, Delete):
                     transaction.delete(self._item(*change.was.key), condition=unchanged(change.was))

@@ -101,6 +101,7 @@ class CoolDown(Row):
     """
 
     kind: ClassVar[str] = "cooldown"
+    is_succeeded: ClassVar[bool] = True
     maker: str
     scope: str
     cause: Cause

@@ -193,7 +193,7 @@ def an_answer_to_a_task_names_no_machine() -> None:
     @wraps(extract)
     def with_machine(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any) -> str:
         if service == "states" and b'"taskToken"' in body:
-            return _machines.get(json.loads(body)["taskToken"]) or next(iter(_machines.values()), "*")
+            return _machines.get(json.loads(body)["taskToken"]) or next(reversed(_machines.values()), "*")
         return str(extract(service, method, path, headers, body, *rest))
 
     stepfunctions._execute_task, stepfunctions._invoke_with_callback = knowing, owned

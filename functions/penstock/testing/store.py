@@ -10,7 +10,7 @@ from typing import TypeVar
 from sortedcontainers import SortedDict
 
 from penstock.aws import dynamodb
-from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row, holds, key_of
+from penstock.kernel.rows import Change, Check, Delete, Key, Row, holds, key_of, next_version
 
 R = TypeVar("R", bound=Row)
 
@@ -21,10 +21,12 @@ LAST = chr(0x10FFFF)
 class MemoryStore:
     """Rows by key. Rows pass through the codec, so that what cannot be stored cannot pass here either."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, knows_kinds: bool = False) -> None:
         self._ordered = SortedDict()
         self.rows: dict[Key, Row] = self._ordered
         self.commits = 0
+        self._deleted: set[Key] = set()
+        self._knows_kinds = knows_kinds
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         row = self.rows.get(key)
@@ -59,9 +61,12 @@ class MemoryStore:
     def _write(self, change: Change) -> None:
         if isinstance(change, Delete):
             del self.rows[change.was.key]
+            self._deleted.add(change.was.key)
         elif not isinstance(change, Check):
-            version = (change.row if isinstance(change, Create) else change.was).version + 1
+            version = next_version(change)
             row = with_version(change.row, version)
+            if self._knows_kinds and version == 1:
+                assert row.key not in self._deleted, f"a kind whose rows are followed by others: {row.kind}"
             self.rows[row.key] = dynamodb.load(row.kind, dynamodb.dump(row), version)
 
     def overdue(self, now: datetime, limit: int, *, later: bool = False) -> list[tuple[str, Key]]:

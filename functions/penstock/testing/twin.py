@@ -314,7 +314,7 @@ class Twin:
 
     def __init__(self, seed: int = 0) -> None:
         self.world = TestWorld(seed)
-        self.store = MemoryStore()
+        self.store = MemoryStore(knows_kinds=True)
         self.queues = MemoryQueues(self.world)
         self.flows = MemoryFlows(self.queues)
         self.objects = MemoryObjects()

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.jobs.jobs import Spec, State, Submission, Watch
@@ -15,7 +15,7 @@ from penstock.domain.pools.pools import SlotName, SlotState
 from penstock.domain.site.site import SiteText
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import Token, User
-from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Replace, Row, holds, key_of, next_version
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
 
 USER = User(name="ada", created=NOW)
@@ -141,3 +141,14 @@ def test_a_row_is_due_at(row: Row, due: datetime | None) -> None:
 )
 def test_a_row_may_be_forgotten_at(row: Row, expiry: datetime | None) -> None:
     assert row.expiry == expiry
+
+
+def test_a_row_that_follows_another_begins_with_a_version_of_its_own() -> None:
+    """It is made of what is in the row; what it takes along from another key stays."""
+    pin = Pin(artifact="A", by="ada", reason="", since=NOW)
+    other = replace(pin, since=NOW + MINUTE)
+    assert next_version(Create(pin)) == next_version(Create(replace(pin))) != next_version(Create(other))
+    assert next_version(Create(replace(pin, version=7))) == 8
+    assert next_version(Replace(replace(pin, version=7), pin)) == 8
+    assert next_version(Create(BATCH)) == 1
+    assert next_version(Create(replace(BATCH, version=7))) == 8

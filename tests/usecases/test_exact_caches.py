@@ -77,7 +77,7 @@ def test_who_has_nothing_takes_nothing(twin: Twin) -> None:
 
 
 def test_a_restore_does_not_touch_an_entry_that_followed_the_one_it_found(twin: Twin, ada: User) -> None:
-    """The found entry is deleted and its key saved anew in between. The touch would say that the old archive is there."""
+    """The found entry is deleted and its key saved anew in between: the touch would bring the old one back."""
     job = run(twin, ada, "main")
     first = save(twin, job)
     twin.pass_time(TOUCH_INTERVAL.total_seconds() + 1)

@@ -12,11 +12,11 @@ from penstock.domain.units import retries
 from penstock.domain.units.units import CLEAN_WITHIN, STEP_WITHIN, CleanProof, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, RateLimited, Shortage, TimeLimit, Unknown
-from penstock.ports import NotYet, Ready
+from penstock.ports import MachineFate, MachineNotice, NotYet, Ready
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
-from penstock.usecases.units import advance, boundary, reconcile
+from penstock.usecases.units import advance, answers, boundary, reconcile
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
 from tests.usecases.trouble import Died
 
@@ -317,3 +317,21 @@ def test_cancelling_a_job_whose_driver_fails_puts_its_unit_back(twin: Twin, ada:
     cancel.cancel(twin.on, ada, job)
     twin.run()
     assert not live(twin, job)
+
+
+def test_texts_notices_and_notes_are_checked_too() -> None:
+    notice = MachineNotice("w-1", MachineFate.LOST, "gone")
+    assert [answers.text(one) for one in ("a", None)] == ["a", None]
+    assert [answers.notice(one) for one in (notice, None)] == [notice, None]
+    for check, wrong in ((answers.text, 5), (answers.notice, "gone")):
+        with pytest.raises(Unknown, match="the driver returned"):
+            check(wrong)
+    with pytest.raises(Unknown, match="notes that are no JSON object"):
+        answers.creation(NotYet(5, notes=[("a", 1)]))  # type: ignore[arg-type]
+
+
+def test_a_wrong_pause_is_named_and_a_big_one_cut() -> None:
+    for wrong, named in ((-1, "after -1,"), ("x" * 99, f"after '{'x' * 49},"), ([1], "after list,")):
+        with pytest.raises(Unknown, match=named):
+            answers.ending(NotYet(wrong))  # type: ignore[arg-type]
+    assert answers.ending(NotYet(5)) == NotYet(5)

@@ -36,8 +36,8 @@ from infra.storage import OBJECTS, Storage
 from infra.table import DUE, LISTING, Rows
 from penstock.usecases import sweep
 
-BATCH = {"schedule": 10, "factory": 5, "well": 5, "sweep": 1}
-"""Messages per call. Drivers are slow, so theirs are smaller; one of the sweep's may take a minute."""
+BATCH = {"schedule": 10, "factory": 1, "well": 1, "sweep": 1}
+"""Messages per call. A driver may take a minute, and so may a part of a sweep: no message waits for another's."""
 
 AT_ONCE = {"sweep": sweep.CALLS}
 """How many calls for a queue's messages there are at most at a time, if that is bounded."""

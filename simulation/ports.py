@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from sortedcontainers import SortedDict
 
@@ -22,6 +22,7 @@ from simulation.tasks import Task
 
 R = TypeVar("R", bound=Row)
 T = TypeVar("T")
+A = TypeVar("A", bound=bool | None)
 
 Message = tuple[datetime, str, dict[str, Any]]
 
@@ -218,7 +219,7 @@ class SimulatedQueues(MemoryQueues):
         body = json.loads(json.dumps(message))
         self.host.at("send", lambda: self._send("schedule", body, 0), effect=True)
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         assert 0 <= after <= 900, f"SQS delays a message by 900 s at most, not by {after}"
         queue = "factory" if is_worker else "well"
         self.host.at("send", lambda: self._send(queue, {"unit": unit}, after), effect=True)
@@ -282,22 +283,22 @@ class SimulatedFlows(MemoryFlows):
         self.badly.append((job, attempt, "FAILED"))
         self.events.append((job, attempt, "FAILED"))
 
-    def succeed(self, token: str) -> None:
-        self._answer("succeed", token, lambda: MemoryFlows.succeed(self, token))
+    def succeed(self, token: str) -> bool:
+        return self._answer("succeed", token, lambda: MemoryFlows.succeed(self, token))
 
     def fail(self, token: str, error: str, cause: str) -> None:
         self._answer(f"fail with {error}", token, lambda: MemoryFlows.fail(self, token, error, cause))
 
-    def _answer(self, how: str, token: str, answer: Callable[[], None]) -> None:
-        def send() -> None:
+    def _answer(self, how: str, token: str, answer: Callable[[], A]) -> A | Literal[True]:
+        def send() -> A | Literal[True]:
             if self._host.chance("lose"):
                 self._host.harm()
                 self._host.tell(f"{how} {token} (lost)")
-                return
+                return True
             self._host.tell(f"{how} {token}")
-            answer()
+            return answer()
 
-        self._host.at("answer", send, effect=True)
+        return self._host.at("answer", send, effect=True)
 
     def ended(self) -> Iterable[tuple[str, int, str]]:
         return self._host.at("ended", lambda: list(self.badly[-100:]))

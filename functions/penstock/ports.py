@@ -6,6 +6,7 @@ A driver may implement more protocols than `Driver`, for example `CleaningDriver
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -73,8 +74,11 @@ class Queues(Protocol):
     def schedule(self, message: Mapping[str, Any]) -> None:
         """Send the scheduler a step."""
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
-        """Send a unit's factory or well its next step, after some seconds (at most 900)."""
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
+        """Send a unit's factory or well its next step, after some seconds (at most 900).
+
+        Messages with the same `maker` share their queue's attention: many, or slow ones, do not delay those of others.
+        """
 
     def sweep(self, message: Mapping[str, Any]) -> None:
         """Leave a part of the sweep to another call of its function."""
@@ -89,8 +93,8 @@ class Flows(Protocol):
     def stop(self, job: str, attempt: int) -> None:
         """Stop the flow of an attempt that is over. Without a running flow, nothing happens."""
 
-    def succeed(self, token: str) -> None:
-        """Answer a waiting step. If it no longer waits, nothing happens."""
+    def succeed(self, token: str) -> bool:
+        """Answer a waiting step, and return whether it waited. If it no longer does, nothing happens."""
 
     def fail(self, token: str, error: str, cause: str) -> None:
         """Answer a waiting step with an error. If it no longer waits, nothing happens."""
@@ -177,6 +181,9 @@ class World(Protocol):
 
     def pause(self, tries: int) -> None:
         """Wait a moment, longer with every try, before a lost race is repeated."""
+
+    def limit(self, seconds: float) -> AbstractContextManager[None]:
+        """A block that is broken off after some seconds: TimeLimit is raised in it. Blocks do not nest."""
 
 
 class Metrics(Protocol):

@@ -43,25 +43,23 @@ def test_a_flow_that_cannot_be_started_now_is_unreached(stub: Stubber) -> None:
         StepFlows(stub.client, MACHINE).start("J1", 2, [1])
 
 
-@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist"])
-def test_an_answer_that_comes_too_late_is_no_error(stub: Stubber, code: str) -> None:
-    """The task was answered before, timed out, or its execution is over: the rows say what happened instead."""
+@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
+def test_a_step_that_no_longer_waits_is_answered_in_vain(stub: Stubber, code: str) -> None:
+    """A second answer, one that comes too late, and one of another deployment."""
     flows = StepFlows(stub.client, MACHINE)
     stub.add_client_error("send_task_success", code, expected_params={"taskToken": "t", "output": "{}"})
-    flows.succeed("t")
-    stub.add_client_error("send_task_failure", code)
-    flows.fail("t", "Lost", "")
-
-
-@pytest.mark.parametrize("call", ["succeed", "fail"])
-def test_an_answer_that_is_refused_otherwise_is_an_error(stub: Stubber, call: str) -> None:
-    flows = StepFlows(stub.client, MACHINE)
-    stub.add_client_error(f"send_task_{'success' if call == 'succeed' else 'failure'}", "ThrottlingException")
-    with pytest.raises(ClientError, match="ThrottlingException"):
-        flows.succeed("t") if call == "succeed" else flows.fail("t", "Lost", "")
-
-
-def test_a_long_cause_is_cut(stub: Stubber) -> None:
+    assert flows.succeed("t") is False
     told = {"taskToken": "t", "error": "e" * 256, "cause": "c" * 2000}
-    stub.add_response("send_task_failure", {}, told)
-    StepFlows(stub.client, MACHINE).fail("t", "e" * 300, "c" * 40_000)
+    stub.add_client_error("send_task_failure", code, expected_params=told)
+    flows.fail("t", "e" * 300, "c" * 3000)
+
+
+def test_a_step_that_waits_is_answered(stub: Stubber) -> None:
+    stub.add_response("send_task_success", {}, {"taskToken": "t", "output": "{}"})
+    assert StepFlows(stub.client, MACHINE).succeed("t") is True
+
+
+def test_an_answer_that_is_refused_for_another_reason_is_raised(stub: Stubber) -> None:
+    stub.add_client_error("send_task_success", "AccessDeniedException")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        StepFlows(stub.client, MACHINE).succeed("t")

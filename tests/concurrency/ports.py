@@ -20,7 +20,7 @@ class Messages:
     def schedule(self, message: Mapping[str, Any]) -> None:
         self.put(dict(message))
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         del is_worker
         self.put({"do": "advance", "unit": unit}, after)
 
@@ -59,12 +59,13 @@ class Steps:
     def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         self._messages.put({"do": "acquire", "job": job, "token": token(job, 1, len(steps))})
 
-    def succeed(self, token_: str) -> None:
+    def succeed(self, token_: str) -> bool:
         job, step, steps = token_.split("/")
         if step == steps:
             self._messages.put({"do": "settle", "job": job, "error": None, "cause": "it had all that it asked for"})
         else:
             self._messages.put({"do": "acquire", "job": job, "token": token(job, int(step) + 1, int(steps))})
+        return True
 
     def fail(self, token_: str, error: str, cause: str) -> None:
         self._messages.put({"do": "settle", "job": token_.split("/")[0], "error": error, "cause": cause})

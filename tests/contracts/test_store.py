@@ -21,12 +21,13 @@ from pynamodb.connection.base import Connection
 from penstock.aws import dynamodb
 from penstock.aws.dynamodb import Table
 from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.caches import CacheEntry, Shelf
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move, pool_key
 from penstock.domain.units.comparison import Comparison, LastSweep, Missing
 from penstock.domain.users.users import Token, User, user_key
 from penstock.kernel.errors import TooBig
-from penstock.kernel.rows import Change, Check, Create, Delete, Due, Look, Replace, Row, holds, shard_of
+from penstock.kernel.rows import Change, Check, Create, Delete, Due, Look, Replace, Row, holds, next_version, shard_of
 from penstock.ports import Store
 from penstock.testing.store import MemoryStore
 from tests.concurrency import faults
@@ -66,7 +67,7 @@ REMEMBERED: tuple[Row, ...] = (
 @pytest.mark.parametrize("row", REMEMBERED, ids=lambda row: row.kind)
 def test_what_is_remembered_of_a_maker_comes_back_as_it_was(store: Store, row: Row) -> None:
     assert store.commit([Create(row)])
-    assert store.get(row.key, type(row)) == replace(row, version=1)
+    assert store.get(row.key, type(row)) == replace(row, version=next_version(Create(row)))
 
 
 def test_what_is_remembered_of_a_maker_is_found_by_its_kind(store: Store) -> None:
@@ -235,6 +236,30 @@ def test_conditions_agree_with_their_twins(store: Store) -> None:
         stored = store.get(USER.key, User)
         expected = holds(change, stored)
         assert store.commit([change] if alone else [other, change]) == expected, (kind, stored_version, assumed)
+
+
+def test_a_row_that_follows_a_deleted_one_has_another_version(store: Store) -> None:
+    """Who read the one before it changes and deletes nothing."""
+    shelf = Shelf("ada", "linux", "pip", "d" * 16)
+    entry = CacheEntry(
+        shelf=shelf, scope="main", words="k", id="A", job="J", size=1, sha256="0" * 64, about="", made=NOW, used=NOW,
+        until=NOW,
+    )  # fmt: skip
+    assert store.commit([Create(entry)])
+    first = store.get(entry.key, CacheEntry)
+    assert first
+    assert store.commit([Delete(first)])
+    other = replace(entry, id="B")
+    assert store.commit([Create(other)])
+    assert not store.commit([Replace(first, replace(first, used=NOW + timedelta(1)))])
+    assert not store.commit([Delete(first)])
+    assert not store.commit([Check(first), Create(USER)])
+    found = store.get(entry.key, CacheEntry)
+    assert found
+    assert found.version != first.version
+    assert found == replace(other, version=found.version)
+    assert store.commit([Replace(found, replace(found, size=2))])
+    assert store.get(entry.key, CacheEntry) == replace(other, size=2, version=found.version + 1)
 
 
 def _reset(store: Store, version: int) -> None:

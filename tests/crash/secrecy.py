@@ -23,7 +23,7 @@ from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
 from penstock.kernel.errors import Unknown
 from penstock.ports import Order, Ready
-from penstock.usecases.units import advance
+from penstock.usecases.units import boundary
 from penstock.usecases.users import users
 from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
@@ -167,7 +167,7 @@ def run(sweep: Sweep, scenario: str, leak: str) -> Report:
     wanted = [form for secret in {PASSWORD, *kept.keys} for form in forms(secret)]
     leaks = [f"{where}: {form}" for where, text in kept.said for form in wanted if form in text]
     told = sum(entry["metadata"]["password"] in kept.keys for entry in kept.told)
-    grumbles = {where for where, text in kept.said if GRUMBLES + advance.REDACTED in text}
+    grumbles = {where for where, text in kept.said if GRUMBLES + boundary.REDACTED in text}
     return Report({where for where, _ in kept.said}, told, leaks, grumbles)
 
 
@@ -180,8 +180,9 @@ def _in_rows(patch: pytest.MonkeyPatch, _: Kept) -> None:
 def _in_flows(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A flow is told what its step has got."""
 
-    def succeed(flows: StepFlows, token: str) -> None:
+    def succeed(flows: StepFlows, token: str) -> bool:
         flows._client.send_task_success(taskToken=token, output=json.dumps(sorted(kept.keys)))
+        return True
 
     patch.setattr(StepFlows, "succeed", succeed)
 
@@ -189,7 +190,7 @@ def _in_flows(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 def _in_messages(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A message has more than an id."""
 
-    def advance(queues: SqsQueues, unit: str, is_worker: bool, after: int = 0) -> None:
+    def advance(queues: SqsQueues, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         queues._send(queues._factory if is_worker else queues._well, {"unit": unit, "x": sorted(kept.keys)}, after)
 
     patch.setattr(SqsQueues, "advance", advance)
@@ -197,18 +198,18 @@ def _in_messages(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def _in_logs(patch: pytest.MonkeyPatch, _: Kept) -> None:
     """A function logs its order."""
-    make = advance.create_hiding_key
+    make = boundary.create
 
-    def create(driver: Any, order: Order) -> Any:
+    def create(on: Any, unit: Any, driver: Any, order: Order) -> Any:
         logging.getLogger("penstock").info("asks", extra={"order": order})
-        return make(driver, order)
+        return make(on, unit, driver, order)
 
-    patch.setattr(advance, "create_hiding_key", create)
+    patch.setattr(boundary, "create", create)
 
 
 def _in_errors(patch: pytest.MonkeyPatch, _: Kept) -> None:
     """What a well says when it fails is told as it is."""
-    patch.setattr(advance, "create_hiding_key", lambda driver, order: driver.create(order))
+    patch.setattr(boundary, "_redact", lambda text, hide: text)
 
 
 LEAKS: Mapping[str, Callable[[pytest.MonkeyPatch, Kept], None]] = {

@@ -191,10 +191,39 @@ def test_a_rate_below_one_a_second_gives_a_token_now_and_then() -> None:
 
 @pytest.mark.parametrize(
     ("scope", "concerned"),
-    [("type/ubuntu", True), ("type/other", False), ("broken/ubuntu", True), ("broken/other", False), ("zone-a", True)],
-)
+    [
+        ("type/ubuntu", True), ("type/other", False), ("broken/ubuntu", True), ("broken/other", False),
+        ("zone-a", True), (cooldowns.type_scope("ubuntu", {"a": 1}), True),
+        (cooldowns.type_scope("ubuntu", {"a": 2}), False),
+    ],
+)  # fmt: skip
 def test_of_a_whole_type_only_one_of_that_type_can_tell(scope: str, concerned: bool) -> None:
-    assert cooldowns.concerns(apart(scope), "ubuntu") is concerned
+    assert cooldowns.concerns(apart(scope), cooldowns.whole_scopes("ubuntu", {"a": 1})) is concerned
+
+
+def test_the_scope_of_a_type_is_that_of_its_options() -> None:
+    """Their order makes no difference, and a date among them is as good as a text."""
+    assert cooldowns.type_scope("db") == cooldowns.type_scope("db", {}) == "type/db"
+    scope = cooldowns.type_scope("db", {"a": 1, "b": NOW})
+    assert scope == cooldowns.type_scope("db", {"b": NOW, "a": 1}) != cooldowns.type_scope("db", {"a": 1})
+    assert scope.startswith("type/db with its options ")
+    assert len(scope) == len("type/db with its options 12345678")
+    assert cooldowns.whole_scopes("db") == {"type/db", "broken/db"}
+    assert cooldowns.whole_scopes("db", {"a": 1, "b": NOW}) == {"type/db", "broken/db", scope}
+
+
+def test_a_cool_down_of_some_options_is_known_by_its_scope() -> None:
+    assert cooldowns.is_of_options(apart(cooldowns.type_scope("db", {"a": 1})), "db")
+    assert not cooldowns.is_of_options(apart(cooldowns.type_scope("db", {"a": 1})), "d")
+    assert not cooldowns.is_of_options(apart("type/db"), "db")
+
+
+@pytest.mark.parametrize("error", [Misconfigured("?"), QuotaReached("none"), NoCapacity("none")])
+def test_what_the_options_of_a_job_met_stops_only_those(error: DriverError) -> None:
+    (met,) = cooldowns.obstacles(error, "db", options={"a": 1})
+    assert met.scope == cooldowns.type_scope("db", {"a": 1})
+    (met,) = cooldowns.obstacles(error, "db")
+    assert met.scope == "type/db"
 
 
 def apart(scope: str, cause: Cause = Cause.BROKEN) -> CoolDown:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.jobs.jobs import Spec, State, Submission, Watch
@@ -30,6 +30,7 @@ from penstock.kernel.rows import (
     holds,
     key_of,
     next_look,
+    next_version,
     shard_of,
     shards_of,
 )
@@ -194,3 +195,14 @@ def test_a_row_is_in_one_of_the_shards_of_its_kind_by_its_collection() -> None:
     assert {shard_of(pool(name=id)) for id in ids} == set(shards_of(type(pool()))) == {"pool.0"}
     assert shard_of(unit(id="w-1")) == shard_of(unit(id="w-1", due=NOW)) == "unit.0"
     assert Due("unit.7", Look(NOW), Key("unit#w-1", "unit")).kind == "unit"
+
+
+def test_a_row_that_follows_another_begins_with_a_version_of_its_own() -> None:
+    """It is made of what is in the row; what it takes along from another key stays."""
+    pin = Pin(artifact="A", by="ada", reason="", since=NOW)
+    other = replace(pin, since=NOW + MINUTE)
+    assert next_version(Create(pin)) == next_version(Create(replace(pin))) != next_version(Create(other))
+    assert next_version(Create(replace(pin, version=7))) == 8
+    assert next_version(Replace(replace(pin, version=7), pin)) == 8
+    assert next_version(Create(BATCH)) == 1
+    assert next_version(Create(replace(BATCH, version=7))) == 8

@@ -109,11 +109,21 @@ def test_what_the_factory_function_does_not_understand_is_dropped(service: Servi
 def test_an_event_that_meets_an_error_of_ours_is_delivered_again(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read_event(event: dict[str, Any]) -> MachineNotice | None:
+    def get(*_: Any) -> Any:
         raise ConnectionError("the table is not there")
 
-    monkeypatch.setattr(service.twin.drivers.hand, "read_event", read_event, raising=False)
+    monkeypatch.setattr(service.twin.store, "get", get)
     assert failed("factory", ENDED) == ["0"]
+
+
+def test_an_event_that_a_factory_fails_at_is_dropped(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its driver would fail again, and the leases of its machines run out by themselves."""
+
+    def read_event(event: dict[str, Any]) -> MachineNotice | None:
+        raise ConnectionError("its own cloud is not there")
+
+    monkeypatch.setattr(service.twin.drivers.hand, "read_event", read_event, raising=False)
+    assert failed("factory", ENDED) == []
 
 
 def test_a_batch_of_failures_is_reported_record_by_record(service: Service) -> None:

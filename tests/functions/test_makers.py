@@ -68,7 +68,7 @@ def test_when_it_was_compared_is_shown(service: Service) -> None:
     service.twin.pass_time(90)
     sweep.sweep(service.twin.on)
     shown = service.ask("GET", "/v1/factories/hand").json["compared"]
-    assert (shown["failures"], shown["why"]) == (1, "ZeroDivisionError: division by zero")
+    assert (shown["failures"], shown["why"]) == (1, "Unknown: the driver raised ZeroDivisionError: division by zero")
     assert shown["seconds_ago"] == 180
     assert service.ask("GET", "/v1/wells/locks").json["compared"]["seconds_ago"] == 0
 

@@ -85,7 +85,7 @@ def test_each_queue_wakes_its_function_and_takes_partial_failures(stack: Templat
         assert given["EventSourceArn"]["Fn::GetAtt"][0] == stack.queue(name)[0]
         sizes[name] = given["BatchSize"]
         assert given.get("ScalingConfig") == ({"MaximumConcurrency": 100} if name == "sweep" else None)
-    assert sizes == {"schedule": 10, "factory": 5, "well": 5, "sweep": 1}
+    assert sizes == {"schedule": 10, "factory": 1, "well": 1, "sweep": 1}
 
 
 def test_the_table_has_its_keys_its_two_indexes_and_is_kept(stack: Template) -> None:

@@ -14,7 +14,7 @@ from ministack.core import lambda_runtime
 from ministack.services import stepfunctions
 
 from penstock.local import fixes
-from penstock.local.fixes import PROCESSES
+from penstock.local.fixes import DRIVING, PROCESSES
 from tests.local.conftest import ROLE, Host
 
 WAIT_SECONDS = 240  # for machines that do much else
@@ -172,6 +172,25 @@ def test_a_burst_of_calls_shares_few_processes(host: Host) -> None:
     assert len(set(processes)) <= PROCESSES
 
 
+def test_a_function_that_calls_drivers_waits_for_few_others(host: Host) -> None:
+    """All of them at the same time: each returns when the last has begun."""
+    count = 4 * PROCESSES
+    assert PROCESSES < count <= DRIVING
+    folder = host.place.home / "begun"
+    folder.mkdir()
+    source = f"""
+import os, pathlib, time
+def handler(event, context):
+    (pathlib.Path({str(folder)!r}) / str(os.getpid())).touch()
+    while len(os.listdir({str(folder)!r})) < {count}:
+        time.sleep(0.01)
+    return os.getpid()
+"""
+    call = host.function("site-well", source)
+    with ThreadPoolExecutor(count) as pool:
+        assert len(set(pool.map(call, [{}] * count))) == count
+
+
 def test_functions_see_the_hosts_environment_and_nothing_of_ours(host: Host) -> None:
     seen = host.function("seeing", "import os\ndef handler(event, context): return dict(os.environ)")({})
     assert seen["SITE_LOCAL"] == "1"
@@ -205,3 +224,27 @@ def test_a_task_token_needs_a_grant_for_its_state_machine(host: Host) -> None:
         host.acting_as("other", other, "stepfunctions").send_task_success(taskToken=parked, output="{}")
     host.acting_as("own", own, "stepfunctions").send_task_success(taskToken=parked, output="{}")
     assert ended(host, execution)["status"] == "SUCCEEDED"
+
+
+def test_a_task_that_was_answered_is_closed(host: Host) -> None:
+    """Whoever may answer it may try again, and is told so; so also while the emulator has not gone on yet."""
+    queue = host.client("sqs").create_queue(QueueName="closed")["QueueUrl"]
+    execution = run(host, "closed", parking_map(queue), {"items": [1]})
+    parked = token(host, queue)
+    grant = {
+        "Effect": "Allow",
+        "Action": ["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"],
+        "Resource": "arn:aws:states:us-east-1:000000000000:stateMachine:closed",
+    }
+    own = host.acting_as("closing", grant, "stepfunctions")
+    own.send_task_success(taskToken=parked, output="{}")
+    for _ in range(2):
+        with pytest.raises(own.exceptions.TaskTimedOut):
+            own.send_task_success(taskToken=parked, output="{}")
+        with pytest.raises(own.exceptions.TaskTimedOut):
+            own.send_task_failure(taskToken=parked, error="e", cause="c")
+        with pytest.raises(own.exceptions.TaskTimedOut):
+            own.send_task_heartbeat(taskToken=parked)
+        assert ended(host, execution)["status"] == "SUCCEEDED"
+    with pytest.raises(own.exceptions.InvalidToken):
+        own.send_task_success(taskToken="no token", output="{}")

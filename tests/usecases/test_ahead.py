@@ -594,6 +594,7 @@ def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: Use
     wells = a_twin(NONE)
     change_pool(wells, "resource/db", warm=Warm(least=1))
     seen: list[Order] = []
+    leased: list[bool] = []
     create = wells.drivers.basin.create
 
     def slow(order: Order) -> Ready | NotYet:
@@ -601,13 +602,14 @@ def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: Use
             job = submit(wells, ada, target="other", resources={"db": {"type": "db", "options": {"size": 3}}})
             seen.append(order)
             wells.run()
-            assert [each.lease.job for each in existing(wells) if each.id == order.id] == [job]
+            leased.append([each.lease.job for each in existing(wells) if each.id == order.id] == [job])
         seen.append(order)
         return create(order)
 
     wells.drivers.basin.create = slow  # type: ignore[method-assign]
     prewarm.fill(wells.on, "resource/db")
     wells.run()
+    assert leased == [True]
     mine = [order.options for order in seen if order.id == seen[0].id]
     assert mine == [{}, {}, {"size": 3}]
     unit = unit_of(wells, seen[0].id)

@@ -14,10 +14,12 @@ from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown,
 from penstock.ports import ContextDriver, NotYet, Order, Ready, UnitContext
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Hand, Twin
+from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release
 from tests.usecases.steps import finish, hello, submit
+from tests.usecases.trouble import Died
 from tests.wells.books import resource_of
 
 SITE = site_toml(
@@ -186,8 +188,8 @@ def test_what_can_be_made_anew_may_be_destroyed_by_two(twin: Twin) -> None:
 
 def test_who_died_while_it_cleaned_is_followed_when_it_can_do_no_more(twin: Twin) -> None:
     twin.drivers.quarantining = True
-    spring(twin).ends = [KeyboardInterrupt()]
-    with pytest.raises(KeyboardInterrupt):
+    spring(twin).ends = [Died()]
+    with pytest.raises(Died):
         ended(twin)
     unit, began = resource_of(twin), twin.world.now()
     twin.world.time = began + CLEAN_WITHIN - timedelta(seconds=2)
@@ -196,6 +198,10 @@ def test_who_died_while_it_cleaned_is_followed_when_it_can_do_no_more(twin: Twin
     assert resource_of(twin).due
     twin.world.time = began + CLEAN_WITHIN + timedelta(seconds=1)
     advance.advance(twin.on, unit.id)
+    assert "left no answer" in str(resource_of(twin).step.reason)
+    assert [row.code for row in cooldowns.failures(twin.on, "well/spring")] == ["Unknown:NoAnswer"]
+    twin.pass_time(15)
+    twin.run()
     assert resource_of(twin).state is UnitState.GONE
 
 

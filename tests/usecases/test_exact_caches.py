@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
-from penstock.domain.caches import CacheEntry
+from penstock.domain.caches import TOUCH_INTERVAL, CacheEntry
 from penstock.domain.users.users import User
 from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
@@ -74,3 +74,22 @@ def test_what_is_no_id_is_not_looked_up(twin: Twin) -> None:
 
 def test_who_has_nothing_takes_nothing(twin: Twin) -> None:
     assert (caches.usage(twin.on, "eve").size, caches.usage(twin.on, "eve").count) == (0, 0)
+
+
+def test_a_restore_does_not_touch_an_entry_that_followed_the_one_it_found(twin: Twin, ada: User) -> None:
+    """The found entry is deleted and its key saved anew in between: the touch would bring the old one back."""
+    job = run(twin, ada, "main")
+    first = save(twin, job)
+    twin.pass_time(TOUCH_INTERVAL.total_seconds() + 1)
+    later: list[str] = []
+
+    def replace_it() -> None:
+        (entry,) = of(twin, CacheEntry)
+        caches.remove(twin.on, entry.key)
+        later.append(save(twin, job))
+
+    before_the_next_commit(twin, replace_it)
+    assert found(twin, job) == first, "its URL still works for a while"
+    assert entries(twin) == set(later)
+    assert found(twin, job) == later[0]
+    assert adds_up(twin)

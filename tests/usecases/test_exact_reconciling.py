@@ -17,6 +17,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Create
 from penstock.testing.twin import Twin
+from penstock.usecases import cooldowns
 from penstock.usecases.units import reconcile
 from tests.usecases.exact import drop, put, running
 from tests.usecases.races import before_the_next_commit
@@ -61,9 +62,9 @@ def test_the_later_of_two_sweeps_is_recorded(twin: Twin, is_first: bool) -> None
     assert row.at == twin.world.now()
 
 
-@pytest.mark.parametrize(("error", "is_odd"), [(Misconfigured("no leave"), False), (KeyError("odd"), True)])
-def test_only_what_no_driver_may_raise_is_logged_with_its_trace(
-    twin: Twin, monkeypatch: pytest.MonkeyPatch, error: Exception, is_odd: bool
+@pytest.mark.parametrize("error", [Misconfigured("no leave"), KeyError("odd")])
+def test_whatever_a_driver_raises_when_it_lists_is_logged_and_counted(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     found = []
 
@@ -71,9 +72,10 @@ def test_only_what_no_driver_may_raise_is_logged_with_its_trace(
         raise error
 
     twin.drivers.hand.list = breaking  # type: ignore[method-assign]
-    monkeypatch.setattr(reconcile.log, "warning", lambda *_, exc_info, **__: found.append(exc_info))
+    monkeypatch.setattr(reconcile.log, "warning", lambda *_, extra: found.append(extra["maker"]))
     reconcile.reconcile(twin.on)
-    assert found == [is_odd]
+    assert found == ["factory/hand"]
+    assert [row.count for row in cooldowns.failures(twin.on, "factory/hand")] == [1]
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["the first", "a later one"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs import outcome
-from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key, step_on
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Unreached
@@ -31,7 +31,7 @@ from tests.usecases.exact import (
     unit_of,
 )
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import finish, hello, job_of, submit, told
+from tests.usecases.steps import finish, hello, job_of, run_to_end, submit, told
 
 
 def test_the_sweep_tells_whoever_makes_a_unit(twin: Twin, ada: User) -> None:
@@ -208,17 +208,59 @@ def test_a_job_that_is_cancelled_while_the_sweep_lets_it_wait_stays_cancelled(tw
 
 
 def test_each_step_that_has_all_is_answered_once_by_the_sweep_and_then_its_flow_is_lost(twin: Twin, ada: User) -> None:
-    job = submit(twin, ada, resources=["bench", "licence"], retries=0)
+    job = between_two_steps(twin, ada)
+    flows = Flows(twin)
+    for _ in range(2):
+        assert job_of(twin, job).attempt == 1
+        twin.pass_time(120)
+        sweep.nudge(twin.on, "job", job_key(job))
+    assert sorted(flows.succeeded) == sorted(lease_of(twin, job, order).token for order in (1, 2))
+    assert "stopped between two steps" in str(job_of(twin, job).history.attempts[-1])
+
+
+def between_two_steps(twin: Twin, ada: User, spared: int = 0, **ask: Any) -> str:
+    """A job whose resources are ready; the message of its flow's next step was deleted."""
+    job = submit(twin, ada, resources=["bench", "licence"], **ask)
     while lease_of_or_none(twin, job, 2) is None or lease_of(twin, job, 2).state is not LeaseState.READY:
         assert twin.deliver()
     sent(twin)
-    flows = Flows(twin)
-    for seconds in (120, 600):
-        assert not job_of(twin, job).is_settled
-        twin.pass_time(seconds)
-        sweep.nudge(twin.on, "job", job_key(job))
-    assert sorted(flows.succeeded) == sorted(lease_of(twin, job, order).token for order in (1, 2))
-    assert "stopped between two steps" in str(job_of(twin, job).end.reason)
+    put(twin, job_of(twin, job), spared=spared, due=twin.world.now() + timedelta(minutes=2))
+    return job
+
+
+def test_a_lost_message_of_a_later_step_costs_one_sweep_and_no_retry(twin: Twin, ada: User) -> None:
+    """The flow refuses a second answer to the step before: so it went on, and what it sent is lost."""
+    job = between_two_steps(twin, ada, retries=0)
+    twin.pass_time(119)
+    sweep.nudge(twin.on, "job", job_key(job))
+    assert job_of(twin, job).attempt == 1
+    twin.pass_time(1)
+    sweep.nudge(twin.on, "job", job_key(job))
+    found = job_of(twin, job)
+    assert (found.state, found.attempt, found.history.spared) == (State.QUEUED, 2, 1)
+    assert twin.flows.executions[job, 1].ended
+    run_to_end(twin, job)
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
+
+
+def test_a_lost_answer_is_given_again_and_the_attempt_goes_on(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, resources=["bench"], retries=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.flows, "succeed", lambda token: True)
+        twin.run()
+    assert lease_of(twin, job, 1).state is LeaseState.READY
+    twin.pass_time(120)
+    sweep.nudge(twin.on, "job", job_key(job))
+    assert job_of(twin, job).due == twin.world.now() + timedelta(minutes=2)
+    run_to_end(twin, job)
+    assert job_of(twin, job).attempt == 1
+
+
+def test_an_attempt_after_a_lost_one_waits_longer_for_the_next_step(twin: Twin, ada: User) -> None:
+    """If a backlog delays all messages, it is not added to."""
+    job = between_two_steps(twin, ada, spared=2)
+    now = twin.world.now()
+    assert step_on(job_of(twin, job), now).due == now + timedelta(minutes=6)
 
 
 def test_a_flow_that_waits_for_a_lease_is_not_reminded(twin: Twin, ada: User) -> None:

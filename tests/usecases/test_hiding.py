@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.units.units import CleanProof
+from penstock.domain.units import prewarm
+from penstock.domain.units.units import CleanProof, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, Shortage, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
-from penstock.usecases.units import advance
+from penstock.usecases.units import boundary
 from tests.usecases.steps import job_of, submit
 
 KEY = "k" * 40
@@ -41,11 +42,17 @@ class Telltale:
         return []
 
 
+def create(driver: Telltale, key: str = KEY) -> Ready | NotYet:
+    twin = Twin()
+    unit = prewarm.new_unit("u", UnitKind.RESOURCE, "locks", "bench", twin.world.now())
+    return boundary.create(twin.on, unit, driver, Order("u", "t", "s", key=key))
+
+
 @pytest.mark.parametrize("kind", [DriverError, Misconfigured, Unknown, Unsatisfiable])
 def test_an_error_has_no_key(kind: Any) -> None:
     for what in (kind, lambda text: kind(ValueError(text))):  # of a driver that passes on what it was told itself
         with pytest.raises(kind) as told:
-            advance.create_hiding_key(Telltale(what), Order("u", "t", "s", key=KEY))
+            create(Telltale(what))
         assert str(told.value) == "bad login: (its key)"
 
 
@@ -58,40 +65,32 @@ def _from_another(text: str) -> Exception:
 @pytest.mark.parametrize(
     "what", [ValueError, lambda text: OSError(5, text), lambda text: CalledProcessError(1, [text]), _from_another]
 )
-def test_a_function_that_dies_of_its_driver_logs_no_key(what: Any) -> None:
-    """The runtime logs the error with all that led to it; not every error's text is made of its arguments."""
-    with pytest.raises(RuntimeError) as told:
-        advance.create_hiding_key(Telltale(what), Order("u", "t", "s", key=KEY))
-    logged = "".join(traceback.format_exception(told.value))
-    assert KEY not in logged
-    assert "bad login: (its key)" in logged
-    assert f"{type(what('x')).__name__}: " in logged, "what it died of is still told"
-
-
-def test_what_tells_no_key_is_raised_as_it_is() -> None:
-    with pytest.raises(OSError, match="no such host"):
-        advance.create_hiding_key(Telltale(lambda text: OSError(5, "no such host")), Order("u", "t", "s", key=KEY))
+def test_an_error_that_is_none_of_ours_is_logged_without_the_key(what: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log has all that led to it; not every error's text is made of its arguments."""
+    logged: list[str] = []
+    monkeypatch.setattr(boundary.log, "error", lambda *_, extra: logged.append(extra["trace"]))
+    with pytest.raises(Unknown) as told:
+        create(Telltale(what))
+    assert KEY not in "".join(traceback.format_exception(told.value)) + logged[0]
+    assert "bad login: (its key)" in logged[0]
+    assert f"{type(what('x')).__name__}: " in logged[0], "what it died of is still told"
+    assert told.value.code == type(what("x")).__name__
 
 
 def test_a_shortage_has_no_key() -> None:
     with pytest.raises(NoCapacity) as told:
-        advance.create_hiding_key(
-            Telltale(lambda text: NoCapacity("none", [Shortage("all", text)])), Order("u", "t", "s", key=KEY)
-        )
+        create(Telltale(lambda text: NoCapacity("none", [Shortage("all", text)])))
     assert told.value.shortages == (Shortage("all", "bad login: (its key)"),)
 
 
 def test_a_reason_has_no_key_and_metadata_is_left_as_it_is() -> None:
-    order = Order("u", "t", "s", key=KEY)
-    assert advance.create_hiding_key(Telltale(lambda text: NotYet(3, text)), order) == NotYet(3, "bad login: (its key)")
-    assert advance.create_hiding_key(Telltale(lambda text: NotYet(3)), order) == NotYet(3)
-    assert advance.create_hiding_key(Telltale(lambda text: Ready({"a": text})), order) == Ready(
-        {"a": f"bad login: {KEY}"}
-    )
+    assert create(Telltale(lambda text: NotYet(3, text))) == NotYet(3, "bad login: (its key)")
+    assert create(Telltale(lambda text: NotYet(3))) == NotYet(3)
+    assert create(Telltale(lambda text: Ready({"a": text}))) == Ready({"a": f"bad login: {KEY}"})
 
 
 def test_without_a_key_nothing_is_taken_out() -> None:
-    assert advance.create_hiding_key(Telltale(lambda text: NotYet(3, "ab")), Order("u", "t", "s")) == NotYet(3, "ab")
+    assert create(Telltale(lambda text: NotYet(3, "ab")), key="") == NotYet(3, "ab")
 
 
 def test_why_a_job_cannot_be_has_no_key(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ from penstock.usecases.units import quarantine as units_quarantine
 from tests.usecases.exact import drop, put
 from tests.usecases.holds import running, wait
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, told
+from tests.usecases.trouble import Died
 from tests.usecases.warm import SITE, databases, unit_of, worker_at_rest
 
 ROOT = User(name="root", privileges=("admin",), created=START)
@@ -349,8 +350,8 @@ def test_a_handler_that_died_while_it_let_a_machine_go_is_followed_at_once(twin:
     """Its factory knows the machine by its worker, not by its name alone: a late call meets nobody else's lease."""
     twin.drivers.quarantining = True
     job, worker = running(twin, ada)
-    twin.drivers.hand.stuck = KeyError("died")
-    with pytest.raises(KeyError):
+    twin.drivers.hand.stuck = Died()
+    with pytest.raises(Died):
         finish(twin, job)
     twin.drivers.hand.stuck = None
     twin.take("factory", {"unit": worker.id})

@@ -20,6 +20,7 @@ from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.exact import put, site, unit_of
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
+from tests.usecases.trouble import Died
 
 SITE = site_toml(
     targets={"default": {"limit": 1}},
@@ -209,10 +210,10 @@ def test_a_handler_that_died_while_it_renewed_is_followed_at_once(twin: Twin, sp
 
     def die() -> None:
         spring.before = lambda: None
-        raise KeyError("died")
+        raise Died
 
     spring.before = die
-    with pytest.raises(KeyError):
+    with pytest.raises(Died):
         advance.advance(twin.on, key_of(twin, job).id)
     advance.advance(twin.on, key_of(twin, job).id)
     assert asked(twin, job).metadata == {"key": "k2"}

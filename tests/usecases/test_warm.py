@@ -22,6 +22,7 @@ from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.quotas import used
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
+from tests.usecases.trouble import Died
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 
@@ -361,10 +362,13 @@ def test_a_late_call_that_makes_never_meets_the_next_lease(twin: Twin, ada: User
 
 def test_a_handler_that_died_while_it_made_is_followed_by_another(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="other", resources=["db"])
-    twin.drivers.basin.says.append(KeyError("died"))
-    with pytest.raises(KeyError):
+    twin.drivers.basin.says.append(Died())
+    with pytest.raises(Died):
         twin.run()
     sweep(twin, 181)
+    assert "left no answer" in str(databases(twin)[0].step.reason)
+    twin.pass_time(15)
+    twin.run()
     assert databases(twin)[0].state is UnitState.READY
     hello(twin, job)
 
@@ -375,8 +379,8 @@ def test_a_handler_that_died_while_it_cleaned_is_followed_by_another(twin: Twin,
     job = submit(twin, ada, target="other", resources=["db"])
     twin.run()
     hello(twin, job)
-    twin.drivers.basin.says.append(KeyError("died"))
-    with pytest.raises(KeyError):
+    twin.drivers.basin.says.append(Died())
+    with pytest.raises(Died):
         finish(twin, job)
     twin.run()
     assert databases(twin)[0].state is UnitState.CLEANING

@@ -65,6 +65,7 @@ from penstock.kernel.rows import (
     Row,
     key_of,
     next_look,
+    next_version,
     shard_of,
     shards_of,
 )
@@ -447,10 +448,10 @@ class Table:
 
     def _write(self, change: Change) -> None:
         if isinstance(change, Create):
-            item = item_of(change.row, change.row.version + 1, self._item)
+            item = item_of(change.row, next_version(change), self._item)
             item.save(condition=absent(), add_version_condition=False)
         elif isinstance(change, Replace):
-            item = item_of(change.row, change.was.version + 1, self._item)
+            item = item_of(change.row, next_version(change), self._item)
             item.save(condition=unchanged(change.was), add_version_condition=False)
         elif isinstance(change, Delete):
             self._item(*change.was.key).delete(condition=unchanged(change.was), add_version_condition=False)
@@ -459,9 +460,9 @@ class Table:
         with TransactWrite(connection=self._connection) as transaction:
             for change in changes:
                 if isinstance(change, Create):
-                    transaction.save(item_of(change.row, change.row.version + 1, self._item), condition=absent())
+                    transaction.save(item_of(change.row, next_version(change), self._item), condition=absent())
                 elif isinstance(change, Replace):
-                    item = item_of(change.row, change.was.version + 1, self._item)
+                    item = item_of(change.row, next_version(change), self._item)
                     transaction.save(item, condition=unchanged(change.was))
                 elif isinstance(change, Delete):
                     transaction.delete(self._item(*change.was.key), condition=unchanged(change.was))

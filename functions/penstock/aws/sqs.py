@@ -28,13 +28,19 @@ class SqsQueues:
         """Send the scheduler a step."""
         self._send(self._schedule, message, 0)
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
-        """Send the unit's factory or well its next step."""
-        self._send(self._factory if is_worker else self._well, {"unit": unit}, min(after, LONGEST_DELAY))
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
+        """Send the unit's factory or well its next step.
+
+        A standard queue is fair to the groups of its messages: it delivers those of others first while one group takes
+        much of the time of all. A message without a group is a group of its own.
+        """
+        url = self._factory if is_worker else self._well
+        self._send(url, {"unit": unit}, min(after, LONGEST_DELAY), maker)
 
     def sweep(self, message: Mapping[str, Any]) -> None:
         """Leave a part of the sweep to another call of its function."""
         self._send(self._sweep, message, 0)
 
-    def _send(self, url: str, message: Mapping[str, Any], delay: int) -> None:
-        self._client.send_message(QueueUrl=url, MessageBody=json.dumps(message), DelaySeconds=delay)
+    def _send(self, url: str, message: Mapping[str, Any], delay: int, group: str = "") -> None:
+        more: Any = {"MessageGroupId": group} if group else {}
+        self._client.send_message(QueueUrl=url, MessageBody=json.dumps(message), DelaySeconds=delay, **more)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -54,19 +54,23 @@ class StepFlows:
             if error.response["Error"]["Code"] not in ("ExecutionDoesNotExist", "ValidationException"):
                 raise
 
-    def succeed(self, token: str) -> None:
-        """Answer a parked step."""
-        try:
-            self._client.send_task_success(taskToken=token, output="{}")
-        except (self._client.exceptions.TaskTimedOut, self._client.exceptions.TaskDoesNotExist):
-            return
+    def succeed(self, token: str) -> bool:
+        """Answer a parked step, and return whether it was parked."""
+        return self._answer(lambda: self._client.send_task_success(taskToken=token, output="{}"))
 
     def fail(self, token: str, error: str, cause: str) -> None:
         """Answer a parked step with an error."""
+        name, why = error[:MAX_ERROR_NAME], cause[:MAX_CAUSE]
+        self._answer(lambda: self._client.send_task_failure(taskToken=token, error=name, cause=why))
+
+    def _answer(self, send: Callable[[], object]) -> bool:
+        """Whether a step took its answer. One that was answered, or whose execution is over, is closed."""
+        known = self._client.exceptions
         try:
-            self._client.send_task_failure(taskToken=token, error=error[:MAX_ERROR_NAME], cause=cause[:MAX_CAUSE])
-        except (self._client.exceptions.TaskTimedOut, self._client.exceptions.TaskDoesNotExist):
-            return
+            send()
+        except (known.TaskTimedOut, known.TaskDoesNotExist, known.InvalidToken):
+            return False
+        return True
 
     def ended(self) -> Iterable[tuple[str, int, str]]:
         """The latest hundred flows for each status other than success."""

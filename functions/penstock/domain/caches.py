@@ -64,6 +64,7 @@ class CacheEntry(Row):
     """
 
     kind: ClassVar[str] = "cache"
+    is_succeeded: ClassVar[bool] = True
     later: ClassVar[bool] = True
     shelf: Shelf
     scope: str

@@ -5,20 +5,22 @@
                              └───────────────────────────────┘
 
 There is a row per maker and scope. A scope is the driver's own name for what is short. Where the driver has no name,
-the scope is the type that was requested, or the kind of call. Everybody else avoids the scope until the one unit that
-may probe it has its answer, or its time is over.
+the scope is the type that was requested, with the options of its job, or the kind of call. Everybody else avoids the
+scope until the one unit that may probe it has its answer, or its time is over.
 
 `Budget` limits how many mutating calls per second a site makes to one factory or well: a token bucket.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from hashlib import sha256
 from math import ceil
-from typing import ClassVar
+from typing import Any, ClassVar
 from zlib import crc32
 
 from penstock.domain.units import quarantine
@@ -31,6 +33,10 @@ SCOPE_CHARS = 240
 """How much of a scope's name is in its key, which has 1024 bytes; a character takes up to four."""
 
 WHY_CHARS = 500
+
+NO_OPTIONS: Mapping[str, Any] = {}
+
+_WITH_OPTIONS = "type/{} with its options "
 
 
 PROBE_WITHIN = timedelta(minutes=3)
@@ -96,6 +102,7 @@ class CoolDown(Row):
     """
 
     kind: ClassVar[str] = "cooldown"
+    is_succeeded: ClassVar[bool] = True
     maker: str
     scope: str
     cause: Cause
@@ -170,9 +177,15 @@ def failure_key(maker: str, code: str) -> Key:
     return Key(collection(maker), f"failure#{code[:SCOPE_CHARS]}")
 
 
-def type_scope(unit_type: str) -> str:
-    """The scope of a shortage for which the driver has no name."""
-    return f"type/{unit_type}"
+def type_scope(unit_type: str, options: Mapping[str, Any] = NO_OPTIONS) -> str:
+    """The scope of a shortage for which the driver has no name: the type, with the options that a job gave to it.
+
+    So what one job's options meet stops nobody who asks for the type with others, or without any.
+    """
+    if not options:
+        return f"type/{unit_type}"
+    digest = sha256(json.dumps(options, sort_keys=True, default=str).encode()).hexdigest()
+    return f"{_WITH_OPTIONS.format(unit_type)}{digest[:8]}"
 
 
 def broken_scope(unit_type: str) -> str:
@@ -180,13 +193,24 @@ def broken_scope(unit_type: str) -> str:
     return f"broken/{unit_type}"
 
 
-def concerns(row: CoolDown, unit_type: str) -> bool:
-    """Whether a call for this type can end a cool-down: that of a whole type only a call for the type can."""
-    is_whole = row.scope.startswith(("type/", "broken/"))
-    return not is_whole or row.scope in (type_scope(unit_type), broken_scope(unit_type))
+def is_of_options(row: CoolDown, unit_type: str) -> bool:
+    """Whether a cool-down is of this type with some options only."""
+    return row.scope.startswith(_WITH_OPTIONS.format(unit_type))
 
 
-def obstacles(error: DriverError, unit_type: str, avoided: Iterable[str] = ()) -> list[Obstacle]:
+def whole_scopes(unit_type: str, options: Mapping[str, Any] = NO_OPTIONS) -> frozenset[str]:
+    """The scopes that stop a unit of a type with these options, whatever its driver could do."""
+    return frozenset({type_scope(unit_type), type_scope(unit_type, options), broken_scope(unit_type)})
+
+
+def concerns(row: CoolDown, whole: Collection[str]) -> bool:
+    """Whether a call for a unit with these whole scopes can end a cool-down: one of a type, only a call for it can."""
+    return row.scope in whole or not row.scope.startswith(("type/", "broken/"))
+
+
+def obstacles(
+    error: DriverError, unit_type: str, avoided: Iterable[str] = (), options: Mapping[str, Any] = NO_OPTIONS
+) -> list[Obstacle]:
     """The scopes that a driver's error says are short. Nothing new if the driver could only avoid everything
     already.
     """
@@ -194,12 +218,12 @@ def obstacles(error: DriverError, unit_type: str, avoided: Iterable[str] = ()) -
     if isinstance(error, RateLimited):
         return [Obstacle(f"calls/{error.calls}" if error.calls else "calls", Cause.RATE, why, error.seconds)]
     if isinstance(error, Misconfigured):
-        return [Obstacle(type_scope(unit_type), Cause.WRONG, why)]
+        return [Obstacle(type_scope(unit_type, options), Cause.WRONG, why)]
     if not isinstance(error, Short):
         return []
     is_quota = isinstance(error, QuotaReached)
     found = from_shortages(error.shortages, is_quota=is_quota)
-    nameless = Obstacle(type_scope(unit_type), Cause.QUOTA if is_quota else Cause.CAPACITY, why)
+    nameless = Obstacle(type_scope(unit_type, options), Cause.QUOTA if is_quota else Cause.CAPACITY, why)
     return found or ([] if set(avoided) else [nameless])
 
 

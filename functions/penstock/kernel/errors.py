@@ -67,6 +67,10 @@ class Throttled(PenstockError):
     """A service had too much to do for longer than one call may wait: again later."""
 
 
+class TimeLimit(BaseException):
+    """The time of a call is over: ports.World.limit. No `except Exception` on its way takes it for something else."""
+
+
 class TooBig(PenstockError):
     """A commit is more than the store takes; it was not sent."""
 

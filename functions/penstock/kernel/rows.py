@@ -10,7 +10,8 @@ or none. These four conditions are the only ones there are:
 
 "Still" means: carries the version that was read. A store numbers versions, starting at 1; 0 is a row never stored.
 What is written carries one more than the row it was made from, also when it is created: a row that leaves a key, and
-may come back to it, takes its version along, so that no two rows that ever stood at a key have the same.
+may come back to it, takes its version along. A new row where another was deleted cannot, so rows of its kind begin
+with a number made of what is in them. So no two rows that ever stood at a key have the same version.
 
 Ids: ULIDs as in github.com/ulid/spec: 48 bits of time, 80 of chance, in Crockford's base 32. They sort by age.
 """
@@ -22,6 +23,7 @@ import zlib
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import ClassVar, NamedTuple
+from zlib import crc32
 
 from penstock.kernel.frozen import dataclass
 
@@ -67,11 +69,13 @@ class Row:
     `later` are the kinds that nobody waits for: the sweep looks at them after all others, so that they hold up none.
     `shards` is over how many partitions of the due index the rows of a kind are spread. `indexed` is what the index
     said when the row was read; a row that was not read has none.
+    `is_succeeded` are the kinds whose rows are deleted, and followed by new ones at the same key.
     """
 
     kind: ClassVar[str] = ""
     later: ClassVar[bool] = False
     shards: ClassVar[int] = 1
+    is_succeeded: ClassVar[bool] = False
     version: int = 0
     indexed: Look | None = field(default=None, compare=False, repr=False)
 
@@ -168,6 +172,14 @@ def holds(change: Change, stored: Row | None) -> bool:
     if isinstance(change, Create):
         return stored is None
     return stored is not None and stored.version == change.was.version
+
+
+def next_version(change: Create | Replace) -> int:
+    """The version of the row that a change writes. Who read a row that is gone never meets its version again."""
+    if isinstance(change, Replace):
+        return change.was.version + 1
+    row = change.row
+    return 1 + (crc32(repr(row).encode()) if row.is_succeeded and not row.version else row.version)
 
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

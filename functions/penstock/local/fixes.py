@@ -25,6 +25,15 @@ from penstock.local import lambda_processes
 PROCESSES = max(2, os.cpu_count() or 2)
 """Most processes per function."""
 
+TOKENS = 10_000
+"""How many tasks are known by their tokens, after they were answered too."""
+
+_machines: dict[str, str] = {}
+"""The state machines of tasks, by token."""
+
+DRIVING = 24
+"""Most processes of a function that calls drivers, and messages that it gets at once. One that waits costs no CPU."""
+
 QUIET_SECONDS = 0.003
 """How long a function may be silent before its log is taken as complete."""
 
@@ -36,9 +45,11 @@ def apply() -> None:
     a_silent_function_costs_50_ms()
     a_cold_start_unzips_and_compiles_again()
     functions_run_without_bound()
+    a_queue_wakes_five_functions_at_most()
     a_secret_is_referred_to_by_name()
     an_open_flow_is_refused_when_it_is_started_again()
     an_answer_to_a_task_names_no_machine()
+    a_closed_task_does_not_exist()
 
 
 def a_flow_starts_after_150_ms() -> None:
@@ -101,8 +112,15 @@ def a_cold_start_unzips_and_compiles_again() -> None:
 
 def functions_run_without_bound() -> None:
     """A burst of messages starts as many processes as there are batches. A machine has less room than a region."""
-    lambda_runtime._LOCAL_MAX_WORKERS = PROCESSES
     lambda_svc.acquire_worker = _waiting(lambda_runtime.acquire_worker)
+
+
+def a_queue_wakes_five_functions_at_most() -> None:
+    """AWS begins with five at once, and adds up to 300 a minute. Here the sixth message would wait for a slow driver.
+
+    Source: AWS Lambda developer guide, "Configuring scaling behavior for SQS event source mappings".
+    """
+    lambda_svc._ESM_SQS_DEFAULT_CONCURRENCY = DRIVING
 
 
 def _waiting(acquire: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
@@ -110,8 +128,9 @@ def _waiting(acquire: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any
 
     @wraps(acquire)
     def wait(*args: Any, **kwargs: Any) -> tuple[Any, str]:
+        bound = DRIVING if str(args[0]).endswith(("-factory", "-well")) else PROCESSES
         while True:
-            worker, why = acquire(*args, **kwargs)
+            worker, why = acquire(*args, **{"max_concurrency": bound, **kwargs})
             if worker is not None or why != "func_cap":
                 return worker, why
             time.sleep(0.005)
@@ -151,9 +170,11 @@ def an_open_flow_is_refused_when_it_is_started_again() -> None:
 
 
 def an_answer_to_a_task_names_no_machine() -> None:
-    """AWS checks SendTask… against the state machine of the token, the emulator against "*", which we grant nobody."""
+    """AWS checks SendTask… against the state machine of the token, the emulator against "*", which we grant nobody.
+
+    That of an answered task too: who answers it again may do so, and is told that it is closed.
+    """
     machine: contextvars.ContextVar[str] = contextvars.ContextVar("machine")
-    owners: dict[str, str] = {}
     execute, park = stepfunctions._execute_task, stepfunctions._invoke_with_callback
     extract = iam_actions.extract_resource_arn
 
@@ -164,17 +185,39 @@ def an_answer_to_a_task_names_no_machine() -> None:
 
     @wraps(park)
     def owned(resource: Any, given: Any, token: str, state: Any) -> Any:
-        owners[token] = machine.get()
-        try:
-            return park(resource, given, token, state)
-        finally:
-            owners.pop(token, None)
+        _machines[token] = machine.get()
+        while len(_machines) > TOKENS:
+            del _machines[next(iter(_machines))]
+        return park(resource, given, token, state)
 
     @wraps(extract)
     def with_machine(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any) -> str:
         if service == "states" and b'"taskToken"' in body:
-            return owners.get(json.loads(body)["taskToken"], "*")
+            return _machines.get(json.loads(body)["taskToken"]) or next(reversed(_machines.values()), "*")
         return str(extract(service, method, path, headers, body, *rest))
 
     stepfunctions._execute_task, stepfunctions._invoke_with_callback = knowing, owned
     iam_actions.extract_resource_arn = with_machine
+
+
+def a_closed_task_does_not_exist() -> None:
+    """AWS answers TaskTimedOut for a task that is closed, InvalidToken for what is no token. Here both do not exist.
+
+    Source: Step Functions API reference, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat.
+    """
+    for name in ("_send_task_success", "_send_task_failure", "_send_task_heartbeat"):
+        setattr(stepfunctions, name, _unless_closed(getattr(stepfunctions, name)))
+
+
+def _unless_closed(send: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    @wraps(send)
+    def checked(data: dict[str, Any]) -> Any:
+        token = str(data.get("taskToken"))
+        task = stepfunctions._task_tokens.get(token)
+        if task is None and token not in _machines:
+            return stepfunctions.error_response_json("InvalidToken", f"Invalid Token: '{token[:20]}'", 400)
+        if task is None or task["event"].is_set():
+            return stepfunctions.error_response_json("TaskTimedOut", "Task Timed Out: 'Provided task is closed'", 400)
+        return send(data)
+
+    return checked

@@ -8,6 +8,7 @@ import json
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -57,6 +58,10 @@ class TestWorld:
     def pause(self, tries: int) -> None:
         del tries
 
+    def limit(self, seconds: float) -> AbstractContextManager[None]:
+        del seconds
+        return nullcontext()
+
 
 @dataclass
 class MemoryQueues:
@@ -68,7 +73,7 @@ class MemoryQueues:
     def schedule(self, message: Mapping[str, Any]) -> None:
         self.messages.append((self.world.now(), "schedule", json.loads(json.dumps(message))))
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         due = self.world.now() + timedelta(seconds=after)
         self.messages.append((due, "factory" if is_worker else "well", {"unit": unit}))
 
@@ -123,10 +128,12 @@ class MemoryFlows:
         flow.ended, flow.token = True, None
         self.settling.append((flow.job, flow.attempt, error, cause))
 
-    def succeed(self, token: str) -> None:
+    def succeed(self, token: str) -> bool:
         flow = self.tokens.get(token)
-        if flow and flow.token == token:
-            self._step(flow)
+        if flow is None or flow.token != token:
+            return False
+        self._step(flow)
+        return True
 
     def fail(self, token: str, error: str, cause: str) -> None:
         flow = self.tokens.get(token)
@@ -243,7 +250,7 @@ class Hand:
     def __init__(self) -> None:
         self.made: dict[str, Order] = {}
         self.cleaned: list[str] = []
-        self.says: list[Exception | NotYet] = []
+        self.says: list[BaseException | NotYet] = []
         self.stuck: Exception | NotYet | None = None
         """What comes of every call that destroys, while it is set."""
 
@@ -261,12 +268,12 @@ class Hand:
 
     def _said(self) -> NotYet | None:
         said = self.says.pop(0) if self.says else None
-        if isinstance(said, Exception):
+        if isinstance(said, BaseException):
             raise said
         return said
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        if isinstance(self.stuck, Exception):
+        if isinstance(self.stuck, BaseException):
             raise self.stuck
         if self.stuck:
             return self.stuck
@@ -311,7 +318,7 @@ class Twin:
 
     def __init__(self, seed: int = 0) -> None:
         self.world = TestWorld(seed)
-        self.store = MemoryStore()
+        self.store = MemoryStore(knows_kinds=True)
         self.queues = MemoryQueues(self.world)
         self.flows = MemoryFlows(self.queues)
         self.objects = MemoryObjects()

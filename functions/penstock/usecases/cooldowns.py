@@ -7,10 +7,12 @@ a lost write must not delay anybody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from penstock.domain import cooldowns
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Obstacle, budget_key, collection, maker_of
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
@@ -18,7 +20,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Delete, Key, Replace
 from penstock.ports import NotYet, PlacementDriver, Ready
 from penstock.system import System
-from penstock.usecases.site import configuration
+from penstock.usecases.units import boundary
 
 TRIES = 4
 """How often a lost race is repeated."""
@@ -44,7 +46,7 @@ def request_create(on: System, site: Site, unit: Unit) -> Permission:
     """Whether a unit may be made now. At most one unit gets permission to probe what has cooled down."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     found = cooldowns_of(on, maker)
-    kinds = (cooldowns.type_scope(unit.type), cooldowns.broken_scope(unit.type))
+    kinds = _whole_scopes(on, unit, found)
     whole = [row for row in found if row.stops or (row.scope in kinds and not unit.creation.is_making)]
     shut = [row for row in whole if not row.is_open_to(unit.id, now)]
     if shut:
@@ -52,7 +54,7 @@ def request_create(on: System, site: Site, unit: Unit) -> Permission:
     wait = take_call(on, site, unit)
     if wait is not None:
         return Permission(wait=wait, why=f"no more calls a second are made to {unit.maker} than its `rate` says")
-    probed = {row.scope for row in found if _concerns(row, unit) and _probe(on, row, unit)}
+    probed = {row.scope for row in found if cooldowns.concerns(row, kinds) and _probe(on, row, unit)}
     lost = [row for row in whole if row.scope not in probed]
     if lost:
         for row in found:
@@ -69,8 +71,24 @@ def _denied(on: System, by: Sequence[CoolDown], unit: Unit) -> Permission:
     return Permission(wait=cooldowns.wait(last, unit.id, now), why=cooldowns.describe(last, now))
 
 
-def _concerns(row: CoolDown, unit: Unit) -> bool:
-    return cooldowns.concerns(row, unit.type)
+def _whole_scopes(on: System, unit: Unit, found: Sequence[CoolDown]) -> frozenset[str]:
+    """The scopes that stop a unit. Its job is read only where options make a difference."""
+    is_split = any(cooldowns.is_of_options(row, unit.type) for row in found)
+    return cooldowns.whole_scopes(unit.type, _options(on, unit) if is_split else {})
+
+
+def _options(on: System, unit: Unit) -> Mapping[str, Any]:
+    """The options that a unit's job gave to its resource."""
+    job = on.store.get(job_key(unit.lease.job), Job) if unit.is_a is UnitKind.RESOURCE and unit.lease.job else None
+    needs = job.request.needs if job else ()
+    return next((need.options for need in needs if need.order == unit.lease.order), {})
+
+
+def _concerning(on: System, unit: Unit) -> list[CoolDown]:
+    """The cool-downs that a call for a unit may end."""
+    found = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
+    whole = _whole_scopes(on, unit, found)
+    return [row for row in found if cooldowns.concerns(row, whole)]
 
 
 def _probe(on: System, row: CoolDown, unit: Unit) -> bool:
@@ -115,7 +133,7 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
     """Record what a create met. Returns the reason for people, and when to retry if that is known."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     count_failure(on, maker, error)
-    shortages = cooldowns.obstacles(error, unit.type, given.avoid)
+    shortages = cooldowns.obstacles(error, unit.type, given.avoid, _options(on, unit))
     for what in shortages:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():
@@ -131,8 +149,7 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
 def _ending_first(on: System, unit: Unit) -> CoolDown | None:
     """The cool-down that the unit waits for least."""
     now = on.world.now()
-    ours = [row for row in cooldowns_of(on, maker_of(unit.is_a, unit.maker)) if _concerns(row, unit)]
-    return min(ours, key=lambda row: cooldowns.wait(row, unit.id, now), default=None)
+    return min(_concerning(on, unit), key=lambda row: cooldowns.wait(row, unit.id, now), default=None)
 
 
 def create_skipped(on: System, unit: Unit, given: Permission) -> tuple[str, int | None]:
@@ -175,12 +192,13 @@ def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
     own = makers.get(unit.maker)
     others = [each.name for each in makers.values() if own and each.driver == own.driver and each.name != own.name]
     try:
-        driver = configuration.driver_of(on, site, unit) if others else None
+        driver = boundary.driver_of(on, site, unit) if others else None
+        if isinstance(driver, PlacementDriver):
+            for row in (row for other in others for row in cooldowns_of(on, maker_of(unit.is_a, other))):
+                if boundary.is_shared(on, unit, driver, row.scope):
+                    yield row
     except DriverError:
         return
-    if isinstance(driver, PlacementDriver):
-        for other in others:
-            yield from (row for row in cooldowns_of(on, maker_of(unit.is_a, other)) if driver.shares_scope(row.scope))
 
 
 def take_call(on: System, site: Site, unit: Unit) -> int | None:
@@ -217,8 +235,7 @@ def blocking(on: System, unit: Unit) -> list[CoolDown]:
     """The cool-downs that may keep a unit from being made, the first to end first; none when it is made."""
     if unit.state is not UnitState.CREATING or unit.creation.made:
         return []
-    found = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
-    return sorted((row for row in found if _concerns(row, unit)), key=lambda row: row.until)
+    return sorted(_concerning(on, unit), key=lambda row: row.until)
 
 
 def count_failure(on: System, maker: str, error: DriverError) -> None:

@@ -17,8 +17,9 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.jobs import unused
-from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, Job, State, job_key
+from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, STEP_WITHIN, Job, State, job_key
 from penstock.domain.jobs.jobs import nudge as nudge_flow
+from penstock.domain.jobs.outcome import STALLED
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Pool, collection
 from penstock.domain.units.units import Unit, UnitKind
@@ -215,16 +216,23 @@ def _resume_queued(on: System, job: Job) -> None:
 
 
 def _resume_acquiring(on: System, job: Job) -> None:
-    """Answer what a flow may wait for, in case the answer was lost. If that does not help, it is lost. [JOB-1]"""
+    """Answer what a flow may wait for, in case the answer was lost. Otherwise its next message was. [JOB-1]
+
+    AWS says which: it refuses the answer to a step that was answered. Nobody else has the token of that message.
+    """
     held = jobs.leases_of(on, job)
     if any(lease.state in (LeaseState.WAITING, LeaseState.GRANTED) for lease in held):
         _extend_wait(on, job, held)
-    elif job.flow.nudged:
-        _end(on, job, "Lost", "the flow stopped between two steps")
+    elif job.flow.nudged or not _answer_again(on, held):
+        _end(on, job, STALLED, "the flow stopped between two steps")
     else:
-        for step in {lease.step for lease in held}:
-            scheduler.answer_step(on, [lease for lease in held if lease.step == step])
-        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
+        on.store.commit([Replace(job, nudge_flow(job, on.world.now(), STEP_WITHIN))])
+
+
+def _answer_again(on: System, held: Sequence[Lease]) -> bool:
+    """Answer each step that has all its leases. Returns whether one of them still waited."""
+    steps = {lease.step: [other for other in held if other.step == lease.step] for lease in held}
+    return any([scheduler.answer_step(on, of_step) for of_step in steps.values()])
 
 
 def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:

@@ -26,6 +26,7 @@ class Input(Name):
     """
 
     kind: ClassVar[str] = "input"
+    is_succeeded: ClassVar[bool] = True
     name: str
     until: datetime
     size: int = 0

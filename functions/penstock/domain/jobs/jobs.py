@@ -300,10 +300,13 @@ def acquire(job: Job, now: datetime) -> Job:
 
 
 def step_on(job: Job, now: datetime) -> Job:
-    """A job whose claim was granted: its flow takes the next step soon."""
+    """A job whose claim was granted: its flow takes the next step soon.
+
+    Each attempt whose flow was lost gives the next more time: if a backlog delays all messages, it is not added to.
+    """
     if job.state is not State.ACQUIRING:
         return job
-    return replace(job, due=now + STEP_WITHIN, flow=replace(job.flow, nudged=False))
+    return replace(job, due=now + STEP_WITHIN * (1 + job.history.spared), flow=replace(job.flow, nudged=False))
 
 
 def nudge(job: Job, now: datetime, within: timedelta) -> Job:

@@ -18,6 +18,9 @@ from penstock.domain.pools.leases import Lease
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.frozen import dataclass
 
+STALLED = "Stalled"
+"""The flow error of an attempt whose next step never came: its message was lost. Its script had not begun."""
+
 REASONS = {
     "Cancelled": "the job was cancelled",
     "Unsatisfiable": "what the job asks for cannot be had",
@@ -29,8 +32,8 @@ REASONS = {
 
 
 MAX_SPARED = 3
-"""How many attempts use up no retry, because they failed on a broken machine before the script began, or never took
-their first step. It is bounded because the agent reports the former, and a job that runs as root controls the agent.
+"""How many attempts use up no retry, because they failed on a broken machine before the script began, or lost a message
+of their flow. It is bounded because the agent reports the former, and a job that runs as root controls the agent.
 """
 
 
@@ -56,8 +59,9 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
     if job.cancellation.cancelled_by:
         return _cancelled(job, f"cancelled by {job.cancellation.cancelled_by}", now)
     reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
-    if error == "Lost":
-        return _lost(job, Report(Result.LOST, reason, now, is_unbegun=job.state is State.QUEUED), now)
+    if error in ("Lost", STALLED):
+        is_unbegun = error == STALLED or job.state is State.QUEUED
+        return _lost(job, Report(Result.LOST, reason, now, is_unbegun=is_unbegun), now)
     if error == unused.IDLE_HOLD_ERROR:
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
     outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.DEPENDENCY_ERROR) else Outcome.ERRORED
@@ -172,7 +176,7 @@ class Ending:
         if self.before.cancellation.cancelled_by:
             return False
         report = self.before.run.report
-        return report.result is Result.LOST if report else self.error == "Lost"
+        return report.result is Result.LOST if report else self.error in ("Lost", STALLED)
 
     @property
     def lost_by(self) -> LostBy | None:

@@ -65,7 +65,7 @@ def enter(unit: Unit, reason: str, now: datetime) -> Unit:
     return replace(
         unit,
         state=UnitState.QUARANTINED,
-        step=replace(unit.step, reason=reason, next_look=None, tries=0),
+        step=replace(unit.step, reason=reason, next_look=None, tries=0, busy=None),
         since=now,
         due=now + REMINDER_INTERVAL,
         health=replace(unit.health, stuck=0, reminders=0),

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry, is_due, with_credentials
+from penstock.domain.units.units import (
+    CLEAN_WITHIN,
+    STEP_WITHIN,
+    Unit,
+    UnitKind,
+    UnitState,
+    add_entry,
+    is_due,
+    with_credentials,
+)
 
 BACK_OFF, BACK_OFF_MOST = timedelta(seconds=15), timedelta(minutes=10)
 
@@ -46,6 +55,27 @@ def retry_by_message(unit: Unit, reason: str | None, now: datetime, after: timed
         noted = _with_reason(unit, reason, now)
         return replace(noted, step=replace(noted.step, reason=reason))
     return replace(next_try, step=replace(next_try.step, next_look=next_try.due))
+
+
+def is_late(unit: Unit, now: datetime) -> bool:
+    """Whether a step comes so late that its message was lost, or that a call before it left no answer.
+
+    Only the calls of such a step are recorded before they begin; for all others that write would be in vain.
+    """
+    renews = unit.access.renews if unit.state is UnitState.READY else None
+    expected = max(time for time in (unit.since, unit.step.next_look, renews) if time)
+    return expected + STEP_WITHIN <= now
+
+
+def unanswered(unit: Unit, now: datetime) -> datetime | None:
+    """When a call of the driver began that left no answer: it ended its function, or outlived it. None if none did.
+
+    The answer to a call that began before the unit's present state is not missed: it would be discarded.
+    """
+    if unit.step.busy is None or unit.step.busy > now:
+        return None
+    begun = unit.step.busy - CLEAN_WITHIN
+    return begun if unit.since <= begun else None
 
 
 def is_renewal_due(unit: Unit, renews: datetime, now: datetime) -> bool:

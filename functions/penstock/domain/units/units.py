@@ -227,7 +227,8 @@ class DriverStep:
     """The step that the unit's driver has to take. Most changes of state begin a new one; `retries` counts its tries.
 
     `reason` is why the unit is in its state, or why the step failed. `next_look` is when the message comes that asks
-    for the step again, None when none was sent for later; `busy` is how long the present call may be under way.
+    for the step again, None when none was sent for later; `busy` is until when the present call may be under
+    way; it is set for calls that must not overlap, and for those of a step that comes late.
     """
 
     reason: str | None = None
@@ -389,7 +390,7 @@ def mark_made(unit: Unit, now: datetime, boot: timedelta, metadata: Mapping[str,
     return replace(
         unit,
         creation=replace(unit.creation, made=now, metadata=told),
-        step=replace(unit.step, tries=0, reason=None, next_look=None),
+        step=replace(unit.step, tries=0, reason=None, next_look=None, busy=None),
         due=due,
     )
 
@@ -406,6 +407,7 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: s
         state=UnitState.READY,
         creation=replace(unit.creation, made=made),
         session=replace(unit.session, token_hash=token_hash, past_hash=None, agent=agent, heard=now),
+        step=replace(unit.step, busy=None),
         since=now,
         due=now + lease,
     )
@@ -504,6 +506,7 @@ def mark_gone(unit: Unit, proof: CleanProof, now: datetime) -> Unit:
         unit,
         state=UnitState.GONE,
         cleaning=replace(unit.cleaning, proof=proof),
+        step=replace(unit.step, busy=None),
         since=now,
         due=None,
         access=replace(unit.access, sealed=""),

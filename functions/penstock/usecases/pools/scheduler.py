@@ -300,10 +300,9 @@ def serve_other_queues(on: System, pool_name: str) -> None:
             on.queues.schedule({"do": "serve", "pool": name})
 
 
-def answer_step(on: System, held: Sequence[Lease]) -> None:
-    """Answer the step that waits for these leases, if all are ready. Safe to repeat."""
-    if held and all(lease.state is LeaseState.READY for lease in held):
-        on.flows.succeed(held[0].token)
+def answer_step(on: System, held: Sequence[Lease]) -> bool:
+    """Answer the step that waits for these leases, if all are ready; returns whether it waited. Safe to repeat."""
+    return bool(held) and all(lease.state is LeaseState.READY for lease in held) and on.flows.succeed(held[0].token)
 
 
 def leases_of_step(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:

@@ -60,11 +60,6 @@ def count_call(on: System, maker: str, operation: str, call: Callable[[], T]) ->
     return done
 
 
-def count_unit_call(on: System, unit: Unit, operation: str, call: Callable[[], T]) -> T:
-    """The same, for a unit."""
-    return count_call(on, maker_of(unit.is_a, unit.maker), operation, call)
-
-
 def claim_granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
     """A claim was granted: how long it waited, and which of its units were warm."""
     waited = elapsed(waiting[0].since, given[0].since)

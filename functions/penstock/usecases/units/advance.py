@@ -7,14 +7,12 @@ lease lasts. The agents' API only reads it. [SEC-1]
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain import cooldowns as cooling_rules
-from penstock.domain import metrics
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.outcome import NO_HELLO, SILENT
@@ -26,7 +24,7 @@ from penstock.domain.units import retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import Driver, NotYet, Order, PlacementDriver, Ready
+from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.cooldowns import Permission
@@ -34,8 +32,17 @@ from penstock.usecases.jobs import settle
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import configuration
-from penstock.usecases.telemetry import counters
-from penstock.usecases.units import driver_calls, maintenance, prewarm, quarantine, release, retire, reuse, secrets
+from penstock.usecases.units import (
+    boundary,
+    driver_calls,
+    maintenance,
+    prewarm,
+    quarantine,
+    release,
+    retire,
+    reuse,
+    secrets,
+)
 from penstock.usecases.units.secrets import bootstrap_key
 
 
@@ -125,12 +132,17 @@ def _answer_step(on: System, unit: Unit) -> None:
 
 
 def create(on: System, unit: Unit) -> None:
-    """Ask a unit's driver for it. Only one process at a time asks for a resource that is reused."""
-    locked = reuse.lock(on, unit) if unit.cleaning.is_kept and unit.is_a is UnitKind.RESOURCE else unit
+    """Ask a unit's driver for it. Only one process at a time asks for a resource that is reused, or late."""
+    is_late = retries.is_late(unit, on.world.now())
+    locked = reuse.lock(on, unit) if is_late or _is_reused(unit) else unit
     if locked:
         _call_create(on, locked)
-        if unit.state is UnitState.IDLE and locked.step.busy:
+        if locked.step.busy and (is_late or unit.state is UnitState.IDLE):
             prewarm.unlock(on, locked)
+
+
+def _is_reused(unit: Unit) -> bool:
+    return unit.cleaning.is_kept and unit.is_a is UnitKind.RESOURCE
 
 
 def _call_create(on: System, unit: Unit) -> None:
@@ -142,8 +154,8 @@ def _call_create(on: System, unit: Unit) -> None:
         return
     is_blind = False
     try:
-        driver, order = configuration.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
-        is_blind = isinstance(driver, PlacementDriver) and not driver.has_alternative(order)
+        driver, order = boundary.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
+        is_blind = boundary.is_blind(on, unit, driver, order)
         if unit.creation.bare and is_blind:  # nothing was asked for since the driver found nothing of it
             driver_calls.retry_later(on, unit, *cooldowns.create_skipped(on, unit, permission))
             return
@@ -151,7 +163,7 @@ def _call_create(on: System, unit: Unit) -> None:
         if recorded is None:
             return
         unit = recorded
-        done = counters.count_unit_call(on, unit, metrics.CREATE, lambda: create_hiding_key(driver, order))
+        done = boundary.create(on, unit, driver, order)
         sealed = secrets.seal_answer(on, site, unit, done)
     except DriverError as error:
         _create_failed(on, unit, permission, error, is_blind=is_blind)
@@ -263,9 +275,12 @@ def renew(on: System, unit: Unit, order: Order) -> None:
 
     It is written only over the row that was read: an answer that comes after the lease's end is discarded. [SLOT-3]
     """
-    locked = reuse.lock(on, unit) if unit.cleaning.is_kept else unit
+    is_late = retries.is_late(unit, on.world.now())
+    locked = reuse.lock(on, unit) if is_late or _is_reused(unit) else unit
     if locked:
         _call_renew(on, locked, order)
+        if is_late:
+            prewarm.unlock(on, locked)
 
 
 def _call_renew(on: System, unit: Unit, order: Order) -> None:
@@ -277,8 +292,7 @@ def _call_renew(on: System, unit: Unit, order: Order) -> None:
         return
     try:
         asked = replace(order, avoid=permission.avoid)
-        driver = configuration.driver_of(on, site, unit)
-        done = counters.count_unit_call(on, unit, metrics.CREATE, lambda: create_hiding_key(driver, asked))
+        done = boundary.create(on, unit, boundary.driver_of(on, site, unit), asked)
         sealed = secrets.seal_answer(on, site, unit, done)
     except DriverError as error:
         reason, after = cooldowns.create_failed(on, unit, permission, error)
@@ -290,33 +304,3 @@ def _call_renew(on: System, unit: Unit, order: Order) -> None:
         renewed = retries.renewed(unit, sealed, on.world.now(), done.expires)
         on.store.commit([Replace(unit, units.with_notes(renewed, done.notes))])
     cooldowns.create_answered(on, unit, permission, done)
-
-
-REDACTED = "(its key)"
-
-
-def create_hiding_key(driver: Driver, order: Order) -> Ready | NotYet:
-    """Have a unit made. Errors and reasons reach rows, logs and people, so the unit's key is removed. [SEC-1]"""
-    try:
-        done = driver.create(order)
-    except DriverError as error:
-        _redact_error(error, order.key)
-        raise
-    except Exception as error:  # it reaches the function's log
-        trace = "".join(traceback.format_exception(error))
-        if _redact(trace, order.key) != trace:
-            raise RuntimeError(_redact(trace, order.key)) from None
-        raise
-    if isinstance(done, NotYet) and done.reason:
-        return replace(done, reason=_redact(done.reason, order.key))
-    return done
-
-
-def _redact_error(error: DriverError, key: str) -> None:
-    error.args = tuple(_redact(str(part), key) for part in error.args)
-    if isinstance(error, Short):
-        error.shortages = tuple(replace(each, why=_redact(each.why, key)) for each in error.shortages)
-
-
-def _redact(text: str, key: str) -> str:
-    return text.replace(key, REDACTED) if key else text

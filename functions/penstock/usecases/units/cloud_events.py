@@ -18,11 +18,11 @@ from penstock.domain.units import maintenance as wishes
 from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry, is_held, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import EventDriver, MachineFate, MachineNotice
+from penstock.ports import MachineFate, MachineNotice
 from penstock.system import System
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
-from penstock.usecases.units import driver_calls, maintenance
+from penstock.usecases.units import boundary, driver_calls, maintenance
 from penstock.usecases.units.secrets import bootstrap_key
 
 log = Logger(child=True)
@@ -41,8 +41,8 @@ def handle(on: System, event: Mapping[str, Any]) -> None:
 def _parse(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> MachineNotice | None:
     """What a factory makes of an event. A factory that cannot answer now is not asked again: leases will notice."""
     try:
-        driver = configuration.driver(on, site, UnitKind.WORKER, factory)
-        return driver.read_event(event) if isinstance(driver, EventDriver) else None
+        driver = boundary.driver_named(on, site, UnitKind.WORKER, factory)
+        return boundary.read_event(on, factory, driver, event)
     except DriverError as error:
         log.warning("an event could not be understood", extra={"factory": factory, "why": str(error)})
         return None

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from penstock import transaction
-from penstock.domain import metrics
+from penstock.domain.cooldowns import maker_of
 from penstock.domain.units import retries, visibility
-from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, format_time, unit_key
 from penstock.domain.units.visibility import SearchResult
 from penstock.kernel import limits
-from penstock.kernel.errors import DriverError
+from penstock.kernel.errors import DriverError, Unknown
 from penstock.kernel.rows import Change, Replace
-from penstock.ports import EvidenceDriver
 from penstock.system import System
+from penstock.usecases import cooldowns
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
-from penstock.usecases.telemetry import counters
+from penstock.usecases.units import boundary
 
 HEAD_CHARS = 150
 """How many characters of the beginning remain when evidence is shortened: the machine's id and state."""
+
+
+_DOING = {UnitState.DIRTY: "put back", UnitState.CLEANING: "clean", UnitState.READY: "renew"}
+"""What a driver cannot do yet, by the state of its unit."""
 
 
 def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = None) -> None:
@@ -40,13 +44,21 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
     if next_try == unit or not on.store.commit([Replace(unit, next_try)]):
         return
     if reason and reason != unit.step.reason:
-        doing = {UnitState.DIRTY: "put back", UnitState.READY: "renew"}.get(unit.state, "give")
+        doing = _DOING.get(unit.state, "give")
         logs.append(
             on, unit.lease.job, unit.lease.attempt, f"{unit.maker} cannot {doing} {unit.type} yet: {reason}", "worker"
         )
     if next_try.due and next_try.step.next_look != unit.step.next_look:
         seconds = int((next_try.due - on.world.now()).total_seconds())
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds))
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds), unit.maker)
+
+
+def note_unanswered(on: System, unit: Unit, begun: datetime) -> None:
+    """A call of the driver left no answer: count it as a failure of its maker, and take the step again later."""
+    why = f"a call of its driver at {format_time(begun)} left no answer: it hung, or ended its process"
+    error = Unknown(why, boundary.NO_ANSWER)
+    cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), error)
+    retry_later(on, unit, f"{type(error).__name__}: {error}")
 
 
 def log_evidence(on: System, unit: Unit, hide: str) -> None:
@@ -62,8 +74,8 @@ def evidence(on: System, unit: Unit, hide: str) -> str | None:
     If the driver cannot be asked, that is the evidence.
     """
     try:
-        driver = configuration.driver(on, configuration.current(on), unit.is_a, unit.maker)
-        text = driver.evidence(unit.id) if isinstance(driver, EvidenceDriver) else None
+        driver = boundary.driver_named(on, configuration.current(on), unit.is_a, unit.maker)
+        text = boundary.evidence(on, unit, driver)
     except DriverError as error:
         text = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
     return text.replace(hide, "(its key)") if text else None
@@ -100,11 +112,10 @@ def check_visibility(on: System, unit_id: str) -> None:
 
 def _list_unit(on: System, unit: Unit) -> SearchResult:
     try:
-        driver = configuration.driver_of(on, configuration.current(on), unit)
-        return SearchResult(
-            listed=unit.id in counters.count_unit_call(on, unit, metrics.LIST, lambda: set(driver.list()))
-        )
+        driver = boundary.driver_of(on, configuration.current(on), unit)
+        return SearchResult(listed=unit.id in boundary.list_ids(on, maker_of(unit.is_a, unit.maker), driver))
     except DriverError as error:
+        cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), error)
         return SearchResult(failure=f"{type(error).__name__}: {error}")
 
 

@@ -150,7 +150,7 @@ def _matches_site(on: System, site: Site, unit: Unit) -> bool:
 
 
 def unlock(on: System, begun: Unit) -> None:
-    """A well's call is over during which its unit was leased or held: allow the next call, and request it.
+    """A call is over during which another process wrote its unit: allow the next call, and request it.
 
     Nobody makes another call before, because this one could come late and undo it.
     """
@@ -163,7 +163,7 @@ def unlock(on: System, begun: Unit) -> None:
 
     unit = transaction.run(on, decide)
     if unit:
-        on.queues.advance(unit.id, is_worker=False)
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
 
 
 def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:

@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
-from functools import partial
 
 from aws_lambda_powertools import Logger
 
@@ -30,9 +29,8 @@ from penstock.system import System
 from penstock.usecases import cooldowns as remembering
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import configuration
-from penstock.usecases.telemetry import counters
 from penstock.usecases.telemetry.counters import Isolation
-from penstock.usecases.units import retire
+from penstock.usecases.units import boundary, retire
 
 log = Logger(child=True)
 
@@ -100,21 +98,17 @@ def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList
             continue
         try:
             yield MakerList(is_a, maker, start, _call_list(on, site, is_a, maker), row)
-        except Exception as error:
-            extra = {"maker": name, "why": str(error)}
-            log.warning("a driver could not be listed", exc_info=not isinstance(error, DriverError), extra=extra)
+        except DriverError as error:
+            log.warning("a driver could not be listed", extra={"maker": name, "why": str(error)})
             done.unlisted += 1
             recorded = comparison.listing_failed(row, name, f"{type(error).__name__}: {error}", start)
             on.store.commit([Replace(row, recorded) if row else Create(recorded)])
-            if isinstance(error, DriverError):
-                remembering.count_failure(on, name, error)
+            remembering.count_failure(on, name, error)
 
 
 def _call_list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[str]:
     name = cooldowns.maker_of(is_a, maker)
-    return counters.count_call(
-        on, name, metrics.LIST, lambda: frozenset(configuration.driver(on, site, is_a, maker).list())
-    )
+    return boundary.list_ids(on, name, boundary.driver_named(on, site, is_a, maker))
 
 
 def _units(on: System, is_a: UnitKind) -> list[Unit]:
@@ -143,7 +137,7 @@ def _compare(
         for unit in rows.values():
             with steps.step("ending what nobody wants", unit=unit.id):
                 end_unwanted(on, unit)
-    driver = configuration.driver(on, site, one.is_a, one.maker)
+    driver = boundary.driver_named(on, site, one.is_a, one.maker)
     for id in verdict.destroy:
         with steps.step("destroying a stray", maker=one.name, unit=id):
             done.strays += _destroy_stray(on, driver, one.name, id)
@@ -155,7 +149,7 @@ def _destroy_stray(on: System, driver: Driver, maker: str, id: str) -> bool:
     if unit is not None and unit.state is not UnitState.GONE:
         return False
     try:
-        counters.count_call(on, maker, metrics.DESTROY, partial(driver.destroy, id, on.world.now()))
+        boundary.destroy(on, maker, driver, id)
     except DriverError as error:
         log.warning("a stray could not be destroyed", extra={"maker": maker, "unit": id, "why": str(error)})
         return False

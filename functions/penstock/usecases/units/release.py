@@ -11,7 +11,7 @@ from datetime import timedelta
 from math import ceil
 
 from penstock import transaction
-from penstock.domain import metrics
+from penstock.domain.cooldowns import maker_of
 from penstock.domain.site.site import Site
 from penstock.domain.units import quarantine as units_quarantine
 from penstock.domain.units import retries, units, visibility
@@ -22,8 +22,7 @@ from penstock.ports import NotYet
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.site import configuration
-from penstock.usecases.telemetry import counters
-from penstock.usecases.units import driver_calls, events, quarantine, retire, reuse
+from penstock.usecases.units import boundary, driver_calls, events, prewarm, quarantine, retire, reuse
 
 
 def destroy(on: System, unit: Unit) -> None:
@@ -36,10 +35,17 @@ def destroy(on: System, unit: Unit) -> None:
         quarantine.enter(on, unit, f"it is broken: {unit.health.broken}")
         return
     site = _site(on)
-    begun = reuse.lock(on, unit, is_to_clean=True) if _is_named_outside(on, site, unit) else _record_destroy(on, unit)
-    if begun is None:
-        return
-    unit = begun
+    is_late = retries.is_late(unit, on.world.now())
+    is_locked = is_late or _is_named_outside(on, site, unit)
+    begun = reuse.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
+    if begun:
+        _call_destroy(on, begun, site)
+        if is_late:
+            prewarm.unlock(on, begun)
+
+
+def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
+    """Ask the driver, if its maker may be called, and record its answer."""
     try:
         site = site or configuration.current(on)
         wait = cooldowns.take_call(on, site, unit)
@@ -48,8 +54,8 @@ def destroy(on: System, unit: Unit) -> None:
                 on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait
             )
             return
-        driver, now = configuration.driver_of(on, site, unit), on.world.now()
-        proof = counters.count_unit_call(on, unit, metrics.DESTROY, lambda: driver.destroy(begun.id, now))
+        driver = boundary.driver_of(on, site, unit)
+        proof = boundary.destroy(on, maker_of(unit.is_a, unit.maker), driver, unit.id)
     except DriverError as error:
         cooldowns.destroy_failed(on, unit, error)
         _destroy_failed(on, unit, error)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock import transaction
-from penstock.domain import metrics
+from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import leases, pools
 from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Pool, Slot, pool_key
@@ -21,9 +21,9 @@ from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import CleaningDriver
 from penstock.system import System
+from penstock.usecases import cooldowns
 from penstock.usecases.site import configuration
-from penstock.usecases.telemetry import counters
-from penstock.usecases.units import events, retire
+from penstock.usecases.units import boundary, driver_calls, events, retire
 from penstock.usecases.units.retire import turn_pause
 
 CLEAN_TRIES = 3
@@ -51,12 +51,13 @@ def clean(on: System, unit: Unit) -> None:
 def _call_clean(on: System, begun: Unit) -> None:
     """Let the well clean a unit."""
     try:
-        well = configuration.driver_of(on, configuration.current(on), begun)
+        well = boundary.driver_of(on, configuration.current(on), begun)
         if not isinstance(well, CleaningDriver):
             give_up(on, begun, "its well does not clean")
             return
-        proof = counters.count_unit_call(on, begun, metrics.CLEAN, lambda: well.clean(begun.id, on.world.now()))
+        proof = boundary.clean(on, begun, well)
     except DriverError as error:
+        cooldowns.count_failure(on, maker_of(begun.is_a, begun.maker), error)
         postponed = retries.retry_by_message(begun, f"{type(error).__name__}: {error}", on.world.now())
     else:
         if isinstance(proof, CleanProof):
@@ -71,7 +72,8 @@ def _clean_later(on: System, begun: Unit, postponed: Unit) -> None:
     """Send the message for the next try, since the one that led here was the last."""
     if on.store.commit([Replace(begun, replace(postponed, step=replace(postponed.step, busy=None)))]) and postponed.due:
         seconds = int((postponed.due - on.world.now()).total_seconds())
-        on.queues.advance(postponed.id, is_worker=False, after=max(1, min(seconds, retries.MAX_MESSAGE_SECONDS)))
+        after = max(1, min(seconds, retries.MAX_MESSAGE_SECONDS))
+        on.queues.advance(postponed.id, is_worker=False, after=after, maker=postponed.maker)
 
 
 def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) -> Unit | None:
@@ -129,17 +131,21 @@ def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
     """A unit that only the caller may call the well for, until it writes that it is done; None if another process may.
 
     So no call for one lease reaches the unit when it is idle, or leased again. A function that dies cannot have made a
-    call after `busy` is over, because no function lives that long.
+    call after `busy` is over, because no function lives that long: a call whose answer is missing then is a failure.
     """
     now = on.world.now()
     if unit.step.busy and unit.step.busy > now:
+        return None
+    begun = retries.unanswered(unit, now)
+    if begun:
+        driver_calls.note_unanswered(on, unit, begun)
         return None
     marked = units.begin_end(unit, now) if is_to_clean else unit
     busy = replace(marked, step=replace(marked.step, busy=now + CLEAN_WITHIN), due=now + CLEAN_WITHIN)
     if not on.store.commit([Replace(unit, busy)]):
         return None
-    begun = on.store.get(unit.key, Unit)
-    return begun if begun and begun.step.busy == busy.step.busy else None
+    fresh = on.store.get(unit.key, Unit)
+    return fresh if fresh and fresh.step.busy == busy.step.busy else None
 
 
 def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) -> str | None:

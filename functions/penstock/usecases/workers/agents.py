@@ -49,7 +49,7 @@ from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import broken, prewarm, reuse
+from penstock.usecases.units import boundary, broken, prewarm, reuse
 from penstock.usecases.units import broken as units_broken
 from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import assignment
@@ -372,14 +372,14 @@ def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str])
     if maker is None or IDENTITY_SETTING not in maker.settings:
         return
     try:
-        driver = configuration.driver(on, site, UnitKind.WORKER, unit.maker)
+        driver = boundary.driver_named(on, site, UnitKind.WORKER, unit.maker)
+        if not isinstance(driver, IdentityDriver):
+            return
+        if unit.creation.made is None:
+            raise Refused(429, "not-yet", "which machine was made is not written yet; try again in a moment")
+        why = boundary.identity_mismatch(on, unit, driver, shown)
     except DriverError as error:
         raise Refused(429, "not-yet", f"nobody can tell whose machine this is: {error}") from error
-    if not isinstance(driver, IdentityDriver):
-        return
-    if unit.creation.made is None:
-        raise Refused(429, "not-yet", "which machine was made is not written yet; try again in a moment")
-    why = driver.identity_mismatch(shown, unit.creation.metadata)
     if why is None:
         return
     _journal_once(on, unit, f"a machine that had its key was refused: {why}")

@@ -1,0 +1,33 @@
+"""Messages as they are sent to SQS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.aws.sqs import SqsQueues
+
+
+class Client:
+    """Remembers what was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    def send_message(self, **message: Any) -> None:
+        self.sent.append(message)
+
+
+@pytest.mark.parametrize(("is_worker", "url"), [(True, "factory"), (False, "well")])
+def test_a_message_belongs_to_the_group_of_its_maker(is_worker: bool, url: str) -> None:
+    """A fair queue delivers other groups first while one takes much of the time of all."""
+    client = Client()
+    queues = SqsQueues(client, "schedule", "factory", "well")  # type: ignore[arg-type]
+    queues.advance("u-1", is_worker, 5, "spring")
+    queues.advance("u-1", is_worker, 1000)
+    first, second = client.sent
+    assert first == {
+        "QueueUrl": url, "MessageBody": '{"unit": "u-1"}', "DelaySeconds": 5, "MessageGroupId": "spring"
+    }  # fmt: skip
+    assert second == {"QueueUrl": url, "MessageBody": '{"unit": "u-1"}', "DelaySeconds": 900}

@@ -216,7 +216,7 @@ class Flooded(Twin):
     def something_else(self, name: str) -> dict[str, Row]:
         """One more row of each kind that becomes overdue now: somebody can move it on."""
         now = self.world.now()
-        job = self._job(f"01CANCELLED{name:>015}", now, state=State.RUNNING)
+        job = self._job(f"01ZCANCELLED{name:>014}", now, state=State.RUNNING)
         file = Artifact(id=f"a{name}", path="/x", size=1, sha256="", by="ada", time=now, due=now)
         claim = Claim(
             pool=f"target/z{name}", job=f"01CLAIM{name:>019}", attempt=1, step=0, count=1, pools=(f"target/z{name}",),
@@ -225,7 +225,7 @@ class Flooded(Twin):
         self._fill([Pool(name=claim.pool, limit=1)])
         more: dict[str, Row] = {
             "a job that was cancelled": replace(job, cancellation=replace(job.cancellation, cancelled_by="ada")),
-            "a job whose first message was lost": self._job(f"01WAITING{name:>017}", now),
+            "a job whose first message was lost": self._job(f"01ZWAITING{name:>016}", now),
             "a worker whose message was lost": self._unit(f"w-well{name}", "other", now),
             "a pool whose limit was changed": Pool(name=f"resource/r{name}", limit=2, due=now),
             "a host that fell silent": Host(name=f"h{name}", pool="p", session="s", since=now, due=now),

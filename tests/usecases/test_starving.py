@@ -20,7 +20,7 @@ from penstock.domain.metrics import Metric
 from penstock.domain.pools.pools import Claim, Pool
 from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
 from penstock.domain.users.users import User
-from penstock.kernel.rows import Create, Key, Look, Replace, shard_of
+from penstock.kernel.rows import Change, Create, Key, Look, Replace, key_of, shard_of
 from penstock.testing.twin import START, Twin
 from penstock.usecases import overdue, sweep
 from penstock.usecases.artifacts import expire
@@ -28,7 +28,8 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.overdue import LITTLE, PARTS, Walk
 from penstock.usecases.pools import scheduler
 from penstock.usecases.telemetry.counters import Isolation
-from tests.usecases.steps import hello, job_of, submit
+from penstock.usecases.workers import agents
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, worker_of
 
 HOUR = timedelta(hours=1)
 
@@ -63,6 +64,53 @@ def take_sweeps(twin: Twin) -> None:
     for _, queue, message in messages:
         twin.take(queue, message)
     twin.queues.messages.extendleft(reversed(others))
+
+
+def writes_of_the_index(twin: Twin) -> list[str]:
+    """The kinds of the rows whose entry in the due index a write made, moved or removed."""
+    kinds: list[str] = []
+    write = twin.store._write
+
+    def counted(change: Change) -> None:
+        before = twin.store.rows.get(key_of(change))
+        write(change)
+        after = twin.store.rows.get(key_of(change))
+        if (before and before.indexed) != (after and after.indexed):
+            kinds.append(before.kind if before else after.kind if after else "")
+
+    twin.store._write = counted  # type: ignore[method-assign]
+    return kinds
+
+
+def test_a_short_job_writes_the_index_when_it_begins_and_when_it_ends(twin: Twin) -> None:
+    """Its deadlines in between are later than its first, so the index keeps that: the sweep finds the job over."""
+    kinds = writes_of_the_index(twin)
+    job = submit(twin, User(name="ada", created=START))
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    twin.run()
+    assert job_of(twin, job).is_settled
+    assert (kinds.count("job"), kinds.count("unit")) == (2, 2)
+
+
+def test_a_worker_in_contact_is_never_looked_at_and_seldom_writes_the_index(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = submit(twin, User(name="ada", created=START))
+    twin.run()
+    hello(twin, job)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    looked: list[Key] = []
+    monkeypatch.setattr(twin.store, "look_later", lambda due, look, was: looked.append(due.key))
+    kinds = writes_of_the_index(twin)
+    for second in range(0, 3600, 15):
+        agents.heartbeat(twin.on, caller)
+        if second % 60 == 0:
+            sweep.sweep(twin.on)
+        twin.pass_time(15)
+    assert worker_of(twin, job).key not in looked
+    assert 3600 / 120 <= kinds.count("unit") <= 3600 / 60
 
 
 def test_a_row_of_which_nothing_comes_is_nudged_more_and_more_rarely(twin: Twin) -> None:

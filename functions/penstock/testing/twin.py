@@ -27,7 +27,7 @@ from penstock.system import System
 from penstock.testing.metrics import RecordedMetrics
 from penstock.testing.store import MemoryStore
 from penstock.usecases.github import steps
-from penstock.usecases.jobs import prerequisites, settle
+from penstock.usecases.jobs import flow, prerequisites, settle
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.units import advance
 
@@ -364,12 +364,12 @@ class Twin:
         if step == "acquire":
             scheduler.acquire(self.on, given["job"], given["attempt"], given["step"], given["token"])
         elif step == "run":
-            scheduler.park_run(self.on, given["job"], given["attempt"], given["token"])
+            flow.park_run(self.on, given["job"], given["attempt"], given["token"])
         else:
             take: dict[str, Callable[..., object]] = {
                 "serve": scheduler.serve,
                 "resize": resize.resize,
-                "start": scheduler.start_flow,
+                "start": flow.start,
                 "judge": prerequisites.judge,
                 "wake": settle.notify_dependents,
                 "github": lambda on, hint: on.forge.enqueue(hint),

@@ -23,7 +23,7 @@ from penstock.kernel.rows import Key, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import expire
 from penstock.usecases.github import hints
-from penstock.usecases.jobs import jobs, prerequisites, settle
+from penstock.usecases.jobs import flow, jobs, prerequisites, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply, configuration
@@ -170,7 +170,7 @@ def _resume_queued(on: System, job: Job) -> None:
     now = on.world.now()
     if job.flow.nudged:
         _end(on, job, "Lost", "the flow never took its first step")
-    elif scheduler.start_flow(on, job.id):
+    elif flow.start(on, job.id):
         on.store.commit([Replace(job, nudge_flow(job, now, FLOW_WITHIN * (1 + job.history.spared)))])
     else:
         on.store.commit([Replace(job, replace(job, due=now + START_WITHIN))])
@@ -185,7 +185,7 @@ def _resume_acquiring(on: System, job: Job) -> None:
         _end(on, job, "Lost", "the flow stopped between two steps")
     else:
         for step in {lease.step for lease in held}:
-            scheduler.answer_step(on, [lease for lease in held if lease.step == step])
+            flow.answer_step(on, [lease for lease in held if lease.step == step])
         on.store.commit([Replace(job, nudge_flow(job, on.world.now(), FLOW_WITHIN))])
 
 

@@ -57,9 +57,9 @@ from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.rows import Change, Create
 from penstock.system import System
 from penstock.usecases.artifacts import inputs, retain
-from penstock.usecases.jobs import holds, prerequisites
+from penstock.usecases.jobs import flow, holds, prerequisites
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast, scheduler
+from penstock.usecases.pools import forecast
 from penstock.usecases.site import configuration
 from penstock.usecases.users import users
 
@@ -173,7 +173,7 @@ def _start(on: System, job: Job) -> None:
         prerequisites.start_waiting(on, job)
         return
     with suppress(Unreached):  # the job is accepted, and its row is due: the sweep starts it
-        on.flows.start(job.id, 1, scheduler.steps(job.request.needs))
+        on.flows.start(job.id, 1, flow.steps(job.request.needs))
 
 
 def retry(on: System, user: User, job: Job) -> str:

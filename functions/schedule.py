@@ -20,8 +20,6 @@ def step(message: dict[str, Any]) -> None:
     match message:
         case {"do": "acquire", "job": job, "attempt": attempt, "step": number, "token": token}:
             scheduler.acquire(on, job, attempt, number, token)
-        case {"do": "run", "job": job, "attempt": attempt, "token": token}:
-            flow.park_run(on, job, attempt, token)
         case {"do": "serve", "pool": pool}:
             scheduler.serve(on, pool)
         case {"do": "resize", "pool": pool}:

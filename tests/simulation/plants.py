@@ -100,7 +100,7 @@ def old_agents_write(patch: pytest.MonkeyPatch) -> None:
         del broken
         told = domain_jobs.report(caller.job, Report(result, reason, on.world.now(), exit_code))
         on.store.commit([Replace(caller.job, told)])
-        on.flows.succeed(told.flow.run_token or "")
+        settle.settle(on, told.id, told.attempt, None, None)
         return {}
 
     patch.setattr(agents, "authenticate", authenticate)

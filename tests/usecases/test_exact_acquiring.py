@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change
 from penstock.ports import NotYet
-from penstock.testing.twin import START, Twin
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import flow, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
@@ -142,19 +142,6 @@ def test_a_claim_that_nobody_waits_with_is_dropped(twin: Twin, ada: User) -> Non
             advance.advance(twin.on, unit.id)
     assert not [row for row in twin.store.rows.values() if isinstance(row, Claim)]
     assert not [unit for unit in all_units(twin) if unit.lease.order and unit.state is not UnitState.GONE]
-
-
-def test_a_run_is_parked_once_and_answered_when_its_end_is_known(twin: Twin, ada: User) -> None:
-    job = running(twin, ada)
-    token = str(job_of(twin, job).flow.run_token)
-    flows, written = Flows(twin), commits(twin)
-    flow.park_run(twin.on, job, 1, token)
-    assert (flows.succeeded, written) == ([], [])
-    put(twin, job_of(twin, job), report=Report(Result.SUCCEEDED, "it ended", START))
-    flow.park_run(twin.on, job, 1, "late")
-    put(twin, job_of(twin, job), report=None, state=State.SETTLED)
-    flow.park_run(twin.on, job, 1, "later")
-    assert flows.succeeded == ["late", "later"]
 
 
 def test_a_flow_is_started_for_a_queued_job_alone(twin: Twin, ada: User) -> None:

@@ -26,7 +26,6 @@ NOBODY = "01KDVDNA01AAAAAAAAAAAAAAAA"
 
 ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
     "acquire": lambda twin: scheduler.acquire(twin.on, NOBODY, 1, 0, "token"),
-    "run": lambda twin: flow.park_run(twin.on, NOBODY, 1, "token"),
     "start": lambda twin: flow.start(twin.on, NOBODY),
     "serve": lambda twin: scheduler.serve(twin.on, "resource/none"),
     "resize": lambda twin: resize.resize(twin.on, "resource/none"),
@@ -69,7 +68,6 @@ OVER: dict[str, Callable[[Twin, str, str], object]] = {
     "acquire": lambda twin, job, unit: scheduler.acquire(twin.on, job, 1, 0, "token"),
     "acquire a step that it has not": lambda twin, job, unit: scheduler.acquire(twin.on, job, 1, 7, "token"),
     "acquire an attempt that was not": lambda twin, job, unit: scheduler.acquire(twin.on, job, 2, 0, "token"),
-    "run": lambda twin, job, unit: flow.park_run(twin.on, job, 1, "token"),
     "start": lambda twin, job, unit: flow.start(twin.on, job),
     "settle": lambda twin, job, unit: settle.settle(twin.on, job, 1, "Lost", "again"),
     "put back": lambda twin, job, unit: settle.start_release(twin.on, job, 1),
@@ -118,17 +116,3 @@ def test_a_step_of_a_cancelled_job_is_told_that_it_is(twin: Twin, ada: User) -> 
     twin.flows.fail = lambda token, error, cause: told.append((token, error))  # type: ignore[method-assign]
     scheduler.acquire(twin.on, job, 1, 0, "token")
     assert told == [("token", "Cancelled")]
-
-
-def test_a_run_that_has_ended_is_answered_at_once(twin: Twin, ada: User) -> None:
-    """JOB-1: of an attempt that is over, of one that was not, of a job that is not."""
-    job = submit(twin, ada)
-    twin.run()
-    hello(twin, job)
-    told: list[str] = []
-    twin.flows.succeed = told.append  # type: ignore[method-assign]
-    flow.park_run(twin.on, job, 1, "parked")
-    assert told == []
-    flow.park_run(twin.on, job, 2, "another attempt")
-    flow.park_run(twin.on, NOBODY, 1, "no job")
-    assert told == ["another attempt", "no job"]

@@ -84,7 +84,7 @@ class Execution:
 
 
 class MemoryFlows:
-    """Walks the steps of attempt.asl.json: resources one by one, the worker, the run, and always settle."""
+    """Walks the steps of attempt.asl.json: resources one by one, then the worker; and settle after a failure."""
 
     def __init__(self, queues: MemoryQueues) -> None:
         self.queues = queues
@@ -95,8 +95,7 @@ class MemoryFlows:
     def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         if (job, attempt) in self.executions:  # AWS answers that it is started while it is open, and refuses it after
             return
-        acquire = [{"do": "acquire", "step": step} for step in (*steps, 0)]
-        flow = Execution(job, attempt, [*acquire, {"do": "run"}])
+        flow = Execution(job, attempt, [{"do": "acquire", "step": step} for step in (*steps, 0)])
         self.executions[job, attempt] = flow
         self._step(flow)
 
@@ -107,7 +106,7 @@ class MemoryFlows:
 
     def _step(self, flow: Execution) -> None:
         if not flow.steps:
-            self._end(flow, None, None)
+            flow.ended, flow.token = True, None
             return
         token = f"token-{flow.job}-{flow.attempt}-{len(flow.steps)}"
         flow.token = token
@@ -115,7 +114,7 @@ class MemoryFlows:
         given = {"job": flow.job, "attempt": flow.attempt, "token": token}
         self.queues.schedule(flow.steps.pop(0) | given)
 
-    def _end(self, flow: Execution, error: str | None, cause: str | None) -> None:
+    def _end(self, flow: Execution, error: str, cause: str) -> None:
         flow.ended, flow.token = True, None
         self.settling.append((flow.job, flow.attempt, error, cause))
 
@@ -363,8 +362,6 @@ class Twin:
         step = given.pop("do")
         if step == "acquire":
             scheduler.acquire(self.on, given["job"], given["attempt"], given["step"], given["token"])
-        elif step == "run":
-            flow.park_run(self.on, given["job"], given["attempt"], given["token"])
         else:
             take: dict[str, Callable[..., object]] = {
                 "serve": scheduler.serve,

@@ -1,19 +1,18 @@
 """The flow of an attempt: it is started, and its parked steps are answered. Its definition is attempt.asl.json.
 
+It acquires, and is over when the worker's agent says hello: the agent's report ends the attempt, or the sweep does.
+
 The schedule function calls `start` for messages. Whatever makes a step's leases ready calls `answer_step`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from penstock import transaction
 from penstock.domain.jobs import unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools import leases
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
-from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 
 
@@ -27,21 +26,6 @@ def leases_of_step(on: System, job_id: str, attempt: int, step: int) -> list[Lea
     """The leases that one step of an attempt's flow waits for."""
     found = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     return [lease for lease in found if lease.step == step]
-
-
-def park_run(on: System, job_id: str, attempt: int, token: str) -> None:
-    """Park the flow's step that waits for the script to end; answered at once if it has ended already."""
-
-    def decide() -> tuple[Sequence[Change], str | None]:
-        job = on.store.get(job_key(job_id), Job)
-        if job is None or job.attempt != attempt or job.is_settled or job.run.report:
-            return [], "done"
-        return (
-            [Replace(job, replace(job, flow=replace(job.flow, run_token=token)))] if job.flow.run_token != token else []
-        ), None
-
-    if transaction.run(on, decide):
-        on.flows.succeed(token)
 
 
 def start(on: System, job_id: str) -> bool:

@@ -26,6 +26,7 @@ from penstock.local import prices
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import START, Twin
+from penstock.usecases import sweep
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
@@ -43,6 +44,10 @@ SCRIPT = '#!/bin/bash\necho "hello"\n'
 TOKEN = "t" * 43
 USER = User(name="ada", created=START, version=1)
 KB = 1024
+HOUR, MONTH = 3600, 31 * 24 * 3600
+OF_THE_SWEEP = ("sweep", "comparison", "inventory")
+"""What every sweep writes, whether there was a job or not."""
+
 QUEUE_REQUESTS = 3
 """A message is sent, received and deleted."""
 
@@ -63,6 +68,7 @@ class Bill:
     calls: int = 0
     http: int = 0
     puts: int = 0
+    afterwards: int = 0
 
     @property
     def units(self) -> int:
@@ -188,7 +194,19 @@ def run(resources: Sequence[str]) -> Bill:
     row = twin.store.rows[job_key(job)]
     assert isinstance(row, Job)
     assert row.end.outcome is Outcome.SUCCEEDED
-    return twin.bill
+    return replace(twin.bill, afterwards=_afterwards(twin))
+
+
+def _afterwards(twin: BilledTwin) -> int:
+    """The write units of the sweeps until nothing is left of the job but its own row: its log, and its retention."""
+    twin.store.bill, before = Bill("sweep"), twin.bill
+    for seconds in (HOUR, *[MONTH] * 2, *[HOUR] * 4):
+        twin.pass_time(seconds)
+        sweep.sweep(twin.on)
+        twin.run()
+    twin.store.bill, swept = before, twin.bill
+    units = swept.writes + swept.index
+    return sum(units[moment, kind] for moment, kind in units if kind not in OF_THE_SWEEP)
 
 
 def _work(twin: BilledTwin, job: str) -> None:
@@ -221,6 +239,7 @@ def counts(bill: Bill) -> dict[str, float]:
         "transitions": bill.transitions,
         "messages": bill.messages,
         "calls": bill.calls,
+        "write_units_afterwards": bill.afterwards,
         "microdollars": round(bill.dollars * 1_000_000, 1),
     }
 

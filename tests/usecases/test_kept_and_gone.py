@@ -47,6 +47,8 @@ from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
 from penstock.usecases.jobs import settle
 
+pytestmark = pytest.mark.usefixtures("no_log_is_short")
+
 ADA = User(name="ada", created=START, version=1)
 HOURS = (0.02, 1, 13, 24 * 8, 24 * 16, 24 * 50, 24 * 100)
 RESULTS = (Result.SUCCEEDED, Result.FAILED, Result.CANCELLED)

@@ -174,7 +174,7 @@ class Keeping(RuleBasedStateMachine):
             job=id, attempt=1, order=WORKER, step=WORKER, name="worker", type="linux", pool="target/linux", since=now,
             state=LeaseState.READY, token="t",
         )  # fmt: skip
-        assert self.store.commit([Create(made), Create(lease), retain.begin(made), *more])
+        assert self.store.commit([Create(made), Create(lease), Create(Retention(job=made.id)), *more])
         return id
 
     def do(self, act: Callable[[], object], meanwhile: str) -> None:

@@ -56,7 +56,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.rows import Change, Create
 from penstock.system import System
-from penstock.usecases.artifacts import inputs, retain
+from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import flow, holds, prerequisites
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast
@@ -124,7 +124,7 @@ def submit(
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], _repeated_job(known, memory)
-        begun = [Create(job), Create(spec), retain.begin(job)]
+        begun = [Create(job), Create(spec)]
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
         return [*begun, *waiting, *([Create(memory)] if memory else [])], job.id
 

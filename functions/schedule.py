@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.usecases.jobs import prerequisites, settle
+from penstock.usecases.jobs import flow, prerequisites, settle
 from penstock.usecases.pools import resize, scheduler
 
 log = Logger()
@@ -21,14 +21,12 @@ def step(message: dict[str, Any]) -> None:
     match message:
         case {"do": "acquire", "job": job, "attempt": attempt, "step": number, "token": token}:
             scheduler.acquire(on, job, attempt, number, token)
-        case {"do": "run", "job": job, "attempt": attempt, "token": token}:
-            scheduler.park_run(on, job, attempt, token)
         case {"do": "serve", "pool": pool}:
             scheduler.serve(on, pool)
         case {"do": "resize", "pool": pool}:
             resize.resize(on, pool)
         case {"do": "start", "job": job}:
-            scheduler.start_flow(on, job)
+            flow.start(on, job)
         case {"do": "judge", "job": job}:
             prerequisites.judge(on, job)
         case {"do": "wake", "job": job, "after": after}:

@@ -1,4 +1,4 @@
-"""The settle function ends an attempt: called by its flow's last step, or by EventBridge if a flow ended otherwise."""
+"""The settle function ends an attempt whose flow failed: called by its last step, or by EventBridge if it ended."""
 
 from __future__ import annotations
 

@@ -118,14 +118,6 @@ inline grant(x, goes_on) {
     fi
 }
 
-inline run_script(f, goes_on) {
-    if
-    :: attempt[JOB_OF(f)] != ATTEMPT_OF(f) || job[JOB_OF(f)] == SETTLED || report[JOB_OF(f)] ->
-        if :: goes_on -> answer_run(f) :: else fi
-    :: else -> run_token[JOB_OF(f)] = 1; version[JOB_OF(f)]++; moved()
-    fi
-}
-
 #ifdef NO_CHECK
 #define MAY_START(j) (job[j] == QUEUED)
 #else

@@ -36,9 +36,7 @@ inline finish(f, goes_on) {
     if
     :: attempt[j1] == ATTEMPT_OF(f) && job[j1] == RUNNING && unit[(f) * 3] == UP ->
         if :: report[j1] == NOTHING -> report[j1] = DONE; version[j1]++; moved() :: else fi;
-        if :: goes_on -> agent[f] = STOPPED; if :: run_token[j1] -> answer_run(f) :: else fi
-           :: else
-        fi
+        end_by_report(f, goes_on)
     :: else -> agent[f] = STOPPED
     fi
 }

@@ -7,13 +7,6 @@ inline answer(f, o, w) {
     fi
 }
 
-inline answer_run(f) {
-    if
-    :: flow[f] == PARKED_RUN -> reply[f] = reply[f] | BIT(NOTHING)
-    :: else
-    fi
-}
-
 /* ---- the flow: attempt.asl.json ---- */
 
 inline park(f, o) { flow[f] = PARKED(o); reply[f] = 0; to_acquire[(f) * 3 + (o)] = 1; }
@@ -48,11 +41,10 @@ inline begin(f) {
 
 inline go_on(f) {
     if
-    :: flow[f] == PARKED_RUN -> flow[f] = SETTLING; why[f] = NOTHING
-    :: flow[f] == PARKED(0) -> flow[f] = PARKED_RUN; to_run[f] = 1
+    :: flow[f] == PARKED(0) -> flow[f] = ENDED
     :: flow[f] == PARKED(1) || flow[f] == PARKED(2) -> k = AFTER(f, (flow[f] - 1)); park(f, k)
     :: flow[f] == PARKED_ALL && lease[(f) * 3] == READY && (!NEEDS(JOB_OF(f), 1) || lease[(f) * 3 + 1] == READY) &&
-        (!NEEDS(JOB_OF(f), 2) || lease[(f) * 3 + 2] == READY) -> flow[f] = PARKED_RUN; to_run[f] = 1
+        (!NEEDS(JOB_OF(f), 2) || lease[(f) * 3 + 2] == READY) -> flow[f] = ENDED
     :: else
     fi;
     reply[f] = 0;

@@ -122,14 +122,13 @@
 #define MAY_RUN(f) (agent[f] == RUNS || agent[f] == MUTE)
 /* flows: parked for order o is o + 1 */
 #define PARKED(o) ((o) + 1)
-#define PARKED_RUN 4
 #define SETTLING 5
 #define ENDED 6
 #define PARKED_ALL 7
 #define OFF 255
 
 byte job[JOBS], attempt[JOBS], version[JOBS], report[JOBS];
-bit cancelled[JOBS], run_token[JOBS], nudged[JOBS], was_settled[JOBS];
+bit cancelled[JOBS], nudged[JOBS], was_settled[JOBS];
 byte lease[LEASES], slot_of[LEASES], fence_of[LEASES];
 bit claimed[LEASES];
 byte unit[LEASES];
@@ -138,7 +137,7 @@ byte agent[FLOWS];
 byte holder[SLOTS], fence[SLOTS];
 
 /* messages under way: 0, 1, or 2 when doubled; replies to a flow's parked step: one bit per error, ok is bit 0 */
-byte to_acquire[LEASES], to_advance[LEASES], to_run[FLOWS], to_start[JOBS], to_serve[POOLS];
+byte to_acquire[LEASES], to_advance[LEASES], to_start[JOBS], to_serve[POOLS];
 bit to_stop[JOBS];
 byte flow[FLOWS], why[FLOWS], reply[FLOWS];
 #define BIT(w) (1 << (w))

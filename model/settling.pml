@@ -16,13 +16,24 @@ inline stands(x, f) {
 inline conclude(j, w) {
     if
     :: (report[j] == LOST || (report[j] == NOTHING && w == LOST)) && !cancelled[j] && attempt[j] < ATTEMPTS - 1 ->
-        job[j] = QUEUED; attempt[j]++; run_token[j] = 0; report[j] = NOTHING; nudged[j] = 0
+        job[j] = QUEUED; attempt[j]++; report[j] = NOTHING; nudged[j] = 0
     :: else ->
         assert(!was_settled[j]);
         assert(report[j] != NOTHING || cancelled[j] || (w != STALE && w != NOTHING));
-        job[j] = SETTLED; was_settled[j] = 1; run_token[j] = 0; nudged[j] = 0
+        job[j] = SETTLED; was_settled[j] = 1; nudged[j] = 0
     fi;
     version[j]++;
+}
+
+/* Whoever wrote or found a report ends the attempt in the same call, while the flow's own end has another mark. */
+#define BY_FLOW 1
+#define BY_REPORT 2
+
+inline end_by_report(f, goes_on) {
+    if
+    :: goes_on && !ending[f] -> begins(ending[f]); ending[f] = BY_REPORT; read_end(f, f, NOTHING)
+    :: else
+    fi
 }
 
 inline end_lease(l0) {

@@ -70,12 +70,20 @@ end:
     :: d_step { reply[me] & BIT(CANCELLED) -> give_up(me, CANCELLED); skip }
     :: d_step { reply[me] & BIT(STALE) -> give_up(me, STALE); skip }
     :: d_step { reply[me] & BIT(LOST) -> give_up(me, LOST); skip }
-    :: d_step { to_run[me] -> to_run[me]--; run_script(me, 1); skip }
-    :: d_step { crashes && to_run[me] -> crash(); run_script(me, 0); skip }
     :: d_step { agent[me] == BOOTS && MAY_CALL(me) -> hello(me, 1); skip }
     :: d_step { crashes && agent[me] == BOOTS -> crash(); hello(me, 0); skip }
-    :: d_step { agent[me] == RUNS -> finish(me, 1); skip }
-    :: d_step { crashes && agent[me] == RUNS -> crash(); finish(me, 0); skip }
+    :: d_step { agent[me] == RUNS && !ending[me] && CALM -> finish(me, 1); skip }
+    :: d_step { crashes && agent[me] == RUNS && !ending[me] -> crash(); finish(me, 0); skip }
+    :: d_step { ending[me] == BY_REPORT -> stands(me, me);
+        if
+        :: k -> settle(me, me); put_back(me); if :: agent[me] == RUNS -> agent[me] = STOPPED :: else fi
+        :: else
+        fi;
+        ends(ending[me]); skip }
+    :: d_step { ending[me] == BY_REPORT && crashes -> crash(); stands(me, me);
+        if :: k -> settle(me, me) :: else fi;
+        ends(ending[me]); skip }
+    :: d_step { ending[me] == BY_REPORT && crashes -> crash(); ends(ending[me]); skip }
     :: d_step { mutes && agent[me] == BOOTS -> mutes--; agent[me] = STOPPED; skip }
     :: d_step { mutes && agent[me] == RUNS -> mutes--; agent[me] = MUTE; skip }
     :: d_step { flow[me] == SETTLING && !ending[me] && CALM ->
@@ -83,10 +91,10 @@ end:
         :: attempt[JOB_OF(me)] != ATTEMPT_OF(me) || job[JOB_OF(me)] == SETTLED -> put_back(me); flow[me] = ENDED
         :: else -> begins(ending[me]); read_end(me, me, why[me])
         fi; skip }
-    :: d_step { ending[me] -> stands(me, me);
+    :: d_step { ending[me] == BY_FLOW -> stands(me, me);
         if :: k -> settle(me, me); put_back(me); flow[me] = ENDED :: else fi;
         ends(ending[me]); skip }
-    :: d_step { ending[me] && crashes -> crash(); stands(me, me);
+    :: d_step { ending[me] == BY_FLOW && crashes -> crash(); stands(me, me);
         if :: k -> settle(me, me) :: else fi;
         ends(ending[me]); skip }
     od
@@ -150,7 +158,6 @@ end:
     FATE(to_advance[me * 3])
     FATE(to_advance[me * 3 + 1])
     FATE(to_advance[me * 3 + 2])
-    FATE(to_run[me])
     FATE(to_start[JOB_OF(me)])
     :: d_step { losses && reply[me] -> lose(reply[me]); reply[me] = 0; skip }
     od
@@ -186,7 +193,7 @@ inline sweep_jobs() {
             :: else -> to_start[s] = 1
             fi
         :: job[s] != SETTLED && (cancelled[s] || report[s]) -> end_by_sweep(s, CANCELLED)
-        :: job[s] != SETTLED && !cancelled[s] && !report[s] && job[s] != QUEUED && flow[NOW(s)] == ENDED ->
+        :: job[s] != SETTLED && !cancelled[s] && !report[s] && job[s] == ACQUIRING && flow[NOW(s)] == ENDED ->
             end_by_sweep(s, DEADLINE)
         :: REMINDS && !cancelled[s] && !report[s] && BETWEEN_STEPS(NOW(s)) && flow[NOW(s)] != ENDED ->
             if :: nudged[s] -> end_by_sweep(s, LOST) :: else -> f1 = NOW(s); remind_to_step(f1) fi

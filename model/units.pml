@@ -36,7 +36,7 @@ inline advance_lose(l0, goes_on) {
     :: unit[l0] == CREATING -> if :: goes_on -> answer(f1, 0, LOST) :: else fi
     :: unit[l0] == UP && job[j1] == RUNNING && attempt[j1] == ATTEMPT_OF(f1) ->
         if :: report[j1] == NOTHING -> report[j1] = LOST; version[j1]++; moved() :: else fi;
-        if :: goes_on && run_token[j1] -> answer_run(f1) :: else fi
+        end_by_report(f1, goes_on)
     :: else
     fi
 }

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
-from penstock.domain.pools.leases import Lease, LeaseState, prefix
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key, prefix
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
@@ -218,8 +218,13 @@ class Promises:
             yield "UNIT-1", f"{unit} exists, and is never destroyed"
         yield from self._misfits(kept)
         for flow in self._engine.flows.executions.values():
-            if not flow.ended:
+            if not flow.ended and not self._said_hello(flow.job, flow.attempt):
                 yield "JOB-1", f"the flow of {flow.job}/{flow.attempt} is parked for ever"
+
+    def _said_hello(self, job: str, attempt: int) -> bool:
+        """Whether an attempt's worker was there: a flow that was not told so is of no use, and ends at its limit."""
+        worker = self._engine.store.rows.get(lease_key(job, attempt, WORKER))
+        return isinstance(worker, Lease) and worker.there is not None
 
     def _kept(self) -> set[str]:
         """The idle units that the site keeps: no more of a pool than it says."""

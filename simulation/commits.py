@@ -225,8 +225,10 @@ def _remember_unit(facts: Facts, was: Unit | None, now: Unit, task: Task | None)
         facts.workers[now.lease.job].discard(now.id)
     if was and was.state in (UnitState.CREATING, UnitState.READY) and now.state in ENDED:
         facts.ended[now.id] = now.since
-    if task and was and (was.state, now.state) == (UnitState.CLEANING, UnitState.IDLE):
-        task.kept = True
+    has_cleaned = was and (was.state, now.state) == (UnitState.CLEANING, UnitState.IDLE)
+    has_reported = was and was.state is UnitState.READY and now.state in ENDED
+    if task and task.unit == now.id and (has_cleaned or has_reported):
+        task.goes_on = True
 
 
 def _stirred(was: Row | None, now: Row | None) -> Iterator[str]:

@@ -143,10 +143,11 @@ def fences_grow(moment: Moment) -> Iterator[Broke]:
 def old_leases_change_nothing(moment: Moment) -> Iterator[Broke]:
     """SLOT-3: an agent whose unit was dirty before the commit writes nothing but lines of a log.
 
-    But for what whoever makes a slot free has to do after it: its hello may have been what made its unit idle.
+    But for what has to be done after the end of a lease by whoever ended it: its report may have been that, or its
+    hello what made its unit idle.
     """
     task = moment.task
-    if task is None or task.unit is None or task.kept:
+    if task is None or task.unit is None or task.goes_on:
         return
     key = unit_key(task.unit)
     unit = moment.before.get(key) or moment.store.rows.get(key)

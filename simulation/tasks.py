@@ -33,7 +33,7 @@ class Task:
     killed: bool = False
     effects: int = 0
     commits: int = 0
-    kept: bool = False
+    goes_on: bool = False
     looked: dict[str, int] = field(default_factory=dict)
     result: Any = None
     error: BaseException | None = None

@@ -20,7 +20,7 @@ from penstock.kernel.rows import Create
 from penstock.local.cloud import REGION
 from penstock.system import System
 from penstock.testing.twin import MemoryObjects, MemoryVault
-from penstock.usecases.jobs import settle, submit
+from penstock.usecases.jobs import flow, settle, submit
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
@@ -126,7 +126,7 @@ def _submit(on: System, shared: Shared, dice: random.Random) -> bool:
             made,
             request=replace(made.request, needs=tuple(need for need in made.request.needs if need.order != WORKER)),
         )
-        steps = scheduler.steps(job.request.needs)
+        steps = flow.steps(job.request.needs)
         shared.claims_left.value -= len(steps)
         with shared.open_leases.get_lock():
             shared.open_leases.value += len(job.request.needs)

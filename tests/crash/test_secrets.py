@@ -33,7 +33,7 @@ def reports() -> Reports:
 def test_no_secret_is_anywhere(reports: Reports, scenario: str) -> None:
     found = reports[scenario, ""]
     assert found.told, "no agent was told a secret: there was nothing to look for"
-    wanted = {"answer of api", "answer of agent_api", "event of well", "event of settle", "event of schedule"}
+    wanted = {"answer of api", "answer of agent_api", "event of well", "event of schedule"}
     assert wanted <= found.places
     for operation in ("StartExecution", "GetExecutionHistory", "TransactWriteItems", "Scan", "SendMessage"):
         assert any(operation in place for place in found.places), operation

@@ -37,6 +37,11 @@ def test_it_waits_from_the_end_of_its_job_on() -> None:
     assert archives.wait(ROW, SPANS, NOW + 600 * SECOND) is None
 
 
+def test_a_log_is_short_below_32_kib() -> None:
+    assert archives.is_short(replace(batch(1, "one"), size=32 * 1024 - 1))
+    assert not archives.is_short(replace(batch(1, "one"), size=32 * 1024))
+
+
 def test_it_begins_with_all_that_is_said_by_then() -> None:
     row = begun(batch(4, "a", "b"))
     assert (row.state, row.artifact, row.end, row.next, row.since) == (ArchiveState.WRITING, "A1", 6, 1, NOW)

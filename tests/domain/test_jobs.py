@@ -99,9 +99,9 @@ def test_who_cancelled_first_is_remembered() -> None:
 
 
 def test_a_settled_job_owes_nothing() -> None:
-    found = jobs.settle(job(due=NOW, run_token="t"), Outcome.SUCCEEDED, "done", NOW, 0)
+    found = jobs.settle(job(due=NOW), Outcome.SUCCEEDED, "done", NOW, 0)
     assert found.is_settled
-    assert (found.due, found.flow.run_token, found.times.settled) == (None, None, NOW)
+    assert (found.due, found.times.settled) == (None, NOW)
     assert (found.end.outcome, found.end.reason, found.end.exit_code) == (Outcome.SUCCEEDED, "done", 0)
 
 
@@ -116,10 +116,10 @@ def test_a_job_settles_exactly_once(state: State, first: Outcome, second: Outcom
 
 
 def test_the_next_attempt_starts_clean_and_remembers_the_last() -> None:
-    tried = changed(jobs.start(job(due=NOW), "w-1", NOW), run_token="t", report=LOST)
+    tried = changed(jobs.start(job(due=NOW), "w-1", NOW), report=LOST)
     found = jobs.retry(tried, LOST, "lost", NOW + MINUTE)
     assert (found.state, found.attempt, found.due) == (State.QUEUED, 2, NOW + MINUTE + START_WITHIN)
-    assert (found.flow.run_token, found.run.worker, found.run.report) == (None, None, None)
+    assert (found.run.worker, found.run.report) == (None, None)
     assert [(past.attempt, past.outcome, past.reason) for past in found.history.attempts] == [(1, "lost", LOST.reason)]
 
 

@@ -32,6 +32,7 @@ PIN = Pin(artifact="A", by="ada", reason="to look at it", since=NOW, until=NOW +
         (None, ROW, "job J1 owns it, and no row says for how long", None, "an operator's look at it"),
         (ENDED, None, "job J1 owns it, and no row says for how long", None, "an operator's look at it"),
         (ENDED, replace(ROW, ended=NOW), "what job J1 owned is being taken apart", NOW, "the next sweep"),
+        (job(), None, "job J1 owns it, and is queued", None, "the job's end, and from then on the time"),
         (job(), Retention(job="J1"), "job J1 owns it, and is queued", None, "the job's end, and from then on the time"),
         (ENDED, ROW, "job J1 owns it, and failed", NOW, "that time alone"),
         (ENDED, replace(ROW, longer=NOW - DAY), "job J1 owns it, and failed", NOW, "that time alone"),

@@ -144,7 +144,6 @@ def test_messages_about_what_is_not_there_do_nothing(service: Service) -> None:
     ghost = {"job": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "attempt": 1}
     messages = [
         {"do": "acquire", "order": 0, "token": "t", **ghost},
-        {"do": "run", "token": "t", **ghost},
         {"do": "start", "job": ghost["job"]},
         {"do": "serve", "pool": "target/none"},
         {"do": "resize", "pool": "target/none"},

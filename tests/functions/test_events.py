@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Watch
+from penstock.domain.logs import archives as domain_archives
 from penstock.domain.logs.archives import Archive, archive_key
 from penstock.kernel.rows import Change
 from penstock.usecases.logs import archives
@@ -29,13 +30,15 @@ def read(stage: Stage, **query: str) -> Any:
 
 
 def archive(stage: Stage) -> Archive:
-    """Have the log archived."""
+    """Have the log archived, short as it is."""
     twin = stage.service.twin
     assert call(stage, "finish", {"result": "succeeded", "exit_code": 0}).status == 200
     twin.run()
-    for _ in range(26):
-        twin.pass_time(3600)
-        archives.advance(twin.on, stage.job)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(domain_archives, "SHORT_BYTES", 0)
+        for _ in range(26):
+            twin.pass_time(3600)
+            archives.advance(twin.on, stage.job)
     found = twin.store.get(archive_key(stage.job), Archive)
     assert found
     assert found.state == "archived"

@@ -35,14 +35,15 @@ def test_resources_come_first_and_the_worker_last() -> None:
     while at:
         order.append(at)
         at = FLOW["States"][at].get("Next")
-    assert order == ["AcquireResources", "AcquireWorker", "Run", "Settle"]
+    assert order == ["AcquireResources", "AcquireWorker"]
+    assert STATES["AcquireWorker"]["End"], "the agent's report ends the attempt, and costs no transition"
 
 
 def test_resources_are_acquired_one_at_a_time() -> None:
     assert STATES["AcquireResources"]["MaxConcurrency"] == 1
 
 
-@pytest.mark.parametrize("name", ["AcquireResources", "AcquireWorker", "Run"])
+@pytest.mark.parametrize("name", ["AcquireResources", "AcquireWorker"])
 def test_any_failure_settles_and_keeps_the_ids(name: str) -> None:
     (catch,) = STATES[name]["Catch"]
     assert catch == {"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "Settle"}
@@ -60,7 +61,6 @@ def test_settling_is_tried_again_whatever_happens() -> None:
     [
         ("AcquireResource", "acquire", {"step.$": "$.step"}),
         ("AcquireWorker", "acquire", {"step": 0}),
-        ("Run", "run", {}),
     ],
 )
 def test_a_parked_step_tells_the_schedule_ids_and_its_token(name: str, does: str, more: dict[str, Any]) -> None:
@@ -84,6 +84,6 @@ def test_everything_substituted_is_given_and_used(stack: Any) -> None:
     assert set(re.findall(r"\$\{(\w+)}", DEFINITION.read_text())) == set(machine["DefinitionSubstitutions"])
 
 
-def test_an_attempt_costs_four_transitions_and_one_per_resource() -> None:
+def test_an_attempt_costs_two_transitions_and_one_per_resource_and_one_more_if_it_fails() -> None:
     outside, inside = FLOW["States"], STATES["AcquireResources"]["ItemProcessor"]["States"]
-    assert (len(outside), len(inside)) == (4, 1)
+    assert (list(outside), len(inside)) == (["AcquireResources", "AcquireWorker", "Settle"], 1)

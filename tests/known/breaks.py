@@ -20,7 +20,7 @@ from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import MemoryFlows
-from penstock.usecases.jobs import submit
+from penstock.usecases.jobs import flow, submit
 from penstock.usecases.pools import scheduler
 from tests.rows import changed
 
@@ -98,7 +98,7 @@ def claims_again(patch: pytest.MonkeyPatch) -> None:
     original = scheduler._claim_changes
 
     def claim(on: Any, job: str, attempt: int, step: int, token: str) -> Any:
-        for lease in scheduler.leases_of_step(on, job, attempt, step):
+        for lease in flow.leases_of_step(on, job, attempt, step):
             claim = on.store.find(collection(lease.pool), f"wait#500#{job}", Claim)
             on.store.commit([Delete(lease), *map(Delete, claim)])
         return original(on, job, attempt, step, token)
@@ -205,7 +205,7 @@ def fails_when_nothing_is_free(patch: pytest.MonkeyPatch) -> None:
 
     def now_or_never(on: Any, job: str, attempt: int, step: int, token: str) -> None:
         acquire(on, job, attempt, step, token)
-        if any(lease.state is LeaseState.WAITING for lease in scheduler.leases_of_step(on, job, attempt, step)):
+        if any(lease.state is LeaseState.WAITING for lease in flow.leases_of_step(on, job, attempt, step)):
             on.flows.fail(token, "Unsatisfiable", "nothing is available")
 
     patch.setattr(scheduler, "acquire", now_or_never)

@@ -29,7 +29,7 @@ def fails_with(plant: Plant) -> Callable[[Test], Test]:
 BORROWED = {
     "serve_before_write": "usecases.pools.scheduler.acquire",
     "release_without_fence": "usecases.units.release._gone_changes",
-    "start_at_once": "usecases.pools.scheduler.start_flow",
+    "start_at_once": "usecases.jobs.flow.start",
     "one_by_one": "usecases.jobs.submit._resources",
     "old_agents_write": "usecases.workers.agents.authenticate",
     "last_comes_first": "domain.pools.grants.pick",

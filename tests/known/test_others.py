@@ -16,7 +16,7 @@ from tests.known.caught import fails_with
 from tests.known.races import dying, just_before, renews, restart
 from tests.known.site import SITE, TWO, Known, assert_nothing_is_left, holders, units_of
 from tests.simulation import plants as planted
-from tests.usecases.steps import finish, hello, job_of, run_to_end, submit, sweep, worker_of
+from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, run_to_end, submit, sweep, worker_of
 
 DAY = 24 * 3600
 
@@ -176,11 +176,13 @@ def test_an_execution_that_died_keeps_its_place_in_a_semaphore(twin: Known, ada:
     """AWS's semaphore for Step Functions is given back by an event, which may be lost. QUEUE-1 JOB-1"""
     first, second = submit(twin, ada, resources=["bench"], retries=0), submit(twin, ada, resources=["bench"])
     twin.run()
-    hello(twin, first)
+    caller = hello(twin, first)
     twin.flows.stop(first, 1)
-    finish(twin, first)
+    with dies_after_the_report():
+        finish(twin, first)
     assert holders(twin, "resource/bench") == {"bench-1": first}
-    for _ in range(3):
+    for _ in range(2):
+        agents.heartbeat(twin.on, caller)
         sweep(twin)
     assert job_of(twin, first).end.outcome is Outcome.SUCCEEDED
     assert holders(twin, "resource/bench") == {"bench-1": second}

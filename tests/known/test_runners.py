@@ -13,6 +13,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import QuotaReached, Refused, Unreached
 from penstock.ports import Order
 from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import flow
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
@@ -149,7 +150,7 @@ def test_one_job_gets_two_runners(twin: Known, ada: User) -> None:
     """cdk-github-runners#382, #607: an event that came twice started two. JOB-2"""
     job = submit(twin, ada, target="linux")
     messages = list(twin.queues.messages)
-    assert scheduler.start_flow(twin.on, job)
+    assert flow.start(twin.on, job)
     assert list(twin.queues.messages) == messages, "the flow is named after the attempt, and there is one"
     twin.run()
     twin.queues.messages.extend(messages)

@@ -25,7 +25,7 @@ def read(model: Path) -> dict[str, str]:
 INLINES = read(MODEL)
 IN_POOLS = read(MODEL / "pools")
 HELPERS = {
-    "moved", "answer", "answer_run", "park", "begin", "go_on", "give_up", "claim_and_serve", "stands",
+    "moved", "answer", "end_by_report", "park", "begin", "go_on", "give_up", "claim_and_serve", "stands",
     "end_by_sweep", "check_slots", "check_settled", "check_alone", "begins", "ends", "crash", "lose",
     "wrote_claim", "wrote_slot", "wrote_pool", "come_again", "look_on", "forget", "forget_slots", "still", "pass",
     "serve_pools_of", "read_waiting", "check_pools", "check_served", "check_waits",

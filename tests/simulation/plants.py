@@ -16,7 +16,7 @@ from penstock.domain.pools.leases import LeaseState, Need
 from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
-from penstock.usecases.jobs import settle, submit
+from penstock.usecases.jobs import flow, settle, submit
 from penstock.usecases.jobs.jobs import LeaseGone
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import release
@@ -63,7 +63,7 @@ def start_at_once(patch: pytest.MonkeyPatch) -> None:
         job = on.store.get(job_key(job_id), Job)
         if job is None or job.state is not State.QUEUED:
             return False
-        on.flows.start(job.id, job.attempt, scheduler.steps(job.request.needs))
+        on.flows.start(job.id, job.attempt, flow.steps(job.request.needs))
         return True
 
     def put_back(on: Any, job_id: str, attempt: int) -> None:
@@ -71,7 +71,7 @@ def start_at_once(patch: pytest.MonkeyPatch) -> None:
         start(on, job_id)
 
     original = settle.start_release
-    patch.setattr(scheduler, "start_flow", start)
+    patch.setattr(flow, "start", start)
     patch.setattr(settle, "start_release", put_back)
 
 
@@ -100,7 +100,7 @@ def old_agents_write(patch: pytest.MonkeyPatch) -> None:
         del broken
         told = domain_jobs.report(caller.job, Report(result, reason, on.world.now(), exit_code))
         on.store.commit([Replace(caller.job, told)])
-        on.flows.succeed(told.flow.run_token or "")
+        settle.settle(on, told.id, told.attempt, None, None)
         return {}
 
     patch.setattr(agents, "authenticate", authenticate)

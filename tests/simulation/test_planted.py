@@ -14,8 +14,7 @@ from penstock.kernel.errors import Throttled
 from penstock.kernel.rows import Change, Create, Delete
 from penstock.testing.store import MemoryStore
 from penstock.usecases import sweep
-from penstock.usecases.jobs import cancel
-from penstock.usecases.pools import scheduler
+from penstock.usecases.jobs import cancel, flow
 from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
 from simulation import runner
@@ -61,7 +60,7 @@ def no_sweep(patch: pytest.MonkeyPatch) -> None:
 
 def believe_that_it_started(patch: pytest.MonkeyPatch) -> None:
     """Starting a flow again counts as success, and it is: the flow is open. Its first message was lost for good."""
-    patch.setattr(sweep, "_resume_queued", lambda on, job: scheduler.start_flow(on, job.id))
+    patch.setattr(sweep, "_resume_queued", lambda on, job: flow.start(on, job.id))
 
 
 def anybody_cancels(patch: pytest.MonkeyPatch) -> None:

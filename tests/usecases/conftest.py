@@ -46,6 +46,12 @@ def root() -> User:
 
 
 @pytest.fixture
+def no_log_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every log becomes an object, so that tests need not write long ones."""
+    monkeypatch.setattr(archives, "SHORT_BYTES", 0)
+
+
+@pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts and blocks of a few batches."""
     monkeypatch.setattr(archives, "PART_BYTES", 900)

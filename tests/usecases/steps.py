@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Result, State, job_key
 from penstock.domain.logs.logs import Event
@@ -10,6 +15,7 @@ from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
+from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.logs import logs
 from penstock.usecases.units import secrets
@@ -72,6 +78,14 @@ def hello(twin: Twin, job: str) -> Caller:
 def finish(twin: Twin, job: str, result: Result = Result.SUCCEEDED) -> None:
     agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), result, "the script ended", 0)
     twin.run()
+
+
+@contextmanager
+def dies_after_the_report() -> Iterator[None]:
+    """A function dies once it has written how an attempt ended, and before it settles the attempt."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settle, "settle", lambda *given: None)
+        yield
 
 
 def told(twin: Twin, job: str) -> list[str]:

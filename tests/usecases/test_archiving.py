@@ -33,6 +33,8 @@ from tests.usecases.races import before_the_next_commit
 from tests.usecases.retained_jobs import end_of, nothing_is_left, of, tidy
 from tests.usecases.steps import TOKEN, finish, job_of, submit, worker_of
 
+pytestmark = pytest.mark.usefixtures("no_log_is_short")
+
 
 def test_a_log_is_one_object_an_hour_after_its_job_has_settled(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)

@@ -18,6 +18,7 @@ from penstock.usecases.workers import agents
 from tests.usecases.steps import (
     TOKEN,
     assert_all_is_put_back,
+    dies_after_the_report,
     finish,
     hello,
     job_of,
@@ -53,7 +54,8 @@ def test_the_first_report_stands(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
+    with dies_after_the_report():
+        agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
     agents.report_finished(twin.on, caller, Result.SUCCEEDED, "no it did not", 0)
     sweep(twin, 1000)
     assert (job_of(twin, job).end.outcome, job_of(twin, job).end.exit_code) == (Outcome.FAILED, 3)

@@ -21,14 +21,25 @@ from penstock.kernel.rows import Replace
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
-from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
 from penstock.usecases.units import events, maintenance, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.exact import commits
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep, told, worker_of
+from tests.usecases.steps import (
+    TOKEN,
+    dies_after_the_report,
+    finish,
+    hello,
+    job_of,
+    slots,
+    submit,
+    sweep,
+    told,
+    worker_of,
+)
 from tests.usecases.warm import SITE, Agent, unit_of
 
 ROOT = User(name="root", privileges=("admin",), created=START)
@@ -133,9 +144,10 @@ def test_a_broken_worker_is_not_kept(twin: Twin, ada: User) -> None:
 def test_what_was_said_first_stands(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada, target="linux")
     caller = agents.authenticate(twin.on, job, TOKEN)
-    agents.report_finished(twin.on, caller, Result.FAILED, "it failed", 1, "first")
-    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "second")
-    agents.report_broken(twin.on, caller, "third")
+    with dies_after_the_report():
+        agents.report_finished(twin.on, caller, Result.FAILED, "it failed", 1, "first")
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "second")
+        agents.report_broken(twin.on, caller, "third")
     assert unit_of(twin, worker.id).health.broken == "first"
     report = job_of(twin, job).run.report
     assert report
@@ -235,8 +247,13 @@ def reported(twin: Twin, ada: User) -> Agent:
     twin.run()
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
-    agents.report_finished(twin.on, agents.authenticate(twin.on, job, agent.token(1)), Result.SUCCEEDED, "", 0)
+    with dies_after_the_report():
+        agents.report_finished(twin.on, agents.authenticate(twin.on, job, agent.token(1)), Result.SUCCEEDED, "", 0)
     return agent
+
+
+def end(twin: Twin, agent: Agent) -> None:
+    settle.settle(twin.on, unit_of(twin, agent.worker).lease.job, 1, None, None)
 
 
 def report_uncleanable(twin: Twin, agent: Agent) -> None:
@@ -256,7 +273,7 @@ def test_one_whose_attempt_is_settled_while_it_reports_that_it_cannot_be_cleaned
 ) -> None:
     """UNIT-2: its lease has ended, and the report does not bring it back."""
     agent = reported(twin, ada)
-    before_the_next_commit(twin, twin.run)
+    before_the_next_commit(twin, lambda: end(twin, agent))
     report_uncleanable(twin, agent)
     twin.run()
     found = unit_of(twin, agent.worker)
@@ -269,6 +286,7 @@ def test_before_its_attempt_is_settled_it_is_noted(twin: Twin, ada: User) -> Non
         agents.hello(twin.on, Hello(agent.worker, "", agent.token(2), "", agent.token(1), broken="busy"))
     assert (unit_of(twin, agent.worker).state, unit_of(twin, agent.worker).health.broken) == (UnitState.READY, "busy")
     assert {"unit": agent.worker} not in [message for _, _, message in twin.queues.messages], "it is not to be moved on"
+    end(twin, agent)
     twin.run()
     assert unit_of(twin, agent.worker).state is UnitState.GONE
 

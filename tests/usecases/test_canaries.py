@@ -29,7 +29,7 @@ from penstock.usecases.users import users
 from penstock.usecases.workers import agents
 from tests.rows import changed
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import finish, hello, job_of, sweep, worker_of
+from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, sweep, worker_of
 from tests.usecases.warm import unit_of
 
 SITE = """
@@ -195,7 +195,8 @@ def test_a_canary_whose_worker_is_broken_shows_nothing_of_the_resource_also_when
     caller = hello(twin, out(twin, DB))
     (db,) = [unit for unit in units_of(twin.on, caller.job) if unit.lease.pool == DB]
     for why in ("its fan stands still", ""):
-        agents.report_finished(twin.on, caller, Result.FAILED, "the script ended", 1, why)
+        with dies_after_the_report():
+            agents.report_finished(twin.on, caller, Result.FAILED, "the script ended", 1, why)
         assert unit_of(twin, db.id).health.broken is None
     assert unit_of(twin, caller.unit.id).health.broken == "its fan stands still"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain.jobs.jobs import Report, Result
+from penstock.domain.jobs.jobs import Outcome, Report, Result
 from penstock.domain.units import maintenance as wishes
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
@@ -14,12 +14,12 @@ from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Change, Key, key_of
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
-from penstock.usecases.units import maintenance
+from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.exact import Flows, commits, drop, put, sent
 from tests.usecases.holds import HOUR, ROOT, running
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import TOKEN, finish, job_of, submit, told, worker_of
+from tests.usecases.steps import TOKEN, dies_after_the_report, finish, job_of, submit, told, worker_of
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 WORKER, RESOURCE = UnitKind.WORKER, UnitKind.RESOURCE
@@ -39,8 +39,9 @@ def hold(twin: Twin, unit: Unit) -> Unit:
 
 def report(twin: Twin, job: str) -> None:
     """The script ends, and nothing that follows happens yet."""
-    caller = agents.authenticate(twin.on, job, TOKEN)
-    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    with dies_after_the_report():
+        caller = agents.authenticate(twin.on, job, TOKEN)
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
 
 
 def written(changes: Sequence[Change]) -> list[str]:
@@ -272,22 +273,19 @@ def test_recycling_what_nobody_leases_is_no_news_to_a_job(twin: Twin, ada: User)
 
 def test_recycling_a_running_worker_is_a_report_that_it_was_lost(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    flows, token = Flows(twin), job_of(twin, job).flow.run_token
-    maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "it swaps")
+    flows = Flows(twin)
+    with dies_after_the_report():
+        maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "it swaps")
     said = job_of(twin, job).run.report
     assert said == Report(Result.LOST, f"worker {worker.id} was recycled by root: it swaps", twin.world.now())
-    assert (flows.succeeded, flows.failed) == ([token], [])
+    assert (flows.succeeded, flows.failed) == ([], [])
     assert [line for line in told(twin, job) if "recycled" in line] == [said.reason]
 
 
-def test_recycling_a_worker_whose_flow_has_not_come_to_wait_answers_nobody(twin: Twin, ada: User) -> None:
-    """The flow finds the report when it comes."""
+def test_recycling_a_running_worker_ends_its_attempt(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    put(twin, job_of(twin, job), run_token=None)
-    flows = Flows(twin)
-    maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
-    assert job_of(twin, job).run.report
-    assert (flows.succeeded, flows.failed) == ([], [])
+    maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "it swaps")
+    assert (job_of(twin, job).attempt, unit_of(twin, worker.id).state) == (2, UnitState.DIRTY)
 
 
 def test_recycling_a_worker_that_boots_ends_the_step_and_reports_nothing(twin: Twin, ada: User) -> None:
@@ -300,15 +298,16 @@ def test_recycling_a_worker_that_boots_ends_the_step_and_reports_nothing(twin: T
     assert flows.succeeded == []
 
 
-def test_recycling_a_worker_that_has_reported_tells_its_flow_again_and_leaves_the_report(twin: Twin, ada: User) -> None:
+def test_recycling_a_worker_that_has_reported_ends_its_attempt_and_leaves_the_report(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    flows, token = Flows(twin), job_of(twin, job).flow.run_token
     report(twin, job)
     before, found = job_of(twin, job), commits(twin)
-    maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
+    with dies_after_the_report():
+        maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
     assert job_of(twin, job) == before
     assert [written(changes) for changes in found[:2]] == [["Replace unit", "Create audit"], ["Replace unit"]]
-    assert flows.succeeded == [token, token]
+    advance.advance(twin.on, worker.id)
+    assert (job_of(twin, job).end.outcome, job_of(twin, job).run.report) == (Outcome.SUCCEEDED, before.run.report)
 
 
 def recycled(twin: Twin, ada: User) -> tuple[str, Unit]:
@@ -339,7 +338,5 @@ def test_the_attempt_of_what_is_recycled_may_have_ended_by_itself(twin: Twin, ad
 def test_a_recycling_that_was_not_carried_out_is_gone_on_with(twin: Twin, ada: User) -> None:
     """The other side of it: without any of these, the attempt ends."""
     job, worker = recycled(twin, ada)
-    flows = Flows(twin)
     maintenance.end_attempt(twin.on, worker)
-    assert job_of(twin, job).run.report
-    assert len(flows.succeeded) == 1
+    assert job_of(twin, job).attempt == 2

@@ -49,6 +49,9 @@ def test_an_unsettled_jobs_things_never_end(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.pass_time(10**9)
     expire.end_retention(twin.on, job)
+    assert kept(twin, job) is None
+    assert twin.store.commit(retain.pin(twin.on, job, "D"))
+    expire.end_retention(twin.on, job)
     row = kept(twin, job)
     assert row
     assert row.ended is None

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change
 from penstock.ports import NotYet
-from penstock.testing.twin import START, Twin
-from penstock.usecases.jobs import settle
+from penstock.testing.twin import Twin
+from penstock.usecases.jobs import flow, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
@@ -71,7 +71,7 @@ def test_a_step_of_two_is_answered_when_both_are_there(twin: Twin, ada: User) ->
     assert flows.succeeded == []
     advance.advance(twin.on, second.id)
     assert len(flows.succeeded) == 1
-    scheduler.answer_step(twin.on, [])
+    flow.answer_step(twin.on, [])
     assert len(flows.succeeded) == 1
 
 
@@ -144,24 +144,11 @@ def test_a_claim_that_nobody_waits_with_is_dropped(twin: Twin, ada: User) -> Non
     assert not [unit for unit in all_units(twin) if unit.lease.order and unit.state is not UnitState.GONE]
 
 
-def test_a_run_is_parked_once_and_answered_when_its_end_is_known(twin: Twin, ada: User) -> None:
-    job = running(twin, ada)
-    token = str(job_of(twin, job).flow.run_token)
-    flows, written = Flows(twin), commits(twin)
-    scheduler.park_run(twin.on, job, 1, token)
-    assert (flows.succeeded, written) == ([], [])
-    put(twin, job_of(twin, job), report=Report(Result.SUCCEEDED, "it ended", START))
-    scheduler.park_run(twin.on, job, 1, "late")
-    put(twin, job_of(twin, job), report=None, state=State.SETTLED)
-    scheduler.park_run(twin.on, job, 1, "later")
-    assert flows.succeeded == ["late", "later"]
-
-
 def test_a_flow_is_started_for_a_queued_job_alone(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.flows.executions.clear()
     put(twin, job_of(twin, job), state=State.ACQUIRING)
-    assert not scheduler.start_flow(twin.on, job)
+    assert not flow.start(twin.on, job)
     assert not twin.flows.executions
 
 
@@ -169,7 +156,7 @@ def test_a_next_attempt_waits_until_its_last_worker_is_gone(twin: Twin, ada: Use
     """JOB-2: whoever asks for its flow; one whose last attempt had no worker waits for nobody."""
     job = running(twin, ada)
     settle.settle(twin.on, job, 1, "Lost", "its flow ended")
-    scheduler.start_flow(twin.on, job)
+    flow.start(twin.on, job)
     assert (job, 2) not in twin.flows.executions
     for state in (LeaseState.RELEASED, None):
         twin.flows.executions.clear()
@@ -177,5 +164,5 @@ def test_a_next_attempt_waits_until_its_last_worker_is_gone(twin: Twin, ada: Use
             put(twin, lease_of(twin, job, 0), state=state)
         else:
             drop(twin, lease_of(twin, job, 0))
-        scheduler.start_flow(twin.on, job)
+        flow.start(twin.on, job)
         assert (job, 2) in twin.flows.executions

@@ -21,6 +21,8 @@ from tests.usecases.exact import drop
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.retained_jobs import of
 
+pytestmark = pytest.mark.usefixtures("no_log_is_short")
+
 SMALL = pytest.mark.usefixtures("small")
 
 

@@ -92,9 +92,7 @@ def test_an_attempt_that_is_followed_by_another_ends_nothing(twin: Twin, ada: Us
     hello(twin, job)
     twin.pass_time(10**4)
     settle.settle(twin.on, job, 1, "Lost", "its worker was lost")
-    row = kept(twin, job)
-    assert row
-    assert (job_of(twin, job).is_settled, row.until) == (False, None)
+    assert (job_of(twin, job).is_settled, kept(twin, job)) == (False, None)
 
 
 # Artifacts, their owners and their volumes

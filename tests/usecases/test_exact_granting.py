@@ -13,7 +13,7 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
-from penstock.usecases.jobs import settle
+from penstock.usecases.jobs import flow, settle
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from tests.usecases.exact import (
@@ -138,7 +138,7 @@ def test_a_next_attempt_waits_for_a_worker_and_for_no_resource(twin: Twin, ada: 
         assert twin.deliver()
     settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     assert lease_of(twin, job, 1).state is LeaseState.RELEASING
-    scheduler.start_flow(twin.on, job)
+    flow.start(twin.on, job)
     assert (job, 2) in twin.flows.executions
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs.jobs import Result
 from penstock.domain.pools.grants import Allocator
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Claim, Warm
@@ -26,7 +25,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release, retire, reuse
 from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
-from tests.usecases.exact import Flows, commits, drop, put, running, sent, unit_of
+from tests.usecases.exact import commits, drop, put, running, sent, unit_of
 from tests.usecases.steps import job_of, submit, worker_of
 from tests.usecases.warm import SITE, slots, worker_at_rest
 
@@ -184,13 +183,10 @@ def test_a_unit_that_is_recycled_has_its_attempt_ended_by_its_next_step(twin: Tw
     """JOB-1: also when who asked for it died after the write."""
     job = running(twin, ada)
     put(twin, worker_of(twin, job), drain=Drain("root", "", START, at_once=True))
-    flows = Flows(twin)
     advance.advance(twin.on, worker_of(twin, job).id)
-    report = job_of(twin, job).run.report
-    assert report
-    assert report.result is Result.LOST
-    assert "recycled by root" in report.reason
-    assert flows.succeeded == [job_of(twin, job).flow.run_token]
+    (past,) = job_of(twin, job).history.attempts
+    assert past.outcome == "lost"
+    assert "recycled by root" in past.reason
 
 
 def test_a_kept_worker_is_made_without_a_write_before_the_call(warm_twin: Twin, ada: User) -> None:

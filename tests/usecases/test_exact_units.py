@@ -28,7 +28,7 @@ from tests.usecases.exact import (
     unit_of,
 )
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
+from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, live, submit, sweep, told, worker_of
 from tests.usecases.warm import SITE as WARM
 from tests.usecases.warm import unit_of as unit_by_id
 from tests.usecases.warm import worker_at_rest
@@ -41,9 +41,11 @@ def test_a_worker_is_lost_at_its_deadline_and_not_before(twin: Twin, ada: User, 
     flows = Flows(twin)
     advance.advance(twin.on, worker_of(twin, job).id)
     found = job_of(twin, job)
-    assert (found.run.report is not None and found.run.report.result is Result.LOST) is is_lost
-    assert flows.succeeded == [found.flow.run_token if is_lost else lease_of(twin, job, 0).token]
-    assert sum("was lost" in line for line in told(twin, job)) == is_lost
+    assert [past.outcome for past in found.history.attempts] == ["lost"] * is_lost
+    assert flows.succeeded == ([] if is_lost else [lease_of(twin, job, 0).token])
+    assert (
+        sum(line.endswith("was lost: nothing was heard from its agent in time") for line in told(twin, job)) == is_lost
+    )
 
 
 @pytest.mark.parametrize(("is_first", "broken"), [(True, 1), (False, 0)])
@@ -74,25 +76,15 @@ def test_a_worker_that_says_hello_while_its_attempt_is_given_up_stays_ready(twin
     assert (found.state, found.step.reason) == (UnitState.READY, None)
 
 
-def test_a_worker_that_is_lost_after_its_report_only_has_its_flow_answered(twin: Twin, ada: User) -> None:
+def test_a_worker_that_is_lost_after_its_report_has_its_attempt_ended_as_it_said(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    flows = Flows(twin)
-    finish(twin, job)
+    with dies_after_the_report():
+        finish(twin, job)
     before = told(twin, job)
     twin.pass_time(1000)
     advance.advance(twin.on, worker_of(twin, job).id)
-    assert told(twin, job) == before
-    assert len(flows.succeeded) == 2
+    assert [line.partition(":")[0] for line in told(twin, job)[len(before) :]] == ["settled"]
     assert job_of(twin, job).run.report.result is Result.SUCCEEDED  # type: ignore[union-attr]
-
-
-def test_a_worker_lost_before_its_flow_waits_sends_no_answer(twin: Twin, ada: User) -> None:
-    job = running(twin, ada)
-    put(twin, job_of(twin, job), run_token=None)
-    flows = Flows(twin)
-    twin.pass_time(1000)
-    advance.advance(twin.on, worker_of(twin, job).id)
-    assert flows.succeeded == []
 
 
 @pytest.mark.parametrize("what", ["gone", "dirty", "no due", "heard", "settled", "next attempt", "no job"])

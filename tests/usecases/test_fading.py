@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.jobs.jobs import Outcome, Report, Result, State
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Row
@@ -19,7 +19,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.units import reconcile
 from tests.usecases.exact import Flows, drop, lease_of, put, running, sent, unit_of
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import job_of, live, submit, told, worker_of
+from tests.usecases.steps import dies_after_the_report, job_of, live, submit, told, worker_of
 
 LEASE = timedelta(hours=1)
 ENDED = Report(Result.SUCCEEDED, "the script ended", START, 0)
@@ -35,34 +35,29 @@ def stored(twin: Twin, row: Row) -> Row | None:
     return twin.store.get(row.key, type(row))
 
 
-def test_a_job_that_runs_loses_its_attempt_and_its_flow_goes_on(twin: Twin, ada: User) -> None:
+def test_a_job_that_runs_loses_its_attempt_and_its_flow_is_over(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     unit, flows = worker_of(twin, job), Flows(twin)
-    token = job_of(twin, job).flow.run_token
-    assert vanish(twin, unit)
+    with dies_after_the_report():
+        assert vanish(twin, unit)
     cause = f"worker {unit.id} was lost: hand does not list it any more"
     assert job_of(twin, job).run.report == Report(Result.LOST, cause, twin.world.now())
-    assert (flows.succeeded, flows.failed) == ([token], [])
+    assert vanish(twin, worker_of(twin, job))
+    assert job_of(twin, job).history.attempts[0].reason == cause
+    assert (flows.succeeded, flows.failed) == ([], [])
     assert told(twin, job).count(cause) == 1
 
 
-def test_a_job_that_runs_before_its_flow_waits_for_it_has_nobody_to_tell(twin: Twin, ada: User) -> None:
-    job = running(twin, ada)
-    put(twin, job_of(twin, job), run_token=None)
-    flows = Flows(twin)
-    assert vanish(twin, worker_of(twin, job))
-    assert job_of(twin, job).run.report
-    assert (flows.succeeded, flows.failed) == ([], [])
-
-
 def test_what_was_reported_stays_and_is_not_written_again(twin: Twin, ada: User) -> None:
-    """Its flow is told once more, for the first time may have been lost."""
+    """Its attempt is ended as it said, for who wrote the report may have died."""
     job = running(twin, ada)
     put(twin, job_of(twin, job), report=ENDED)
-    flows, before = Flows(twin), job_of(twin, job)
-    assert vanish(twin, worker_of(twin, job))
+    before = job_of(twin, job)
+    with dies_after_the_report():
+        assert vanish(twin, worker_of(twin, job))
     assert job_of(twin, job) == before, "not even its version grew"
-    assert flows.succeeded == [before.flow.run_token]
+    vanish(twin, worker_of(twin, job))
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_a_job_whose_worker_boots_has_the_step_ended_that_waits_for_it(twin: Twin, ada: User) -> None:

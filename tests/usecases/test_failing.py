@@ -17,7 +17,7 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.units import cloud_events, maintenance
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import parse_lines
-from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, worker_of
+from tests.usecases.steps import TOKEN, dies_after_the_report, finish, hello, job_of, submit, sweep, worker_of
 from tests.usecases.talkative import Talkative
 
 TOLD = Failure(Kind.KILLED, {"signal": 9}, 0, "build", ("the end",))
@@ -143,7 +143,8 @@ def test_a_machine_that_is_broken_says_so_without_further_words(twin: Twin, ada:
         job = submit(twin, ada)
         twin.run()
         who = hello(twin, job)
-        agents.report_broken(twin.on, who, "no such device", told)
+        with dies_after_the_report():
+            agents.report_broken(twin.on, who, "no such device", told)
         found = job_of(twin, job).run.failure
         assert found
         assert found.kind is kind
@@ -155,7 +156,8 @@ def test_inputs_that_could_not_be_had_say_so_without_further_words(twin: Twin, a
     for told, kind in ((None, Kind.INPUT_FAILED), (TOLD, Kind.KILLED)):
         job = submit(twin, ada)
         twin.run()
-        agents.report_unprepared(twin.on, hello(twin, job), "it is gone", told)
+        with dies_after_the_report():
+            agents.report_unprepared(twin.on, hello(twin, job), "it is gone", told)
         found = job_of(twin, job).run.failure
         assert found
         assert found.kind is kind

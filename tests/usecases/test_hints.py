@@ -17,7 +17,7 @@ from penstock.kernel.rows import Key
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
-from penstock.usecases.jobs import cancel, settle
+from penstock.usecases.jobs import cancel, flow, settle
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.units import advance
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, live, run_to_end, submit
@@ -26,8 +26,7 @@ NOBODY = "01KDVDNA01AAAAAAAAAAAAAAAA"
 
 ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
     "acquire": lambda twin: scheduler.acquire(twin.on, NOBODY, 1, 0, "token"),
-    "run": lambda twin: scheduler.park_run(twin.on, NOBODY, 1, "token"),
-    "start": lambda twin: scheduler.start_flow(twin.on, NOBODY),
+    "start": lambda twin: flow.start(twin.on, NOBODY),
     "serve": lambda twin: scheduler.serve(twin.on, "resource/none"),
     "resize": lambda twin: resize.resize(twin.on, "resource/none"),
     "settle": lambda twin: settle.settle(twin.on, NOBODY, 1, None, None),
@@ -69,8 +68,7 @@ OVER: dict[str, Callable[[Twin, str, str], object]] = {
     "acquire": lambda twin, job, unit: scheduler.acquire(twin.on, job, 1, 0, "token"),
     "acquire a step that it has not": lambda twin, job, unit: scheduler.acquire(twin.on, job, 1, 7, "token"),
     "acquire an attempt that was not": lambda twin, job, unit: scheduler.acquire(twin.on, job, 2, 0, "token"),
-    "run": lambda twin, job, unit: scheduler.park_run(twin.on, job, 1, "token"),
-    "start": lambda twin, job, unit: scheduler.start_flow(twin.on, job),
+    "start": lambda twin, job, unit: flow.start(twin.on, job),
     "settle": lambda twin, job, unit: settle.settle(twin.on, job, 1, "Lost", "again"),
     "put back": lambda twin, job, unit: settle.start_release(twin.on, job, 1),
     "advance": lambda twin, job, unit: advance.advance(twin.on, unit),
@@ -118,17 +116,3 @@ def test_a_step_of_a_cancelled_job_is_told_that_it_is(twin: Twin, ada: User) -> 
     twin.flows.fail = lambda token, error, cause: told.append((token, error))  # type: ignore[method-assign]
     scheduler.acquire(twin.on, job, 1, 0, "token")
     assert told == [("token", "Cancelled")]
-
-
-def test_a_run_that_has_ended_is_answered_at_once(twin: Twin, ada: User) -> None:
-    """JOB-1: of an attempt that is over, of one that was not, of a job that is not."""
-    job = submit(twin, ada)
-    twin.run()
-    hello(twin, job)
-    told: list[str] = []
-    twin.flows.succeed = told.append  # type: ignore[method-assign]
-    scheduler.park_run(twin.on, job, 1, "parked")
-    assert told == []
-    scheduler.park_run(twin.on, job, 2, "another attempt")
-    scheduler.park_run(twin.on, NOBODY, 1, "no job")
-    assert told == ["another attempt", "no job"]

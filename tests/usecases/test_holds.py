@@ -19,12 +19,12 @@ from penstock.kernel.rows import Change, Key, Replace
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
-from penstock.usecases.jobs import cancel, jobs, settle
+from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, retire, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.holds import HOUR, ROOT, hold, release, running, wait
-from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
+from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, submit, sweep, told, worker_of
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 Do = Callable[[Twin, User], None]
@@ -297,10 +297,10 @@ def test_a_hold_that_comes_after_the_agent_was_told_to_go_is_refused(twin: Twin,
     """UNIT-3: of the agent's report and a hold, one comes first."""
     job, worker = running(twin, ada)
     caller = agents.authenticate(twin.on, job, "t" * 43)
-    assert agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == ResultReceived()
+    with dies_after_the_report():
+        assert agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == ResultReceived()
     with pytest.raises(Refused, match="its machine is on its way out"):
         hold(twin, worker)
-    settle.settle(twin.on, *twin.flows.settling.popleft()) if twin.flows.settling else twin.run()
 
 
 def test_a_hold_of_a_worker_that_is_being_cleaned_is_refused(twin: Twin, ada: User) -> None:
@@ -562,7 +562,8 @@ def test_a_held_worker_is_not_recycled(twin: Twin, ada: User) -> None:
 
 def test_what_is_recycled_cannot_be_held(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
-    maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
+    with dies_after_the_report():
+        maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
     with pytest.raises(Refused, match="recycled by root: it is too late"):
         hold(twin, worker)
 

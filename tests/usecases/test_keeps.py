@@ -22,7 +22,7 @@ from penstock.usecases.workers import agents
 from tests.usecases.exact import drop
 from tests.usecases.holds import HOUR, ROOT, release, running, wait
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
+from tests.usecases.steps import TOKEN, dies_after_the_report, finish, hello, job_of, submit, sweep, told
 from tests.usecases.warm import SITE, databases, slots, unit_of
 
 BEN = User(name="ben", created=START)
@@ -232,10 +232,11 @@ def test_the_second_report_holds_nothing_anew(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="other", hold_on_failure=600)
     twin.run()
     caller = hello(twin, job)
-    agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
-    twin.world.time = twin.world.time.replace(microsecond=1)
-    until = unit_of(twin, caller.unit.id).hold
-    agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
+    with dies_after_the_report():
+        agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
+        twin.world.time = twin.world.time.replace(microsecond=1)
+        until = unit_of(twin, caller.unit.id).hold
+        agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
     assert unit_of(twin, caller.unit.id).hold == until
     maintenance.release(twin.on, ROOT, caller.unit.is_a, caller.unit.id)
     assert agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1) == ResultReceived(), (

@@ -47,6 +47,8 @@ from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
 from penstock.usecases.jobs import settle
 
+pytestmark = pytest.mark.usefixtures("no_log_is_short")
+
 ADA = User(name="ada", created=START, version=1)
 HOURS = (0.02, 1, 13, 24 * 8, 24 * 16, 24 * 50, 24 * 100)
 RESULTS = (Result.SUCCEEDED, Result.FAILED, Result.CANCELLED)
@@ -172,7 +174,7 @@ class Keeping(RuleBasedStateMachine):
             job=id, attempt=1, order=WORKER, step=WORKER, name="worker", type="linux", pool="target/linux", since=now,
             state=LeaseState.READY, token="t",
         )  # fmt: skip
-        assert self.store.commit([Create(made), Create(lease), retain.begin(made), *more])
+        assert self.store.commit([Create(made), Create(lease), Create(Retention(job=made.id)), *more])
         return id
 
     def do(self, act: Callable[[], object], meanwhile: str) -> None:

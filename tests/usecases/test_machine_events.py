@@ -14,13 +14,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import MachineFate, MachineNotice
 from penstock.testing.twin import Hand, Twin
-from penstock.usecases.jobs import settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, cloud_events, maintenance, secrets
 from tests.usecases.exact import Flows, drop, sent
 from tests.usecases.holds import HOUR, ROOT, hold, release, running
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import finish, hello, job_of, run_to_end, submit, told, worker_of
+from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, run_to_end, submit, told, worker_of
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 ENDS, WARNS = "the cloud says that m-1 ends", "the cloud takes m-1 back"
@@ -93,10 +92,12 @@ def cleaning(twin: Twin, ada: User) -> Unit:
 
 def test_a_machine_that_ends_loses_its_attempt_at_once_and_the_next_follows(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    lost(twin, worker.id)
+    with dies_after_the_report():
+        lost(twin, worker.id)
     report = job_of(twin, job).run.report
     assert report
     assert (report.result, report.reason) == (Result.LOST, f"worker {worker.id} was recycled by hand: {ENDS}")
+    lost(twin, worker.id)
     assert f"worker {worker.id}: {ENDS}" in told(twin, job)
     twin.run()
     assert job_of(twin, job).attempt == 2
@@ -129,19 +130,21 @@ def test_what_a_machine_printed_is_told_for_a_boot_only(twin: Twin, ada: User, c
     assert "hours of output" not in told(twin, job)
 
 
-def test_a_step_that_was_not_answered_is_answered_by_the_next_event_or_when_it_is_due(twin: Twin, ada: User) -> None:
+@pytest.mark.parametrize("again", [lost, lambda twin, unit: advance.advance(twin.on, unit)])
+def test_an_attempt_that_was_not_ended_is_ended_by_the_next_event_or_when_it_is_due(
+    twin: Twin, ada: User, again: Callable[[Twin, str], None]
+) -> None:
     """JOB-1: the function may die in between, and events come twice."""
     job, worker = running(twin, ada)
-    flows = Flows(twin)
-    lost(twin, worker.id)
-    lost(twin, worker.id)
-    assert flows.succeeded == [job_of(twin, job).flow.run_token] * 2
+    with dies_after_the_report():
+        lost(twin, worker.id)
+        lost(twin, worker.id)
     assert told(twin, job).count(f"worker {worker.id}: {ENDS}") == 1
     due = unit_of(twin, worker.id).due
     assert due
     assert due <= twin.world.now() + STEP_WITHIN
-    advance.advance(twin.on, worker.id)
-    assert len(flows.succeeded) == 3
+    again(twin, worker.id)
+    assert job_of(twin, job).attempt == 2
 
 
 def test_a_job_that_has_reported_ends_as_it_said(twin: Twin, ada: User) -> None:
@@ -170,7 +173,6 @@ def test_what_we_end_ourselves_is_no_news(twin: Twin, ada: User) -> None:
 def test_what_is_being_destroyed_is_left_alone(twin: Twin, ada: User, tell: Callable[..., None]) -> None:
     job, worker = running(twin, ada)
     maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
-    settle.settle(twin.on, *twin.flows.settling.popleft())
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
     before, log = unit_of(twin, worker.id), told(twin, job)
     sent(twin)
@@ -234,11 +236,11 @@ def test_a_recommendation_ends_no_job(twin: Twin, ada: User) -> None:
 
 def test_a_rebalance_a_warning_and_the_end_are_each_reported_once(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    Flows(twin)
-    for _ in range(2):
-        warned(twin, worker.id, None, "it may be taken back")
-        warned(twin, worker.id)
-        lost(twin, worker.id)
+    with dies_after_the_report():
+        for _ in range(2):
+            warned(twin, worker.id, None, "it may be taken back")
+            warned(twin, worker.id)
+            lost(twin, worker.id)
     said = [line for line in told(twin, job) if line.startswith(f"worker {worker.id}: ")]
     texts = ["it may be taken back", f"{WARNS}; 120 s are left", ENDS]
     assert said == [f"worker {worker.id}: {text}" for text in texts]
@@ -311,7 +313,7 @@ def test_a_hold_that_has_run_out_protects_nothing(twin: Twin, ada: User) -> None
     hold(twin, worker)
     twin.pass_time(HOUR)
     lost(twin, worker.id)
-    assert job_of(twin, job).run.report
+    assert job_of(twin, job).attempt == 2
 
 
 def test_a_worker_that_is_granted_meanwhile_is_lost_with_its_new_job(twin: Twin, ada: User) -> None:
@@ -382,9 +384,7 @@ def test_every_factory_is_asked_until_one_knows(twin: Twin, ada: User, monkeypat
     monkeypatch.setattr(twin.drivers, "factory", lambda driver, settings, name="": clouds.get(name, twin.drivers.hand))
     cloud_events.handle(twin.on, EVENT)
     assert [name for name in names if getattr(clouds[name], "heard", [])] == ["broken", "knows", "strange"]
-    report = job_of(twin, job).run.report
-    assert report
-    assert report.reason == f"worker {worker.id} was recycled by knows: {ENDS}"
+    assert job_of(twin, job).history.attempts[0].reason == f"worker {worker.id} was recycled by knows: {ENDS}"
 
 
 def test_a_worker_that_was_drained_by_an_operator_is_recycled_when_its_machine_ends(twin: Twin, ada: User) -> None:

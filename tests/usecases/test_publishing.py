@@ -29,7 +29,7 @@ from tests.usecases.objects import gets
 from tests.usecases.pins import artifact, at_the_end, pin, refused, why
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.retained_jobs import end_of, ended, nothing_is_left, of, send, tidy
-from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, told
+from tests.usecases.steps import TOKEN, dies_after_the_report, finish, hello, job_of, submit, told
 
 EVE = User(name="eve", created=START, version=1)
 ROOT = User(name="root", privileges=("admin",), created=START, version=1)
@@ -375,7 +375,8 @@ def test_what_was_withdrawn_is_not_published_again_by_a_job(twin: Twin, ada: Use
 def test_who_settles_twice_publishes_once_and_what_was_interrupted_is_gone_on_with(twin: Twin, ada: User) -> None:
     job = asks(twin, ada)
     send(twin, job)
-    agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), Result.SUCCEEDED, "the script ended", 0)
+    with dies_after_the_report():
+        finish(twin, job)
     published.publish_declared(twin.on, job_of(twin, job))  # and here whoever settled it died
     assert row(twin).job == job
     finish(twin, job)

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from penstock.domain.artifacts.retention import Retention, retention_key
-from penstock.domain.jobs.jobs import Result
+from penstock.domain.jobs.jobs import Result, State
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change, Check
+from penstock.kernel.rows import Change, Check, Create, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import retain
 from penstock.usecases.jobs import settle
@@ -33,11 +33,33 @@ def pin(twin: Twin, job: str, dependent: str) -> list[Change]:
     return changes
 
 
-def test_it_is_written_with_the_job(twin: Twin, ada: User) -> None:
-    written = commits(twin)
-    job = submit(twin, ada)
-    assert kept(twin, job) == Retention(job=job, version=1)
-    assert sum(isinstance(getattr(change, "row", None), Retention) for change in written[0]) == 1
+def test_it_is_written_when_it_says_something_and_not_before(twin: Twin, ada: User) -> None:
+    """A job without dependents has no use for it before its end."""
+    job = running(twin, ada)
+    assert twin.store.get(retention_key(job), Retention) is None
+    finish(twin, job)
+    assert kept(twin, job).version == 1
+
+
+def test_of_a_jobs_end_and_its_first_dependent_the_later_one_sees_the_other(twin: Twin, ada: User) -> None:
+    """ART-1: both would create the row."""
+    job = running(twin, ada)
+    changes = retain.pin(twin.on, job, "D")
+    finish(twin, job)
+    assert not twin.store.commit(changes)
+    job = running(twin, ada)
+    before_the_next_commit(twin, lambda: pin(twin, job, "D"))
+    settle.settle(twin.on, job, 1, "Cancelled", None)
+    assert (kept(twin, job).dependents, kept(twin, job).until is None) == (("D",), False)
+
+
+def test_a_first_dependent_assumes_that_the_job_has_not_settled(twin: Twin, ada: User) -> None:
+    """ART-1: also when all that the job had, and its row, are gone again by the time of the write."""
+    job = running(twin, ada)
+    changes = retain.pin(twin.on, job, "D")
+    finish(twin, job)
+    drop(twin, kept(twin, job))
+    assert not twin.store.commit(changes)
 
 
 @pytest.mark.parametrize(("result", "days"), [(Result.SUCCEEDED, 30), (Result.FAILED, 14)])
@@ -61,14 +83,10 @@ def test_a_site_says_how_long(twin: Twin, ada: User) -> None:
 def test_an_attempt_that_is_followed_by_another_ends_nothing(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     settle.settle(twin.on, job, 1, "Lost", "its flow ended")
-    assert kept(twin, job).until is None
-
-
-def test_a_job_without_a_row_settles_all_the_same(twin: Twin, ada: User) -> None:
-    job = running(twin, ada)
-    drop(twin, kept(twin, job))
-    finish(twin, job)
-    assert job_of(twin, job).is_settled
+    assert twin.store.get(retention_key(job), Retention) is None
+    pin(twin, job, "D")
+    settle.settle(twin.on, job, 2, "Cancelled", None)
+    assert kept(twin, job).dependents == ("D",)
 
 
 def test_a_dependent_comes_and_goes(twin: Twin, ada: User) -> None:
@@ -120,10 +138,11 @@ def refusal(twin: Twin, job: str) -> Refused:
 
 def test_nobody_depends_on_what_is_gone(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
+    pin(twin, job, "D")
     put(twin, kept(twin, job), ended=twin.world.now())
     assert (refusal(twin, job).status, refusal(twin, job).code) == (422, "outputs-gone")
     drop(twin, kept(twin, job))
-    put(twin, job_of(twin, job), outputs_gone=datetime.fromisoformat("2026-02-03T04:05:06+00:00"))
+    put(twin, job_of(twin, job), state=State.SETTLED, outputs_gone=datetime.fromisoformat("2026-02-03T04:05:06+00:00"))
     assert refusal(twin, job).detail == f"the outputs of job {job} are gone since 2026-02-03 04:05 UTC"
     assert refusal(twin, "nothing").status == 404
 
@@ -132,5 +151,9 @@ def test_a_pin_is_no_write_of_its_own(twin: Twin, ada: User) -> None:
     """It belongs into the write that accepts the dependent: neither is there without the other."""
     job = submit(twin, ada)
     written = commits(twin)
-    (change,) = retain.pin(twin.on, job, "D")
-    assert (written, isinstance(change, Check)) == ([], False)
+    first = retain.pin(twin.on, job, "D")
+    assert (written, [type(change) for change in first]) == ([], [Create, Check])
+    pin(twin, job, "D")
+    written.clear()
+    more = retain.pin(twin.on, job, "E")
+    assert (written, [type(change) for change in more]) == ([], [Replace])

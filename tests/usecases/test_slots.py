@@ -24,6 +24,7 @@ from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.steps import (
     TOKEN,
+    dies_after_the_report,
     finish,
     hello,
     job_of,
@@ -271,7 +272,8 @@ def test_lines_of_an_agent_that_was_given_up_are_not_taken(twin: Twin, ada: User
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "done", 0)
+    with dies_after_the_report():
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "done", 0)
     caller = agents.authenticate(twin.on, job, TOKEN)
     line = AgentLine("2026-01-01T00:00:00Z", "stdout", "late")
     agents.append_events(twin.on, caller, 1, agents.parse_lines([line]))

@@ -21,7 +21,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.quotas import used
-from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
+from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, submit, sweep, told, worker_of
 from tests.usecases.trouble import Died
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
@@ -181,9 +181,12 @@ def test_an_agent_whose_attempt_is_not_settled_yet_asks_again(twin: Twin, ada: U
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
     caller = agents.authenticate(twin.on, job, agent.token(1))
-    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
+    with dies_after_the_report():
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     agent.turn += 1
     assert agent.hello().idle
+    assert unit_of(twin, agent.worker).state is UnitState.READY
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     assert unit_of(twin, agent.worker).state is UnitState.CLEANING
     assert agent.hello().idle
     assert unit_of(twin, agent.worker).state is UnitState.IDLE

@@ -29,8 +29,8 @@ WAITING = 100
 QUIET_SECONDS = 3
 """How long to wait before polling a job: polls are not part of its price."""
 
-TRANSITIONS = 5
-DOLLARS = 0.00021
+TRANSITIONS = 2
+DOLLARS = 0.00016
 """Most that a job without resources may take; each resource may take one transition more."""
 
 

@@ -29,7 +29,7 @@ from penstock.testing.metrics import RecordedMetrics
 from penstock.testing.store import MemoryStore
 from penstock.usecases import sweep
 from penstock.usecases.github import steps
-from penstock.usecases.jobs import prerequisites, settle
+from penstock.usecases.jobs import flow, prerequisites, settle
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.units import advance
 
@@ -93,7 +93,7 @@ class Execution:
 
 
 class MemoryFlows:
-    """Walks the steps of attempt.asl.json: resources one by one, the worker, the run, and always settle."""
+    """Walks the steps of attempt.asl.json: resources one by one, then the worker; and settle after a failure."""
 
     def __init__(self, queues: MemoryQueues) -> None:
         self.queues = queues
@@ -104,8 +104,7 @@ class MemoryFlows:
     def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         if (job, attempt) in self.executions:  # AWS answers that it is started while it is open, and refuses it after
             return
-        acquire = [{"do": "acquire", "step": step} for step in (*steps, 0)]
-        flow = Execution(job, attempt, [*acquire, {"do": "run"}])
+        flow = Execution(job, attempt, [{"do": "acquire", "step": step} for step in (*steps, 0)])
         self.executions[job, attempt] = flow
         self._step(flow)
 
@@ -116,7 +115,7 @@ class MemoryFlows:
 
     def _step(self, flow: Execution) -> None:
         if not flow.steps:
-            self._end(flow, None, None)
+            flow.ended, flow.token = True, None
             return
         token = f"token-{flow.job}-{flow.attempt}-{len(flow.steps)}"
         flow.token = token
@@ -124,7 +123,7 @@ class MemoryFlows:
         given = {"job": flow.job, "attempt": flow.attempt, "token": token}
         self.queues.schedule(flow.steps.pop(0) | given)
 
-    def _end(self, flow: Execution, error: str | None, cause: str | None) -> None:
+    def _end(self, flow: Execution, error: str, cause: str) -> None:
         flow.ended, flow.token = True, None
         self.settling.append((flow.job, flow.attempt, error, cause))
 
@@ -377,13 +376,11 @@ class Twin:
         step = given.pop("do")
         if step == "acquire":
             scheduler.acquire(self.on, given["job"], given["attempt"], given["step"], given["token"])
-        elif step == "run":
-            scheduler.park_run(self.on, given["job"], given["attempt"], given["token"])
         else:
             take: dict[str, Callable[..., object]] = {
                 "serve": scheduler.serve,
                 "resize": resize.resize,
-                "start": scheduler.start_flow,
+                "start": flow.start,
                 "judge": prerequisites.judge,
                 "wake": settle.notify_dependents,
                 "github": lambda on, hint: on.forge.enqueue(hint),

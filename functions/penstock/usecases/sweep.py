@@ -27,7 +27,7 @@ from penstock.kernel.rows import Key, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import expire
 from penstock.usecases.github import hints
-from penstock.usecases.jobs import jobs, prerequisites, settle
+from penstock.usecases.jobs import flow, jobs, prerequisites, settle
 from penstock.usecases.overdue import Walk
 from penstock.usecases.pools import scheduler
 from penstock.usecases.probes import canaries
@@ -209,7 +209,7 @@ def _resume_queued(on: System, job: Job) -> None:
     now = on.world.now()
     if job.flow.nudged:
         _end(on, job, "Lost", "the flow never took its first step")
-    elif scheduler.start_flow(on, job.id):
+    elif flow.start(on, job.id):
         on.store.commit([Replace(job, nudge_flow(job, now, FLOW_WITHIN * (1 + job.history.spared)))])
     else:
         on.store.commit([Replace(job, replace(job, due=now + START_WITHIN))])
@@ -232,7 +232,7 @@ def _resume_acquiring(on: System, job: Job) -> None:
 def _answer_again(on: System, held: Sequence[Lease]) -> bool:
     """Answer each step that has all its leases. Returns whether one of them still waited."""
     steps = {lease.step: [other for other in held if other.step == lease.step] for lease in held}
-    return any([scheduler.answer_step(on, of_step) for of_step in steps.values()])
+    return any([flow.answer_step(on, of_step) for of_step in steps.values()])
 
 
 def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:

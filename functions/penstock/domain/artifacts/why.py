@@ -46,6 +46,8 @@ def format_time(time: datetime) -> str:
 def by_job(job: Job | None, row: Retention | None, owner: str) -> OwnerReason:
     """Why a job keeps it."""
     id = parts(owner)[1]
+    if job and not job.is_settled:
+        row = row or Retention(job=id)
     if job is None or row is None:
         return OwnerReason(owner, f"job {id} owns it, and no row says for how long", None, "an operator's look at it")
     if row.ended:

@@ -186,12 +186,11 @@ class Run:
 class Flow:
     """Where the workflow of the present attempt stands. `acquire`, `nudge` and each new attempt move it.
 
-    `run_token` answers the step that waits for the script to end. `nudged` says that the sweep has reminded the
-    workflow of its step. `queue_until` is the queue deadline; `parked_until` is when an attempt queues that follows one
-    that gave back. `stop_from` is the first attempt that the sweep ended and whose workflow it has not stopped yet.
+    `nudged` says that the sweep has reminded the workflow of its step. `queue_until` is the queue deadline;
+    `parked_until` is when an attempt queues that follows one that gave back. `stop_from` is the first attempt that the
+    sweep ended and whose workflow it has not stopped yet.
     """
 
-    run_token: str | None = None
     nudged: bool = False
     queue_until: datetime | None = None
     parked_until: datetime | None = None
@@ -368,7 +367,6 @@ def settle(
         run=replace(job.run, failure=failure),
         times=times,
         due=now if job.flow.stop_from else None,
-        flow=replace(job.flow, run_token=None),
     )
 
 
@@ -385,7 +383,7 @@ def retry(
         state=State.QUEUED,
         attempt=job.attempt + 1,
         history=replace(job.history, attempts=(*job.history.attempts, past), spared=job.history.spared + spared),
-        flow=replace(job.flow, run_token=None, queue_until=None, nudged=False, parked_until=None),
+        flow=replace(job.flow, queue_until=None, nudged=False, parked_until=None),
         run=Run(),
         due=now + START_WITHIN,
     )

@@ -4,6 +4,8 @@
        ▲                                           └────────(not as it was written)─┘              │
        └──────────────────────────────────────────────────────────────────────   its rows are deleted
 
+A short log stays waiting, and in its rows, until the job's retention ends.
+
 The object has the lines up to `end`; later lines about the job stay in rows behind it. Once archived, the object
 belongs to the job and is deleted when the job's retention ends. [ART-1]
 """
@@ -31,6 +33,10 @@ PART_BYTES = 5 * 1024**2
 BLOCK_BYTES = 128 * 1024
 """The least number of bytes between two positions from which the object can be read: whole batches."""
 
+SHORT_BYTES = 32 * 1024
+"""A log of fewer bytes stays in its rows. To make an object of it costs as much as to store that many bytes for years.
+"""
+
 LATE_ROWS_WITHIN = timedelta(hours=1)
 """How long after a log is deleted its last rows are searched for: by then every writer has ended."""
 
@@ -41,7 +47,7 @@ PATH = "/log.jsonl"
 class ArchiveState(StrEnum):
     """The state of an archive. The sweep moves every state on."""
 
-    WAITING = "waiting"  # rows alone; due: it is begun
+    WAITING = "waiting"  # rows alone; due: it is begun, or found to be short
     WRITING = "writing"  # rows alone, and parts of an object that is no object yet
     CHECKING = "checking"  # rows alone, and an object that is to be read back
     ARCHIVED = "archived"  # the object; due while there are rows of the same lines left
@@ -128,6 +134,11 @@ def wait(row: Archive, spans: Spans, now: datetime) -> Archive | None:
     if row.settled + timedelta(seconds=spans.log_wait) <= now:
         return None
     return replace(row, due=now + timedelta(seconds=spans.log))
+
+
+def is_short(last: Batch) -> bool:
+    """Whether a log that ends with a batch is better left in its rows."""
+    return last.size < SHORT_BYTES
 
 
 def begin(row: Archive, last: Batch, artifact: str, now: datetime) -> Archive:

@@ -1,4 +1,7 @@
-"""Retention: how long a job's outputs and inputs are kept. Set when it settles; dependents and failures extend it."""
+"""Retention: how long a job's outputs and inputs are kept. Set when it settles; dependents and failures extend it.
+
+The first dependent creates the row, or else the job's end does. So a settled job without one has nothing any more.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,18 @@ from penstock.domain.artifacts import retention
 from penstock.domain.artifacts.retention import LatestFailure, Retention, retention_key
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.errors import Refused, not_found
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Check, Create, Replace
 from penstock.system import System
 from penstock.usecases.site import configuration
-
-
-def begin(job: Job) -> Create:
-    """The row to create with a job, so that whatever settles it, or depends on it, finds it."""
-    return Create(Retention(job=job.id))
 
 
 def on_settled(on: System, job: Job) -> list[Change]:
     """The changes to write with a job's settling: until when what it owns is kept."""
     row = on.store.get(retention_key(job.id), Retention)
-    after = row and retention.settled(row, job, configuration.current(on).retention)
-    return [Replace(row, after)] if row and after and after != row else []
+    after = retention.settled(row or Retention(job=job.id), job, configuration.current(on).retention)
+    if row is None:
+        return [Create(after)] if after.until else []
+    return [Replace(row, after)] if after != row else []
 
 
 def pin(on: System, job: str, dependent: str) -> list[Change]:
@@ -35,16 +35,21 @@ def pin(on: System, job: str, dependent: str) -> list[Change]:
     """
     row = on.store.get(retention_key(job), Retention)
     if row is None:
-        raise _gone(on, job)
+        return _first_pin(on, job, dependent)
     after = retention.pinned(row, dependent)
     if isinstance(after, Refused):
         raise after
     return [Replace(row, after)] if after != row else []
 
 
-def _gone(on: System, job: str) -> Refused:
+def _first_pin(on: System, job: str, dependent: str) -> list[Change]:
+    """The first dependent of a job, which must not settle before this is written: its end creates the same row."""
     row = on.store.get(job_key(job), Job)
-    return retention.outputs_gone(job, row.end.outputs_gone or row.times.submitted) if row else not_found("job", job)
+    if row is None:
+        raise not_found("job", job)
+    if row.is_settled:
+        raise retention.outputs_gone(job, row.end.outputs_gone or row.times.submitted)
+    return [Create(Retention(job=job, dependents=(dependent,))), Check(row)]
 
 
 def unpin(on: System, job: str, dependent: str) -> None:

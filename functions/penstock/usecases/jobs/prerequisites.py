@@ -23,9 +23,8 @@ from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import retain
-from penstock.usecases.jobs import jobs, settle
+from penstock.usecases.jobs import flow, jobs, settle
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import scheduler
 
 
 def priors(on: System, user: User, dependencies: Sequence[Dependency]) -> dict[str, Job]:
@@ -105,7 +104,7 @@ def judge(on: System, job_id: str) -> None:
             on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited_text(found)})", DETAIL
         )
         with suppress(Unreached):  # its row is due: the sweep starts it
-            scheduler.start_flow(on, job_id)
+            flow.start(on, job_id)
 
 
 def _judge_changes(on: System, job_id: str, broken: str | None) -> tuple[Sequence[Change], tuple[Job | None, Verdict]]:

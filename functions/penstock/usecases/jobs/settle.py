@@ -1,8 +1,8 @@
 """The end of an attempt: always, and exactly once. [JOB-1]
 
-Called by the flow's last step, by the sweep, and by whatever ends a job that has no flow. `attempt_ended`,
-`job_settled` and `attempt_lost` list what follows each event, one effect per line. A crash between two effects is made
-up for by the sweep.
+Called when a worker's agent has reported, when a flow failed, by the sweep, and by whatever ends a job that has no
+flow. `attempt_ended`, `job_settled` and `attempt_lost` list what follows each event, one effect per line. A crash
+between two effects is made up for by the sweep.
 """
 
 from __future__ import annotations
@@ -222,11 +222,11 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
 
 
 def attempt_lost(on: System, job: Job, cause: str, *, is_new: bool) -> None:
-    """What follows once an attempt is recorded as lost, in order: its flow's step ends, and so the flow ends."""
+    """What follows once an attempt is recorded as lost, in order: it ends, or the step that its flow waits in does."""
     if is_new:
         logs.append(on, job.id, job.attempt, cause)
-    if job.flow.run_token:
-        on.flows.succeed(job.flow.run_token)
+    if job.run.report:
+        settle(on, job.id, job.attempt, None, None)
     else:
         stop_waiting(on, job, "Lost", cause)
 

@@ -57,10 +57,10 @@ from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create
 from penstock.system import System
-from penstock.usecases.artifacts import inputs, retain
-from penstock.usecases.jobs import holds, prerequisites
+from penstock.usecases.artifacts import inputs
+from penstock.usecases.jobs import flow, holds, prerequisites
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast, scheduler
+from penstock.usecases.pools import forecast
 from penstock.usecases.site import configuration
 from penstock.usecases.users import users
 
@@ -125,7 +125,7 @@ def submit(
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], _repeated_job(known, memory)
-        begun = [Create(job), Create(spec), retain.begin(job)]
+        begun = [Create(job), Create(spec)]
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
         return [*begun, *waiting, *([Create(memory)] if memory else [])], job.id
 
@@ -174,7 +174,7 @@ def _start(on: System, job: Job) -> None:
         prerequisites.start_waiting(on, job)
         return
     with suppress(Unreached):  # the job is accepted, and its row is due: the sweep starts it
-        on.flows.start(job.id, 1, scheduler.steps(job.request.needs))
+        on.flows.start(job.id, 1, flow.steps(job.request.needs))
 
 
 def retry(on: System, user: User, job: Job) -> str:

@@ -77,14 +77,14 @@ def _save(on: System, was: Archive, row: Archive, *more: Change) -> Archive | No
 
 
 def _begin(on: System, row: Archive) -> Archive | None:
-    """Decide which lines go into which object, once nothing more will be logged."""
+    """Decide which lines go into which object, once nothing more will be logged. A short log goes into none."""
     now, spans = on.world.now(), configuration.current(on).retention
     waits = None if _are_leases_released(on, row.job) else archives.wait(row, spans, now)
     if waits:
         _save(on, row, waits)
         return None
     last, job = logs.last_batch(on, row.job), on.store.get(job_key(row.job), Job)
-    if last is None or job is None:
+    if last is None or job is None or archives.is_short(last):
         return _save(on, row, replace(row, due=None))
     id = on.world.ulid()
     made = Artifact(id=id, path=archives.PATH, size=0, sha256="", by=job.owner, time=now, sort="log")

@@ -1,6 +1,6 @@
 """Claims and grants: who gets which slots, and when. [QUEUE-1] [QUEUE-2]
 
-The schedule function calls `acquire`, `serve` and `start_flow` for messages; whatever frees slots calls `serve`.
+The schedule function calls `acquire` and `serve` for messages; whatever frees slots calls `serve`.
 However large a pool or long a queue, a grant reads no more than a bounded part of it.
 """
 
@@ -13,7 +13,7 @@ from datetime import datetime
 from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.jobs import jobs, unused
-from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, leases, pools
 from penstock.domain.pools.grants import WINDOW, Allocator, Pick, Stock
@@ -26,6 +26,7 @@ from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, U
 from penstock.kernel import limits
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
+from penstock.usecases.jobs.flow import answer_step, leases_of_step
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast
 from penstock.usecases.telemetry import counters
@@ -298,54 +299,6 @@ def serve_other_queues(on: System, pool_name: str) -> None:
     for name in dict.fromkeys(name for claim in waiting for name in claim.pools):
         if name != pool_name:
             on.queues.schedule({"do": "serve", "pool": name})
-
-
-def answer_step(on: System, held: Sequence[Lease]) -> bool:
-    """Answer the step that waits for these leases, if all are ready; returns whether it waited. Safe to repeat."""
-    return bool(held) and all(lease.state is LeaseState.READY for lease in held) and on.flows.succeed(held[0].token)
-
-
-def leases_of_step(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
-    """The leases that one step of an attempt's flow waits for."""
-    found = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    return [lease for lease in found if lease.step == step]
-
-
-def park_run(on: System, job_id: str, attempt: int, token: str) -> None:
-    """Park the flow's step that waits for the script to end; answered at once if it has ended already."""
-
-    def decide() -> tuple[Sequence[Change], str | None]:
-        job = on.store.get(job_key(job_id), Job)
-        if job is None or job.attempt != attempt or job.is_settled or job.run.report:
-            return [], "done"
-        return (
-            [Replace(job, replace(job, flow=replace(job.flow, run_token=token)))] if job.flow.run_token != token else []
-        ), None
-
-    if transaction.run(on, decide):
-        on.flows.succeed(token)
-
-
-def start_flow(on: System, job_id: str) -> bool:
-    """Start the flow of a queued attempt, unless it is parked, or the last attempt's worker may still run. [JOB-2]
-
-    False when it was not to be started. True does not say that it takes its steps: it may have been started before.
-    """
-    job = on.store.get(job_key(job_id), Job)
-    if job is None or job.state is not State.QUEUED or unused.is_parked(job, on.world.now()):
-        return False
-    if job.attempt > 1:
-        before = on.store.find(f"job#{job_id}", leases.prefix(job.attempt - 1), Lease)
-        worker = next((lease for lease in before if lease.order == WORKER), None)
-        if worker and worker.state is not LeaseState.RELEASED:
-            return False
-    on.flows.start(job.id, job.attempt, steps(job.request.needs))
-    return True
-
-
-def steps(needs: Sequence[Need]) -> list[int]:
-    """The steps in which an attempt acquires its resources; the worker's comes after them."""
-    return sorted({need.step for need in needs} - {WORKER})
 
 
 def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:

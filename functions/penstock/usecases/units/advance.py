@@ -28,9 +28,8 @@ from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.cooldowns import Permission
-from penstock.usecases.jobs import settle
+from penstock.usecases.jobs import flow, settle
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import scheduler
 from penstock.usecases.site import configuration
 from penstock.usecases.units import (
     boundary,
@@ -128,7 +127,7 @@ def _answer_step(on: System, unit: Unit) -> None:
     """Tell the flow again that the leases of its step are ready: the first answer may have been lost."""
     lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
     if lease:
-        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
+        flow.answer_step(on, flow.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
 
 
 def create(on: System, unit: Unit) -> None:
@@ -237,7 +236,7 @@ def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
     lease = transaction.run(on, decide)
     if lease:
         _log_ready(on, unit)
-        scheduler.answer_step(on, scheduler.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
+        flow.answer_step(on, flow.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
 
 
 def _log_ready(on: System, unit: Unit) -> None:

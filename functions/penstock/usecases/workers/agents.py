@@ -43,7 +43,7 @@ from penstock.ports import IdentityDriver
 from penstock.system import System
 from penstock.usecases.artifacts import owners
 from penstock.usecases.github import hints
-from penstock.usecases.jobs import holds
+from penstock.usecases.jobs import holds, settle
 from penstock.usecases.jobs.jobs import LeaseGone
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
@@ -300,15 +300,15 @@ def report_finished(
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
     report = Report(result, reason, on.world.now(), exit_code)
-    answer = _report(on, caller, report, broken, failure)
+    job = _report(on, caller, report, broken, failure)
     if broken:
-        logs.append(on, caller.job.id, caller.job.attempt, f"worker {caller.unit.id} is broken: {broken}")
+        logs.append(on, job.id, job.attempt, f"worker {caller.unit.id} is broken: {broken}")
     elif caller.unit.creation.is_probe:
         units_broken.mark_working(on, caller.unit)
-    return answer
+    return _end(on, caller, job)
 
 
-def _report(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> ResultReceived:
+def _report(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> Job:
     """Write an attempt's report, and with it that its machine is broken: then it is never leased again. [UNIT-2]"""
 
     def decide() -> tuple[Sequence[Change], Job]:
@@ -326,11 +326,14 @@ def _report(on: System, caller: Caller, report: Report, broken: str, failure: Fa
             changes += canaries.on_reported(on, reported)
         return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], reported
 
-    job = transaction.run(on, decide)
+    return transaction.run(on, decide)
+
+
+def _end(on: System, caller: Caller, job: Job) -> ResultReceived:
+    """End an attempt that has its report. A crash before this costs a sweep: then the job is due. [JOB-1]"""
     if job.provenance.canary and job.run.report and job.run.report.result is Result.SUCCEEDED:
         canaries.on_succeeded(on, job)
-    if job.flow.run_token:
-        on.flows.succeed(job.flow.run_token)
+    settle.settle(on, job.id, job.attempt, None, None)
     return ResultReceived(held_seconds(on, on.store.get(caller.unit.key, Unit)))
 
 
@@ -338,13 +341,14 @@ def report_broken(on: System, caller: Caller, why: str, failure: Failure | None 
     """Record that a machine is broken, found before its job's script began: the attempt is lost. [JOB-1]"""
     cause = f"worker {caller.unit.id} is broken: {why}"
     explained = failure or failures.failure(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
-    return _report(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, explained)
+    report = Report(Result.LOST, cause, on.world.now(), is_unbegun=True)
+    return _end(on, caller, _report(on, caller, report, why, explained))
 
 
 def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> ResultReceived:
     """Record that a job's inputs could not be fetched, so its script was not begun: the attempt is lost. [JOB-1]"""
     explained = failure or failures.failure(Kind.INPUT_FAILED, {"error": why})
-    return _report(on, caller, Report(Result.LOST, why, on.world.now()), "", explained)
+    return _end(on, caller, _report(on, caller, Report(Result.LOST, why, on.world.now()), "", explained))
 
 
 def held_seconds(on: System, unit: Unit | None) -> int | None:

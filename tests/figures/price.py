@@ -1,0 +1,277 @@
+"""What a job writes and asks for, row by row and commit by commit: `python -m tests.figures.price`.
+
+Real use cases on the twin, as on a site where functions are warm and the sweep rests: submit, the agent's calls, one
+output, and all put back. A write takes one unit for each KB of the item, two in a transaction; a check there costs as
+much as a write. An index entry that is new or goes costs one, one that changes two. Sources: Amazon DynamoDB Developer
+Guide, "Read/write capacity", "Global secondary indexes". tests/figures/counts.toml has what is allowed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from penstock.aws import dynamodb
+from penstock.domain.commands import AgentFile, AgentLine, Hello, SubmitJob
+from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Check, Delete, Key, Row, key_of
+from penstock.local import prices
+from penstock.testing.site import site_toml
+from penstock.testing.store import MemoryStore
+from penstock.testing.twin import START, Twin
+from penstock.usecases import sweep
+from penstock.usecases.artifacts import outputs
+from penstock.usecases.jobs import submit
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
+from tests.figures.report import table
+
+COUNTS = Path(__file__).parent / "counts.toml"
+SITE = site_toml(
+    targets={"default": {"limit": 4}},
+    wells={"locks": "lock"},
+    resources={"bench": {"well": "locks", "names": ["bench-1"]}, "licence": {"well": "locks", "limit": 2}},
+)
+KINDS = {"a job with no resource": [], "a job with two resources": ["bench", "licence"]}
+SCRIPT = '#!/bin/bash\necho "hello"\n'
+TOKEN = "t" * 43
+USER = User(name="ada", created=START, version=1)
+KB = 1024
+HOUR, MONTH = 3600, 31 * 24 * 3600
+OF_THE_SWEEP = ("sweep", "comparison", "inventory")
+"""What every sweep writes, whether there was a job or not."""
+
+QUEUE_REQUESTS = 3
+"""A message is sent, received and deleted."""
+
+R = TypeVar("R", bound=Row)
+
+
+@dataclass
+class Bill:
+    """What was counted. `writes` are units by moment and row, and the same for the indexes."""
+
+    moment: str = ""
+    writes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    index: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reads: float = 0
+    requests: int = 0
+    transitions: int = 0
+    messages: int = 0
+    calls: int = 0
+    http: int = 0
+    puts: int = 0
+    afterwards: int = 0
+
+    @property
+    def units(self) -> int:
+        """All write units."""
+        return self.writes.total() + self.index.total()
+
+    @property
+    def dollars(self) -> float:
+        """At list prices, without the seconds of functions. The object's bytes are put by the agent."""
+        return (
+            self.units * prices.WRITE_UNIT
+            + self.reads * prices.READ_UNIT
+            + self.transitions * prices.TRANSITION
+            + self.messages * QUEUE_REQUESTS * prices.QUEUE_REQUEST
+            + self.calls * prices.CALL
+            + self.http * prices.HTTP_REQUEST
+            + self.puts * prices.S3_WRITE
+        )
+
+
+class BilledStore(MemoryStore):
+    """The twin's store, which writes a bill."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bill = Bill()
+
+    def get(self, key: Key, kind: type[R]) -> R | None:
+        found = super().get(key, kind)
+        self._read([found] if found else [])
+        return found
+
+    def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
+        found = super().find(pk, prefix, kind, **how)
+        self._read(found)
+        return found
+
+    def _read(self, found: Sequence[Row]) -> None:
+        size = sum(map(dynamodb.item_bytes, found))
+        self.bill.reads += max(1, -(-size // (4 * KB)))
+        self.bill.requests += 1
+
+    def commit(self, changes: Sequence[Change]) -> bool:
+        before = {key_of(change): self.rows.get(key_of(change)) for change in changes}
+        done = super().commit(changes)
+        self.bill.requests += 1
+        for change in changes:
+            if done:
+                self._bill(change, before[key_of(change)], times=2 if len(changes) > 1 else 1)
+        return done
+
+    def _bill(self, change: Change, was: Row | None, times: int) -> None:
+        now = None if isinstance(change, Delete) else was if isinstance(change, Check) else change.row
+        row = now or was
+        assert row is not None
+        biggest = max(dynamodb.item_bytes(each) for each in (was, now) if each)
+        at = self.bill.moment, row.kind + (" (check)" if isinstance(change, Check) else "")
+        self.bill.writes[at] += times * -(-biggest // KB)
+        self.bill.index[at] += 0 if isinstance(change, Check) else index_units(was, now)
+
+
+def index_units(was: Row | None, now: Row | None) -> int:
+    """What a write costs in the two indexes: each entry is deleted and put where it changes."""
+    return sum(
+        (old is not None) + (new is not None)
+        for old, new in (
+            (was and was.deadline and (was.later, was.deadline), now and now.deadline and (now.later, now.deadline)),
+            (was and was.place, now and now.place),
+        )
+        if old != new
+    )
+
+
+class BilledTwin(Twin):
+    """The twin with a store that bills, and with what else AWS charges for."""
+
+    store: BilledStore
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = BilledStore()
+        self.on = replace(self.on, store=self.store)
+        apply.apply(self.on, "root", SITE, "site.toml")
+        self.run()
+        self.store.bill = Bill()
+
+    @property
+    def bill(self) -> Bill:
+        """What was counted so far."""
+        return self.store.bill
+
+    def take(self, queue: str, message: dict[str, Any]) -> None:
+        """A message: its requests, and the call that it costs."""
+        self.bill.moment = str(message.get("do", queue))
+        self.bill.messages += 1
+        self.bill.calls += 1
+        self.bill.transitions += self.bill.moment == "acquire"
+        super().take(queue, message)
+
+    def settle(self, job: str, attempt: int, error: str | None, cause: str | None) -> None:
+        """The last state of a flow that failed."""
+        self.bill.moment = "settle"
+        self.bill.transitions += 1
+        self.bill.calls += 1
+        super().settle(job, attempt, error, cause)
+
+    def request(self, moment: str) -> None:
+        """A request to one of the two APIs begins."""
+        self.bill.moment = moment
+        self.bill.http += 1
+        self.bill.calls += 1
+
+
+def run(resources: Sequence[str]) -> Bill:
+    """One job from its submit until all is put back."""
+    twin = BilledTwin()
+    twin.request("submit")
+    job = submit.submit(twin.on, USER, SubmitJob(SCRIPT, resources=list(resources), output_rules=["=/work/kept"]), None)
+    twin.bill.transitions += 1  # the Map, also if it has nothing to do
+    twin.run()
+    _work(twin, job)
+    twin.run()
+    row = twin.store.rows[job_key(job)]
+    assert isinstance(row, Job)
+    assert row.end.outcome is Outcome.SUCCEEDED
+    return replace(twin.bill, afterwards=_afterwards(twin))
+
+
+def _afterwards(twin: BilledTwin) -> int:
+    """The write units of the sweeps until nothing is left of the job but its own row: its log, and its retention."""
+    twin.store.bill, before = Bill("sweep"), twin.bill
+    for seconds in (HOUR, *[MONTH] * 2, *[HOUR] * 4):
+        twin.pass_time(seconds)
+        sweep.sweep(twin.on)
+        twin.run()
+    twin.store.bill, swept = before, twin.bill
+    units = swept.writes + swept.index
+    return sum(units[moment, kind] for moment, kind in units if kind not in OF_THE_SWEEP)
+
+
+def _work(twin: BilledTwin, job: str) -> None:
+    """What the agent asks for: hello, the script's lines, an output, the report."""
+    on = twin.on
+    worker = next(each for each in twin.store.rows.values() if isinstance(each, Unit) and each.lease.order == 0)
+    twin.request("hello")
+    agents.hello(on, Hello(worker.id, twin.drivers.hand.made[worker.id].key, TOKEN))
+    twin.run()
+    twin.request("lines")
+    line = AgentLine("2026-01-01T00:00:01Z", "stdout", "hello")
+    agents.append_events(on, agents.authenticate(on, job, TOKEN), 1, agents.parse_lines([line]))
+    twin.request("name outputs")
+    file = AgentFile(path="/work/kept", size=5, sha256="a" * 64, composite="")
+    (upload,) = outputs.begin(on, agents.authenticate(on, job, TOKEN).job, [file]).uploads
+    twin.bill.puts += 1
+    twin.objects.store(f"artifacts/{upload.id}", b"kept\n")
+    twin.request("commit outputs")
+    outputs.commit(on, agents.authenticate(on, job, TOKEN).job, [upload.id])
+    twin.request("finish")
+    agents.report_finished(on, agents.authenticate(on, job, TOKEN), Result.SUCCEEDED, "the script ended", 0)
+
+
+def counts(bill: Bill) -> dict[str, float]:
+    """The counts that must not grow."""
+    return {
+        "write_units": bill.units,
+        "read_units": bill.reads,
+        "store_requests": bill.requests,
+        "transitions": bill.transitions,
+        "messages": bill.messages,
+        "calls": bill.calls,
+        "write_units_afterwards": bill.afterwards,
+        "microdollars": round(bill.dollars * 1_000_000, 1),
+    }
+
+
+def allowed() -> dict[str, dict[str, float]]:
+    """What a job may take: the committed figures, by kind of job."""
+    return tomllib.loads(COUNTS.read_text(encoding="utf-8"))
+
+
+def tell(title: str, bill: Bill) -> None:
+    """Print what each row cost in each moment, and the sums."""
+    names = sorted(bill.writes, key=lambda each: list(bill.writes).index(each))
+    rows = [(*name, bill.writes[name], bill.index[name], bill.writes[name] + bill.index[name]) for name in names]
+    table(f"Write units of {title}, by moment", ("moment", "row", "base", "index", "sum"), rows)
+    kinds: Counter[str] = Counter()
+    for _, kind, base, index, _ in rows:
+        kinds[str(kind)] += base + index
+    table(f"Write units of {title}, by row", ("row", "sum"), kinds.most_common())
+    table(f"Counts of {title}", ("count", "value"), list(counts(bill).items()))
+
+
+def main() -> int:
+    """Print the bills; 1 when one is over what is committed."""
+    kept = True
+    for title, resources in KINDS.items():
+        bill = run(resources)
+        tell(title, bill)
+        over = {name: value for name, value in counts(bill).items() if value > allowed()[title][name]}
+        print(f"Over {COUNTS.name}: {over or 'nothing'}.")
+        kept &= not over
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

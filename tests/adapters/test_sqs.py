@@ -23,7 +23,7 @@ class Client:
 def test_a_message_belongs_to_the_group_of_its_maker(is_worker: bool, url: str) -> None:
     """A fair queue delivers other groups first while one takes much of the time of all."""
     client = Client()
-    queues = SqsQueues(client, "schedule", "factory", "well")  # type: ignore[arg-type]
+    queues = SqsQueues(client, "schedule", "factory", "well", "sweep")  # type: ignore[arg-type]
     queues.advance("u-1", is_worker, 5, "spring")
     queues.advance("u-1", is_worker, 1000)
     first, second = client.sent

@@ -63,7 +63,13 @@ def test_a_collection_is_read_consistently_page_by_page(table: Table, asked: lis
 
 def test_an_index_cannot_be_read_consistently(table: Table, asked: list[Any]) -> None:
     """DynamoDB refuses that: who reads an index reads the row itself before anything is decided."""
-    table.overdue(NOW, 10)
+    list(table.overdue("job.0", NOW))
     assert [(operation, body.get("ConsistentRead")) for operation, body in asked] in (
         [("Query", False)], [("Query", None)]
     )  # fmt: skip
+
+
+def test_rows_that_are_overdue_are_read_consistently(table: Table, asked: list[Any]) -> None:
+    """The sweep decides by them whether somebody is nudged."""
+    table.rows_at([slot("1").key])
+    assert [list(body["RequestItems"].values())[0]["ConsistentRead"] for _, body in asked] == [True]

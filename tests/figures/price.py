@@ -21,7 +21,7 @@ from penstock.domain.commands import AgentFile, AgentLine, Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
-from penstock.kernel.rows import Change, Check, Delete, Key, Row, key_of
+from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Row, key_of, next_look
 from penstock.local import prices
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
@@ -120,6 +120,13 @@ class BilledStore(MemoryStore):
                 self._bill(change, before[key_of(change)], times=2 if len(changes) > 1 else 1)
         return done
 
+    def look_later(self, due: Due, look: Look, was: Row | None) -> bool:
+        moved = super().look_later(due, look, was)
+        self.bill.requests += 1
+        self.bill.writes[self.bill.moment, due.kind] += moved
+        self.bill.index[self.bill.moment, due.kind] += 2 * moved
+        return moved
+
     def _bill(self, change: Change, was: Row | None, times: int) -> None:
         now = None if isinstance(change, Delete) else was if isinstance(change, Check) else change.row
         row = now or was
@@ -135,7 +142,7 @@ def index_units(was: Row | None, now: Row | None) -> int:
     return sum(
         (old is not None) + (new is not None)
         for old, new in (
-            (was and was.deadline and (was.later, was.deadline), now and now.deadline and (now.later, now.deadline)),
+            (was and was.indexed, now and next_look(now)),
             (was and was.place, now and now.place),
         )
         if old != new

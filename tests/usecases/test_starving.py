@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
+from penstock.domain.artifacts.retention import Retention
 from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.metrics import Metric
@@ -487,3 +488,19 @@ def test_an_unknown_message_does_nothing(twin: Twin) -> None:
     for message in ({}, {"shard": "unit.0"}, {"until": "2100-01-01T00:00:00+00:00"}):
         assert sweep.go_on(twin.on, message, twin.world.now() + HOUR) == 0
     assert twin.store.rows == rows
+
+
+def test_a_deletion_moves_its_entry_only_if_its_first_nudge_came_to_nothing(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nudge writes or deletes the row itself. One that fails is looked at more and more rarely, like any other."""
+    monkeypatch.setattr(expire, "nudge", lambda on, kind, key: None)
+    start = twin.world.now()
+    row = Retention(job="J1", until=start)
+    twin.store.commit([Create(row)])
+    looks = []
+    for seconds in (0, 60, 60):
+        twin.pass_time(seconds)
+        sweep.sweep(twin.on)
+        looks.append(twin.store.rows[row.key].indexed)
+    assert looks == [Look(start), Look(start + timedelta(seconds=110), 1), Look(start + timedelta(seconds=220), 2)]

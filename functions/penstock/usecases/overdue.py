@@ -6,7 +6,8 @@ end of its time, so that a late one does nothing; and who takes it sends none.
 
 The index may have an earlier time than the row: then nobody is nudged, and the entry moves to the row's own time. If
 the row is overdue, its entry moves on first, further each time that nothing came of it. So a row that nobody can move
-on costs a little and hides nothing; and of two sweeps at a time, one nudges.
+on costs a little and hides nothing; and of two sweeps at a time, one nudges. A row that nobody waits for has its first
+nudge without that.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Walk:
             self.late = max(self.late, (self.on.world.now() - due.look.at).total_seconds())
 
     def _look(self, due: Due, row: Row | None) -> None:
-        """Look at one row: if it is overdue, have it looked at again later, and nudge it now."""
+        """Look at one row: if it is overdue, nudge it; and if that came to nothing before, look at it later again."""
         now = self.on.world.now()
         self._note_lateness(due)
         true = exact_look(row) if row else due.look
@@ -110,11 +111,19 @@ class Walk:
             return
         if true.at > now:
             self.on.store.look_later(due, true, row)
-        elif self.on.store.look_later(due, next_time(due.look, now), row):
+        elif _needs_no_move(due, row, now) or self.on.store.look_later(due, next_time(due.look, now), row):
             self.overdue += 1
             if row is None:
                 raise Unreadable(f"the row of {due.key} cannot be read")
             self.nudge(self.on, due.kind, due.key)
+
+
+def _needs_no_move(due: Due, row: Row | None, now: datetime) -> bool:
+    """Whether a row that nobody waits for is new here: its nudge moves it on by itself, such as a deletion.
+
+    That saves a write. If the nudge comes to nothing, the next one is as any other.
+    """
+    return row is not None and row.later and not due.look.nudges and now - due.look.at < BACK_OFF
 
 
 def next_time(look: Look, now: datetime) -> Look:

@@ -56,6 +56,9 @@ class SimulatedWorld(TestWorld):
 
     host: Host
 
+    def draw(self, count: int) -> int:
+        return self.host.dice.randrange(count)
+
     def pause(self, tries: int) -> None:
         self.host.at("pause", lambda: None)
 

@@ -11,6 +11,9 @@ inline wrote_claim(c, p) {
 }
 
 inline wrote_slot(s0) {
+    for (w : 0 .. PLACES - 1) {
+        if :: saw_free[w * 2 + POOL_OF(s0)] == s0 % 2 + 1 -> fresh_look[w] = 0 :: else fi
+    }
     for (w : 0 .. SERVERS - 1) {
         fresh_free[w * POOLS + POOL_OF(s0)] = fresh_free[w * POOLS + POOL_OF(s0)] & ~BIT(s0 % 2)
     }
@@ -25,6 +28,7 @@ inline wrote_slot(s0) {
 }
 
 inline wrote_pool(p) {
+    for (w : 0 .. PLACES - 1) { if :: IS_AMOUNT(p) && COUNT(w, p) -> fresh_look[w] = 0 :: else fi }
     for (w : 0 .. SERVERS - 1) { fresh_pool[w * POOLS + p] = 0 }
 #if CHANGES
     for (w : 0 .. RESIZERS - 1) { if :: p == SET_POOL -> fresh_limit[w] = 0 :: else fi }
@@ -112,6 +116,12 @@ end:
 proctype Step(byte c) {
 end:
     do
+    :: d_step { to_acquire[c] && !looking[c] && !lease[c] && CALM ->
+        to_acquire[c] = 0; begins(looking[c]); fresh_look[c] = 1; look_further(c); skip }
+    :: d_step { looking[c] && looking[c] <= POOLS -> look(c, looking[c] - 1); look_further(c); skip }
+    :: d_step { looking[c] > POOLS -> grant_at_once(c);
+        if :: !lease[c] -> acquire(c, 1) :: else fi; stop_looking(c); skip }
+    :: d_step { crashes && looking[c] -> crash(); stop_looking(c); to_acquire[c] = 1; skip }
     :: d_step { to_acquire[c] -> to_acquire[c] = 0; acquire(c, 1); skip }
     :: d_step { crashes && to_acquire[c] -> crash(); acquire(c, 0); skip }
     :: d_step { lease[c] == RELEASING && !releasing[c] && MAY_GO(c) && !LOOKS_FOR_SPARE(c, OWN(c)) -> release(c, 1); skip }

@@ -1,9 +1,9 @@
 """Functions that run side by side in virtual time, over a table that takes its time, refuses and throttles as DynamoDB.
 
-What is assumed of AWS is stated here, and nowhere else. Each call of a port costs CPU_MS of its function, and then takes
-as long as the service does. A transaction refuses every other one, and every single write, that comes to one of its rows
-while it is under way. A partition takes 1,000 write units and 3,000 read units a second; a throttled request is sent
-again as our adapters do, and after that its message comes again.
+What is assumed of AWS is stated here, and nowhere else. Each call of a port costs CPU_MS of its function, and then
+takes as long as the service does. A transaction refuses every other one, and every single write, that comes to one of
+its rows while it is under way. A partition takes 1,000 write units and 3,000 read units a second; a throttled request
+is sent again as our adapters do, and after that its message comes again.
 """
 
 from __future__ import annotations
@@ -94,6 +94,9 @@ class VirtualWorld(TestWorld):
     def ulid(self) -> str:
         self.time = max(self.time, self.now())
         return super().ulid()
+
+    def draw(self, count: int) -> int:
+        return self.engine.dice.randrange(count)
 
     def pause(self, tries: int) -> None:
         """As the real one."""

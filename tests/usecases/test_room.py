@@ -95,11 +95,16 @@ def test_a_grant_has_as_many_rows_as_it_was_counted_to_have(twin: Twin) -> None:
     assert most <= limits.TRANSACTION_ITEMS < most + 6, "with one more it could not be accepted"
 
 
-def test_a_grant_of_units_that_are_yet_to_be_made_has_fewer_rows(twin: Twin) -> None:
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_grant_of_units_that_are_yet_to_be_made_has_fewer_rows(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch, *, waits: bool
+) -> None:
+    """At once it has no rows of claims, but the job's."""
+    monkeypatch.setattr(scheduler, "DIRECT_TRIES", int(not waits))
     commits = written(twin)
     job = submit(twin, CAROL, resources=many("account", 13))
     twin.run()
-    assert max(map(len, commits)) == bound(twin, job) - WINDOW - 12
+    assert max(map(len, commits)) == bound(twin, job) - WINDOW - 12 - (0 if waits else 2 - 1)
 
 
 def test_a_job_of_as_many_resources_as_there_may_be_is_granted_and_ends(twin: Twin) -> None:
@@ -178,6 +183,7 @@ def test_one_pool_that_cannot_be_served_keeps_no_other_waiting(twin: Twin) -> No
         serve(on, pool)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "DIRECT_TRIES", 0)
         patch.setattr(scheduler, "serve", lambda on, pool: None)
         twin.run()
     with pytest.MonkeyPatch.context() as patch:

@@ -173,8 +173,12 @@ def slots_that_are_on(twin: Twin) -> list[Slot]:
     return [slot for slot in slots_of(twin) if slot.state is not SlotState.OFF and not slot.withdrawn]
 
 
-def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(twin: Twin, ada: User) -> None:
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, *, waits: bool
+) -> None:
     """SLOT-3: between a server's read and its commit the slot is held by another job and given back."""
+    monkeypatch.setattr(scheduler, "DIRECT_TRIES", 0 if waits else 1)
     limit(twin, 1)()
     late = submit(twin, ada)
 
@@ -186,7 +190,7 @@ def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(t
             patch.setattr(scheduler, "serve", lambda on, pool: None)
             finish(twin, early)
 
-    came_to_it = between(twin, 1, hold_and_give_back)
+    came_to_it = between(twin, 1 if waits else 0, hold_and_give_back)
     twin.run()
     assert came_to_it()
     slot = next(slot for slot in slots_of(twin) if slot.job)

@@ -142,6 +142,12 @@ def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     return next((each for each in found if each), None)
 
 
+def has_all(claims: Sequence[Claim], stocks: Mapping[str, Stock]) -> bool:
+    """Whether the pools have what a new claim wants, given by its rows for each of them, where nobody waits."""
+    found = Pick({claim.pool: claim for claim in claims}, ())
+    return all(stocks[name].has(count) for name, count in cold_demand(found, stocks).items())
+
+
 def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
     found = _rows(claim, stocks)
     if found and all(stocks[name].has(count) for name, count in cold_demand(found, stocks).items()):

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from sortedcontainers import SortedDict
 
-from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.pools.pools import BEFORE_ITS_ROW, Slot, SlotState, collection
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Place, Row, key_of
 from penstock.testing.store import LAST, MemoryStore, with_version
 from penstock.testing.twin import MemoryFlows, MemoryQueues, TestWorld
@@ -83,7 +83,7 @@ class SimulatedStore(MemoryStore):
         task = self._host.task
 
         def read() -> list[R]:
-            if task and prefix == "wait#":
+            if task and (prefix == "wait#" or how.get("after") == BEFORE_ITS_ROW):
                 task.looked[pk] = self.commits
             return self.scan(pk, prefix, kind, **how)
 

@@ -162,8 +162,6 @@ bit fresh_slot[RESIZERS * 2], fresh_limit[RESIZERS], seen_due[RESIZERS], seen_ov
 byte seen_limit[RESIZERS];
 byte looking[PLACES], saw_free[PLACES * 2]; /* of a claim that looks whether it can be granted at once */
 bit fresh_look[PLACES];
-byte releasing[PLACES], spare[PLACES];
-bit fresh_release[PLACES];
 byte busy;
 
 byte changes, pauses = PAUSES;

@@ -36,6 +36,8 @@ def moves(changes: Sequence[Change]) -> Moves:
     found: Moves = set()
     for key in before.keys() | after.keys():
         found |= _moves(before.get(key), after.get(key))
+    if any(move.startswith("slot: ") for move in found):
+        found.discard("due: set")  # a resize that moves slots keeps its pool due; an operator moves none
     return found
 
 

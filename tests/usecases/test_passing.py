@@ -175,7 +175,8 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
     ]  # fmt: skip
     read.clear()
     stocks.read_stocks(twin.on, "target/large")
-    assert ("pool#target/large", "free#cold#") not in read
+    assert ("pool#target/large", "free#warm#") not in read
+    assert stocks.read_stocks(twin.on, "target/large")["target/large"].free == []
     assert large < waiting
 
 

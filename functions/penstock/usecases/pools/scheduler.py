@@ -195,6 +195,7 @@ def serve(on: System, pool_name: str) -> None:
         found = grants.pick(pool_name, stocks) if stocks else None
         if found is None:
             evict(on, pool_name, stocks)
+            _resize_what_is_over(on, stocks)
             if not stocks and _has_min_warm(on, pool_name):
                 prewarm.fill(on, pool_name)
             break
@@ -205,6 +206,13 @@ def serve(on: System, pool_name: str) -> None:
     else:
         left[pool_name] = None
     _serve_waiting(on, left)
+
+
+def _resize_what_is_over(on: System, stocks: Mapping[str, Stock]) -> None:
+    """A slot came back to a pool of which more may be held than its limit: a resize decides which one is free."""
+    for name, stock in stocks.items():
+        if stock.free and stock.pool.is_closed:
+            on.queues.schedule({"do": "resize", "pool": name})
 
 
 def _has_min_warm(on: System, pool_name: str) -> bool:

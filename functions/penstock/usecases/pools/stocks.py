@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import WINDOW, Stock
 from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.kernel.rows import Row
 from penstock.system import System
 
 IDLE = 100
@@ -33,9 +34,9 @@ def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
     claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
     found: dict[str, Stock] = {}
     for name in dict.fromkeys(name for claim in claims for name in claim.pools):
-        pool = on.store.get(pool_key(name), Pool)
-        if pool is not None:
-            found[name] = _stock(on, pool, claims if name == pool_name else None)
+        stock = _stock(on, name, claims if name == pool_name else None)
+        if stock is not None:
+            found[name] = stock
     kept = [claim for stock in found.values() for claim in grants.reserved_claims(stock.claims)]
     for name in dict.fromkeys(name for claim in kept for name in claim.pools):
         pool = None if name in found else on.store.get(pool_key(name), Pool)
@@ -51,34 +52,51 @@ def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
     """
     found: dict[str, Stock] = {}
     for claim in claims:
-        pool = on.store.get(pool_key(claim.pool), Pool)
-        if pool is None or pool.paused or on.store.find(pools.collection(claim.pool), "wait#", Claim, limit=1):
+        cold = _free(on, claim.pool, "cold", max(SPREAD, claim.count))
+        pool, waits = _head(on, claim.pool)
+        if pool is None or pool.is_closed or waits:
             return {}
-        found[claim.pool] = _open_stock(on, pool, claim)
+        warm = _warm(on, pool, claim.count) if pool.warm else []
+        first = on.world.draw(len(cold)) if cold else 0
+        found[claim.pool] = Stock(pool, (), _others([*cold[first:], *cold[:first]], warm), warm)
     return found
 
 
-def _open_stock(on: System, pool: Pool, claim: Claim) -> Stock:
-    """What a pool has for a claim that nobody stands before."""
-    if pool.is_amount:
-        return Stock(pool, ())
-    warm = _warm(on, pool, claim.count) if pool.warm else []
-    cold = on.store.find(pools.collection(pool.name), "free#cold#", Slot, limit=max(SPREAD, claim.count))
-    first = on.world.draw(len(cold)) if cold else 0
-    return Stock(pool, (), [*cold[first:], *cold[:first]], warm)
+def _head(on: System, name: str) -> tuple[Pool | None, bool]:
+    """A pool's row, and whether anybody waits there. They stand next to each other, so one request reads both."""
+    found = on.store.find(pools.collection(name), "", Row, limit=2, after=pools.BEFORE_ITS_ROW)
+    pool = next((row for row in found if isinstance(row, Pool)), None)
+    return pool, any(isinstance(row, Claim) for row in found)
 
 
-def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
-    """What one pool has, and who waits for it."""
-    pk = pools.collection(pool.name)
+def _stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock | None:
+    """What one pool has, and who waits for it. None if there is no such pool.
+
+    Its slots are read before its row. A limit that was lowered before one of them came back is seen then. [SLOT-1]
+    """
+    pk = pools.collection(name)
     queue = on.store.find(pk, "wait#", Claim, limit=WINDOW) if claims is None else claims
-    most = 0 if pool.is_amount or pool.paused else sum(claim.count for claim in queue)
-    cold = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
-    warm = _warm(on, pool, most) if most and pool.warm else []
-    twice = {slot.name for slot in warm}  # got a unit between the two reads, while nobody waited
-    free = [slot for slot in cold if slot.name not in twice]
+    most = sum(claim.count for claim in queue)
+    cold = _free(on, name, "cold", most)
+    pool = on.store.get(pool_key(name), Pool)
+    if pool is None:
+        return None
+    warm = _warm(on, pool, most) if most and pool.warm and not pool.paused else []
     idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(queue) else []
-    return Stock(pool, queue, free, warm, idle)
+    return Stock(pool, queue, [] if pool.paused else _others(cold, warm), warm, idle)
+
+
+def _free(on: System, name: str, rank: str, most: int) -> list[Slot]:
+    """The first free slots of a pool. A quota has none, and nobody asks for them."""
+    if not most or pools.is_quota(name):
+        return []
+    return on.store.find(pools.collection(name), f"free#{rank}#", Slot, limit=most)
+
+
+def _others(cold: Sequence[Slot], warm: Sequence[Slot]) -> list[Slot]:
+    """Without those that got a unit between the two reads, while nobody waited."""
+    twice = {slot.name for slot in warm}
+    return [slot for slot in cold if slot.name not in twice]
 
 
 def _warm(on: System, pool: Pool, most: int) -> list[Slot]:

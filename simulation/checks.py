@@ -16,7 +16,7 @@ from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools.stocks import read_stocks
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember
@@ -165,7 +165,7 @@ class Promises:
 
     def _may_be_granted(self, name: str) -> bool:
         """Whether the rule allows to grant anybody in a pool's queue, the first or not."""
-        stocks = scheduler.read_stocks(self._engine.on, name)
+        stocks = read_stocks(self._engine.on, name)
         return bool(stocks) and grants.pick(name, stocks) is not None
 
     def _has_room(self, claim: Claim, name: str) -> bool:

@@ -179,13 +179,28 @@ def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
                 yield "QUEUE-2", f"{was.job} took {was.pool} from {other.job}, from which that was done 8 times"
 
 
+def nobody_stood_before(moment: Moment) -> Iterator[Broke]:
+    """QUEUE-2: a claim is granted at once only if nobody waited in any of its pools when its handler looked there.
+
+    Who comes after that look may be granted later; who stood there, must be granted before.
+    """
+    for was, now in moment.of(Lease):
+        if was is not None or now is None or now.state is not LeaseState.GRANTED:
+            continue
+        for pool in {slot.pool for _, slot in moment.of(Slot) if slot and slot.job == now.job}:
+            looked = moment.task.looked.get(collection(pool), -1) if moment.task else -1
+            for other in moment.store.scan(collection(pool), "wait#", Claim):
+                if moment.facts.born.get(other.key, 0) <= looked:
+                    yield "QUEUE-2", f"{now.job} was granted {pool} at once, while {other.job} waited there"
+
+
 def _is_grant(moment: Moment, claim: Claim) -> bool:
     return any(lease and _is_of(claim, lease) and lease.state is LeaseState.GRANTED for _, lease in moment.of(Lease))
 
 
 def one_after_the_other(moment: Moment) -> Iterator[Broke]:
     """QUEUE-3, no deadlock: a step is claimed when all before it are there, the steps in order, the worker's last."""
-    for was, now in moment.of(Claim):
+    for was, now in moment.of(Lease):
         if was is None and now:
             leases = moment.store.scan(f"job#{now.job}", prefix(now.attempt), Lease)
             others = [lease for lease in leases if lease.step != now.step]
@@ -262,6 +277,7 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     fences_grow,
     old_leases_change_nothing,
     nobody_is_passed,
+    nobody_stood_before,
     nobodys,
     one_after_the_other,
     settled_once,

@@ -179,6 +179,9 @@ class World(Protocol):
     def secret(self) -> str:
         """A new random text that nobody can guess."""
 
+    def draw(self, count: int) -> int:
+        """A number from 0 on below a count, at random: for choices that need not be secret."""
+
     def pause(self, tries: int) -> None:
         """Wait a moment, longer with every try, before a lost race is repeated."""
 

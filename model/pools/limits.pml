@@ -87,6 +87,9 @@ inline resize_slot(r, p, k0) {
         fi;
         wrote_slot(m);
 #ifndef RESIZE_ONLY_CHECKS
+#ifndef NOT_DUE_MEANWHILE
+        due[p] = true; /* it was set before, or is set again until this resize is done */
+#endif
         wrote_pool(p);
         fresh_limit[r] = 1; /* it knows the version that it wrote */
 #endif

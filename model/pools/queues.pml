@@ -44,6 +44,65 @@ inline acquire(c, goes_on) {
     skip
 }
 
+/* A new claim looks at one pool after the other: who waits there, and what is free. If nobody waits anywhere, it is
+ * granted in the commit that it comes with; otherwise, and when it lost a race, it waits. Looking is at 1 to POOLS, then
+ * comes the commit. */
+#ifdef PASS_WAITING
+#define STANDS_ANY(p) false
+#else
+#define STANDS_ANY(p) (queue[p] != 0)
+#endif
+#ifdef GRANT_IGNORES_OVER
+#define IS_CLOSED(p) paused[p]
+#else
+#define IS_CLOSED(p) (paused[p] || over[p])
+#endif
+#define ANY_FREE(p) (slot[FIRST_SLOT(p)] == FREE || slot[FIRST_SLOT(p) + 1] == FREE)
+#define HAS_NOW(c, p) (IS_AMOUNT(p) -> used + COUNT(c, p) <= limit[p] : ANY_FREE(p))
+
+inline look(c, p) {
+    if
+    :: STANDS_ANY(p) || IS_CLOSED(p) || !HAS_NOW(c, p) -> acquire(c, 1); stop_looking(c)
+    :: else ->
+        if :: !IS_AMOUNT(p) -> saw_free[(c) * 2 + (p)] = (slot[FIRST_SLOT(p)] == FREE -> 1 : 2) :: else fi;
+        looking[c]++
+    fi
+}
+
+inline look_further(c) {
+    do
+    :: looking[c] && looking[c] <= POOLS && !COUNT(c, (looking[c] - 1)) -> looking[c]++
+    :: else -> break
+    od
+}
+
+inline stop_looking(c) {
+    if :: looking[c] -> ends(looking[c]) :: else fi;
+    saw_free[(c) * 2] = 0; saw_free[(c) * 2 + 1] = 0; fresh_look[c] = 0
+}
+
+inline grant_at_once(c) {
+    if
+    :: fresh_look[c] && !ended[JOB_OF(c)] && lease[c] == 0 ->
+        for (n : 0 .. POOLS - 1) {
+            if
+            :: COUNT(c, n) ->
+                pass(c, n);
+                if
+                :: IS_AMOUNT(n) -> m = COUNT(c, n); take_amount(m)
+                :: else -> m = FIRST_SLOT(n) + saw_free[(c) * 2 + n] - 1; take(m, c)
+                fi
+            :: else
+            fi
+        }
+        lease[c] = GRANTED;
+        moved();
+        check_pools();
+        go_on(c)
+    :: else
+    fi
+}
+
 /* What a server looks at next: its own pool's queue, then of every pool that those in it want the row, the queue if it
  * is another one, and the free slots. Each is one read. */
 #define AT(x, p) ((x) * POOLS + (p))
@@ -68,29 +127,28 @@ inline next_claim(x, p) {
     fresh_queue[AT(x, p)] = seen_queue[AT(x, p)];
 }
 
-/* Of an amount: how much is left. Of a pool with slots: that it is open, so that its free slots are looked for. */
-#define OPEN 4
-inline next_pool(x, p) {
+/* The free slots, and after them the pool's row: of an amount, how much is left; of other pools, whether it is open. A
+ * slot that came back after the limit was lowered is seen with a row that says so: a resize decides what is free then. */
+inline next_slot(x, p) {
     seen_free[AT(x, p)] = 0;
-    if
-    :: IS_AMOUNT(p) ->
-        fresh_pool[AT(x, p)] = 1;
-        if :: !paused[p] && used < limit[p] -> seen_free[AT(x, p)] = limit[p] - used :: else fi
-    :: !IS_AMOUNT(p) && !paused[p] -> seen_free[AT(x, p)] = OPEN
-    :: else
-    fi
+    for (i : 0 .. 1) {
+        if :: slot[FIRST_SLOT(p) + i] == FREE -> seen_free[AT(x, p)] = seen_free[AT(x, p)] | BIT(i) :: else fi
+    }
+    fresh_free[AT(x, p)] = seen_free[AT(x, p)];
 }
 
-inline next_slot(x, p) {
+inline next_pool(x, p) {
     if
-    :: seen_free[AT(x, p)] == OPEN ->
+    :: IS_AMOUNT(p) ->
+        seen_free[AT(x, p)] = (!paused[p] && used < limit[p] -> limit[p] - used : 0);
+        fresh_pool[AT(x, p)] = 1;
+        fresh_free[AT(x, p)] = seen_free[AT(x, p)]
+    :: !IS_AMOUNT(p) && IS_CLOSED(p) ->
+        if :: seen_free[AT(x, p)] && !paused[p] -> to_resize[p] = 1 :: else fi;
         seen_free[AT(x, p)] = 0;
-        for (i : 0 .. 1) {
-            if :: slot[FIRST_SLOT(p) + i] == FREE -> seen_free[AT(x, p)] = seen_free[AT(x, p)] | BIT(i) :: else fi
-        }
+        fresh_free[AT(x, p)] = 0
     :: else
-    fi;
-    fresh_free[AT(x, p)] = seen_free[AT(x, p)];
+    fi
 }
 
 #define HAS(x, p, count) (IS_AMOUNT(p) -> seen_free[AT(x, p)] >= (count) : seen_free[AT(x, p)] != 0)

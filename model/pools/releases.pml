@@ -1,34 +1,11 @@
 /* ---- what is given back: usecases/units.py, usecases/settling.py ---- */
 
 #define SLOT_IN(c, p) (slot[FIRST_SLOT(p)] == HELD_BY(c) -> FIRST_SLOT(p) : FIRST_SLOT(p) + 1)
-#ifdef RELEASE_IGNORES_OVER
-#define LOOKS_FOR_SPARE(c, p) false
-#else
-#define LOOKS_FOR_SPARE(c, p) (over[p] && !withdrawn[SLOT_IN(c, p)])
-#endif
 
-/* A slot of the pool that another holds although it was withdrawn. */
-inline next_spare(c) {
-    spare[c] = 0;
-    for (i : FIRST_SLOT(OWN(c)) .. FIRST_SLOT(OWN(c)) + 1) {
-        if :: IS_HELD(i) && slot[i] != HELD_BY(c) && withdrawn[i] -> spare[c] = i + 1 :: else fi
-    }
-}
-
-/* This slot goes in the place of a withdrawn one. */
-inline swap(s0, s1) {
-    slot[s0] = OFF;
-    withdrawn[s1] = 0;
-    wrote_slot(s1);
-}
-
+/* It does not write the pool's row. If more than the limit may be held, a grant does not take what came back. */
 inline give_back(c, p) {
     m = SLOT_IN(c, p);
-    if
-    :: spare[c] && p == OWN(c) -> n = spare[c] - 1; swap(m, n)
-    :: else -> if :: withdrawn[m] -> slot[m] = OFF :: else -> slot[m] = FREE fi
-    fi;
-    withdrawn[m] = 0;
+    if :: withdrawn[m] -> slot[m] = OFF; withdrawn[m] = !withdrawn[m] :: else -> slot[m] = FREE fi;
     wrote_slot(m);
 }
 
@@ -36,13 +13,11 @@ inline release(c, goes_on) {
     for (v : 0 .. POOLS - 1) {
         if
         :: COUNT(c, v) ->
-            if :: IS_AMOUNT(v) -> used = used - COUNT(c, v) :: else -> give_back(c, v) fi;
-            wrote_pool(v)
+            if :: IS_AMOUNT(v) -> used = used - COUNT(c, v); wrote_pool(v) :: else -> give_back(c, v) fi
         :: else
         fi
     }
     lease[c] = RELEASED;
-    spare[c] = 0;
     moved();
     check_pools();
     serve_pools_of(c, goes_on);

@@ -160,8 +160,8 @@ bit fresh_pool[SERVERS * POOLS];
 byte resizing[RESIZERS], seen_slot[RESIZERS * 2], todo[RESIZERS * 2];
 bit fresh_slot[RESIZERS * 2], fresh_limit[RESIZERS], seen_due[RESIZERS], seen_over[RESIZERS];
 byte seen_limit[RESIZERS];
-byte releasing[PLACES], spare[PLACES];
-bit fresh_release[PLACES];
+byte looking[PLACES], saw_free[PLACES * 2]; /* of a claim that looks whether it can be granted at once */
+bit fresh_look[PLACES];
 byte busy;
 
 byte changes, pauses = PAUSES;

@@ -11,6 +11,9 @@ inline wrote_claim(c, p) {
 }
 
 inline wrote_slot(s0) {
+    for (w : 0 .. PLACES - 1) {
+        if :: saw_free[w * 2 + POOL_OF(s0)] == s0 % 2 + 1 -> fresh_look[w] = 0 :: else fi
+    }
     for (w : 0 .. SERVERS - 1) {
         fresh_free[w * POOLS + POOL_OF(s0)] = fresh_free[w * POOLS + POOL_OF(s0)] & ~BIT(s0 % 2)
     }
@@ -18,17 +21,14 @@ inline wrote_slot(s0) {
     for (w : 0 .. RESIZERS - 1) {
         if :: POOL_OF(s0) == SET_POOL -> fresh_slot[w * 2 + s0 % 2] = 0 :: else fi
     }
-    for (w : 0 .. PLACES - 1) {
-        if :: slot[s0] == HELD_BY(w) || spare[w] == (s0) + 1 -> fresh_release[w] = 0 :: else fi
-    }
 #endif
 }
 
 inline wrote_pool(p) {
+    for (w : 0 .. PLACES - 1) { if :: IS_AMOUNT(p) && COUNT(w, p) -> fresh_look[w] = 0 :: else fi }
     for (w : 0 .. SERVERS - 1) { fresh_pool[w * POOLS + p] = 0 }
 #if CHANGES
     for (w : 0 .. RESIZERS - 1) { if :: p == SET_POOL -> fresh_limit[w] = 0 :: else fi }
-    for (w : 0 .. PLACES - 1) { if :: COUNT(w, p) -> fresh_release[w] = 0 :: else fi }
 #endif
 }
 
@@ -63,8 +63,8 @@ inline ends(what) { what = 0; busy--; }
 inline crash() { crashes--; rounds = 0 }
 inline lose(m0) { losses--; m0 = 0; rounds = 0 }
 
-/* One of the two handlers that may serve a pool at once. Its steps: 1 the pool's queue, then 2 the row, 3 the queue
- * and 4 the slots of each pool that it needs to look at, 5 the grant. */
+/* One of the two handlers that may serve a pool at once. Its steps: 1 the pool's queue, then 2 the queue, 3 the slots
+ * and 4 the row of each pool that it needs to look at, 5 the grant. */
 #define IS_WANTED(x, p) (((seen_queue[AT(x, OF_POOL(x))] & BIT(0)) && COUNT(0, p)) || \
     ((seen_queue[AT(x, OF_POOL(x))] & BIT(1)) && COUNT(1, p)) || \
     ((seen_queue[AT(x, OF_POOL(x))] & BIT(2)) && COUNT(2, p)) || \
@@ -95,12 +95,13 @@ end:
         to_serve[OF_POOL(x)] = 0; begins(serving[x]); skip }
     :: d_step { serving[x] == 1 -> next_claim(x, OF_POOL(x));
         if :: seen_queue[AT(x, OF_POOL(x))] -> at_pool[x] = 0; look_on(x) :: else -> ends(serving[x]) fi; skip }
-    :: d_step { serving[x] == 2 -> next_pool(x, at_pool[x]);
-        serving[x] = (at_pool[x] != OF_POOL(x) -> 3 : 4); skip }
-    :: d_step { serving[x] == 3 -> next_claim(x, at_pool[x]); serving[x] = 4; skip }
-    :: d_step { serving[x] == 4 ->
+    :: d_step { serving[x] == 2 ->
+        if :: at_pool[x] != OF_POOL(x) -> next_claim(x, at_pool[x]) :: else fi;
+        serving[x] = 3; skip }
+    :: d_step { serving[x] == 3 ->
         if :: !IS_AMOUNT(at_pool[x]) -> next_slot(x, at_pool[x]) :: else fi;
-        at_pool[x]++; look_on(x); skip }
+        serving[x] = 4; skip }
+    :: d_step { serving[x] == 4 -> next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); skip }
     :: d_step { serving[x] == 5 -> grant(x, 1); forget(x); serving[x] = 1; skip }
     :: d_step { serving[x] == 5 && crashes -> crash(); grant(x, 0); forget(x); ends(serving[x]); skip }
     od
@@ -112,17 +113,16 @@ end:
 proctype Step(byte c) {
 end:
     do
+    :: d_step { to_acquire[c] && !looking[c] && !lease[c] && CALM ->
+        to_acquire[c] = 0; begins(looking[c]); fresh_look[c] = 1; look_further(c); skip }
+    :: d_step { looking[c] && looking[c] <= POOLS -> look(c, looking[c] - 1); look_further(c); skip }
+    :: d_step { looking[c] > POOLS -> grant_at_once(c);
+        if :: !lease[c] -> acquire(c, 1) :: else fi; stop_looking(c); skip }
+    :: d_step { crashes && looking[c] -> crash(); stop_looking(c); to_acquire[c] = 1; skip }
     :: d_step { to_acquire[c] -> to_acquire[c] = 0; acquire(c, 1); skip }
     :: d_step { crashes && to_acquire[c] -> crash(); acquire(c, 0); skip }
-    :: d_step { lease[c] == RELEASING && !releasing[c] && MAY_GO(c) && !LOOKS_FOR_SPARE(c, OWN(c)) -> release(c, 1); skip }
-    :: d_step { crashes && lease[c] == RELEASING && !releasing[c] && MAY_GO(c) && !LOOKS_FOR_SPARE(c, OWN(c)) ->
-        crash(); release(c, 0); skip }
-    :: d_step { lease[c] == RELEASING && !releasing[c] && MAY_GO(c) && LOOKS_FOR_SPARE(c, OWN(c)) && CALM ->
-        begins(releasing[c]); fresh_release[c] = 1; skip }
-    :: d_step { releasing[c] == 1 -> next_spare(c); releasing[c] = 2; skip }
-    :: d_step { releasing[c] == 2 ->
-        if :: fresh_release[c] -> release(c, 1) :: else -> spare[c] = 0 fi;
-        fresh_release[c] = 0; ends(releasing[c]); skip }
+    :: d_step { lease[c] == RELEASING && MAY_GO(c) -> release(c, 1); skip }
+    :: d_step { crashes && lease[c] == RELEASING && MAY_GO(c) -> crash(); release(c, 0); skip }
     od
 }
 

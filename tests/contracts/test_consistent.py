@@ -72,4 +72,4 @@ def test_an_index_cannot_be_read_consistently(table: Table, asked: list[Any]) ->
 def test_rows_that_are_overdue_are_read_consistently(table: Table, asked: list[Any]) -> None:
     """The sweep decides by them whether somebody is nudged."""
     table.rows_at([slot("1").key])
-    assert [list(body["RequestItems"].values())[0]["ConsistentRead"] for _, body in asked] == [True]
+    assert [next(iter(body["RequestItems"].values()))["ConsistentRead"] for _, body in asked] == [True]

@@ -266,10 +266,11 @@ def test_what_an_operator_keeps_comes_back_last_and_nobody_knows_when() -> None:
     aside = slot("1", SlotState.HELD, unit="w-1", since=NOW - HOUR)
     lent = slot("2", SlotState.HELD, unit="w-2", job="J9", attempt=1, order=1, since=NOW)
     waits = claim()
-    pool = pools.Pool(name="resource/bench", limit=2, holds=3, mean_hold=60.0)
-    soon = forecast.forecast({pool.name: Queue(pool, [aside, lent], [waits])}, waits, NOW)
+    pool = pools.Pool(name="resource/bench", limit=2)
+    times = pools.HoldTimes(pool=pool.name, holds=3, mean_hold=60.0)
+    soon = forecast.forecast({pool.name: Queue(pool, [aside, lent], [waits], times)}, waits, NOW)
     assert [(act.job, soon.seconds) for act in soon.unblocks] == [("J9", 60.0)]
-    never = forecast.forecast({pool.name: Queue(pool, [aside], [waits])}, waits, NOW)
+    never = forecast.forecast({pool.name: Queue(pool, [aside], [waits], times)}, waits, NOW)
     assert ([str(act) for act in never.unblocks], never.seconds) == (
         ["an operator releases what keeps slot 1 of resource/bench"],
         None,

@@ -17,7 +17,7 @@ from penstock.domain.pools.forecast import (
     format_duration,
 )
 from penstock.domain.pools.grants import MAX_OVERTAKEN
-from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, Pool, Slot, SlotState, record_holds
+from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState, record_hold
 from tests.domain.helpers import NOW, claim, pool, slot
 
 BENCH, LICENCE, VCPUS = "resource/bench", "resource/licence", "quota/vcpus"
@@ -31,8 +31,9 @@ def held(name: str, job: str, minutes: float = 0, **changes: Any) -> Slot:
 
 
 def queue(slots: list[Slot], claims: list[Claim], **changes: Any) -> dict[str, Queue]:
-    row = pool(**{"limit": len(slots), "holds": 5, "mean_hold": 600.0, **changes})
-    return {row.name: Queue(row, slots, claims)}
+    times = HoldTimes(pool=BENCH, holds=changes.pop("holds", 5), mean_hold=changes.pop("mean_hold", 600.0))
+    row = pool(**{"limit": len(slots), **changes})
+    return {row.name: Queue(row, slots, claims, times)}
 
 
 def way(*acts: Unblock) -> list[str]:
@@ -40,20 +41,20 @@ def way(*acts: Unblock) -> list[str]:
 
 
 def test_a_pool_learns_how_long_its_slots_are_kept() -> None:
-    row = pool()
+    times = HoldTimes(pool=BENCH)
+    assert times.key == (f"pool#{BENCH}", "holdtimes")
     for minutes in (2, 4):
-        row = record_holds(row, [held("1", "A", minutes)], NOW)
-    assert (row.holds, row.mean_hold) == (2, 180.0)
-    assert record_holds(row, [slot()], NOW) == row
+        times = record_hold(times, timedelta(minutes=minutes))
+    assert (times.holds, times.mean_hold) == (2, 180.0)
 
 
 def test_a_pool_forgets_slowly() -> None:
-    row = pool(holds=1000, mean_hold=100.0)
-    assert record_holds(row, [held("1", "A", 1)], NOW).mean_hold == 100.0 - 40.0 / RECENT_HOLDERS
+    times = HoldTimes(pool=BENCH, holds=1000, mean_hold=100.0)
+    assert record_hold(times, timedelta(minutes=1)).mean_hold == 100.0 - 40.0 / RECENT_HOLDERS
 
 
 def test_a_clock_that_went_back_makes_no_negative_time() -> None:
-    assert record_holds(pool(), [held("1", "A", -5)], NOW).mean_hold == 0.0
+    assert record_hold(HoldTimes(pool=BENCH), timedelta(minutes=-5)).mean_hold == 0.0
 
 
 def test_what_is_free_is_had_at_once() -> None:
@@ -146,9 +147,12 @@ def test_a_job_does_not_wait_for_itself_but_for_its_attempt_before() -> None:
 
 
 def quota(used: int, claims: list[Claim], slots: list[Slot], **changes: Any) -> dict[str, Queue]:
-    row = Pool(name=VCPUS, limit=8, is_amount=True, used=used, holds=1, mean_hold=60.0, **changes)
+    row = Pool(name=VCPUS, limit=8, is_amount=True, used=used, **changes)
     mine = [replace(one, pool=VCPUS, count=count) for one, count in zip(claims, (4, 2), strict=False)]
-    return {**queue([slot("1"), slot("2")], claims), VCPUS: Queue(row, slots, mine)}
+    return {
+        **queue([slot("1"), slot("2")], claims),
+        VCPUS: Queue(row, slots, mine, HoldTimes(pool=VCPUS, holds=1, mean_hold=60.0)),
+    }
 
 
 def test_what_is_wanted_of_an_amount_is_told() -> None:
@@ -191,7 +195,8 @@ def test_what_is_kept_for_who_waits_for_something_else_is_not_had() -> None:
     first, mine = claim("J0", overtaken=MAX_OVERTAKEN, pools=both), claim("J1", pools=(VCPUS, BENCH))
     vcpus = Queue(pool(name=VCPUS, is_amount=True, limit=8), [], [replace(mine, pool=VCPUS)])
     other = held("1", "A", 3, pool=LICENCE)
-    licence = Queue(pool(name=LICENCE, limit=1, holds=1, mean_hold=600.0), [other], [replace(first, pool=LICENCE)])
+    times = HoldTimes(pool=LICENCE, holds=1, mean_hold=600.0)
+    licence = Queue(pool(name=LICENCE, limit=1), [other], [replace(first, pool=LICENCE)], times)
     queues = {**queue([slot("1")], [first, mine]), LICENCE: licence, VCPUS: vcpus}
     found = forecast(queues, mine, NOW)
     assert (found.pool, found.seconds) == (BENCH, 1020.0)

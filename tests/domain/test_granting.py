@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.pools import grants
+from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW, Stock
 from penstock.domain.pools.leases import Need
+from penstock.domain.pools.pools import SlotState
 from tests.domain.helpers import NOW, claim, job, pool, slot
 
 BENCH, QUOTA = "resource/bench", "quota/vcpus"
@@ -58,6 +59,27 @@ def test_a_claim_over_two_pools_is_granted_in_both_or_not_at_all(used: int, gran
         found = grants.pick(name, given_)
         assert bool(found) is granted
         assert not found or found.rows == {BENCH: here, QUOTA: there}
+
+
+@pytest.mark.parametrize(("used", "slots", "changes", "has"), [
+    (56, 1, {}, True), (57, 1, {}, False), (56, 0, {}, False), (56, 1, {"over": True}, False),
+])  # fmt: skip
+def test_a_new_claim_is_granted_at_once_if_all_of_its_pools_have_enough(
+    used: int, slots: int, changes: dict[str, object], *, has: bool
+) -> None:
+    both = (BENCH, QUOTA)
+    here, there = claim("A", pools=both), claim("A", pool=QUOTA, count=8, pools=both)
+    amount = pool(name=QUOTA, is_amount=True, limit=64, used=used)
+    found = {BENCH: Stock(pool(**changes), (), free(slots)), QUOTA: Stock(amount, ())}
+    assert grants.has_all([here, there], found) is has
+    assert [pools.is_quota(name) for name in both] == [False, True]
+
+
+def test_nothing_is_destroyed_to_make_room_in_a_pool_that_is_over_its_limit() -> None:
+    kept = slot("1", SlotState.IDLE, unit="w-1", since=NOW)
+    for is_over in (False, True):
+        found = {BENCH: Stock(pool(over=is_over), [claim("A")], idle=[kept])}
+        assert grants.units_to_evict(BENCH, found) == ([] if is_over else ["w-1"])
 
 
 def test_a_claim_whose_other_pool_is_not_there_waits() -> None:

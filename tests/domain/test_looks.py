@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.jobfile import JobFile, ResourceAsk
 from penstock.domain.jobs.admission import check_names, check_satisfiable, privileges
-from penstock.domain.pools.grants import WINDOW, rows_of_grant, rows_of_release
+from penstock.domain.pools.grants import WINDOW, rows_of_grant
 from penstock.domain.pools.leases import Need
 from penstock.domain.site.site import Maker, Quota, ResourceType, Site, Target
 from penstock.domain.users.users import User
@@ -168,24 +168,17 @@ def test_options_that_stand_in_the_file_are_told_by_line(spot: tuple[int, int] |
     ] * 2
 
 
-def test_a_unit_that_no_commit_can_give_back_is_refused() -> None:
-    """Each of its slots may go off in the place of another: four rows."""
-    hall = Need(1, 1, "hall", "bench", "resource/bench", "locks", uses={"resource/many": 24, "quota/vcpus": 8})
+def test_a_unit_that_no_commit_can_grant_is_refused() -> None:
+    hall = Need(1, 1, "hall", "bench", "resource/bench", "locks", uses={"resource/many": 38, "quota/vcpus": 8})
     refused = check_satisfiable(SITE, ROOT, file("linux", "bench"), [hall, *needs(file())], nothing_against)
     assert refused
-    assert [(fault.message, fault.where) for fault in refused.faults] == [
-        (
-            "one bench takes 25 slots: to give them back takes a commit of up to 107 rows, and there is room for 100",
-            "site",
-        )
-    ]
-    fits = Need(1, 1, "hall", "bench", "resource/bench", "locks", uses={"resource/many": 22, "quota/vcpus": 8})
+    assert [(fault.where, fault.hint) for fault in refused.faults] == [("resources", "ask for less")]
+    fits = Need(1, 1, "hall", "bench", "resource/bench", "locks", uses={"resource/many": 37, "quota/vcpus": 8})
     assert check_satisfiable(SITE, ROOT, file("linux", "bench"), [fits, *needs(file())], nothing_against) is None
 
 
-def test_the_rows_of_a_grant_and_of_a_release_are_counted() -> None:
+def test_the_rows_of_a_grant_are_counted() -> None:
     need = Need(1, 1, "it", "bench", "resource/bench", "locks", uses={"resource/many": 3, "quota/vcpus": 8})
     claims, leases_and_units, slots, amounts = 3, 2, 2 * (1 + 3), 2
     assert rows_of_grant([need], ["quota/vcpus"]) == WINDOW + 1 + claims + leases_and_units + slots + amounts
     assert rows_of_grant([need] * 2, ["quota/vcpus"]) == WINDOW + 1 + claims + 2 * (leases_and_units + slots + amounts)
-    assert rows_of_release(need, ["quota/vcpus"]) == 3 + 3 + 4 * 4 + 1

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -44,11 +45,20 @@ def test_moving_a_slot_is_a_delete_and_a_create_unless_its_key_stays() -> None:
     assert pools.move(was, noted) == (Replace(was, noted),)
 
 
-def test_a_slot_that_comes_back_goes_in_the_place_of_a_withdrawn_one() -> None:
-    back = replace(pools.take(slot("1", fence=4), claim(), 1, "r-1", NOW), version=2)
-    other = replace(pools.take(slot("2"), claim("J2"), 1, "r-2", NOW), version=3, withdrawn=True)
-    kept = replace(other, withdrawn=False)
-    assert pools.swap(back, other) == (Delete(back), Create(slot("1", OFF, fence=5, version=2)), Replace(other, kept))
+@pytest.mark.parametrize(
+    ("changes", "closed"),
+    [
+        ({}, False),
+        ({"paused": True}, True),
+        ({"over": True}, True),
+        ({"over": True, "names": ("a", "b")}, False),
+        ({"over": True, "is_amount": True}, False),
+        ({"paused": True, "is_amount": True}, True),
+    ],
+)
+def test_nothing_is_granted_while_more_than_the_limit_may_be_held(changes: dict[str, Any], *, closed: bool) -> None:
+    """SLOT-1: of a named pool it is known which slots may be held, and an amount counts what is used."""
+    assert pool(**{"limit": 2, **changes}).is_closed is closed
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Ro
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import MemoryFlows
 from penstock.usecases.jobs import flow, submit
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import grant, scheduler, stocks
 from tests.rows import changed
 
 
@@ -97,11 +97,11 @@ def claims_again(patch: pytest.MonkeyPatch) -> None:
     """`usecases.pools.scheduler._claim_changes`: a repeated step does not look for the lease that it has already."""
     original = scheduler._claim_changes
 
-    def claim(on: Any, job: str, attempt: int, step: int, token: str) -> Any:
+    def claim(on: Any, job: str, attempt: int, step: int, token: str, **how: Any) -> Any:
         for lease in flow.leases_of_step(on, job, attempt, step):
             claim = on.store.find(collection(lease.pool), f"wait#500#{job}", Claim)
             on.store.commit([Delete(lease), *map(Delete, claim)])
-        return original(on, job, attempt, step, token)
+        return original(on, job, attempt, step, token, **how)
 
     patch.setattr(scheduler, "_claim_changes", claim)
 
@@ -110,12 +110,13 @@ def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
     """`usecases.pools.scheduler._claim_changes`: the unit begins at once, and waits for its slot with its lease."""
     original = scheduler._claim_changes
 
-    def claim(on: Any, *given: Any) -> Any:
-        changes, held = original(on, *given)
-        made = [scheduler._new_unit(on, lease, "hand") for lease in held if changes]
+    def claim(on: Any, *given: Any, **how: Any) -> Any:
+        changes, claimed = original(on, *given, **how)
+        waiting = [lease for lease in claimed.leases if lease.state is LeaseState.WAITING]
+        made = [grant._new_unit(on, lease, "hand") for lease in waiting if changes]
         for unit in made:
             on.queues.advance(unit.id, False)
-        return [*changes, *map(Create, made)], held
+        return [*changes, *map(Create, made)], claimed
 
     patch.setattr(scheduler, "_claim_changes", claim)
 
@@ -170,19 +171,19 @@ def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
     """`domain.pools.grants.pick`: a claim that nobody renewed for a minute has lost its place."""
-    stocks_of, pick = scheduler.read_stocks, grants.pick
+    read, pick = stocks.read_stocks, grants.pick
     now: list[Any] = []
 
     def remember(on: Any, pool: str) -> Any:
         now[:] = [on.world.now()]
-        return stocks_of(on, pool)
+        return read(on, pool)
 
-    def recent(pool: str, stocks: Any) -> Any:
-        stock = stocks[pool]
+    def recent(pool: str, found: Any) -> Any:
+        stock = found[pool]
         young = [claim for claim in stock.claims if (now[0] - claim.since).total_seconds() < 60]
-        return pick(pool, {**stocks, pool: replace(stock, claims=young)})
+        return pick(pool, {**found, pool: replace(stock, claims=young)})
 
-    patch.setattr(scheduler, "read_stocks", remember)
+    patch.setattr(stocks, "read_stocks", remember)
     patch.setattr(grants, "pick", recent)
 
 

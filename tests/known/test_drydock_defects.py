@@ -9,6 +9,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet
 from penstock.usecases.jobs import cancel
+from penstock.usecases.pools import scheduler
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
 from tests.known.races import grants, just_before
@@ -26,7 +27,8 @@ def test_defect_a_an_error_leaves_the_resource_locked(twin: Known, ada: User) ->
     def breaks_down() -> None:
         raise ConnectionError("the table cannot be reached")
 
-    with pytest.raises(ConnectionError):  # noqa: SIM117
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ConnectionError):  # noqa: PT012
+        patch.setattr(scheduler, "DIRECT_TRIES", 0)
         with just_before(twin, grants, breaks_down):
             twin.run()
     second = submit(twin, ada, resources=["bench"])

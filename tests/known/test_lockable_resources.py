@@ -14,7 +14,7 @@ from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
-from tests.known.races import always_before, claims, grants, just_before
+from tests.known.races import always_before, grants, just_before
 from tests.known.site import TWO, Known, assert_nothing_is_left, holders, set_limit, units_of
 from tests.usecases.steps import TOKEN, hello, job_of, run_to_end, submit, sweep, worker_of
 
@@ -39,7 +39,7 @@ def test_one_build_reserves_twice(twin: Known, ada: User) -> None:
     def again() -> None:
         scheduler.acquire(twin.on, job, 1, 1, token)
 
-    with just_before(twin, claims, again):
+    with just_before(twin, grants, again):
         twin.run()
     again()
     twin.run()

@@ -45,14 +45,15 @@ def _word(is_so: bool) -> str:
 def check_guard(name: str, changes: Sequence[Change], before: Mapping[Key, Row], after: Mapping[Key, Row]) -> None:
     """What the model asks of pools beside the states that rows come from."""
     written = {change.was.name for change in changes if isinstance(change, Replace) and isinstance(change.was, Pool)}
-    if name in ("release", "resize_slot"):
+    if name == "resize_slot":
         moved = {row.pool for row in _written(changes) if isinstance(row, Slot)}
         assert moved <= written, f"{name} moves slots and does not write their pool's row"
-    if name == "grant":
+    if name in ("grant", "grant_at_once"):
         for slot in (row for row in _written(changes) if isinstance(row, Slot)):
             pool = before[pool_key(slot.pool)]
             assert isinstance(pool, Pool)
             assert not pool.paused, "granted from a paused pool"
+            assert not pool.is_closed, "granted from a pool of which more than its limit may be held"
             assert pool.due or _held(after, pool) <= pool.limit, "granted beyond the limit"
         units = {row.lease.job for row in _written(changes) if isinstance(row, Unit)}
         left = [row for row in after.values() if isinstance(row, Claim) and row.job in units]

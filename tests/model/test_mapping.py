@@ -28,7 +28,7 @@ HELPERS = {
     "moved", "answer", "end_by_report", "park", "begin", "go_on", "give_up", "claim_and_serve", "stands",
     "end_by_sweep", "check_slots", "check_settled", "check_alone", "begins", "ends", "crash", "lose",
     "wrote_claim", "wrote_slot", "wrote_pool", "come_again", "look_on", "forget", "forget_slots", "still", "pass",
-    "serve_pools_of", "read_waiting", "check_pools", "check_served", "check_waits",
+    "serve_pools_of", "read_waiting", "look_further", "stop_looking", "check_pools", "check_served", "check_waits",
 }  # fmt: skip
 """Inlines that are the flow, a reply, the faults, or a part of an action."""
 

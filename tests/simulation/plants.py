@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,12 +14,12 @@ from penstock.domain.jobs import jobs as domain_jobs
 from penstock.domain.jobs.jobs import Job, Report, State, job_key
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.leases import LeaseState, Need
-from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.pools.pools import Claim, Slot, SlotState
 from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.usecases.jobs import flow, settle, submit
 from penstock.usecases.jobs.jobs import LeaseGone
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, stocks
 from penstock.usecases.units import release
 from penstock.usecases.units import release as units_release
 from penstock.usecases.workers import agents
@@ -36,11 +37,25 @@ def serve_before_write(patch: pytest.MonkeyPatch) -> None:
     def early(on: Any, job: str, attempt: int, step: int, token: str) -> None:
         for need in scheduler._needs(on.store.get(job_key(job), Job), attempt, step):
             serve(on, need.pool)
-        held = transaction.run(on, lambda: scheduler._claim_changes(on, job, attempt, step, token))
-        if not held or held[0].state is not LeaseState.WAITING:
+        claimed = transaction.run(on, lambda: scheduler._claim_changes(on, job, attempt, step, token, may_grant=False))
+        if not claimed.leases or claimed.leases[0].state is not LeaseState.WAITING:
             acquire(on, job, attempt, step, token)
 
     patch.setattr(scheduler, "acquire", early)
+
+
+def grants_past_who_waits(patch: pytest.MonkeyPatch) -> None:
+    """A claim that could be granted at once does not ask whether somebody waits."""
+    look = stocks.look
+
+    def blind(on: Any, claims: Sequence[Claim]) -> Any:
+        def find(pk: str, prefix: str, *how: Any, **more: Any) -> Any:
+            found = on.store.find(pk, prefix, *how, **more)
+            return [row for row in found if not isinstance(row, Claim)]
+
+        return look(replace(on, store=SimpleNamespace(get=on.store.get, find=find)), claims)
+
+    patch.setattr(stocks, "look", blind)
 
 
 def release_without_fence(patch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from tests.simulation.plants import (
     SEEDS,
     Plant,
     free_before_clean,
+    grants_past_who_waits,
     last_comes_first,
     old_agents_write,
     one_by_one,
@@ -94,6 +95,7 @@ def destroy_all_that_is_listed(patch: pytest.MonkeyPatch) -> None:
 
 PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (serve_before_write, {"QUEUE-1"}, ()),
+    (grants_past_who_waits, {"QUEUE-2"}, ()),
     (release_without_fence, {"SLOT-1", "UNIT-2", "SLOT-3"}, ()),
     (keep_the_claim, {"SLOT-2"}, ()),
     (start_at_once, {"JOB-2"}, ()),

@@ -198,8 +198,8 @@ def test_the_longest_name_is_found(twin: Twin) -> None:
 
 def test_a_lost_race_is_run_again_and_what_is_decided_then_is_committed(twin: Twin) -> None:
     was = pool_of(twin, "quota/cores")
-    before_the_next_commit(twin, lambda: twin.store.commit([Replace(was, replace(was, mean_hold=1.0))]))
+    before_the_next_commit(twin, lambda: twin.store.commit([Replace(was, replace(was, broken=1))]))
     site_apply.pause(twin.on, "quota/cores", paused=True)
     found = twin.store.get(pool_key("quota/cores"), Pool)
     assert found
-    assert (found.paused, found.mean_hold) == (True, 1.0)
+    assert (found.paused, found.broken) == (True, 1)

@@ -101,7 +101,7 @@ def test_a_job_that_ends_while_it_claims_claims_nothing(twin: Twin, ada: User, h
 
     twin.store.commit = first  # type: ignore[method-assign]
     scheduler.acquire(twin.on, job, 1, 1, "token")
-    assert [each[:2] for each in flows.failed] == [("token", "Stale")]
+    assert [each[:2] for each in flows.failed] == [("token", "Cancelled" if how == "cancelled" else "Stale")]
     assert not [row for row in twin.store.rows.values() if isinstance(row, Claim | Lease)]
 
 

@@ -11,7 +11,7 @@ from penstock.domain.jobs import plans
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools import graph
 from penstock.domain.pools.graph import Edge, EdgeKind
-from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.pools import HoldTimes, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
@@ -39,7 +39,7 @@ def hold(twin: Twin, user: User, seconds: float) -> None:
 def test_the_start_is_expected_from_what_holders_did_before(twin: Twin, ada: User) -> None:
     for seconds in (300, 500):
         hold(twin, ada, seconds)
-    row = twin.store.get(pool_key("resource/bench"), Pool)
+    row = twin.store.get(HoldTimes(pool="resource/bench").key, HoldTimes)
     assert row
     assert (row.holds, round(row.mean_hold)) == (2, 400)
     first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))

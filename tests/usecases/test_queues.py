@@ -40,6 +40,7 @@ def test_a_claim_whose_function_died_before_serving_is_granted_by_the_sweep(twin
     """QUEUE-1: no lost wake-up."""
     job = submit(twin, ada)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "DIRECT_TRIES", 0)
         stop_serving(patch)
         with pytest.raises(Stopped):
             twin.run()

@@ -11,6 +11,7 @@ import pytest
 
 from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
+from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.site.site import Shape
 from penstock.domain.users.users import User
@@ -133,8 +134,9 @@ def test_a_resize_is_not_done_while_another_one_still_moves_slots(twin: Twin, ad
     assert twin.store.commit([was_closed]), "a resize to 0 came as far as this before the limit was raised to 1"
 
     def takes_the_other_slot() -> None:
-        submit(twin, ada)
-        twin.run()
+        """A grant that was decided before the limit was lowered."""
+        free = next(slot for slot in slots_of(twin) if slot.state is SlotState.FREE)
+        assert twin.store.commit(pools.move(free, replace(free, state=SlotState.HELD, fence=free.fence + 1)))
 
     commit, count = twin.store.commit, itertools.count()
 
@@ -174,8 +176,12 @@ def slots_that_are_on(twin: Twin) -> list[Slot]:
     return [slot for slot in slots_of(twin) if slot.state is not SlotState.OFF and not slot.withdrawn]
 
 
-def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(twin: Twin, ada: User) -> None:
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, *, waits: bool
+) -> None:
     """SLOT-3: between a server's read and its commit the slot is held by another job and given back."""
+    monkeypatch.setattr(scheduler, "DIRECT_TRIES", 0 if waits else 1)
     limit(twin, 1)()
     late = submit(twin, ada)
 
@@ -187,7 +193,7 @@ def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(t
             patch.setattr(scheduler, "serve", lambda on, pool: None)
             finish(twin, early)
 
-    came_to_it = between(twin, 1, hold_and_give_back)
+    came_to_it = between(twin, 1 if waits else 0, hold_and_give_back)
     twin.run()
     assert came_to_it()
     slot = next(slot for slot in slots_of(twin) if slot.job)

@@ -78,7 +78,6 @@ class WatchedStore(MemoryStore):
         """SLOT-1: what an operator said of a pool stands."""
         said = [(row.limit, row.names, row.is_amount, row.paused) for row in (was, now)]
         assert said[0] == said[1] or self.operator, f"{now.name} went from {said[0]} to {said[1]}"
-        assert now.holds >= was.holds, f"{now.name} forgot what it learned"
 
     def _look(self, kinds: Kinds) -> None:
         """SLOT-1, SLOT-3, JOB-2: what must be so at every moment."""

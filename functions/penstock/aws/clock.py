@@ -34,6 +34,10 @@ class RealWorld:
         """256 random bits as text."""
         return secrets.token_urlsafe(32)
 
+    def draw(self, count: int) -> int:
+        """A number from 0 on below a count."""
+        return random.randrange(count)
+
     def pause(self, tries: int) -> None:
         """Full jitter: up to 10 ms, doubled with every try, at most 0.5 s.
 

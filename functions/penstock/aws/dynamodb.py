@@ -42,7 +42,7 @@ from penstock.domain.jobs.store import Value
 from penstock.domain.logs.archives import Archive
 from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.leases import Lease
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName
+from penstock.domain.pools.pools import Claim, HoldTimes, Pool, Slot, SlotName
 from penstock.domain.probes.canaries import Canary
 from penstock.domain.published import Published, Series
 from penstock.domain.site.site import SiteText
@@ -78,7 +78,8 @@ log = Logger(child=True)
 KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
-        Job, Spec, Lease, Batch, Output, Pool, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch, SiteText,
+        Job, Spec, Lease, Batch, Output, Pool, HoldTimes, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
+        SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
         Retention, LatestFailure, Artifact, Volume, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,

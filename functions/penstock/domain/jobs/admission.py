@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.domain.jobfile import JobFile
 from penstock.domain.pools.forecast import Action, Forecast
-from penstock.domain.pools.grants import rows_of_grant, rows_of_release
+from penstock.domain.pools.grants import rows_of_grant
 from penstock.domain.pools.leases import WORKER, Need, demand
 from penstock.domain.site.site import Site, Target
 from penstock.domain.users.users import User
@@ -108,16 +108,9 @@ def _grantable(site: Site, needs: Sequence[Need]) -> Refused | None:
 
 
 def _too_many(needs: Sequence[Need], amounts: Collection[str]) -> Refused | None:
-    """Refuse what one commit has no room for: all that one step acquires, or all that one unit gives back."""
+    """Refuse what one commit has no room for: all that one step acquires. To give it back takes less."""
     room = limits.TRANSACTION_ITEMS
     types = " and ".join(sorted({need.type for need in needs}))
-    for need in needs:
-        rows = rows_of_release(need, amounts)
-        if rows > room:
-            slots = sum(need.takes[pool] for pool in need.takes if pool not in amounts)
-            why = f"one {need.type} takes {slots} slots: to give them back takes a commit of up to {rows} rows"
-            hint = f"a commit has room for {room}; an operator can make what it uses a quota, which has no slots"
-            return _no_room(f"{why}, and there is room for {room}", "site", hint)
     rows = rows_of_grant(needs, amounts)
     if rows > room:
         most = max((n for n in range(1, len(needs)) if rows_of_grant(needs[:n], amounts) <= room), default=0)

@@ -18,9 +18,10 @@ from itertools import count, groupby
 from math import inf
 from typing import NamedTuple
 
+from penstock.domain.pools import pools
 from penstock.domain.pools.grants import WINDOW, Pick, Stock, has_reservation, overtaken_by, pick
 from penstock.domain.pools.leases import WORKER
-from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, Pool, Slot, SlotState
+from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState
 from penstock.kernel.frozen import dataclass
 
 
@@ -39,11 +40,17 @@ class ClaimId(NamedTuple):
 
 @dataclass(frozen=True)
 class Queue:
-    """A pool as it was read: its row, its free and held slots, and its claims in order."""
+    """A pool as it was read: its row, its free and held slots, its claims in order, and how long slots were kept."""
 
     pool: Pool
     slots: Sequence[Slot]
     claims: Sequence[Claim]
+    times: HoldTimes | None = None
+
+    @property
+    def mean_hold(self) -> float | None:
+        """How many seconds the last holders kept what they had; None if none is known."""
+        return self.times.mean_hold if self.times and self.times.holds else None
 
     def before(self, whose: ClaimId) -> Sequence[Claim]:
         """The claims before this one; all of them, if it is not in this queue."""
@@ -62,8 +69,8 @@ class Queue:
 
     @property
     def stock(self) -> Stock:
-        """The pool's stock. Idle slots count as free."""
-        return Stock(self.pool, self.claims, self.free)
+        """The pool's stock. Idle slots count as free; a pool that is over its limit is as if it was resized."""
+        return Stock(replace(self.pool, over=False), self.claims, self.free)
 
     @property
     def free(self) -> list[Slot]:
@@ -105,7 +112,8 @@ class Simulation:
     def __init__(
         self, queues: Mapping[str, Queue], whose: ClaimId, now: datetime, only: Collection[str] | None = None
     ) -> None:
-        self._pools = {name: queue.pool for name, queue in queues.items()}
+        self._pools = {name: replace(queue.pool, over=False) for name, queue in queues.items()}
+        self._means = {name: queue.mean_hold for name, queue in queues.items()}
         self._claims = {name: list(queue.claims) for name, queue in queues.items()}
         self._free = {name: queue.free for name, queue in queues.items()}
         self._owed = {name: sum(slot.withdrawn for slot in queue.held) for name, queue in queues.items()}
@@ -167,8 +175,8 @@ class Simulation:
         mine = self._held.setdefault(holder, [])
         for slot in slots:
             mine.append(slot)
-            pool = self._pools[slot.pool]
-            ends = [self._ends.get(holder), max(0.0, since + pool.mean_hold) if pool.holds and holder[0] else None]
+            mean = self._means[slot.pool]
+            ends = [self._ends.get(holder), max(0.0, since + mean) if mean is not None and holder[0] else None]
             self._ends[holder] = max((end for end in ends if end is not None), default=None)
         first = self._ends[holder] or max(0.0, since)
         heappush(self._heap, (first if holder[0] else inf, next(self._number), holder))
@@ -254,7 +262,7 @@ def _turn(slot: Slot) -> tuple[object, ...]:
     last.
     """
     order = slot.order or 0
-    is_quota = slot.pool.startswith("quota/")
+    is_quota = pools.is_quota(slot.pool)
     return order != WORKER, -order, slot.unit or "", is_quota, slot.pool, slot.name
 
 
@@ -396,13 +404,13 @@ def _pruned(
 
 def _basis(queue: Queue, now: datetime) -> str | None:
     """What the estimate is based on."""
-    pool = queue.pool
-    if not pool.holds:
+    pool, times = queue.pool, queue.times
+    if times is None or not times.holds:
         return None
-    mean = timedelta(seconds=pool.mean_hold)
-    kept = f"kept it {format_duration(pool.mean_hold)}"
-    said = f"the last {min(pool.holds, RECENT_HOLDERS)} holders of {pool.name} {kept} on average"
-    if pool.holds == 1:
+    mean = timedelta(seconds=times.mean_hold)
+    kept = f"kept it {format_duration(times.mean_hold)}"
+    said = f"the last {min(times.holds, RECENT_HOLDERS)} holders of {pool.name} {kept} on average"
+    if times.holds == 1:
         said = f"the last holder of {pool.name} {kept}"
     late = sum(slot.since is not None and now - slot.since > mean for slot in queue.held)
     return f"{said}; {late} of the present {len(queue.held)} already longer" if late else said

@@ -66,18 +66,12 @@ def rows_of_grant(needs: Sequence[Need], amounts: Collection[str]) -> int:
 
     Rows of the claims, of as many claims that they overtake as there may be, of the owner, and of each need's lease,
     unit and slots. A slot moves from one key to another, which is two rows; so does the share of an amount that a warm
-    unit has. A unit that is ordered takes a new share of an amount: one row, and the pool's.
+    unit has. A unit that is ordered takes a new share of an amount: one row, and the pool's. To give a unit back takes
+    fewer: its own row, its lease's, its pool's if it was broken, that of who removed it by hand, and the same two for
+    each slot and amount.
     """
     moved = sum(_shares(need, amounts) for need in needs)
     return len(demand(needs)) + WINDOW + 1 + 2 * len(needs) + 2 * moved
-
-
-def rows_of_release(need: Need, amounts: Collection[str]) -> int:
-    """The most rows that the commit which gives back one unit can name: its own, its lease's, and who removed it by
-    hand; and each pool's with its slots. A slot may go off in the place of one that was withdrawn, and both move.
-    """
-    slots = sum(count for pool, count in need.takes.items() if pool not in amounts)
-    return 3 + len(need.takes) + 4 * slots + sum(pool in amounts for pool in need.takes)
 
 
 def _shares(need: Need, amounts: Collection[str]) -> int:
@@ -115,7 +109,7 @@ class Stock:
 
     def has(self, count: int) -> bool:
         """Whether this many slots, or this much of the amount, can be granted."""
-        return not self.pool.paused and count <= max(0, self.left)
+        return not self.pool.is_closed and count <= max(0, self.left)
 
 
 @dataclass(frozen=True)
@@ -141,6 +135,12 @@ def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     turns = _turns(stocks)
     found = (_grantable(claim, stocks, turns) for claim in stocks[pool].claims)
     return next((each for each in found if each), None)
+
+
+def has_all(claims: Sequence[Claim], stocks: Mapping[str, Stock]) -> bool:
+    """Whether the pools have what a new claim wants, given by its rows for each of them, where nobody waits."""
+    found = Pick({claim.pool: claim for claim in claims}, ())
+    return all(stocks[name].has(count) for name, count in cold_demand(found, stocks).items())
 
 
 def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
@@ -183,7 +183,7 @@ def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
     found: dict[str, None] = {}
     for name, count in cold_demand(claim, stocks).items():
         stock = stocks[name]
-        if stock.pool.paused:
+        if stock.pool.is_closed:
             return None
         own = sum(next(iter(takes)) == name for takes in claim.reuses)
         kept = [slot for slot in (*stock.idle, *stock.warm[own:]) if not slot.leaving]

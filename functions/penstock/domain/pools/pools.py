@@ -16,9 +16,9 @@ are idle: nobody leases them, and they come back when the unit is handed over, o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
@@ -47,10 +47,11 @@ class Pool(Row):
     one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
 
     `hosts` says that its names are machines that come and go.
-    `over` is set while more may be held than the limit, because it was lowered. `holds` counts the holders that gave
-    back, and `mean_hold` is how long, in seconds, the last of them kept what they had. `setback` is set while what is
-    made ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
+    `over` is set while more may be held than the limit, because it was lowered. `setback` is set while what is made
+    ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
     other.
+
+    Grants and releases of slots do not write this row: all that are made at once would wait for each other.
     """
 
     kind: ClassVar[str] = "pool"
@@ -64,8 +65,6 @@ class Pool(Row):
     over: bool = False
     warm: Warm | None = None
     setback: Setback | None = None
-    holds: int = 0
-    mean_hold: float = 0.0
     broken: int = 0
     due: datetime | None = None
 
@@ -83,6 +82,13 @@ class Pool(Row):
         return self.warm.least if self.warm else 0
 
     @property
+    def is_closed(self) -> bool:
+        """Whether nothing may be granted: it is paused; or it has slots by number, and more than those that the limit
+        allows may be held. Then a resize decides which of them are free. [SLOT-1]
+        """
+        return self.paused or (self.over and self.names is None and not self.is_amount)
+
+    @property
     def sort(self) -> str:
         """Numbered, named or amount."""
         return "amount" if self.is_amount else "numbered" if self.names is None else "named"
@@ -90,6 +96,20 @@ class Pool(Row):
     @property
     def deadline(self) -> datetime | None:
         return self.due
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldTimes(Row):
+    """How long holders of a pool kept what they had: how many were counted, and the mean of the last, in seconds."""
+
+    kind: ClassVar[str] = "holdtimes"
+    pool: str
+    holds: int = 0
+    mean_hold: float = 0.0
+
+    @property
+    def key(self) -> Key:
+        return Key(collection(self.pool), "holdtimes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +179,18 @@ class Claim(Row):
     @property
     def key(self) -> Key:
         return claim_key(self.pool, self.priority, self.job, self.attempt, self.step)
+
+
+QUOTA = "quota/"
+"""How the name of every amount begins."""
+
+BEFORE_ITS_ROW = "poo"
+"""A sort key before that of a pool's own row; the first claim is the next one after the row."""
+
+
+def is_quota(pool: str) -> bool:
+    """Whether a pool is an amount, by its name."""
+    return pool.startswith(QUOTA)
 
 
 def collection(pool: str) -> str:
@@ -286,12 +318,6 @@ def as_free(pool: Pool, slots: Sequence[Slot], idle: Sequence[Slot]) -> tuple[Po
     return pool, [*slots, *(give_back(slot) for slot in idle if not slot.withdrawn)]
 
 
-def swap(back: Slot, withdrawn: Slot) -> tuple[Change, ...]:
-    """A slot comes back while another is withdrawn: it goes off in the other's place, so that no more may be held."""
-    off = Slot(pool=back.pool, name=back.name, state=SlotState.OFF, fence=back.fence, version=back.version)
-    return (*move(back, off), *move(withdrawn, replace(withdrawn, withdrawn=False)))
-
-
 @dataclass(frozen=True)
 class Warm:
     """What a pool keeps warm for the next lease. Durations in seconds.
@@ -320,12 +346,8 @@ RECENT_HOLDERS = 12
 """Over about how many holders the mean is taken: a new one counts for one in this many."""
 
 
-def record_holds(pool: Pool, slots: Collection[Slot], now: datetime) -> Pool:
-    """A pool with the hold times of some slots added to its mean, which forgets slowly."""
-    for slot in slots:
-        if slot.since is not None:
-            kept = max(0.0, (now - slot.since).total_seconds())
-            holds = pool.holds + 1
-            mean = pool.mean_hold + (kept - pool.mean_hold) / min(holds, RECENT_HOLDERS)
-            pool = replace(pool, holds=holds, mean_hold=mean)
-    return pool
+def record_hold(times: HoldTimes, kept: timedelta) -> HoldTimes:
+    """A pool's hold times with one more holder, which counts for one in RECENT_HOLDERS: they forget slowly."""
+    holds = times.holds + 1
+    more = max(0.0, kept.total_seconds()) - times.mean_hold
+    return replace(times, holds=holds, mean_hold=times.mean_hold + more / min(holds, RECENT_HOLDERS))

@@ -5,27 +5,32 @@ The schedule function calls this after an operator or a host changed the pool's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from penstock import transaction
 from penstock.domain.pools import capacity, pools
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
-from penstock.kernel.rows import Change, Replace
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import retire
 from penstock.usecases.workers import presence
 
+NEW_SLOTS = 40
+"""How many slots one commit makes; each is two rows, and a commit has room for 100."""
+
 
 def resize(on: System, pool_name: str) -> None:
     """Bring a pool's slots to what its row says, then serve it, and the other queues of those who wait for it."""
-    for tries in range(transaction.TRIES):
+    tries = 0
+    while tries < transaction.TRIES:
         pool = on.store.get(pool_key(pool_name), Pool)
         if pool is None:
             return
         here = presence.present_hosts(on, pool)
         slots = [] if pool.is_amount else _slots(on, pool_name)
+        moved = 0
         if slots is not None:
             todo = [] if pool.is_amount else capacity.fit(pool, slots, here)
             worn = [] if pool.is_amount else capacity.surplus(pool, slots)
@@ -33,10 +38,11 @@ def resize(on: System, pool_name: str) -> None:
                 settled = replace(pool, due=None, over=any(slot.withdrawn for slot in slots))
                 if settled == pool or on.store.commit([Replace(pool, settled)]):
                     break
-            _apply_plan(on, pool, todo)
+            moved = _apply_plan(on, pool, todo)
             for slot in worn:
                 retire.retire(on, slot.unit or "", "the site keeps fewer warm")
         on.world.pause(tries)
+        tries = 0 if moved else tries + 1
     scheduler.serve(on, pool_name)
     scheduler.serve_other_queues(on, pool_name)
 
@@ -49,12 +55,24 @@ def _slots(on: System, pool_name: str) -> list[Slot] | None:
     return list(found.values()) if known == set(found) else None
 
 
-def _apply_plan(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> None:
-    """Take the steps of a plan, as long as the pool's row is the one that it was made for.
+def _apply_plan(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> int:
+    """Take the steps of a plan, and return how many commits were made. It ends with the first that is refused: the
+    pool's row, or a slot, is not the one any more that the plan was made for.
 
-    Each step rewrites the row unchanged instead of only checking it. So another resize that read the slots before this
-    step has an older row, and cannot call the pool done. [SLOT-1]
+    Each commit rewrites the row instead of only checking it. So another resize that read the slots before has an older
+    row, and cannot call the pool done. The pool is due until it is done, should this function die. [SLOT-1]
     """
-    for step in steps:
-        if on.store.commit([Replace(pool, pool), *step]):
-            pool = replace(pool, version=pool.version + 1)
+    for taken, changes in enumerate(_commits(steps)):
+        due = replace(pool, due=pool.due or on.world.now())
+        if not on.store.commit([Replace(pool, due), *changes]):
+            return taken
+        pool = replace(due, version=pool.version + 1)
+    return 1
+
+
+def _commits(steps: Sequence[Sequence[Change]]) -> Iterator[Sequence[Change]]:
+    """The commits of a plan: one for each slot that moves, then one for many that are new."""
+    new = [step for step in steps if isinstance(step[0], Create)]
+    yield from (step for step in steps if step not in new)
+    for at in range(0, len(new), NEW_SLOTS):
+        yield [change for step in new[at : at + NEW_SLOTS] for change in step]

@@ -7,64 +7,88 @@ However large a pool or long a queue, a grant reads no more than a bounded part 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime
+from itertools import count
 
 from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.jobs import jobs, unused
-from penstock.domain.jobs.jobs import Job, job_key
-from penstock.domain.logs.logs import DETAIL
+from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools import grants, leases, pools
-from penstock.domain.pools.grants import WINDOW, Allocator, Pick, Stock
+from penstock.domain.pools.grants import WINDOW, Pick, Stock
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
 from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.pools.why import explain
-from penstock.domain.probes import factory_test
-from penstock.domain.units import units
-from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState, unit_key
+from penstock.domain.units.units import Unit
 from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.jobs.flow import answer_step, leases_of_step
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast
-from penstock.usecases.telemetry import counters
+from penstock.usecases.pools import forecast, grant
+from penstock.usecases.pools import stocks as stocks_of
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
-
-IDLE = 100
-"""How many idle slots of a pool are read."""
-
-WARM = 100
-"""Among how many warm slots one is chosen whose unit is ready already."""
 
 GRANTS = 25
 """How many grants one call makes. If more are possible, it schedules another call."""
 
+DIRECT_TRIES = 6
+"""How often a new claim tries to be granted at once. After that many lost races it waits in its queues, where one
+server grants many.
+"""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What came of a step's claim: its leases, and the units of those that were granted at once.
+
+    `stale` is the flow's error if the attempt needs nothing more. `stocks`: what the claim's pools had.
+    """
+
+    leases: Sequence[Lease] = ()
+    claims: Sequence[Claim] = ()
+    given: Sequence[Unit] = ()
+    stocks: Mapping[str, Stock] = field(default_factory=dict)
+    stale: str = ""
+
 
 def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> None:
     """Claim what one step of a flow needs. The step is answered when it is granted and ready, or never will be."""
-    job = on.store.get(job_key(job_id), Job)
-    needs = _needs(job, attempt, step)
-    if job is None or not needs or job.cancellation.cancelled_by:
-        error = "Cancelled" if job and job.cancellation.cancelled_by else "Stale"
-        on.flows.fail(token, error, "the attempt needs nothing more")
-        return
-    held = transaction.run(on, lambda: _claim_changes(on, job_id, attempt, step, token))
-    if not held:
-        on.flows.fail(token, "Stale", "the attempt needs nothing more")
-    elif held[0].state is not LeaseState.WAITING:
-        answer_step(on, held)
-        for lease in held:
-            if lease.state is LeaseState.GRANTED and lease.unit:
-                on.queues.advance(lease.unit, step == WORKER)
-    elif not on.store.get(pool_key(needs[0].pool), Pool):
-        on.flows.fail(token, "Unsatisfiable", f"the site no longer has {needs[0].pool}")
+    tries = count()
+    claimed = transaction.run(
+        on, lambda: _claim_changes(on, job_id, attempt, step, token, may_grant=next(tries) < DIRECT_TRIES)
+    )
+    if claimed.stale:
+        on.flows.fail(token, claimed.stale, "the attempt needs nothing more")
+    elif claimed.given:
+        grant.claim_granted(on, claimed.claims[0], claimed.given, claimed.leases, claimed.stocks)
+        _fill(on, claimed.stocks)
+    elif claimed.leases[0].state is not LeaseState.WAITING:
+        _answer_again(on, claimed.leases)
+    elif not on.store.get(pool_key(claimed.claims[0].pool), Pool):
+        on.flows.fail(token, "Unsatisfiable", f"the site no longer has {claimed.claims[0].pool}")
     else:
-        serve(on, needs[0].pool)
-        _serve_overtaken(on, grants.claims(job, step, on.world.now()))
-        _log_if_waiting(on, job_id, held[0])
+        serve(on, claimed.claims[0].pool)
+        _serve_overtaken(on, claimed.claims)
+        _log_if_waiting(on, job_id, claimed.leases[0])
+
+
+def _answer_again(on: System, held: Sequence[Lease]) -> None:
+    """Answer a step that comes again after its claim was granted, and remind those who make its units."""
+    answer_step(on, held)
+    for lease in held:
+        if lease.state is LeaseState.GRANTED and lease.unit:
+            on.queues.advance(lease.unit, lease.order == WORKER)
+
+
+def _fill(on: System, stocks: Mapping[str, Stock]) -> None:
+    """Have units made ahead of need in the place of those that were granted."""
+    for name, stock in stocks.items():
+        if stock.pool.min_warm:
+            prewarm.fill(on, name)
 
 
 def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
@@ -78,25 +102,51 @@ def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:
 
 
 def _claim_changes(
-    on: System, job_id: str, attempt: int, step: int, token: str
-) -> tuple[Sequence[Change], list[Lease]]:
-    """The claim of a step: waiting leases, and their places in the pools' queues, while the attempt needs them."""
+    on: System, job_id: str, attempt: int, step: int, token: str, *, may_grant: bool
+) -> tuple[Sequence[Change], Claimed]:
+    """The claim of a step, while the attempt needs it: granted at once, or waiting in the queues of its pools."""
     job = on.store.get(job_key(job_id), Job)
     needs = _needs(job, attempt, step)
     if job is None or job.cancellation.cancelled_by or not needs:
-        return [], []
-    every = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+        return [], Claimed(stale="Cancelled" if job and job.cancellation.cancelled_by else "Stale")
+    now = on.world.now()
+    claims = grants.claims(job, step, now)
+    # Until the first claim of an attempt, which moves the job on, it has no leases.
+    every = [] if job.state is State.QUEUED else on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
     held = [lease for lease in every if lease.step == step]
     if held:
         renewed = [replace(lease, token=token) for lease in held]
-        return [Replace(was, now) for was, now in zip(held, renewed, strict=True) if was.token != token], renewed
-    now = on.world.now()
+        changed = [Replace(was, now) for was, now in zip(held, renewed, strict=True) if was.token != token]
+        return changed, Claimed(renewed, claims)
     fresh = [_lease(job, need, token, now) for need in needs]
-    claims = grants.claims(job, step, now)
+    stocks = stocks_of.look(on, claims) if may_grant else {}
+    granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
+    made = [change.row for change in granted if isinstance(change, Create) and isinstance(change.row, Lease)] or fresh
     claimed = jobs.acquire(job, now)
     if claimed.may_give_back:
-        claimed = replace(claimed, due=unused.next_check(claimed, [*every, *fresh]))
-    return [Replace(job, claimed), *map(Create, claims), *map(Create, fresh)], fresh
+        claimed = replace(claimed, due=unused.next_check(claimed, [*every, *made]))
+    waiting = [] if given else [*map(Create, claims), *map(Create, fresh)]
+    return [Replace(job, claimed), *granted, *waiting], Claimed(made, claims, given, stocks)
+
+
+def _grant_at_once(
+    on: System, job: Job, claims: Sequence[Claim], fresh: Sequence[Lease], stocks: Mapping[str, Stock]
+) -> tuple[list[Change], list[Unit]]:
+    """The changes that create a claim's leases as granted, and its units; none if it has to wait. [SLOT-2] [QUEUE-2]
+
+    Nobody waited in any of its pools when it looked. What needs a privilege is granted only while the owner has it; a
+    claim of an owner who has it not waits, and is ended when its turn comes. [SEC-2]
+    """
+    if not grants.has_all(claims, stocks):
+        return [], []
+    wanted = job.privileges_of(claims[0].step)
+    why, owner = privileges.check_owner(on, job.owner, wanted) if wanted else (None, [])
+    if why:
+        return [], []
+    granted, given = grant.grant_changes(on, job, claims[0], fresh, stocks)
+    changes = [*granted, *owner]
+    has_room = len(changes) < limits.TRANSACTION_ITEMS  # beside the job's row
+    return (changes, given) if given and has_room else ([], [])
 
 
 def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
@@ -143,10 +193,11 @@ def serve(on: System, pool_name: str) -> None:
     """
     left: dict[str, None] = {}
     for tries in range(GRANTS):
-        stocks = read_stocks(on, pool_name)
+        stocks = stocks_of.read_stocks(on, pool_name)
         found = grants.pick(pool_name, stocks) if stocks else None
         if found is None:
             evict(on, pool_name, stocks)
+            _resize_what_is_over(on, stocks)
             if not stocks and _has_min_warm(on, pool_name):
                 prewarm.fill(on, pool_name)
             break
@@ -157,6 +208,13 @@ def serve(on: System, pool_name: str) -> None:
     else:
         left[pool_name] = None
     _serve_waiting(on, left)
+
+
+def _resize_what_is_over(on: System, stocks: Mapping[str, Stock]) -> None:
+    """A slot came back to a pool of which more may be held than its limit: a resize decides which one is free."""
+    for name, stock in stocks.items():
+        if stock.free and stock.pool.is_closed:
+            on.queues.schedule({"do": "resize", "pool": name})
 
 
 def _has_min_warm(on: System, pool_name: str) -> bool:
@@ -182,14 +240,14 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
         privileges.end_waiting(on, job.id, why)
         return on.store.commit(dropped)
     passed = [Replace(other, replace(other, overtaken=other.overtaken + 1)) for other in found.overtaken]
-    granted, given = _grant_changes(on, job, claim, waiting, stocks)
+    granted, given = grant.grant_changes(on, job, claim, waiting, stocks)
     changes = [*dropped, *passed, *granted, *owner]
     if len(changes) > limits.TRANSACTION_ITEMS:
         privileges.end_waiting(on, job.id, _too_many(claim, len(changes)))
         return on.store.commit(dropped)
     if not given or not on.store.commit(changes):
         return False
-    claim_granted(on, claim, given, waiting, stocks)
+    grant.claim_granted(on, claim, given, waiting, stocks)
     return True
 
 
@@ -197,62 +255,6 @@ def _too_many(claim: Claim, rows: int) -> str:
     """Why a claim can never be granted, although its job was accepted: by an older version, which counted otherwise."""
     most = limits.TRANSACTION_ITEMS
     return f"{claim.pool}: to grant all that the job wants at once takes {rows} rows, and a commit has room for {most}"
-
-
-def _grant_changes(
-    on: System, job: Job, claim: Claim, waiting: Sequence[Lease], stocks: Mapping[str, Stock]
-) -> tuple[list[Change], list[Unit]]:
-    """The changes that give every lease of a step a unit, and these units; none if a warm unit proved unfit."""
-    hand = Allocator(claim, stocks)
-    changes: list[Change] = []
-    given: list[Unit] = []
-    for lease in waiting:
-        need = next(need for need in job.request.needs if need.order == lease.order)
-        warm = hand.warm(need.pool)
-        unit = _assign_warm(on, hand, warm, need) if warm else hand.order(_order_unit(on, job, lease, need), need)
-        if unit is None:
-            return [], []
-        changes.append(Replace(lease, leases.grant(lease, unit.lease.slot, unit.lease.fence, unit.id, unit.since)))
-        given.append(unit)
-    return [*changes, *hand.changes()], given
-
-
-def _assign_warm(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | None:
-    """A warm unit for a need. One of another factory, or with other quotas, is destroyed instead."""
-    unit = on.store.get(unit_key(warm.unit or ""), Unit)
-    if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
-        return None
-    others = retire.slots_of(on, unit)[1:]
-    now = on.world.now()
-    is_late = unit.creation.made and units.is_due(unit, now)
-    if unit.maker != need.maker or pools.amounts(others) != need.uses or is_late:
-        retire.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
-        return None
-    return hand.over(unit, warm, others, need.order, now)
-
-
-def _order_unit(on: System, job: Job, lease: Lease, need: Need) -> Unit:
-    unit = _new_unit(on, lease, need.maker)
-    tested = job.provenance.proves
-    return factory_test.ordered(unit, tested, job.owner, on.world.now()) if tested else unit
-
-
-def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
-    """The unit of a granted lease: its id is chosen and written before anything is made."""
-    now = on.world.now()
-    is_worker = lease.order == WORKER
-    ordered = Unit(
-        id=f"{'w' if is_worker else 'r'}-{on.world.ulid()}",
-        is_a=UnitKind.WORKER if is_worker else UnitKind.RESOURCE,
-        maker=maker,
-        type=lease.type,
-        state=UnitState.CREATING,
-        lease=UnitLease(job=lease.job, attempt=lease.attempt, order=lease.order, pool=lease.pool, slot="", fence=0),
-        since=now,
-        creation=Creation(born=now),
-        due=now + STEP_WITHIN,
-    )
-    return units.add_entry(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
 
 
 def _serve_waiting(on: System, left: Iterable[str]) -> None:
@@ -266,23 +268,9 @@ def _serve_waiting(on: System, left: Iterable[str]) -> None:
             on.queues.schedule({"do": "serve", "pool": name})
 
 
-def claim_granted(
-    on: System, claim: Claim, given: Sequence[Unit], waiting: Sequence[Lease], stocks: Mapping[str, Stock]
-) -> None:
-    """What follows once a claim is granted, in order: its units are made or prepared, counted, and logged."""
-    for unit in given:
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    ready = {slot.unit for stock in stocks.values() for slot in stock.warm}
-    warm = {unit.id for unit in given if unit.id in ready}
-    counters.claim_granted(on, given, waiting, warm)
-    waited = int((given[0].since - waiting[0].since).total_seconds())
-    got = ", ".join(f"slot {unit.lease.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
-    logs.append(on, claim.job, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
-
-
 def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have idle units destroyed if nothing else keeps a claim waiting. It is granted when they are gone. [QUEUE-1]"""
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) for name in stocks}
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=stocks_of.IDLE) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
         for unit in grants.units_to_evict(pool_name, known):
@@ -299,43 +287,3 @@ def serve_other_queues(on: System, pool_name: str) -> None:
     for name in dict.fromkeys(name for claim in waiting for name in claim.pools):
         if name != pool_name:
             on.queues.schedule({"do": "serve", "pool": name})
-
-
-def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
-    """What a pool has, and what the other pools have that its claims want as well. Empty if nobody waits.
-
-    Of each pool at most WINDOW claims, and as many free slots as these want together. Where slots are reserved for one
-    of them, also what is idle, and the rows of the other pools that decide whether it is that claim's turn.
-    """
-    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
-    found: dict[str, Stock] = {}
-    for name in dict.fromkeys(name for claim in claims for name in claim.pools):
-        pool = on.store.get(pool_key(name), Pool)
-        if pool is not None:
-            found[name] = _stock(on, pool, claims if name == pool_name else None)
-    kept = [claim for stock in found.values() for claim in grants.reserved_claims(stock.claims)]
-    for name in dict.fromkeys(name for claim in kept for name in claim.pools):
-        pool = None if name in found else on.store.get(pool_key(name), Pool)
-        if pool is not None:
-            found[name] = Stock(pool, ())
-    return found
-
-
-def _stock(on: System, pool: Pool, claims: Sequence[Claim] | None) -> Stock:
-    """What one pool has, and who waits for it."""
-    pk = pools.collection(pool.name)
-    queue = on.store.find(pk, "wait#", Claim, limit=WINDOW) if claims is None else claims
-    most = 0 if pool.is_amount or pool.paused else sum(claim.count for claim in queue)
-    cold = on.store.find(pk, "free#cold#", Slot, limit=most) if most else []
-    warm = _warm(on, pool, most) if most and pool.warm else []
-    twice = {slot.name for slot in warm}  # got a unit between the two reads, while nobody waited
-    free = [slot for slot in cold if slot.name not in twice]
-    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(queue) else []
-    return Stock(pool, queue, free, warm, idle)
-
-
-def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
-    """Slots that carry a unit; where units are made ahead of need, those first whose unit is ready."""
-    limit = max(most, WARM) if pool.min_warm else most
-    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=limit)
-    return sorted(found, key=lambda slot: slot.since is None)[:most]

@@ -17,7 +17,7 @@ from penstock.domain.users.users import User
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import forecast, scheduler
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import broken
 
@@ -28,6 +28,7 @@ def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, 
     """A unit's driver proved that it is gone. `released` is None if another process committed that before."""
     counters.unit_gone(on, unit, proof, released)
     if released:
+        forecast.record_hold(on, unit, _pools_of(unit))
         _log_gone(on, unit, proof)
     cooldowns.unit_destroyed(on, unit, site)
     if unit.is_broken:
@@ -49,7 +50,8 @@ def unit_removed(on: System, unit: Unit, user: User, checked: str, site: Site) -
 
 
 def unit_cleaned(on: System, unit: Unit, proof: CleanProof) -> None:
-    """A unit was cleaned and stays in its slot, idle, for the next lease."""
+    """A unit was cleaned and stays in its slot, idle, for the next lease. What it uses besides, it keeps."""
+    forecast.record_hold(on, unit, [unit.lease.pool])
     _log_kept(on, unit, proof)
     slot_freed(on, unit)
 
@@ -92,8 +94,12 @@ def slot_freed(on: System, unit: Unit) -> None:
 
 def _serve_pools(on: System, unit: Unit) -> None:
     """Grant the slots that the unit gave up, in its own pool and in those of everything else that it took."""
-    for pool in dict.fromkeys((unit.lease.pool, *(pool for pool, _ in unit.lease.also))):
+    for pool in _pools_of(unit):
         scheduler.serve(on, pool)
+
+
+def _pools_of(unit: Unit) -> list[str]:
+    return list(dict.fromkeys((unit.lease.pool, *(pool for pool, _ in unit.lease.also))))
 
 
 def _release_next_lease(on: System, unit: Unit) -> None:

@@ -106,30 +106,14 @@ def _give_back(on: System, unit: Unit) -> list[Change]:
 
 
 def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Change]:
-    """Give slots back. The pool's row takes part: lowering its limit decides which slots may be free. [SLOT-1]"""
+    """Give slots back. A limit that was lowered meanwhile is kept by whoever grants them. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
-    leased = [slot for slot in slots if slot.job]
-    learned = pools.record_holds(pool, leased, on.world.now()) if pool else None
-    if learned and leased and (unit.is_broken or learned.broken):
-        learned = quarantine.count_broken(learned, unit)
+    learned = quarantine.count_broken(pool, unit) if pool and any(slot.job for slot in slots) else pool
     if pool and learned and pool.is_amount:
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
         return [Replace(pool, left), *map(Delete, slots)]
-    changes: list[Change] = [Replace(pool, learned)] if pool and learned else []
-    spare = _withdrawn(on, name, slots) if pool and pool.over and pool.names is None else []
-    for slot in slots:
-        if spare and not slot.withdrawn:
-            changes += pools.swap(slot, spare.pop())
-        else:
-            changes += pools.move(slot, pools.give_back(slot))
-    return changes
-
-
-def _withdrawn(on: System, name: str, back: list[Slot]) -> list[Slot]:
-    """Slots of a pool that others hold although they were withdrawn."""
-    held = on.store.find(pools.collection(name), "held#", Slot, limit=10_000)
-    own = {slot.name for slot in back}
-    return [slot for slot in held if slot.withdrawn and slot.name not in own]
+    counted = [Replace(pool, learned)] if pool and learned and learned != pool else []
+    return [*counted, *(change for slot in slots for change in pools.move(slot, pools.give_back(slot)))]
 
 
 def end_lease(on: System, unit: Unit) -> list[Change]:

@@ -105,7 +105,7 @@ def _cleaned_changes(
     if reason or pool is None or pool.warm is None:
         return _give_up_changes(unit, reason or "", on)
     kept = reuse.keep_warm(unit, proof, pool.warm, now, lease)
-    learned = quarantine.count_broken(pools.record_holds(pool, slots[:1], now), unit)
+    learned = quarantine.count_broken(pool, unit)
     changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
     for at, slot in enumerate(slots):
         changes += pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=now))

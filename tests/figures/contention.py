@@ -1,0 +1,226 @@
+"""Grants a second when many claim or give back at once: `python -m tests.figures.contention`.
+
+The use cases are the real ones, time is virtual, and tests/figures/virtual.py says what is assumed of AWS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.domain.commands import SubmitJob
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools import leases
+from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.units import units
+from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
+from penstock.domain.users.users import User
+from penstock.kernel.rows import Row
+from penstock.testing.site import site_toml
+from penstock.testing.store import with_version
+from penstock.testing.twin import START, Twin
+from penstock.usecases.jobs import submit
+from penstock.usecases.site import apply
+from penstock.usecases.units import release
+from tests.figures.report import Budgets, table
+from tests.figures.virtual import CPU_MS, MESSAGE_MS, Engine, VirtualQueue, VirtualStore, VirtualWorld
+
+USER = User(name="ada", created=START, version=1)
+LONGEST = 1800.0
+"""When a run ends at the latest, in virtual seconds."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured: so many claims on targets with so many slots each; `functions` None is Lambda's ramp.
+
+    `quota` is how much of it each claim takes of one quota over all targets. `hold` is for how many seconds a granted
+    slot is kept; None keeps it for good.
+    """
+
+    claims: int
+    slots: int
+    functions: int | None
+    is_throttled: bool = False
+    targets: int = 1
+    quota: int = 0
+    hold: float | None = None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a case came to; figures per grant, but `granted`, `seconds` and `failed`."""
+
+    case: Case
+    granted: int
+    seconds: float
+    reads: float
+    commits: float
+    lost: float
+    write_units: float
+    read_units: float
+    failed: int
+
+    @property
+    def rate(self) -> float:
+        """Grants a second."""
+        return self.granted / self.seconds if self.seconds else 0.0
+
+
+class Messages:
+    """The queues' port, in virtual time."""
+
+    def __init__(self, storm: Storm) -> None:
+        self._storm = storm
+
+    def schedule(self, message: Mapping[str, Any]) -> None:
+        """A step for the scheduler."""
+        self._sent()
+        self._storm.schedule.send(dict(message))
+
+    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+        """A unit was granted: it is given back when its time is over."""
+        del is_worker, after
+        self._sent()
+        self._storm.unit_ordered(unit)
+
+    def _sent(self) -> None:
+        self._storm.engine.sleep(CPU_MS / 1000)
+        self._storm.engine.between(MESSAGE_MS)
+
+
+class Storm(Twin):
+    """The twin in virtual time."""
+
+    def __init__(self, case: Case, seed: int = 0) -> None:
+        super().__init__()
+        self.case = case
+        self.engine = Engine(seed)
+        self.world = VirtualWorld(self.engine)
+        self.store = self.table = VirtualStore(self.engine, is_throttled=False)
+        self.on = replace(self.on, store=self.table, world=self.world)
+        self.schedule = VirtualQueue(self.engine, lambda message: self.take("schedule", message), case.functions)
+        self.factory = VirtualQueue(self.engine, self._give_back, case.functions)
+        self.granted: dict[str, float] = {}
+        apply.apply(self.on, "root", _site(case), "site.toml")
+        self.run()
+        self.on = replace(self.on, queues=Messages(self))
+
+    def claim(self) -> Figures:
+        """All claims at once; ends when everything has come to rest."""
+        for job in _jobs(self):
+            self._put(job, 0)
+            self.schedule.send({"do": "acquire", "job": job.id, "attempt": 1, "step": WORKER, "token": job.id})
+        return self._measured()
+
+    def give_back(self) -> Figures:
+        """All that is held at once, after everything was granted."""
+        self.claim()
+        self.granted.clear()
+        held = [row.id for row in self.table.rows.values() if isinstance(row, Unit)]
+        for unit in held:
+            self.factory.send(unit)
+        return self._measured()
+
+    def _measured(self) -> Figures:
+        begun = self.engine.time
+        self.table.counts.clear()
+        self.table.is_throttled = self.case.is_throttled
+        self.engine.run(begun + LONGEST)
+        gone = sum(isinstance(row, Unit) and row.state is UnitState.GONE for row in self.table.rows.values())
+        done, counts = len(self.granted) or gone, self.table.counts
+        last = max(self.granted.values(), default=self.engine.time) - begun
+        per = {name: counts[name] / max(1, done) for name in ("reads", "commits", "lost", "write units", "read units")}
+        return Figures(self.case, done, last, *per.values(), failed=self.schedule.failed + self.factory.failed)
+
+    def unit_ordered(self, unit: str) -> None:
+        """A unit's maker is to take a step."""
+        row = self.table.rows[unit_key(unit)]
+        if isinstance(row, Unit) and row.state is UnitState.CREATING and unit not in self.granted:
+            self.granted[unit] = self.engine.time
+            if self.case.hold is not None:
+                self.factory.send(unit, self.case.hold)
+
+    def _give_back(self, unit_id: str) -> None:
+        """A job has ended, which is not measured; its unit is gone, and its slot is given back."""
+        unit = self.table.rows[unit_key(unit_id)]
+        assert isinstance(unit, Unit)
+        if unit.state is UnitState.CREATING:
+            lease = self.table.rows[lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order)]
+            assert isinstance(lease, Lease)
+            self._put(leases.end(lease, self.world.now()), lease.version)
+            unit = units.end_lease(unit, "its job has ended", self.world.now())
+            self._put(unit, unit.version)
+        release.unit_destroyed(self.on, unit, CleanProof("hand", self.world.now(), unit.id))
+
+    def _put(self, row: Row, version: int) -> None:
+        self.table.rows[row.key] = with_version(row, version + 1)
+
+
+def _site(case: Case) -> str:
+    uses = {"uses": {"vcpus": case.quota}} if case.quota else {}
+    targets: dict[str, Any] = {f"t{number}": {"limit": case.slots, **uses} for number in range(case.targets)}
+    quotas = {"quotas": {"vcpus": 1_000_000}} if case.quota else {}
+    return site_toml(targets={**targets, "default": "t0"}, **quotas)
+
+
+def _jobs(storm: Storm) -> list[Job]:
+    names = [f"t{number}" for number in range(storm.case.targets)]
+    likes = [submit.prepare(storm.on, USER, SubmitJob("#!/bin/sh\n", target=name)).job for name in names]
+    return [replace(likes[n % len(likes)], id=storm.world.ulid()) for n in range(storm.case.claims)]
+
+
+CLAIMS = 1000
+HEADS = (
+    "claims", "slots", "functions", "partition", "granted", "seconds", "grants/s", "reads", "commits", "lost races",
+    "write units", "failed",
+)  # fmt: skip
+
+
+def cases(claims: int) -> dict[str, list[Case]]:
+    """What is measured, by title."""
+    functions = (1, 5, 32, None)
+    return {
+        f"{claims:,} claims at once, as many slots": [
+            Case(claims, claims, each, throttled) for throttled in (False, True) for each in functions
+        ],
+        f"{claims:,} claims at once, 10 slots, each kept for 0.1 s": [
+            Case(claims, 10, each, throttled, hold=0.1) for throttled in (False, True) for each in functions
+        ],
+        f"{claims:,} claims at once on ten targets, one quota": [
+            Case(claims, claims // 10, each, throttled, targets=10, quota=1)
+            for throttled in (False, True)
+            for each in functions
+        ],
+    }
+
+
+def row(found: Figures) -> tuple[object, ...]:
+    """A row of the table."""
+    case = found.case
+    ran = "ramp" if case.functions is None else case.functions
+    kind = "throttled" if case.is_throttled else "unlimited"
+    return (
+        case.claims, case.slots, ran, kind, found.granted, found.seconds, found.rate, found.reads, found.commits,
+        f"{found.lost:.2f}", found.write_units, found.failed,
+    )  # fmt: skip
+
+
+def main() -> int:
+    """0 when every budget was kept."""
+    parser = argparse.ArgumentParser(prog="python -m tests.figures.contention", description=__doc__)
+    parser.add_argument("--claims", type=int, default=CLAIMS)
+    parser.add_argument("--only", default="", help="only tables whose title has this text")
+    given = parser.parse_args()
+    budgets = Budgets()
+    for title, each in cases(given.claims).items():
+        if given.only in title:
+            table(title, HEADS, [row(Storm(case).claim()) for case in each])
+    return 0 if budgets.kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

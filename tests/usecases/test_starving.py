@@ -499,8 +499,9 @@ def test_a_deletion_moves_its_entry_only_if_its_first_nudge_came_to_nothing(
     row = Retention(job="J1", until=start)
     twin.store.commit([Create(row)])
     looks = []
-    for seconds in (0, 60, 60):
+    for seconds in (0, 89, 1, 60):
         twin.pass_time(seconds)
         sweep.sweep(twin.on)
         looks.append(twin.store.rows[row.key].indexed)
-    assert looks == [Look(start), Look(start + timedelta(seconds=110), 1), Look(start + timedelta(seconds=220), 2)]
+    moved = [Look(start + timedelta(seconds=140), 1), Look(start + timedelta(seconds=250), 2)]
+    assert looks == [Look(start), Look(start), *moved]

@@ -34,6 +34,9 @@ PARTS = 4
 BACK_OFF, DOUBLINGS = timedelta(seconds=50), 4
 """The pause after a nudge, which ends before the next sweep, and how often it doubles: to 13 minutes at most."""
 
+NEW = timedelta(seconds=90)
+"""A row is newly overdue for so long: a sweep and half of its period."""
+
 Nudge = Callable[[System, str, Key], None]
 
 
@@ -123,7 +126,7 @@ def _needs_no_move(due: Due, row: Row | None, now: datetime) -> bool:
 
     That saves a write. If the nudge comes to nothing, the next one is as any other.
     """
-    return row is not None and row.later and not due.look.nudges and now - due.look.at < BACK_OFF
+    return row is not None and row.later and not due.look.nudges and now - due.look.at < NEW
 
 
 def next_time(look: Look, now: datetime) -> Look:

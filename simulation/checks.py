@@ -16,7 +16,7 @@ from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
-from penstock.usecases.pools.stocks import read_stocks
+from penstock.usecases.pools.grant import read_stocks
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember

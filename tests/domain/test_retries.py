@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.domain.units import retries
+from penstock.domain.units import retries, units
 from penstock.domain.units.prewarm import new_unit
 from penstock.domain.units.units import (
     CLEAN_WITHIN,
@@ -38,22 +38,22 @@ def busy(unit: Unit, until: datetime) -> Unit:
 @pytest.mark.parametrize("expected", [NOW, NOW + timedelta(hours=1)])
 def test_a_step_is_late_when_its_message_is_long_overdue(expected: datetime) -> None:
     unit = UNIT if expected == NOW else next_look(UNIT, expected)
-    assert not retries.is_late(unit, expected + STEP_WITHIN - SECOND)
-    assert retries.is_late(unit, expected + STEP_WITHIN)
+    assert not units.is_late(unit, expected + STEP_WITHIN - SECOND)
+    assert units.is_late(unit, expected + STEP_WITHIN)
 
 
 def test_a_message_of_a_state_that_is_over_is_not_expected() -> None:
     unit = next_look(UNIT, NOW - timedelta(hours=1))
-    assert not retries.is_late(unit, NOW + STEP_WITHIN - SECOND)
+    assert not units.is_late(unit, NOW + STEP_WITHIN - SECOND)
 
 
 def test_a_renewal_is_late_only_after_it_was_due_and_only_of_what_is_leased() -> None:
     renews = NOW + timedelta(hours=1)
     lent = replace(UNIT, access=ResourceAccess(renews=renews))
     ready = replace(lent, state=UnitState.READY)
-    assert not retries.is_late(ready, renews + STEP_WITHIN - SECOND)
-    assert retries.is_late(ready, renews + STEP_WITHIN)
-    assert retries.is_late(lent, NOW + STEP_WITHIN)
+    assert not units.is_late(ready, renews + STEP_WITHIN - SECOND)
+    assert units.is_late(ready, renews + STEP_WITHIN)
+    assert units.is_late(lent, NOW + STEP_WITHIN)
 
 
 def test_a_call_left_no_answer_when_its_function_can_live_no_more() -> None:

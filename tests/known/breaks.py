@@ -21,7 +21,7 @@ from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Ro
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import MemoryFlows
 from penstock.usecases.jobs import flow, submit
-from penstock.usecases.pools import grant, scheduler, stocks
+from penstock.usecases.pools import grant, scheduler
 from tests.rows import changed
 
 
@@ -171,7 +171,7 @@ def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
     """`domain.pools.grants.pick`: a claim that nobody renewed for a minute has lost its place."""
-    read, pick = stocks.read_stocks, grants.pick
+    read, pick = grant.read_stocks, grants.pick
     now: list[Any] = []
 
     def remember(on: Any, pool: str) -> Any:
@@ -183,7 +183,7 @@ def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
         young = [claim for claim in stock.claims if (now[0] - claim.since).total_seconds() < 60]
         return pick(pool, {**found, pool: replace(stock, claims=young)})
 
-    patch.setattr(stocks, "read_stocks", remember)
+    patch.setattr(grant, "read_stocks", remember)
     patch.setattr(grants, "pick", recent)
 
 

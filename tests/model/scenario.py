@@ -72,6 +72,8 @@ class Scenario:
         self.twin = Twin(seed)
         self.store = DyingStore()
         self.twin.store = self.store
+        self._answer = self.twin.flows.succeed
+        self.twin.flows.succeed = self._answer_or_lose  # type: ignore[method-assign]
         object.__setattr__(self.twin.on, "store", self.store)
         apply.apply(self.twin.on, "admin", SITE, "site.toml")
         self.twin.run()
@@ -82,6 +84,13 @@ class Scenario:
         wanted = {f"r{n}": {"type": name} for n, name in enumerate(names)}
         ask = SubmitJob("#!/bin/sh\n", resources=wanted or None)
         return submit.submit(self.twin.on, ADA, ask, None)
+
+    def _answer_or_lose(self, token: str) -> bool:
+        """Answer a parked step; perhaps the answer never arrives."""
+        if self.faults and self.dice.random() < 0.1:
+            self.faults -= 1
+            return True
+        return self._answer(token)
 
     def walk(self) -> None:
         """Go on until every job is settled and nothing is held; time passes when nothing else happens."""

@@ -33,6 +33,14 @@ def test_the_sample_is_of_both_models_and_both_verdicts() -> None:
 def test_every_negative_control_is_found_in_the_quick_run() -> None:
     controls = {"FILE_ORDER", "PARALLEL", "ONE_BY_ONE", "SERVE_FIRST", "NO_FENCE", "NO_CHECK", "PHANTOM_CLAIM"}
     controls |= {"HELLO_ANY_STATE", "STALE_AFTER_HELLO", "MADE_LATE", "NO_REMINDER", "VERSION_ANEW"}
-    controls |= {"RESIZE_UNCHECKED", "RESIZE_ONLY_CHECKS", "RELEASE_IGNORES_OVER", "RESUME_ONLY", "TWO_COMMITS"}
+    controls |= {
+        "RESIZE_UNCHECKED",
+        "RESIZE_ONLY_CHECKS",
+        "GRANT_IGNORES_OVER",
+        "NOT_DUE_MEANWHILE",
+        "PASS_WAITING",
+        "RESUME_ONLY",
+        "TWO_COMMITS",
+    }
     controls |= {"ONE_QUEUE", "SETTLE_ONLY", "SETTLE_READS_FIRST", "EACH_ITS_ORDER", "NO_BOUND", "ANY_WINDOW"}
     assert controls <= {switch for one in QUICK if one.expect == "found" for switch in one.switches}

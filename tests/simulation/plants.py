@@ -19,7 +19,7 @@ from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.usecases.jobs import flow, settle, submit
 from penstock.usecases.jobs.jobs import LeaseGone
-from penstock.usecases.pools import scheduler, stocks
+from penstock.usecases.pools import grant, scheduler
 from penstock.usecases.units import release
 from penstock.usecases.units import release as units_release
 from penstock.usecases.workers import agents
@@ -46,7 +46,7 @@ def serve_before_write(patch: pytest.MonkeyPatch) -> None:
 
 def grants_past_who_waits(patch: pytest.MonkeyPatch) -> None:
     """A claim that could be granted at once does not ask whether somebody waits."""
-    look = stocks.look
+    look = grant.look
 
     def blind(on: Any, claims: Sequence[Claim]) -> Any:
         def find(pk: str, prefix: str, *how: Any, **more: Any) -> Any:
@@ -55,7 +55,7 @@ def grants_past_who_waits(patch: pytest.MonkeyPatch) -> None:
 
         return look(replace(on, store=SimpleNamespace(get=on.store.get, find=find)), claims)
 
-    patch.setattr(stocks, "look", blind)
+    patch.setattr(grant, "look", blind)
 
 
 def release_without_fence(patch: pytest.MonkeyPatch) -> None:

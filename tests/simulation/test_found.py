@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.domain.commands import SubmitJob
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Delete
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, settle, submit
@@ -56,23 +56,23 @@ def test_a_named_slot_that_was_taken_out_does_not_come_back_in_anothers_place() 
     assert slots(twin, SlotState.OFF) == ["bench-2"]
 
 
-def test_a_slot_that_is_withdrawn_while_it_is_given_back_is_not_swapped_with_itself() -> None:
+def test_a_slot_that_is_withdrawn_while_it_is_given_back_goes_off() -> None:
     """RULE-3: a release that loses a race reads again. Seed 200."""
     twin, (_, second) = held_by_two("limit = 2")
     bench = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.job == second)
     cancel.cancel(twin.on, ADA, second)
     settle.settle(twin.on, *twin.flows.settling.popleft())
     apply.resize(twin.on, "resource/bench", 0)
-    find = twin.store.find
+    commit = twin.store.commit
 
-    def racing(pk: str, prefix: str, kind: Any, **how: Any) -> Sequence[Any]:
-        """The resize comes between the two reads of a release: of its slot, and of those that others hold."""
-        if prefix == "held#":
-            twin.store.find = find  # type: ignore[method-assign]
+    def racing(changes: Sequence[Change]) -> bool:
+        """The resize comes between what a release reads and what it writes."""
+        if any(isinstance(change, Delete) and isinstance(change.was, Slot) for change in changes):
+            twin.store.commit = commit  # type: ignore[method-assign]
             resize.resize(twin.on, "resource/bench")
-        return find(pk, prefix, kind, **how)
+        return commit(changes)
 
-    twin.store.find = racing  # type: ignore[method-assign,assignment]
+    twin.store.commit = racing  # type: ignore[method-assign]
     advance.advance(twin.on, bench.id)
-    assert twin.store.find == find
+    assert twin.store.commit == commit
     assert slots(twin, SlotState.OFF) == [bench.lease.slot]

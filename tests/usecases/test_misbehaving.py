@@ -16,7 +16,7 @@ from penstock.ports import MachineFate, MachineNotice, NotYet, Ready
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
-from penstock.usecases.units import advance, answers, boundary, reconcile
+from penstock.usecases.units import advance, boundary, reconcile
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
 from tests.usecases.trouble import Died
 
@@ -321,17 +321,17 @@ def test_cancelling_a_job_whose_driver_fails_puts_its_unit_back(twin: Twin, ada:
 
 def test_texts_notices_and_notes_are_checked_too() -> None:
     notice = MachineNotice("w-1", MachineFate.LOST, "gone")
-    assert [answers.text(one) for one in ("a", None)] == ["a", None]
-    assert [answers.notice(one) for one in (notice, None)] == [notice, None]
-    for check, wrong in ((answers.text, 5), (answers.notice, "gone")):
+    assert [boundary.text(one) for one in ("a", None)] == ["a", None]
+    assert [boundary.notice(one) for one in (notice, None)] == [notice, None]
+    for check, wrong in ((boundary.text, 5), (boundary.notice, "gone")):
         with pytest.raises(Unknown, match="the driver returned"):
             check(wrong)
     with pytest.raises(Unknown, match="notes that are no JSON object"):
-        answers.creation(NotYet(5, notes=[("a", 1)]))  # type: ignore[arg-type]
+        boundary.creation(NotYet(5, notes=[("a", 1)]))  # type: ignore[arg-type]
 
 
 def test_a_wrong_pause_is_named_and_a_big_one_cut() -> None:
     for wrong, named in ((-1, "after -1,"), ("x" * 99, f"after '{'x' * 49},"), ([1], "after list,")):
         with pytest.raises(Unknown, match=named):
-            answers.ending(NotYet(wrong))  # type: ignore[arg-type]
-    assert answers.ending(NotYet(5)) == NotYet(5)
+            boundary.ending(NotYet(wrong))  # type: ignore[arg-type]
+    assert boundary.ending(NotYet(5)) == NotYet(5)

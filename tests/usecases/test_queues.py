@@ -96,9 +96,9 @@ def test_two_jobs_that_name_their_resources_in_opposite_order_never_block_each_o
     made = [submit(twin, ada, resources=one), submit(twin, ada, resources=dict(reversed(one.items())))]
     advance, count = twin.queues.advance, itertools.count()
 
-    def losing(*given: Any) -> None:
+    def losing(*given: Any, **named: Any) -> None:
         if next(count) != lost:
-            advance(*given)
+            advance(*given, **named)
 
     twin.queues.advance = losing  # type: ignore[method-assign]
     for _ in range(8):

@@ -23,6 +23,7 @@ class EmfMetrics(AmazonCloudWatchEMFProvider):
     def __init__(self, level: Level, service: str) -> None:
         super().__init__(namespace=NAMESPACE, service=service)
         self._level = level
+        self.is_on = level is not Level.OFF
         self._values: dict[By, dict[Metric, list[float]]] = defaultdict(dict)
 
     def add(self, metric: Metric, value: float = 1, **by: str) -> None:
@@ -38,8 +39,6 @@ class EmfMetrics(AmazonCloudWatchEMFProvider):
 
     def wrap(self, handler: Any) -> Any:
         """The handler, followed by writing the metrics, among them Powertools' metric of cold starts."""
-        if self._level is Level.OFF:
-            return handler
         return self.log_metrics(handler, capture_cold_start_metric=True)
 
     def _put(self, metric: Metric, by: By, value: float) -> None:

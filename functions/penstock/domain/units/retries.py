@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from penstock.domain.units.units import (
     CLEAN_WITHIN,
-    STEP_WITHIN,
     Unit,
     UnitKind,
     UnitState,
@@ -55,16 +54,6 @@ def retry_by_message(unit: Unit, reason: str | None, now: datetime, after: timed
         noted = _with_reason(unit, reason, now)
         return replace(noted, step=replace(noted.step, reason=reason))
     return replace(next_try, step=replace(next_try.step, next_look=next_try.due))
-
-
-def is_late(unit: Unit, now: datetime) -> bool:
-    """Whether a step comes so late that its message was lost, or that a call before it left no answer.
-
-    Only the calls of such a step are recorded before they begin; for all others that write would be in vain.
-    """
-    renews = unit.access.renews if unit.state is UnitState.READY else None
-    expected = max(time for time in (unit.since, unit.step.next_look, renews) if time)
-    return expected + STEP_WITHIN <= now
 
 
 def unanswered(unit: Unit, now: datetime) -> datetime | None:

@@ -373,6 +373,16 @@ def is_held(unit: Unit, now: datetime) -> bool:
     return unit.hold is not None and now < unit.hold.until
 
 
+def is_late(unit: Unit, now: datetime) -> bool:
+    """Whether a step comes so late that its message was lost, or that a call before it left no answer.
+
+    Only the calls of such a step are recorded before they begin; for all others that write would be in vain.
+    """
+    renews = unit.access.renews if unit.state is UnitState.READY else None
+    expected = max(time for time in (unit.since, unit.step.next_look, renews) if time)
+    return expected + STEP_WITHIN <= now
+
+
 def is_due(unit: Unit, now: datetime) -> bool:
     """Whether a unit is due. A leased resource without expiring credentials never is."""
     return unit.due is not None and unit.due <= now

@@ -29,7 +29,7 @@ from penstock.usecases.artifacts import retain
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import store
 from penstock.usecases.jobs.jobs import stop_waiting
-from penstock.usecases.logs import archives, logs
+from penstock.usecases.logs import logs
 from penstock.usecases.telemetry import counters
 
 CONSOLE_STREAMS = ("worker",)
@@ -82,7 +82,7 @@ def _settle_changes(
     queues, left = _leave_queues(on, job, held)
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
     after = with_failure_details(on, ending, held)
-    ended = [Replace(job, after), *released, *left, *retain.on_settled(on, after), *archives.on_settled(on, after)]
+    ended = [Replace(job, after), *released, *left, *retain.on_settled(on, after), *logs.on_settled(on, after)]
     return ended, (replace(ending, after=after), queues)
 
 

@@ -23,7 +23,7 @@ from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, batch_key
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Create, Delete, Replace
+from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import owners
 from penstock.usecases.logs import logs
@@ -50,12 +50,6 @@ class FilledPart:
 
     row: Archive
     content: bytes
-
-
-def on_settled(on: System, job: Job) -> list[Change]:
-    """The row to create in the commit that settles a job, if its log is to be archived."""
-    row = archives.settled(job, configuration.current(on).retention)
-    return [Create(row)] if row else []
 
 
 def advance(on: System, job: str) -> None:

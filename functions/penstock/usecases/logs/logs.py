@@ -153,3 +153,9 @@ def count(on: System, job: str) -> int:
     """How many lines a log has, which is the number of its last line."""
     ends = last_batch(on, job)
     return ends.end - 1 if ends else 0
+
+
+def on_settled(on: System, job: Job) -> list[Change]:
+    """The row to create in the commit that settles a job, if its log is to be archived."""
+    row = archives.settled(job, configuration.current(on).retention)
+    return [Create(row)] if row else []

@@ -5,19 +5,17 @@ The API calls these to explain a job or a plan; the scheduler, to log what a job
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import forecast, grants, graph, pools, why
 from penstock.domain.pools.forecast import ClaimId, Forecast, Queue
 from penstock.domain.pools.graph import Graph
-from penstock.domain.pools.leases import Lease, lease_key
 from penstock.domain.pools.pools import Claim, HoldTimes, Pool, Slot, SlotState, pool_key
 from penstock.domain.pools.why import Block
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
-from penstock.kernel.rows import Create, Replace
 from penstock.system import System
 from penstock.usecases.workers import presence
 
@@ -109,28 +107,6 @@ def read_queue(on: System, name: str) -> Queue | None:
     idle = on.store.find(pk, f"{SlotState.IDLE}#", Slot, limit=ROWS_READ)
     claims = on.store.find(pk, "wait#", Claim, limit=ROWS_READ)
     return Queue(*pools.as_free(pool, slots, idle), claims, on.store.get(HoldTimes(pool=name).key, HoldTimes))
-
-
-SAMPLED = 8
-"""Of one in so many holders that give back it is recorded how long they kept what they had."""
-
-
-def record_hold(on: System, unit: Unit, names: Iterable[str]) -> None:
-    """Record now and then how long a unit was leased, for some of its pools, after its lease ended.
-
-    A lost race loses one time of many, so it is not tried again.
-    """
-    lease = None
-    if not on.world.draw(SAMPLED):
-        lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
-    if lease is None or lease.granted is None:
-        return
-    kept = on.world.now() - lease.granted
-    for name in names:
-        fresh = HoldTimes(pool=name)
-        was = on.store.get(fresh.key, HoldTimes)
-        now = pools.record_hold(was or fresh, kept)
-        on.store.commit([Replace(was, now) if was else Create(now)])
 
 
 def quarantined_of(on: System, slots: Sequence[Slot], most: int) -> list[Unit]:

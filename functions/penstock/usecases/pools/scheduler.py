@@ -28,7 +28,6 @@ from penstock.system import System
 from penstock.usecases.jobs.flow import answer_step, leases_of_step
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast, grant
-from penstock.usecases.pools import stocks as stocks_of
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
 
@@ -119,7 +118,7 @@ def _claim_changes(
         changed = [Replace(was, now) for was, now in zip(held, renewed, strict=True) if was.token != token]
         return changed, Claimed(renewed, claims)
     fresh = [_lease(job, need, token, now) for need in needs]
-    stocks = stocks_of.look(on, claims) if may_grant else {}
+    stocks = grant.look(on, claims) if may_grant else {}
     granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
     made = [change.row for change in granted if isinstance(change, Create) and isinstance(change.row, Lease)] or fresh
     claimed = jobs.acquire(job, now)
@@ -193,7 +192,7 @@ def serve(on: System, pool_name: str) -> None:
     """
     left: dict[str, None] = {}
     for tries in range(GRANTS):
-        stocks = stocks_of.read_stocks(on, pool_name)
+        stocks = grant.read_stocks(on, pool_name)
         found = grants.pick(pool_name, stocks) if stocks else None
         if found is None:
             evict(on, pool_name, stocks)
@@ -270,7 +269,7 @@ def _serve_waiting(on: System, left: Iterable[str]) -> None:
 
 def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have idle units destroyed if nothing else keeps a claim waiting. It is granted when they are gone. [QUEUE-1]"""
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=stocks_of.IDLE) for name in stocks}
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=grant.IDLE) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
         for unit in grants.units_to_evict(pool_name, known):

@@ -132,7 +132,7 @@ def _answer_step(on: System, unit: Unit) -> None:
 
 def create(on: System, unit: Unit) -> None:
     """Ask a unit's driver for it. Only one process at a time asks for a resource that is reused, or late."""
-    is_late = retries.is_late(unit, on.world.now())
+    is_late = units.is_late(unit, on.world.now())
     locked = reuse.lock(on, unit) if is_late or _is_reused(unit) else unit
     if locked:
         _call_create(on, locked)
@@ -274,7 +274,7 @@ def renew(on: System, unit: Unit, order: Order) -> None:
 
     It is written only over the row that was read: an answer that comes after the lease's end is discarded. [SLOT-3]
     """
-    is_late = retries.is_late(unit, on.world.now())
+    is_late = units.is_late(unit, on.world.now())
     locked = reuse.lock(on, unit) if is_late or _is_reused(unit) else unit
     if locked:
         _call_renew(on, locked, order)

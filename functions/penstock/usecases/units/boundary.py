@@ -9,9 +9,11 @@ A driver that ends the process of its function, or cannot be broken off, leaves 
 
 from __future__ import annotations
 
+import json
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
@@ -20,7 +22,7 @@ from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import CleanProof, Unit, UnitKind
-from penstock.kernel.errors import DriverError, Short, TimeLimit, Unknown
+from penstock.kernel.errors import DriverError, RateLimited, Short, Shortage, TimeLimit, Unknown
 from penstock.ports import (
     CleaningDriver,
     Driver,
@@ -36,7 +38,6 @@ from penstock.ports import (
 from penstock.system import System
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import answers
 
 T = TypeVar("T")
 
@@ -45,6 +46,16 @@ CALL_SECONDS = 60
 
 NO_ANSWER = "NoAnswer"
 """The code under which it is counted that a driver did not answer in time, or not at all."""
+
+NOTES_BYTES = 16 * 1024
+"""Bytes of a driver's notes, or of what it says of a machine, as JSON. A unit's row has room for them."""
+
+LONGEST_PAUSE = 7 * 24 * 3600
+"""The longest pause that a provider may ask for, in seconds."""
+
+WRONG_ANSWER = "WrongAnswer"
+"""The code under which it is counted that a driver answered something else than it should."""
+
 
 REDACTED = "(its key)"
 
@@ -66,24 +77,24 @@ def driver_of(on: System, site: Site, unit: Unit) -> Driver:
 def create(on: System, unit: Unit, driver: Driver, order: Order) -> Ready | NotYet:
     """Have a unit made. Raises DriverError."""
     maker = maker_of(unit.is_a, unit.maker)
-    done = call(on, maker, metrics.CREATE, lambda: answers.creation(driver.create(order)), order.key)
+    done = call(on, maker, metrics.CREATE, lambda: creation(driver.create(order)), order.key)
     return replace(done, reason=_redact(done.reason, order.key)) if isinstance(done, NotYet) and done.reason else done
 
 
 def destroy(on: System, maker: str, driver: Driver, unit: str) -> CleanProof | NotYet:
     """Have a unit destroyed. Raises DriverError."""
-    return call(on, maker, metrics.DESTROY, lambda: answers.ending(driver.destroy(unit, on.world.now())))
+    return call(on, maker, metrics.DESTROY, lambda: ending(driver.destroy(unit, on.world.now())))
 
 
 def clean(on: System, unit: Unit, driver: CleaningDriver) -> CleanProof | NotYet:
     """Have a unit cleaned. Raises DriverError."""
     maker = maker_of(unit.is_a, unit.maker)
-    return call(on, maker, metrics.CLEAN, lambda: answers.ending(driver.clean(unit.id, on.world.now())))
+    return call(on, maker, metrics.CLEAN, lambda: ending(driver.clean(unit.id, on.world.now())))
 
 
 def list_ids(on: System, maker: str, driver: Driver) -> frozenset[str]:
     """The ids that a driver lists. Raises DriverError."""
-    return call(on, maker, metrics.LIST, lambda: answers.ids(driver.list()))
+    return call(on, maker, metrics.LIST, lambda: ids(driver.list()))
 
 
 def is_blind(on: System, unit: Unit, driver: Driver, order: Order) -> bool:
@@ -102,20 +113,20 @@ def evidence(on: System, unit: Unit, driver: Driver) -> str | None:
     """What a driver knows of a unit's machine, if it can tell. Raises DriverError."""
     if not isinstance(driver, EvidenceDriver):
         return None
-    return ask(on, maker_of(unit.is_a, unit.maker), lambda: answers.text(driver.evidence(unit.id)))
+    return ask(on, maker_of(unit.is_a, unit.maker), lambda: text(driver.evidence(unit.id)))
 
 
 def identity_mismatch(on: System, unit: Unit, driver: IdentityDriver, shown: Mapping[str, str]) -> str | None:
     """Why an identity document is not that of a unit's machine; None if it is. Raises DriverError. [SEC-2]"""
     made = unit.creation.metadata
-    return ask(on, maker_of(unit.is_a, unit.maker), lambda: answers.text(driver.identity_mismatch(shown, made)))
+    return ask(on, maker_of(unit.is_a, unit.maker), lambda: text(driver.identity_mismatch(shown, made)))
 
 
 def read_event(on: System, factory: str, driver: Driver, event: Mapping[str, Any]) -> MachineNotice | None:
     """What a factory makes of an event. Raises DriverError."""
     if not isinstance(driver, EventDriver):
         return None
-    return ask(on, maker_of(UnitKind.WORKER, factory), lambda: answers.notice(driver.read_event(event)))
+    return ask(on, maker_of(UnitKind.WORKER, factory), lambda: notice(driver.read_event(event)))
 
 
 def call(on: System, maker: str, operation: str, do: Callable[[], T], hide: str = "") -> T:
@@ -153,10 +164,137 @@ def _redact(text: str, hide: str) -> str:
 
 def _sound(error: DriverError, hide: str) -> DriverError:
     """A driver's error without the text to hide; a WrongAnswer for one whose fields are not what they should be."""
-    wrong = answers.wrong_fields(error)
+    wrong = wrong_fields(error)
     if wrong:
         return wrong
     error.args = tuple(_redact(str(part), hide) for part in error.args)
     if isinstance(error, Short):
         error.shortages = tuple(replace(each, why=_redact(each.why, hide)) for each in error.shortages)
     return error
+
+
+def wrong_fields(error: DriverError) -> DriverError | None:
+    """The failure to count instead of an error whose fields are not what they should be; None for a sound one."""
+    wrong = _wrong_field(error)
+    return _wrong(f"raised {type(error).__name__} with {wrong}") if wrong else None
+
+
+def _wrong_field(error: DriverError) -> str | None:
+    if isinstance(error, RateLimited) and not _is_pause(error.seconds, LONGEST_PAUSE):
+        return f"seconds that are no number from 0 to {LONGEST_PAUSE}"
+    if isinstance(error, RateLimited) and not isinstance(error.calls, str):
+        return "calls that are no text"
+    if isinstance(error, Short) and not _are_shortages(error.shortages):
+        return "shortages that are none"
+    if isinstance(error, Unknown) and not isinstance(error.code, str):
+        return "a code that is no text"
+    return _wrong_notes(error.notes)
+
+
+def creation(done: object) -> Ready | NotYet:
+    """The answer of `create`. Raises Unknown for any other."""
+    if isinstance(done, NotYet):
+        return _not_yet(done)
+    if not isinstance(done, Ready):
+        raise _wrong(f"returned {type(done).__name__} instead of Ready or NotYet")
+    wrong = _wrong_ready(done)
+    if wrong:
+        raise _wrong(f"returned Ready with {wrong}")
+    return done
+
+
+def _wrong_ready(done: Ready) -> str | None:
+    """What is wrong with what a driver made. Whether its metadata has room is said when it is sealed."""
+    if not isinstance(done.metadata, Mapping):
+        return "metadata that is no mapping"
+    if not _are_texts(done.public) or not (done.proves is None or _are_texts(done.proves)):
+        return "names that are no texts"
+    if not _are_shortages(done.shortages):
+        return "shortages that are none"
+    if done.expires is not None and not _is_time(done.expires):
+        return "a time that has no time zone, or is none"
+    return _wrong_notes(done.notes)
+
+
+def ending(done: object) -> CleanProof | NotYet:
+    """The answer of `destroy` or `clean`. Raises Unknown for any other. [UNIT-2]"""
+    if isinstance(done, NotYet):
+        return _not_yet(done)
+    if not isinstance(done, CleanProof):
+        raise _wrong(f"returned {type(done).__name__} instead of CleanProof or NotYet")
+    if not (isinstance(done.by, str) and isinstance(done.checked, str) and _is_time(done.time)):
+        raise _wrong("returned CleanProof without who checked what, and when")
+    if not _is_pause(done.lag, LONGEST_PAUSE):
+        raise _wrong(f"returned CleanProof with a lag that is no number from 0 to {LONGEST_PAUSE}")
+    return done
+
+
+def _not_yet(done: NotYet) -> NotYet:
+    if not _is_pause(done.after, LONGEST_PAUSE):
+        raise _wrong(f"returned NotYet after {_describe_value(done.after)}, which is no number of seconds")
+    if not (done.reason is None or isinstance(done.reason, str)):
+        raise _wrong("returned NotYet with a reason that is no text")
+    wrong = _wrong_notes(done.notes)
+    if wrong:
+        raise _wrong(f"returned NotYet with {wrong}")
+    return done
+
+
+def ids(found: object) -> frozenset[str]:
+    """The answer of `list`. Raises Unknown for any other: a wrong list would destroy what is needed. [UNIT-1]"""
+    if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+        raise _wrong(f"returned {type(found).__name__} instead of a list of ids")
+    ids = frozenset(found)
+    if not all(isinstance(id, str) for id in ids):
+        raise _wrong("listed an id that is no text")
+    return ids
+
+
+def text(found: object) -> str | None:
+    """A text or None. Raises Unknown for anything else."""
+    if not (found is None or isinstance(found, str)):
+        raise _wrong(f"returned {type(found).__name__} instead of a text")
+    return found
+
+
+def notice(found: object) -> MachineNotice | None:
+    """The answer of `read_event`. Raises Unknown for any other."""
+    if not (found is None or isinstance(found, MachineNotice)):
+        raise _wrong(f"returned {type(found).__name__} instead of MachineNotice")
+    return found
+
+
+def _wrong_notes(notes: object) -> str | None:
+    if notes is None:
+        return None
+    try:
+        size = len(json.dumps(dict(notes))) if isinstance(notes, Mapping) else None
+    except (TypeError, ValueError, RecursionError):
+        size = None
+    return None if size is not None and size <= NOTES_BYTES else f"notes that are no JSON object of {NOTES_BYTES} bytes"
+
+
+def _is_pause(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None
+
+
+def _are_texts(found: object) -> bool:
+    return isinstance(found, Collection) and not isinstance(found, str) and all(isinstance(one, str) for one in found)
+
+
+def _are_shortages(found: object) -> bool:
+    return isinstance(found, Sequence) and all(
+        isinstance(one, Shortage) and isinstance(one.scope, str) and isinstance(one.why, str) for one in found
+    )
+
+
+def _describe_value(value: object) -> str:
+    return repr(value)[:50] if isinstance(value, int | float | str) else type(value).__name__
+
+
+def _wrong(what: str) -> Unknown:
+    return Unknown(f"the driver {what}", WRONG_ANSWER)

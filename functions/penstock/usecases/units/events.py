@@ -6,20 +6,27 @@ makes up for each. Repeating an event changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from aws_lambda_powertools import Logger
 
 from penstock.domain.logs.logs import DETAIL
-from penstock.domain.pools import leases
+from penstock.domain.pools import leases, pools
 from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.pools.pools import HoldTimes
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import CleanProof, Unit
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Create, Replace
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast, scheduler
+from penstock.usecases.pools import scheduler
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import broken
+
+SAMPLED = 8
+"""Of one in so many holders that give back it is recorded how long they kept what they had."""
 
 log = Logger(child=True)
 
@@ -28,12 +35,30 @@ def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, 
     """A unit's driver proved that it is gone. `released` is None if another process committed that before."""
     counters.unit_gone(on, unit, proof, released)
     if released:
-        forecast.record_hold(on, unit, _pools_of(unit))
+        _record_hold(on, unit, _pools_of(unit))
         _log_gone(on, unit, proof)
     cooldowns.unit_destroyed(on, unit, site)
     if unit.is_broken:
         broken.check_broken_in_a_row(on, unit)
     slot_freed(on, unit)
+
+
+def _record_hold(on: System, unit: Unit, names: Iterable[str]) -> None:
+    """Record now and then how long a unit was leased, for some of its pools, after its lease ended.
+
+    A lost race loses one time of many, so it is not tried again.
+    """
+    lease = None
+    if not on.world.draw(SAMPLED):
+        lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
+    if lease is None or lease.granted is None:
+        return
+    kept = on.world.now() - lease.granted
+    for name in names:
+        fresh = HoldTimes(pool=name)
+        was = on.store.get(fresh.key, HoldTimes)
+        now = pools.record_hold(was or fresh, kept)
+        on.store.commit([Replace(was, now) if was else Create(now)])
 
 
 def _log_gone(on: System, unit: Unit, proof: CleanProof) -> None:
@@ -51,7 +76,7 @@ def unit_removed(on: System, unit: Unit, user: User, checked: str, site: Site) -
 
 def unit_cleaned(on: System, unit: Unit, proof: CleanProof) -> None:
     """A unit was cleaned and stays in its slot, idle, for the next lease. What it uses besides, it keeps."""
-    forecast.record_hold(on, unit, [unit.lease.pool])
+    _record_hold(on, unit, [unit.lease.pool])
     _log_kept(on, unit, proof)
     slot_freed(on, unit)
 

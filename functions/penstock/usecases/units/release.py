@@ -35,7 +35,7 @@ def destroy(on: System, unit: Unit) -> None:
         quarantine.enter(on, unit, f"it is broken: {unit.health.broken}")
         return
     site = _site(on)
-    is_late = retries.is_late(unit, on.world.now())
+    is_late = units.is_late(unit, on.world.now())
     is_locked = is_late or _is_named_outside(on, site, unit)
     begun = reuse.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
     if begun:

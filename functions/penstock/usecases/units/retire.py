@@ -108,12 +108,17 @@ def _give_back(on: System, unit: Unit) -> list[Change]:
 def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Change]:
     """Give slots back. A limit that was lowered meanwhile is kept by whoever grants them. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
-    learned = quarantine.count_broken(pool, unit) if pool and any(slot.job for slot in slots) else pool
+    learned = _count_broken(pool, unit, slots) if pool and (pool.broken or unit.is_broken) else pool
     if pool and learned and pool.is_amount:
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
         return [Replace(pool, left), *map(Delete, slots)]
     counted = [Replace(pool, learned)] if pool and learned and learned != pool else []
     return [*counted, *(change for slot in slots for change in pools.move(slot, pools.give_back(slot)))]
+
+
+def _count_broken(pool: Pool, unit: Unit, slots: Sequence[Slot]) -> Pool:
+    """A lease that ends says whether its worker was broken; a unit that nobody leased says nothing."""
+    return quarantine.count_broken(pool, unit) if any(slot.job for slot in slots) else pool
 
 
 def end_lease(on: System, unit: Unit) -> list[Change]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from penstock.api.app import Caller, Operator, Router
 from penstock.api.shapes import PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, show_quarantine
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass
@@ -133,7 +133,7 @@ def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     slots = [slot for state in shown for slot in on.store.find(pk, f"{state}#", Slot)]
     apart = forecast.quarantined_of(on, slots, SHOWN) if whole else []
     known = presence.hosts_of(on, pool) if whole else {}
-    return show(pool, slots, on.store.find(pk, "wait#", Claim), apart, known, whole=whole)
+    return show(pool, slots, on.store.find(pk, WAITING, Claim), apart, known, whole=whole)
 
 
 def show(

@@ -17,6 +17,7 @@ from penstock.domain.pools.why import Block
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.system import System
+from penstock.usecases.pools import lines
 from penstock.usecases.workers import presence
 
 POOLS_READ = 32
@@ -105,7 +106,7 @@ def read_queue(on: System, name: str) -> Queue | None:
     states = (SlotState.HELD,) if pool.is_amount else (SlotState.FREE, SlotState.HELD)
     slots = [slot for state in states for slot in on.store.find(pk, f"{state}#", Slot, limit=ROWS_READ)]
     idle = on.store.find(pk, f"{SlotState.IDLE}#", Slot, limit=ROWS_READ)
-    claims = on.store.find(pk, "wait#", Claim, limit=ROWS_READ)
+    claims = lines.first(on, name, ROWS_READ)[:ROWS_READ]
     return Queue(*pools.as_free(pool, slots, idle), claims, on.store.get(HoldTimes(pool=name).key, HoldTimes))
 
 

@@ -9,7 +9,7 @@ from penstock import listings
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.metrics import Fold, Level, Metric
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection
 from penstock.domain.probes.canaries import Canary, is_failing
 from penstock.domain.site.site import Site
 from penstock.domain.units.comparison import Comparison, comparison_key
@@ -47,7 +47,7 @@ def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
     """Who waits, and for how long. A job that waits in several queues counts once."""
     now, jobs = on.world.now(), set()
     for pool in waited_for:
-        claims = on.store.find(collection(pool), "wait#", Claim, limit=MOST)
+        claims = on.store.find(collection(pool), WAITING, Claim, limit=MOST)
         jobs |= {claim.job for claim in claims}
         on.metrics.add(metrics.POOL_WAITING, len(claims), pool=pool)
         for claim in claims:

@@ -1,0 +1,26 @@
+"""The queues of pools: who waits, line by line."""
+
+from __future__ import annotations
+
+from penstock.domain.pools.grants import WINDOW, heads
+from penstock.domain.pools.pools import WAITING, Claim, behind, collection
+from penstock.system import System
+
+
+def first(on: System, pool: str, most: int = 0) -> list[Claim]:
+    """The first claims of each line of a pool's queue, in the order in which they are granted. [QUEUE-1] [QUEUE-2]
+
+    Of each line at most WINDOW are read, or `most`; then its others are passed over. So this is one read for each line
+    that is as long, and as many as the others fill.
+    """
+    most = most or WINDOW
+    found: list[Claim] = []
+    after = ""
+    while True:
+        page = on.store.find(collection(pool), WAITING, Claim, limit=most, after=after)
+        found += page
+        if len(page) < most:
+            return heads(found, most)
+        line = page[-1].line
+        is_read = sum(claim.line == line for claim in found) >= most
+        after = behind(line) if is_read else page[-1].key.sk

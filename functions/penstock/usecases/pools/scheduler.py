@@ -35,8 +35,8 @@ GRANTS = 25
 """How many grants one call makes. If more are possible, it schedules another call."""
 
 DIRECT_TRIES = 6
-"""How often a new claim tries to be granted at once. After that many lost races it waits in its queues, where one
-server grants many.
+"""How often a new claim tries to be granted at once. After that many lost races it waits in its queues, and is granted
+by whoever serves them.
 """
 
 

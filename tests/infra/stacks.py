@@ -38,6 +38,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "keys": {"identity_keys": "2,1"},
     "github": {"github": "true"},
     "uncompiled": {},
+    "few": {"at_once": "40"},
     "told": {"alarm_email": "ops@example.com", "metrics": "off"},
     **{f"watched-{level}": {"name": "Watched", "metrics": level} for level in ("off", "site", "pools")},
 }

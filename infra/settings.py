@@ -14,6 +14,11 @@ from penstock.domain.metrics import Level
 KEYS = 5
 """The most keys for identity tokens."""
 
+MIN_AT_ONCE, MAX_AT_ONCE = 2, 1000
+"""What an event source's maximum concurrency may be. Source: CloudFormation, AWS::Lambda::EventSourceMapping
+ScalingConfig.
+"""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -31,6 +36,8 @@ class Settings:
       have; `s3_well` is the bucket, or bucket/prefix, of which wells may lend prefixes.
     - `identity_keys` names the keys for identity tokens. The first signs, all are published, and one that is not
       named any more is deleted (docs/users/identity.md).
+    - `at_once` is how many calls of the schedule, the factory and the well function each run at a time at most. What
+      is left of the account's concurrency is for users, agents and their heartbeats, whatever comes at once.
     - `github` adds the front end for GitHub: infra/github.py.
     - `metrics` is the level of metrics: off, site or pools; `alarm_email` receives the alarms.
     """
@@ -52,13 +59,16 @@ class Settings:
     metrics: Level = Level.SITE
     alarm_email: str = ""
     github: bool = False
+    at_once: int = 200
 
     def __post_init__(self) -> None:
-        """Raises ValueError for invalid networks and keys, and for incomplete settings of lent roles."""
+        """Raises ValueError for invalid networks, keys and concurrency, and for incomplete settings of lent roles."""
         if self.well_subnets or self.well_security_groups:
             _check("well_subnets", "subnet-", self.well_subnets)
             _check("well_security_groups", "sg-", self.well_security_groups)
         _check_keys(self.identity_keys)
+        if not MIN_AT_ONCE <= self.at_once <= MAX_AT_ONCE:
+            raise ValueError(f"at_once must be {MIN_AT_ONCE} to {MAX_AT_ONCE} calls, not {self.at_once}")
         if self.sts_roles and not self.sts_boundary:
             raise ValueError("sts_roles needs sts_boundary, which limits what policies can give to the roles")
         if self.s3_well and not self.sts_roles:
@@ -92,6 +102,7 @@ class Settings:
             metrics=Level(str(context.get("metrics", Settings.metrics))),
             alarm_email=str(context.get("alarm_email", "")),
             github=is_set("github"),
+            at_once=int(context.get("at_once", Settings.at_once)),
         )
 
     @property

@@ -39,9 +39,6 @@ from penstock.usecases import sweep
 BATCH = {"schedule": 10, "factory": 1, "well": 1, "sweep": 1}
 """Messages per call. A driver may take a minute, and so may a part of a sweep: no message waits for another's."""
 
-AT_ONCE = {"sweep": sweep.CALLS}
-"""How many calls for a queue's messages there are at most at a time, if that is bounded."""
-
 
 class Penstock(Stack):
     """All of Penstock in one account and region."""
@@ -61,7 +58,7 @@ class Penstock(Stack):
         self.api.route(users=functions["api"], agents=functions["agent_api"])
         self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])
         Schedule(self, "Schedule", sweep=functions["sweep"], settle=functions["settle"], flow=flow.arn(self))
-        self._feed()
+        self._feed(settings.at_once)
         self._permit()
         if front:
             front.join(self.functions, self.api, environment, self._arns())
@@ -81,15 +78,17 @@ class Penstock(Stack):
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
 
-    def _feed(self) -> None:
-        """Connect queues to the functions that consume them."""
+    def _feed(self, at_once: int) -> None:
+        """Connect queues to the functions that consume them. However many messages there are, their calls leave
+        executions of the account to others.
+        """
         for each, batch in BATCH.items():
             self.functions.of[each].add_event_source_mapping(
                 "Queue",
                 event_source_arn=self.queues.of[each].queue_arn,
                 batch_size=batch,
                 report_batch_item_failures=True,
-                max_concurrency=AT_ONCE.get(each),
+                max_concurrency=sweep.CALLS if each == "sweep" else at_once,
             )
 
     def _permit(self) -> None:

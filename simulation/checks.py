@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key, prefix
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.kernel.errors import PenstockError
@@ -16,7 +16,7 @@ from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
-from penstock.usecases.pools.grant import read_stocks
+from penstock.usecases.pools.grant import read_stock, read_stocks
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember
@@ -156,7 +156,7 @@ class Promises:
             return
         self._engine.store.is_pools_news = False
         for pool in self._pools():
-            for claim in self._engine.store.scan(collection(pool.name), "wait#", Claim, limit=1):
+            for claim in self._queue(pool.name)[:1]:
                 has_room = all(self._has_room(claim, name) for name in claim.pools)
                 says = f"{claim.job} waits for {claim.count} of {pool.name}, there is room, and nobody will serve"
                 self.must("QUEUE-1", not has_room, says)
@@ -164,9 +164,17 @@ class Promises:
             self.must("QUEUE-1", not is_open, f"somebody who waits for {pool.name} could have it")
 
     def _may_be_granted(self, name: str) -> bool:
-        """Whether the rule allows to grant anybody in a pool's queue, the first or not."""
-        stocks = read_stocks(self._engine.on, name)
-        return bool(stocks) and grants.pick(name, stocks) is not None
+        """Whether the rule allows to grant anybody in a pool's queue, the first or not: of those that a server reads,
+        and of all.
+        """
+        names = dict.fromkeys(pool for claim in self._queue(name) for pool in claim.pools)
+        found = {each: read_stock(self._engine.on, each, self._queue(each)) for each in names}
+        whole = {each: stock for each, stock in found.items() if stock}
+        read = read_stocks(self._engine.on, name)
+        return any(stocks and grants.pick(name, stocks) for stocks in (read, whole))
+
+    def _queue(self, name: str) -> list[Claim]:
+        return sorted(self._engine.store.scan(collection(name), WAITING, Claim), key=lambda claim: claim.order)
 
     def _has_room(self, claim: Claim, name: str) -> bool:
         """Whether the claim is the first in that pool's queue, and what it wants there is to be had.
@@ -174,7 +182,7 @@ class Promises:
         What is idle is to be had: it is used, or destroyed to make room. What is leaving will be.
         """
         store, pool = self._engine.store, self._engine.store.rows.get(pool_key(name))
-        first = store.scan(collection(name), "wait#", Claim, limit=1)
+        first = self._queue(name)[:1]
         if not isinstance(pool, Pool) or pool.paused or not first or first[0].job != claim.job:
             return False
         free = pool.limit - pool.used if pool.is_amount else len(store.scan(collection(name), "free#", Slot))

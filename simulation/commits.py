@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar, cast
 
-from penstock.domain.pools.grants import WINDOW
+from penstock.domain.pools.grants import WINDOW, heads
 from penstock.domain.pools.leases import WORKER, Lease, prefix
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, claim_key, collection, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row, key_of
@@ -95,23 +95,23 @@ class Moment:
         """Whether all pools of a claim had room for it since the handler looked.
 
         `warm` and `cold` are what was granted instead; what a warm unit takes, it brings along. What is kept for a
-        claim that was overtaken too often is no room; nor does anyone look beyond the WINDOW, or grant what passes more
-        claims than that, for a transaction has its bounds.
+        claim that was overtaken too often is no room; nor does anyone look beyond the first WINDOW of a line, or grant
+        what passes more claims than that, for a transaction has its bounds.
         """
         looked = self.task.looked if self.task else {}
         passed = 0
         wants = self._wants(claim, warm)
         for name in claim.pools:
             pool = self.store.rows.get(pool_key(name))
-            row = self.store.rows.get(claim_key(name, claim.priority, claim.job, claim.attempt, claim.step))
+            row = self.store.rows.get(replace(claim, pool=name).key)
             if not isinstance(pool, Pool) or not isinstance(row, Claim) or pool.paused:
                 return False
-            queue = self.store.scan(collection(name), "wait#", Claim)
-            ahead = [other for other in queue if other.key < row.key]
+            queue = self.store.scan(collection(name), WAITING, Claim)
+            ahead = [other for other in queue if other.order < row.order]
             passed += len(ahead)
             taken = warm.get(name, 0) + cold.get(name, 0)
             harmed = self.harmed(row, self.room(name) + taken - row.count)
-            if passed > WINDOW or len(ahead) >= WINDOW or any(other.overtaken >= OVERTAKEN for other in harmed):
+            if passed > WINDOW or row not in heads(queue) or any(other.overtaken >= OVERTAKEN for other in harmed):
                 return False
             there = len(self.store.scan(collection(name), "free#cold#", Slot)) + cold.get(name, 0)
             there = pool.limit - pool.used + cold.get(name, 0) if pool.is_amount else there
@@ -134,9 +134,9 @@ class Moment:
         """
         found: list[Claim] = []
         asked, wanted = Counter[str](), 0
-        for other in self.store.scan(collection(claim.pool), "wait#", Claim, limit=WINDOW):
+        for other in heads(self.store.scan(collection(claim.pool), WAITING, Claim)):
             needs = sum((Counter(takes) for takes in other.takes), Counter[str]())
-            if other.key < claim.key and all(asked[name] + needs[name] <= self._could(name) for name in needs):
+            if other.order < claim.order and all(asked[name] + needs[name] <= self._could(name) for name in needs):
                 asked += needs
                 wanted += other.count
                 found += [other] if wanted > left else []

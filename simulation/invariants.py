@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, prefix
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
 from penstock.domain.units.lifecycle import may_move
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from simulation.clean_invariants import freed_clean, kept_clean, lent_clean
@@ -108,11 +108,11 @@ def whole_or_not_at_all(moment: Moment) -> Iterator[Broke]:
         waiting = [lease for lease in step if lease.state is LeaseState.WAITING]
         if waiting and len(waiting) < len(step):
             yield "SLOT-2", f"of the {len(step)} leases of {whose} on {now.pool}, {len(waiting)} wait"
-        own = [row for row in moment.store.scan(collection(now.pool), "wait#", Claim) if _is_of(row, now)]
+        own = [row for row in moment.store.scan(collection(now.pool), WAITING, Claim) if _is_of(row, now)]
         if bool(own) != bool(waiting):
             yield "SLOT-2", f"{whose} has {len(own)} claims on {now.pool} and {len(waiting)} waiting leases"
         for pool in own[0].pools if own else ():
-            if not any(_is_of(row, now) for row in moment.store.scan(collection(pool), "wait#", Claim)):
+            if not any(_is_of(row, now) for row in moment.store.scan(collection(pool), WAITING, Claim)):
                 yield "SLOT-2", f"{whose} waits for {now.pool}, but not for {pool}"
 
 
@@ -168,8 +168,8 @@ def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
     warm, cold = moment.taken()
     for was in granted:
         looked = moment.task.looked.get(collection(was.pool), -1) if moment.task else -1
-        for other in moment.store.scan(collection(was.pool), "wait#", Claim):
-            is_before = other.key < was.key and moment.facts.born.get(other.key, 0) <= looked
+        for other in moment.store.scan(collection(was.pool), WAITING, Claim):
+            is_before = other.order < was.order and moment.facts.born.get(other.key, 0) <= looked
             stands_there = set(was.pools) <= set(other.pools) and moment.could_see(other)
             if is_before and stands_there and moment.has_room(other, warm, cold):
                 yield "QUEUE-2", f"{was.job} was granted {was.pool} before {other.job}, though there was room"
@@ -189,7 +189,7 @@ def nobody_stood_before(moment: Moment) -> Iterator[Broke]:
             continue
         for pool in {slot.pool for _, slot in moment.of(Slot) if slot and slot.job == now.job}:
             looked = moment.task.looked.get(collection(pool), -1) if moment.task else -1
-            for other in moment.store.scan(collection(pool), "wait#", Claim):
+            for other in moment.store.scan(collection(pool), WAITING, Claim):
                 if moment.facts.born.get(other.key, 0) <= looked:
                     yield "QUEUE-2", f"{now.job} was granted {pool} at once, while {other.job} waited there"
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from sortedcontainers import SortedDict
 
-from penstock.domain.pools.pools import BEFORE_ITS_ROW, Slot, SlotState, collection
+from penstock.domain.pools.pools import BEFORE_ITS_ROW, WAITING, Slot, SlotState, collection
 from penstock.kernel.errors import Throttled
 from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Place, Row, key_of, shard_of
 from penstock.testing.store import LAST, MemoryStore, as_stored
@@ -98,7 +98,7 @@ class SimulatedStore(MemoryStore):
         task = self._host.task
 
         def read() -> list[R]:
-            if task and (prefix == "wait#" or how.get("after") == BEFORE_ITS_ROW):
+            if task and ((prefix == WAITING and not how.get("after")) or how.get("after") == BEFORE_ITS_ROW):
                 task.looked[pk] = self.commits
             return self.scan(pk, prefix, kind, **how)
 

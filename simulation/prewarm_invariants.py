@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.domain.pools.pools import Claim, Pool, Slot, collection, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, collection, pool_key
 from penstock.domain.units.units import Unit
 from simulation.commits import Broke, Moment
 
@@ -21,7 +21,7 @@ def nobodys(moment: Moment) -> Iterator[Broke]:
             pool = moment.store.rows.get(pool_key(name))
             if isinstance(pool, Pool) and pool.paused:
                 yield "QUEUE-2", f"{now.id} is made ahead of need, and takes of {name}, which is paused"
-            for claim in moment.store.scan(collection(name), "wait#", Claim):
+            for claim in moment.store.scan(collection(name), WAITING, Claim):
                 if moment.facts.born.get(claim.key, 0) <= looked.get(collection(name), -1):
                     yield "QUEUE-2", f"{now.id} is made ahead of need, and takes of {name} what {claim.job} waits for"
         yield from _too_many(moment, now)

@@ -80,15 +80,11 @@ inline check_served() {
     }
 }
 
-#ifdef ANY_WINDOW
-#define WINDOW_ENDS(count) false
-#else
-#define WINDOW_ENDS(count) ((count) >= WINDOW)
-#endif
-
-/* n: whether a pool has not what c wants, or c would take from a claim ahead that it is kept for, or has too many ahead. */
+/* n: whether a pool has not what c wants, or c would take from a claim ahead that it is kept for, or (m) from more claims
+ * than one grant may. */
 inline check_waits(c) {
     n = 0;
+    m = 0;
     for (i : 0 .. POOLS - 1) {
         if
         :: COUNT(c, i) ->
@@ -97,22 +93,19 @@ inline check_waits(c) {
             :: !IS_AMOUNT(i) && slot[FIRST_SLOT(i)] != FREE && slot[FIRST_SLOT(i) + 1] != FREE -> n = 1
             :: else
             fi;
-            m = 0;
             those = queue[i];
             room = ROOM_NOW(i);
             harm(c, i);
             for (s : 0 .. PLACES - 1) {
                 if
-                :: s != c && (queue[i] & BIT(s)) && BEFORE(s, c, i) ->
-                    m++;
-                    if :: WINDOW_ENDS(m) || ((h & BIT(s)) && overtaken[s * POOLS + i] >= BOUND) -> n = 1 :: else fi
+                :: h & BIT(s) -> m++; if :: overtaken[s * POOLS + i] >= BOUND -> n = 1 :: else fi
                 :: else
                 fi
             }
         :: else
         fi
     }
-    assert(n);
+    assert(n || m > WINDOW);
 }
 
 #define JOB_IS_OVER(j) (ended[j] && IS_OVER((j) * 2) && IS_OVER((j) * 2 + 1))

@@ -108,15 +108,24 @@ inline grant_at_once(c) {
 #define AT(x, p) ((x) * POOLS + (p))
 #define OF_POOL(x) ((x) / 2)
 
-/* The first WINDOW claims in the queue of p, and which of them are not to be passed. */
+/* The first WINDOW claims of each line in the queue of p, and which of them are not to be passed. Those that take the same
+ * stand in one line. */
+#ifdef ONE_LINE
+#define SAME_LINE(o, c) true
+#else
+#define SAME_LINE(o, c) (ALL_OF(o) == ALL_OF(c))
+#endif
+
 inline next_claim(x, p) {
     seen_queue[AT(x, p)] = queue[p];
-    n = 0;
     kept[AT(x, p)] = 0;
     for (i : 0 .. PLACES - 1) {
         if
         :: seen_queue[AT(x, p)] & BIT(i) ->
-            n++;
+            n = 0;
+            for (k : 0 .. PLACES - 1) {
+                if :: k <= i && (queue[p] & BIT(k)) && SAME_LINE(k, i) -> n++ :: else fi
+            }
             if :: n > WINDOW -> seen_queue[AT(x, p)] = seen_queue[AT(x, p)] & ~BIT(i)
                :: n <= WINDOW && overtaken[i * POOLS + p] >= BOUND -> kept[AT(x, p)] = kept[AT(x, p)] | BIT(i)
                :: else

@@ -10,7 +10,7 @@
  *                               of those that a job takes from                                0
  *   PAUSES                      how often SET_POOL is paused, and resumed                     0
  *   BOUND        how often a claim may be overtaken in one queue: granting.OVERTAKEN          1
- *   WINDOW       how far one looks into a queue: granting.WINDOW                              4
+ *   WINDOW       how far one looks into each line of a queue: granting.WINDOW                 4
  *   CRASHES LOSSES CANCELS      how many handlers crash after their commit, messages are
  *                               lost, jobs are cancelled                                      0
  *   BUSY         handlers in the middle of their work, of any kind                            2

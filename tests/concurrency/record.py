@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from penstock.aws.dynamodb import Table
 from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row
 
 R = TypeVar("R", bound=Row)
@@ -32,7 +32,7 @@ class RecordedTable(Table):
         self.stall = 0.0
 
     def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
-        if prefix == "wait#":
+        if prefix == WAITING and not how.get("after"):
             self._looked[pk] = time.monotonic()
         return super().find(pk, prefix, kind, **how)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.pools import grants, pools
-from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW, Stock
+from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW, Stock, heads
 from penstock.domain.pools.leases import Need
 from penstock.domain.pools.pools import SlotState
 from tests.domain.helpers import NOW, claim, job, pool, slot
@@ -136,3 +136,18 @@ def test_a_step_stands_in_the_queue_of_every_pool_that_it_takes_from() -> None:
         (BENCH, 2, (BENCH, QUOTA), 1, 3),
         (QUOTA, 8, (BENCH, QUOTA), 1, 3),
     ]
+
+
+def test_of_each_line_the_first_claims_count_in_the_order_of_the_queue() -> None:
+    long = [claim(f"J{number:02d}", line="b") for number in range(WINDOW + 2)]
+    other = [claim("J00z", line="a"), claim("J99", line="a"), claim("J98", 5, line="a")]
+    found = heads([*reversed(long), *other])
+    assert [each.job for each in found] == ["J98", "J00", "J00z", *(f"J{n:02d}" for n in range(1, WINDOW)), "J99"]
+    assert [each.job for each in heads(long, 2)] == ["J00", "J01"]
+
+
+@pytest.mark.parametrize(("wanted", "is_short"), [(3, False), (4, True)])
+def test_a_pool_is_short_if_its_claims_want_more_than_there_is_without_a_lease(wanted: int, is_short: bool) -> None:
+    claims = [claim("J1"), claim("J2", count=wanted - 1)]
+    kept = slot("c", SlotState.IDLE, unit="w-2")
+    assert Stock(pool(), claims, [slot("a")], [slot("b", unit="w-1")], [kept]).is_short == is_short

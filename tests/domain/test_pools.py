@@ -244,6 +244,28 @@ def test_two_resizes_that_read_the_same_cannot_mix() -> None:
 def test_claims_of_one_job_stand_in_the_order_of_its_attempts_and_steps() -> None:
     claims: list[Claim] = [claim(attempt=attempt, step=step) for attempt in (1, 2, 10) for step in (1, 2, 10)]
     assert sorted(claims, key=lambda one: one.key) == claims
+    assert sorted(claims, key=lambda one: one.order) == claims
+
+
+def test_claims_stand_in_the_order_of_their_priority_then_of_their_jobs_in_whatever_line() -> None:
+    claims = [claim(job, priority, line=line) for priority in (99, 0, -99) for job in ("J1", "J2") for line in "ba"]
+    for line in "ab":
+        mine = [one for one in claims if one.line == line]
+        assert sorted(reversed(mine), key=lambda one: one.key) == mine
+    assert sorted(reversed(claims), key=lambda one: one.order)[::2] == claims[1::2]
+
+
+def test_what_takes_the_same_stands_in_one_line_which_ends_before_the_next() -> None:
+    takes = [{"target/b": 1, "quota/q": 2}]
+    line = pools.line_of(takes, fresh=False)
+    assert line == pools.line_of([{"quota/q": 2, "target/b": 1}], fresh=False)
+    others = [
+        pools.line_of(other, fresh=fresh)
+        for other, fresh in ((takes, True), (takes * 2, False), ([{"target/b": 1, "quota/q": 1}], False), ([], False))
+    ]
+    assert len({line, *others}) == 5
+    first, last, later = claim(line="0a", priority=999), claim("z", priority=-499, line="0a"), claim(line="0b")
+    assert first.key.sk < last.key.sk < pools.behind("0a") < later.key.sk
 
 
 def test_an_amount_is_taken_and_who_took_it_is_known() -> None:

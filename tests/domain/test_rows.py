@@ -96,7 +96,7 @@ def test_a_row_without_a_kind_has_no_key_and_owes_nothing() -> None:
         (slot("a", SlotState.HELD), ("pool#resource/bench", "held#a")),
         (slot("a", SlotState.OFF), ("pool#resource/bench", "off#a")),
         (SlotName(pool="resource/bench", name="a"), ("pool#resource/bench", "name#a")),
-        (claim(priority=7), ("pool#resource/bench", "wait#493#J1#0001#01")),
+        (claim(priority=7, line="l1"), ("pool#resource/bench", "wait#l1#493#J1#0001#01")),
         (unit(), ("unit#w-1", "unit")),
         (USER, ("user#ada", "user")),
         (TOKEN, ("token#d", "token")),

@@ -18,7 +18,7 @@ from penstock.domain.pools.leases import WORKER, Lease, lease_key
 from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.domain.users.users import User
-from penstock.kernel.rows import Row
+from penstock.kernel.rows import Row, next_look
 from penstock.testing.site import site_toml
 from penstock.testing.store import with_version
 from penstock.testing.twin import START, Twin
@@ -81,9 +81,9 @@ class Messages:
         self._sent()
         self._storm.schedule.send(dict(message))
 
-    def advance(self, unit: str, is_worker: bool, after: int = 0) -> None:
+    def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         """A unit was granted: it is given back when its time is over."""
-        del is_worker, after
+        del is_worker, after, maker
         self._sent()
         self._storm.unit_ordered(unit)
 
@@ -157,7 +157,7 @@ class Storm(Twin):
         release.unit_destroyed(self.on, unit, CleanProof("hand", self.world.now(), unit.id))
 
     def _put(self, row: Row, version: int) -> None:
-        self.table.rows[row.key] = with_version(row, version + 1)
+        self.table.rows[row.key] = with_version(row, version + 1, next_look(row))
 
 
 def _site(case: Case) -> str:

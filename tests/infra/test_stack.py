@@ -84,7 +84,7 @@ def test_each_queue_wakes_its_function_and_takes_partial_failures(stack: Templat
         name = function["Handler"].removesuffix(".handler")
         assert given["EventSourceArn"]["Fn::GetAtt"][0] == stack.queue(name)[0]
         sizes[name] = given["BatchSize"]
-        assert given.get("ScalingConfig") == ({"MaximumConcurrency": 100} if name == "sweep" else None)
+        assert given["ScalingConfig"] == {"MaximumConcurrency": 100 if name == "sweep" else 200}
     assert sizes == {"schedule": 10, "factory": 1, "well": 1, "sweep": 1}
 
 

@@ -15,7 +15,7 @@ from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
 from penstock.domain.pools.leases import LeaseState, Need
-from penstock.domain.pools.pools import Claim, Pool, Slot, collection
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, collection
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.testing.store import MemoryStore
@@ -99,8 +99,8 @@ def claims_again(patch: pytest.MonkeyPatch) -> None:
 
     def claim(on: Any, job: str, attempt: int, step: int, token: str, **how: Any) -> Any:
         for lease in flow.leases_of_step(on, job, attempt, step):
-            claim = on.store.find(collection(lease.pool), f"wait#500#{job}", Claim)
-            on.store.commit([Delete(lease), *map(Delete, claim)])
+            claims = on.store.find(collection(lease.pool), WAITING, Claim)
+            on.store.commit([Delete(lease), *(Delete(claim) for claim in claims if claim.job == job)])
         return original(on, job, attempt, step, token, **how)
 
     patch.setattr(scheduler, "_claim_changes", claim)

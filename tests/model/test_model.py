@@ -42,5 +42,5 @@ def test_every_negative_control_is_found_in_the_quick_run() -> None:
         "RESUME_ONLY",
         "TWO_COMMITS",
     }
-    controls |= {"ONE_QUEUE", "SETTLE_ONLY", "SETTLE_READS_FIRST", "EACH_ITS_ORDER", "NO_BOUND", "ANY_WINDOW"}
+    controls |= {"ONE_QUEUE", "SETTLE_ONLY", "SETTLE_READS_FIRST", "EACH_ITS_ORDER", "NO_BOUND", "ONE_LINE"}
     assert controls <= {switch for one in QUICK if one.expect == "found" for switch in one.switches}

@@ -27,6 +27,7 @@ from tests.simulation.plants import (
     free_before_clean,
     grants_past_who_waits,
     last_comes_first,
+    looks_at_one_line,
     old_agents_write,
     one_by_one,
     release_without_fence,
@@ -96,6 +97,7 @@ def destroy_all_that_is_listed(patch: pytest.MonkeyPatch) -> None:
 PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (serve_before_write, {"QUEUE-1"}, ()),
     (grants_past_who_waits, {"QUEUE-2"}, ()),
+    (looks_at_one_line, {"QUEUE-1"}, ()),
     (release_without_fence, {"SLOT-1", "UNIT-2", "SLOT-3"}, ()),
     (keep_the_claim, {"SLOT-2"}, ()),
     (start_at_once, {"JOB-2"}, ()),

@@ -156,7 +156,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
     """What is idle only where something is kept; and no slots of an amount, or of a paused pool."""
     large = kept_for_large(twin, ada)
     (waiting,) = some(twin, ada, "wide", 1)
-    idle = Slot(pool=VCPUS, name="w-1", state=SlotState.IDLE, unit="w-1", count=2)
+    idle = Slot(pool=VCPUS, name="w-1", state=SlotState.IDLE, unit="w-1", count=1)
     assert twin.store.commit([Create(idle)])
     apply.pause(twin.on, "target/large", paused=True)
     read, find = [], twin.store.find

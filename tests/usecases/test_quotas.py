@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW
-from penstock.domain.pools.pools import Claim, Pool, pool_key
+from penstock.domain.pools.pools import Claim
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change
+from penstock.kernel.rows import Change, Replace
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs, settle
-from penstock.usecases.pools import scheduler
-from penstock.usecases.site import apply
+from penstock.usecases.pools import lines
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import secrets
 from tests.usecases.quotas import is_granted, run_to_end, used
-from tests.usecases.steps import hello, job_of, submit
+from tests.usecases.steps import hello, job_of, submit, told
 
 SITE = site_toml(
     targets={
@@ -131,22 +134,67 @@ def test_what_is_kept_for_a_claim_that_came_while_its_job_was_ended_goes_to_the_
     assert is_granted(twin, servers[0], "resource/server")
 
 
-def test_who_waits_behind_a_claim_that_is_granted_from_another_queue_is_granted_next(twin: Twin, ada: User) -> None:
-    """QUEUE-1: so many databases waited for tokens that nobody looked further; now they are one less, and no sweep."""
-    apply.resize(twin.on, "quota/tokens", 4)
+def waiting_for_a_full_target(twin: Twin, ada: User) -> list[str]:
+    """A target with one slot, which is held, and more claims that wait for it than are read of a line."""
+    apply.resize(twin.on, "target/large", 1)
     twin.run()
-    databases = [submit(twin, ada, target="plain", resources=["database"]) for _ in range(WINDOW)]
+    found = [submit(twin, ada, target="large") for _ in range(WINDOW + 2)]
     twin.run()
-    server = submit(twin, ada, target="plain", resources=["server"])
+    return found
+
+
+def test_those_who_wait_for_a_full_target_do_not_delay_others_on_the_same_quota(twin: Twin, ada: User) -> None:
+    """QUEUE-1: the target has free slots and the quota much left, and all before it in that queue want the full one."""
+    apply.resize(twin.on, "quota/vcpus", 999)
+    waiting_for_a_full_target(twin, ada)
+    small = submit(twin, ada, target="small")
     twin.run()
-    assert not is_granted(twin, server, "resource/server")
-    row = twin.store.get(pool_key("quota/tokens"), Pool)
-    assert row
-    twin.store.rows[row.key] = replace(row, limit=5)
-    scheduler.serve(twin.on, row.name)
+    assert is_granted(twin, small, "target/small")
+
+
+def test_what_only_the_quota_gets_back_goes_past_those_who_wait_for_a_full_target(twin: Twin, ada: User) -> None:
+    """QUEUE-1 and QUEUE-2: nobody else serves the queue of the small ones, and the first large one is overtaken."""
+    apply.resize(twin.on, "quota/vcpus", 10)
+    holder = submit(twin, ada, target="plain")
+    waiting_for_a_full_target(twin, ada)
+    small = [submit(twin, ada, target="small") for _ in range(3)]
     twin.run()
-    assert is_granted(twin, databases[0], "resource/database")
-    assert is_granted(twin, server, "resource/server")
+    assert [is_granted(twin, job, "target/small") for job in small] == [True, False, False]
+    apply.resize(twin.on, "quota/vcpus", 14)
+    twin.run()
+    assert [is_granted(twin, job, "target/small") for job in small] == [True] * 3, "without any sweep"
+    large = [row for row in twin.store.rows.values() if isinstance(row, Claim) and row.pool == "quota/vcpus"]
+    assert [row.overtaken for row in large] == [3] + [0] * WINDOW
+    assert not is_granted(twin, holder, "target/large")
+
+
+def test_who_stands_behind_more_than_are_read_of_a_line_is_granted_when_these_are(twin: Twin, ada: User) -> None:
+    large = waiting_for_a_full_target(twin, ada)
+    for before, job in enumerate(large):
+        assert [is_granted(twin, each, "target/large") for each in large] == [True] * (before + 1) + [False] * (
+            len(large) - before - 1
+        )
+        run_to_end(twin, job)
+
+
+def test_of_each_line_only_the_first_claims_are_read_however_long_it_is(twin: Twin, ada: User) -> None:
+    apply.resize(twin.on, "quota/vcpus", 0)
+    jobs_of = {
+        target: [submit(twin, ada, target=target) for _ in range(count)]
+        for target, count in (("large", 2 * WINDOW + 3), ("small", WINDOW))
+    }
+    twin.run()
+    reads, find = [], twin.store.find
+
+    def noting(pk: str, prefix: str, kind: Any, **how: Any) -> Any:
+        reads.append(find(pk, prefix, kind, **how))
+        return reads[-1]
+
+    twin.store.find = noting  # type: ignore[method-assign]
+    found = lines.first(twin.on, "quota/vcpus")
+    assert [claim.job for claim in found] == [*jobs_of["large"][:WINDOW], *jobs_of["small"]]
+    assert len(reads) <= 3
+    assert sum(map(len, reads)) <= 3 * WINDOW
 
 
 def test_a_resource_that_uses_another_is_granted_with_it_or_not_at_all(twin: Twin, ada: User) -> None:
@@ -201,3 +249,40 @@ def test_lowering_an_amount_takes_nothing_from_a_holder(twin: Twin, ada: User) -
     run_to_end(twin, jobs_[3])
     assert is_granted(twin, waiting, "target/small")
     sweep.sweep(twin.on)
+
+
+def test_a_job_that_waits_in_several_queues_is_counted_once(twin: Twin, ada: User) -> None:
+    waiting_for_a_full_target(twin, ada)
+    site = configuration.current(twin.on)
+    gauges.report_pools(twin.on, site, [], ["target/large", "quota/vcpus"])
+    assert twin.metrics.last(metrics.JOBS_WAITING) == WINDOW + 1
+    gauges.report_pools(twin.on, site, [], ["quota/vcpus"])
+    assert twin.metrics.last(metrics.JOBS_WAITING) == 0, "they are counted where the target is reported"
+    assert twin.metrics.last(metrics.POOL_WAITING, pool="quota/vcpus") == WINDOW + 1
+
+
+@pytest.mark.parametrize(
+    ("pool", "change", "says"),
+    [
+        ("target/small", None, "held are {unit} by job {holder}"),
+        ("target/small", {"paused": True}, "target/small is paused by an operator"),
+        (
+            "quota/vcpus",
+            {"limit": 0},
+            "quota/vcpus has a limit of 0, so nothing is granted until an operator raises it",
+        ),
+    ],
+)
+def test_the_log_of_a_waiting_job_names_the_pool_that_lacks_something(
+    twin: Twin, ada: User, pool: str, change: dict[str, Any] | None, says: str
+) -> None:
+    holder = submit(twin, ada, target="large")
+    twin.run()
+    row = apply.find(twin.on, pool)
+    assert twin.store.commit([Replace(row, replace(row, **(change or {})))])
+    job = submit(twin, ada, target="small")
+    twin.run()
+    unit = next(row.id for row in twin.store.rows.values() if isinstance(row, Unit))
+    assert [line for line in told(twin, job) if "waits" in line] == [
+        f"the job waits for a worker of small: {says.format(unit=unit, holder=holder)}"
+    ]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from penstock import transaction
+from penstock.domain.pools import capacity
 from penstock.domain.pools.pools import HoldTimes, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, Replace
@@ -206,3 +209,46 @@ def test_a_resize_that_died_leaves_its_pool_due(twin: Twin) -> None:
     found = twin.store.get(pool_key(LINUX), Pool)
     assert found
     assert found.due is not None
+
+
+def test_a_resize_whose_end_is_always_refused_is_left_to_the_sweep(twin: Twin) -> None:
+    """All slots are right already: only the row still says that it is due, and somebody else writes it each time."""
+    row = twin.store.get(pool_key(LINUX), Pool)
+    assert row
+    assert twin.store.commit([Replace(row, replace(row, due=twin.world.now()))])
+    tries: list[object] = []
+    commit, pause, pauses = twin.store.commit, twin.world.pause, []
+
+    def refusing(changes: Sequence[Change]) -> bool:
+        if not any(isinstance(change, Replace) and isinstance(change.row, Pool) for change in changes):
+            return commit(changes)
+        tries.append(changes)
+        assert len(tries) <= transaction.TRIES
+        return False
+
+    def pausing(number: int) -> None:
+        pauses.append(number)
+        pause(number)
+
+    twin.store.commit = refusing  # type: ignore[method-assign]
+    twin.world.pause = pausing  # type: ignore[method-assign]
+    resize.resize(twin.on, LINUX)
+    assert len(tries) == transaction.TRIES
+    assert pauses == list(range(transaction.TRIES))
+
+
+@pytest.mark.parametrize(("lost", "taken"), [(0, 0), (2, 2), (9, 3)])
+def test_a_plan_says_how_many_commits_it_took(twin: Twin, lost: int, taken: int) -> None:
+    row = twin.store.get(pool_key(LINUX), Pool)
+    assert row
+    new = capacity.fit(
+        replace(row, limit=2 + 2 * resize.NEW_SLOTS + 1), twin.store.find(collection(LINUX), "free#", Slot)
+    )
+    commit, made = twin.store.commit, []
+
+    def losing(changes: Sequence[Change]) -> bool:
+        made.append(changes)
+        return len(made) <= lost and commit(changes)
+
+    twin.store.commit = losing  # type: ignore[method-assign]
+    assert resize._apply_plan(twin.on, row, new) == taken

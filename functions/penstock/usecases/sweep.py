@@ -21,7 +21,7 @@ from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, STEP_WITHIN, Jo
 from penstock.domain.jobs.jobs import nudge as nudge_flow
 from penstock.domain.jobs.outcome import STALLED
 from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Pool, collection
+from penstock.domain.pools.pools import WAITING, Claim, Pool, collection
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.rows import Key, Replace
 from penstock.system import System
@@ -275,7 +275,7 @@ def serve_pools(on: System, pools: Sequence[Pool], rows: Isolation, until: datet
         if on.world.now() >= until:
             break
         with rows.step("serving a pool", pool=pool.name):
-            is_waited_for = bool(on.store.find(collection(pool.name), "wait#", Claim, limit=1))
+            is_waited_for = bool(on.store.find(collection(pool.name), WAITING, Claim, limit=1))
             waited_for += [pool.name] if is_waited_for else []
             if is_waited_for or pool.min_warm:
                 scheduler.serve(on, pool.name)

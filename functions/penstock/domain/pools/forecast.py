@@ -19,7 +19,7 @@ from math import inf
 from typing import NamedTuple
 
 from penstock.domain.pools import pools
-from penstock.domain.pools.grants import WINDOW, Pick, Stock, has_reservation, overtaken_by, pick
+from penstock.domain.pools.grants import Pick, Stock, has_reservation, heads, overtaken_by, pick
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState
 from penstock.kernel.frozen import dataclass
@@ -231,7 +231,7 @@ class Simulation:
                 self._grant(found)
 
     def _stocks(self) -> dict[str, Stock]:
-        return {name: Stock(pool, self._claims[name][:WINDOW], self._free[name]) for name, pool in self._pools.items()}
+        return {name: Stock(pool, heads(self._claims[name]), self._free[name]) for name, pool in self._pools.items()}
 
     def _grant(self, found: Pick) -> None:
         whose = ClaimId.from_claim(next(iter(found.rows.values())))

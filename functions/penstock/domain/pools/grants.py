@@ -12,7 +12,8 @@ reserves. docs/decisions/0022-overtaking-counts-harm.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -31,8 +32,8 @@ MAX_OVERTAKEN = 8
 """How often a claim may be overtaken in one queue. Passing a claim and leaving it room does not count."""
 
 WINDOW = 16
-"""How many claims of a queue are read, and the most that one grant may overtake. It bounds reads and commits: a
-claim behind this many that wait for something else waits with them.
+"""How many claims of each line are read, and the most that one grant may overtake. It bounds reads and commits. Nobody
+waits longer for it: who stands behind so many in its line wants the same as they do. [QUEUE-1]
 """
 
 
@@ -44,6 +45,7 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
     """A step's claims, one in the queue of every pool that it takes from: written together or not at all. [SLOT-2]"""
     needs = [need for need in job.request.needs if need.step == step]
     wanted = demand(needs)
+    takes, fresh = tuple(need.takes for need in needs), job.provenance.proves is not None
     return [
         Claim(
             pool=pool,
@@ -54,11 +56,23 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
             pools=tuple(wanted),
             priority=job.request.priority,
             since=now,
-            takes=tuple(need.takes for need in needs),
-            fresh=job.provenance.proves is not None,
+            takes=takes,
+            fresh=fresh,
+            line=pools.line_of(takes, fresh=fresh),
         )
         for pool, count in wanted.items()
     ]
+
+
+def heads(queue: Iterable[Claim], most: int = WINDOW) -> list[Claim]:
+    """The first claims of each line, in the order in which they are granted."""
+    places: Counter[str] = Counter()
+    found: list[Claim] = []
+    for claim in sorted(queue, key=lambda claim: claim.order):
+        places[claim.line] += 1
+        if places[claim.line] <= most:
+            found.append(claim)
+    return found
 
 
 def rows_of_grant(needs: Sequence[Need], amounts: Collection[str]) -> int:
@@ -80,7 +94,7 @@ def _shares(need: Need, amounts: Collection[str]) -> int:
 
 @dataclass(frozen=True)
 class Stock:
-    """What a pool has, and the first WINDOW claims on it.
+    """What a pool has, and the first claims on it: its `heads`.
 
     `free` and `warm`: as many free slots without and with a unit as these claims want together. `idle`: slots that kept
     units take besides; they are read only to see who could make room, and what is reserved.
@@ -101,6 +115,11 @@ class Stock:
     def room(self) -> int:
         """How much has no lease: what is free, and what every kept unit would free."""
         return self.left + len(self.warm) + sum(slot.count for slot in self.idle if not slot.withdrawn)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the claims want more than there is without a lease: who is granted takes from somebody."""
+        return sum(claim.count for claim in self.claims) > self.room
 
     @property
     def most(self) -> int:

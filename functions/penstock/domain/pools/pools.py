@@ -15,6 +15,7 @@ are idle: nobody leases them, and they come back when the unit is handed over, o
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -161,6 +162,9 @@ class Claim(Row):
     how often a claim behind it was granted from this pool so that there was no room left for it. [QUEUE-2] `takes` is
     what each of its leases takes, its own pool first: a warm unit on a slot of that pool brings all of it. A `fresh`
     claim is granted no warm unit: those that are in its way make room, and its own units are not kept.
+
+    Claims that take the same stand in one `line`: if its first cannot be granted for lack of something, none of it can.
+    So of a queue only the first claims of each line are read. docs/decisions/0051-queues-have-lines.md
     """
 
     kind: ClassVar[str] = "claim"
@@ -175,11 +179,28 @@ class Claim(Row):
     overtaken: int = 0
     takes: tuple[Mapping[str, int], ...] = ()
     fresh: bool = False
+    line: str = ""
 
     @property
     def key(self) -> Key:
-        return claim_key(self.pool, self.priority, self.job, self.attempt, self.step)
+        return Key(collection(self.pool), f"{self.before_it}{self.step:02d}")
 
+    @property
+    def before_it(self) -> str:
+        """A sort key behind the claims of its line that stand before it, and before its own."""
+        rank = RANK_BASE - self.priority
+        return f"{WAITING}{self.line}#{rank:03d}#{self.job}#{self.attempt:04d}#"
+
+    @property
+    def order(self) -> tuple[int, str, int, int]:
+        """Its place among all claims of a queue: by priority, then by the age of its job, which is in the job's id.
+        [QUEUE-2]
+        """
+        return -self.priority, self.job, self.attempt, self.step
+
+
+WAITING = "wait#"
+"""How the keys of all claims begin, line by line."""
 
 QUOTA = "quota/"
 """How the name of every amount begins."""
@@ -198,9 +219,15 @@ def collection(pool: str) -> str:
     return f"pool#{pool}"
 
 
-def claim_key(pool: str, priority: int, job: str, attempt: int, step: int) -> Key:
-    """The key of a claim: by priority, then by the age of its job, which is in the job's id. [QUEUE-2]"""
-    return Key(collection(pool), f"wait#{RANK_BASE - priority:03d}#{job}#{attempt:04d}#{step:02d}")
+def line_of(takes: Sequence[Mapping[str, int]], *, fresh: bool) -> str:
+    """The line of the claims that take this."""
+    said = repr(([sorted(each.items()) for each in takes], fresh))
+    return hashlib.sha256(said.encode()).hexdigest()[:8]
+
+
+def behind(line: str) -> str:
+    """A sort key behind all claims of a line, and before those of the next."""
+    return f"{WAITING}{line}$"
 
 
 def pool_key(pool: str) -> Key:

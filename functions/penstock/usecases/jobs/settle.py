@@ -17,9 +17,9 @@ from penstock.domain.jobs.dependencies import Dependent, dependent_key
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
 from penstock.domain.jobs.outcome import Ending, LostBy
-from penstock.domain.pools import leases
+from penstock.domain.pools import grants, leases
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools.pools import Claim, claim_key
+from penstock.domain.pools.pools import Claim
 from penstock.domain.units import retries, units
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
@@ -130,11 +130,10 @@ def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Ch
 
 def _leave_queues(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[str], list[Change]]:
     """The pools in whose queues the attempt waits, and the changes that delete its claims there."""
-    claims = claims_of(job, {lease.step for lease in held if lease.state is LeaseState.WAITING})
-    rows = [
-        on.store.get(claim_key(pool, job.request.priority, job.id, job.attempt, step), Claim) for step, pool in claims
-    ]
-    return list(dict.fromkeys(pool for _, pool in claims)), [Delete(row) for row in rows if row]
+    steps = {lease.step for lease in held if lease.state is LeaseState.WAITING}
+    claims = [claim for step in sorted(steps) for claim in grants.claims(job, step, on.world.now())]
+    rows = [on.store.get(claim.key, Claim) for claim in claims]
+    return list(dict.fromkeys(claim.pool for claim in claims)), [Delete(row) for row in rows if row]
 
 
 def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
@@ -243,15 +242,6 @@ def notify_dependents(on: System, job_id: str, after: str = "") -> None:
         on.queues.schedule({"do": "judge", "job": row.dependent})
     if len(found) == AT_ONCE:
         on.queues.schedule({"do": "wake", "job": job_id, "after": found[-1].dependent})
-
-
-def claims_of(job: Job, steps: set[int]) -> list[tuple[int, str]]:
-    """The steps of a job, with the pools in whose queues they wait."""
-    return [
-        (step, pool)
-        for step in sorted(steps)
-        for pool in leases.demand(need for need in job.request.needs if need.step == step)
-    ]
 
 
 def with_failure_details(on: System, ending: Ending, leases: Collection[Lease]) -> Job:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, leases, pools
-from penstock.domain.pools.grants import WINDOW, Allocator, Stock
+from penstock.domain.pools.grants import Allocator, Stock
 from penstock.domain.pools.leases import WORKER, Lease, Need
 from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.probes import factory_test
@@ -19,6 +19,7 @@ from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, U
 from penstock.kernel.rows import Change, Create, Replace, Row
 from penstock.system import System
 from penstock.usecases.logs import logs
+from penstock.usecases.pools import lines
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import retire
 
@@ -37,17 +38,17 @@ time seldom fight for the same slot then, which all but one would lose.
 def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
     """What a pool has, and what the other pools have that its claims want as well. Empty if nobody waits.
 
-    Of each pool at most WINDOW claims, and as many free slots as these want together. Where slots are reserved for one
-    of them, also what is idle, and the rows of the other pools that decide whether it is that claim's turn.
+    Of each pool the first claims, and as many free slots as these want together. Where they want more than there is,
+    also the rows of the other pools that decide whose turn it is; where slots are reserved for one, what is idle.
     """
-    claims = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
+    claims = lines.first(on, pool_name)
     found: dict[str, Stock] = {}
     for name in dict.fromkeys(name for claim in claims for name in claim.pools):
-        stock = _stock(on, name, claims if name == pool_name else None)
+        stock = read_stock(on, name, claims if name == pool_name else None)
         if stock is not None:
             found[name] = stock
-    kept = [claim for stock in found.values() for claim in grants.reserved_claims(stock.claims)]
-    for name in dict.fromkeys(name for claim in kept for name in claim.pools):
+    short = [claim for stock in found.values() if stock.is_short for claim in stock.claims]
+    for name in dict.fromkeys(name for claim in short for name in claim.pools):
         pool = None if name in found else on.store.get(pool_key(name), Pool)
         if pool is not None:
             found[name] = Stock(pool, ())
@@ -78,21 +79,21 @@ def _head(on: System, name: str) -> tuple[Pool | None, bool]:
     return pool, any(isinstance(row, Claim) for row in found)
 
 
-def _stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock | None:
+def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock | None:
     """What one pool has, and who waits for it. None if there is no such pool.
 
     Its slots are read before its row. A limit that was lowered before one of them came back is seen then. [SLOT-1]
     """
     pk = pools.collection(name)
-    queue = on.store.find(pk, "wait#", Claim, limit=WINDOW) if claims is None else claims
-    most = sum(claim.count for claim in queue)
+    waiting = lines.first(on, name) if claims is None else claims
+    most = sum(claim.count for claim in waiting)
     cold = _free(on, name, "cold", most)
     pool = on.store.get(pool_key(name), Pool)
     if pool is None:
         return None
     warm = _warm(on, pool, most) if most and pool.warm and not pool.paused else []
-    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(queue) else []
-    return Stock(pool, queue, [] if pool.paused else _others(cold, warm), warm, idle)
+    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(waiting) else []
+    return Stock(pool, waiting, [] if pool.paused else _others(cold, warm), warm, idle)
 
 
 def _free(on: System, name: str, rank: str, most: int) -> list[Slot]:

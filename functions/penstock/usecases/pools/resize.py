@@ -22,7 +22,10 @@ NEW_SLOTS = 40
 
 
 def resize(on: System, pool_name: str) -> None:
-    """Bring a pool's slots to what its row says, then serve it, and the other queues of those who wait for it."""
+    """Bring a pool's slots to what its row says, then serve it, and the other queues of those who wait for it.
+
+    After as many refusals without a commit in between as anybody is granted, the rest is left to the sweep.
+    """
     tries = 0
     while tries < transaction.TRIES:
         pool = on.store.get(pool_key(pool_name), Pool)
@@ -62,12 +65,14 @@ def _apply_plan(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> in
     Each commit rewrites the row instead of only checking it. So another resize that read the slots before has an older
     row, and cannot call the pool done. The pool is due until it is done, should this function die. [SLOT-1]
     """
-    for taken, changes in enumerate(_commits(steps)):
+    taken = 0
+    for changes in _commits(steps):
         due = replace(pool, due=pool.due or on.world.now())
         if not on.store.commit([Replace(pool, due), *changes]):
-            return taken
+            break
+        taken += 1
         pool = replace(due, version=pool.version + 1)
-    return 1
+    return taken
 
 
 def _commits(steps: Sequence[Sequence[Change]]) -> Iterator[Sequence[Change]]:

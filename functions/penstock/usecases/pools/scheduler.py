@@ -16,7 +16,7 @@ from penstock.domain import metrics
 from penstock.domain.jobs import jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools import grants, leases, pools
-from penstock.domain.pools.grants import WINDOW, Pick, Stock
+from penstock.domain.pools.grants import Pick, Stock
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
 from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.pools.why import explain
@@ -27,7 +27,7 @@ from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.jobs.flow import answer_step, leases_of_step
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast, grant
+from penstock.usecases.pools import forecast, grant, lines
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
 
@@ -35,8 +35,8 @@ GRANTS = 25
 """How many grants one call makes. If more are possible, it schedules another call."""
 
 DIRECT_TRIES = 6
-"""How often a new claim tries to be granted at once. After that many lost races it waits in its queues, where one
-server grants many.
+"""How often a new claim tries to be granted at once. After that many lost races it waits in its queues, and is granted
+by whoever serves them.
 """
 
 
@@ -169,19 +169,16 @@ def _serve_overtaken(on: System, claims: Sequence[Claim]) -> None:
     Nothing is reserved there any more for claims that must wait until the new one had its turn. [QUEUE-1]
     """
     for claim in claims[1:]:
-        waiting = on.store.find(pools.collection(claim.pool), "wait#", Claim, limit=WINDOW)
-        if any(other.key > claim.key for other in waiting):
+        if any(other.order > claim.order for other in lines.first(on, claim.pool)):
             on.queues.schedule({"do": "serve", "pool": claim.pool})
 
 
 def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     """Write into the job's log what it waits for, once, if it was not granted at once."""
-    lease_now = on.store.get(lease.key, Lease)
     job = on.store.get(job_key(job_id), Job)
-    if lease_now is None or job is None or lease_now.state is not LeaseState.WAITING:
-        return
-    blocked = forecast.block_of_step(on, job, lease.step)
-    if blocked:
+    blocked = forecast.short_block(on, job, lease.step) if job else None
+    lease_now = on.store.get(lease.key, Lease)
+    if job and blocked and lease_now and lease_now.state is LeaseState.WAITING:
         logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
 
 
@@ -263,7 +260,7 @@ def _serve_waiting(on: System, left: Iterable[str]) -> None:
     otherwise.
     """
     for name in left:
-        if on.store.find(pools.collection(name), "wait#", Claim, limit=1):
+        if on.store.find(pools.collection(name), pools.WAITING, Claim, limit=1):
             on.queues.schedule({"do": "serve", "pool": name})
 
 
@@ -282,7 +279,6 @@ def serve_other_queues(on: System, pool_name: str) -> None:
 
     Nothing is reserved there any more for claims that cannot be granted now: others may get it. [QUEUE-1]
     """
-    waiting = on.store.find(pools.collection(pool_name), "wait#", Claim, limit=WINDOW)
-    for name in dict.fromkeys(name for claim in waiting for name in claim.pools):
+    for name in dict.fromkeys(name for claim in lines.first(on, pool_name) for name in claim.pools):
         if name != pool_name:
             on.queues.schedule({"do": "serve", "pool": name})

@@ -11,7 +11,7 @@ from datetime import timedelta
 from penstock import transaction
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import pools
-from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, pool_key
 from penstock.domain.site.site import ResourceType, Site, Target
 from penstock.domain.units import prewarm
 from penstock.domain.units.prewarm import FreeCapacity
@@ -91,7 +91,7 @@ def _room(on: System, pool: Pool | None, count: int) -> FreeCapacity | None:
     if pool is None or not prewarm.is_open(pool):
         return None
     pk = pools.collection(pool.name)
-    if on.store.find(pk, "wait#", Claim, limit=1):
+    if on.store.find(pk, WAITING, Claim, limit=1):
         return None
     return FreeCapacity(pool, () if pool.is_amount else on.store.find(pk, "free#cold#", Slot, limit=count))
 

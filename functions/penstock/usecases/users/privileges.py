@@ -14,7 +14,7 @@ from penstock import transaction
 from penstock.domain.jobs import jobs as rules
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Claim, Slot, collection
+from penstock.domain.pools.pools import WAITING, Claim, Slot, collection
 from penstock.domain.users import users
 from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import Refused
@@ -97,7 +97,7 @@ def _jobs_needing_privileges(on: System, owner: str) -> Iterator[Job]:
     """
     known: dict[str, None] = {}
     for pool in sorted(configuration.current(on).guarded()):
-        known |= {claim.job: None for claim in _all(on, pool, "wait#", Claim)}
+        known |= {claim.job: None for claim in _all(on, pool, WAITING, Claim)}
         known |= {str(slot.job): None for slot in _all(on, pool, "held#", Slot)}
     for job_id in known:
         job = on.store.get(job_key(job_id), Job)

@@ -20,7 +20,7 @@ from pynamodb.connection.base import Connection
 
 from penstock.aws import dynamodb
 from penstock.aws.dynamodb import Table
-from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.caches import CacheEntry, Shelf
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move, pool_key
@@ -324,12 +324,14 @@ def test_what_is_overdue_is_found_and_nothing_else(store: Store) -> None:
 
 def test_every_row_is_in_a_shard_of_its_kind_that_the_sweep_knows(store: Store) -> None:
     """Which shard it is does not change while a row is there, nor from one version of the code to the next."""
-    volumes = [Volume(artifact=f"A{number}", state=VolumeState.CREATING, since=NOW, due=NOW) for number in range(20)]
-    assert store.commit([Create(row) for row in volumes])
+    files = [
+        Artifact(id=f"A.J{number}", path="/a", size=1, sha256="", by="ada", time=NOW, due=NOW) for number in range(20)
+    ]
+    assert store.commit([Create(row) for row in files])
     found = [due for shard in store.shards(later=True) for due in store.overdue(shard, NOW)]
-    assert sorted(due.key for due in found) == sorted(row.key for row in volumes)
-    assert {due.shard for due in found} == {"volume.0", "volume.1", "volume.2", "volume.3"}
-    assert {due.shard for due in found if due.key == volumes[0].key} == {shard_of(volumes[0])} == {"volume.3"}
+    assert sorted(due.key for due in found) == sorted(row.key for row in files)
+    assert {due.shard for due in found} == {"artifact.0", "artifact.1", "artifact.2", "artifact.3"}
+    assert {due.shard for due in found if due.key == files[0].key} == {shard_of(files[0])} == {"artifact.1"}
     assert not any(list(store.overdue(shard, NOW)) for shard in store.shards(later=False))
     assert not {"user.0", "slot.0", "lease.0"} & {*store.shards(later=False), *store.shards(later=True)}
     assert {*store.shards(later=False)} >= {"job.0", "job.7", "unit.0", "unit.7", "pool.0", "host.0", "check.0"}

@@ -25,9 +25,8 @@ from pynamodb.exceptions import (
 from penstock import listings
 from penstock.aws import clock, dynamodb
 from penstock.aws.dynamodb import Table, item_of, model
-from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.retention import Retention
-from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.github.deliveries import Pause
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.kernel.errors import Throttled
@@ -306,10 +305,10 @@ def test_a_transaction_deletes_what_it_says_and_nothing_it_checks(table: Table) 
 
 
 def test_what_is_due_is_told_by_where_it_stands(table: Table) -> None:
-    """A volume stands in its artifact's collection, and is no artifact."""
+    """A retention stands in its job's collection beside its artifacts, and is no artifact."""
     rows: list[Row] = [
-        Artifact(id="A1", path="/work/it", size=1, sha256="00", by="ada", time=NOW, due=NOW),
-        Volume(artifact="A1", state=VolumeState.CREATING, since=NOW, due=NOW),
+        Artifact(id="A1.J1", path="/work/it", size=1, sha256="00", by="ada", time=NOW, due=NOW),
+        Pin(artifact="A1.J1", by="ada", reason="", since=NOW, until=NOW),
         Retention(job="J1", until=NOW),
     ]
     assert table.commit([Create(pool(due=NOW)), *map(Create, rows)])

@@ -114,7 +114,7 @@ class Life(Users):
         """Asks whether a job says that its outputs are gone, and no row knows of any."""
         return lambda: (
             any(row.id == job and row.end.outputs_gone for row in self.jobs())
-            and not any(self.rows.get(kind) for kind in ("output", "artifact", "volume", "retention"))
+            and not any(self.rows.get(kind) for kind in ("artifact", "retention"))
         )
 
     def units(self) -> list[Unit]:

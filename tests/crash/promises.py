@@ -132,17 +132,14 @@ def _is_live_worker(unit: Unit) -> bool:
 def _artifacts(rows: Rows) -> None:
     """ART-1, ART-2: who owns an artifact has a name for it; its bytes are doomed when it is gone, and not before."""
     owned = {(one.id, owner) for one in rows.get("artifact", []) for owner in one.owners}
-    named = {(one.artifact, f"job#{one.job}") for one in rows.get("output", []) if one.is_committed}
+    mine = [one for one in rows.get("artifact", []) if one.sort == "output" and one.state == "created"]
+    named = {(one.id, f"job#{one.job}") for one in mine}
     named |= {(one.artifact, f"job#{one.job}") for one in rows.get("archive", []) if one.state == "archived"}
     assert owned == named, f"ART-1: owned are {owned}, and names are there for {named}"
-    known = {one.id: one for one in rows.get("artifact", [])}
-    for volume in rows.get("volume", []):
-        if volume.state == "destroying":
-            assert volume.artifact not in known, f"ART-1: {volume.artifact} is there, and its bytes are deleted"
-        else:
-            assert volume.artifact in known, f"ART-2: nobody can ever free {volume.artifact}"
-        if known.get(volume.artifact) and known[volume.artifact].owners:
-            assert volume.state == "created", f"ART-1: {volume.artifact} is owned, and {volume.state}"
+    for one in rows.get("artifact", []):
+        is_owned = bool(one.owners)
+        assert is_owned is (one.state == "created"), f"ART-1: {one.id} is {one.state}, and owned by {one.owners}"
+        assert is_owned is (one.due is None), f"ART-2: nobody can ever free {one.id}"
 
 
 def _logs(rows: Rows) -> None:

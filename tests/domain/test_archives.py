@@ -8,8 +8,8 @@ from hashlib import sha256
 
 import pytest
 
+from penstock.domain.artifacts.artifacts import RETRY_AFTER
 from penstock.domain.artifacts.retention import Spans
-from penstock.domain.artifacts.volumes import RETRY_AFTER
 from penstock.domain.logs import archives
 from penstock.domain.logs.archives import Archive, ArchiveState, Part
 from penstock.domain.logs.logs import Batch, Event, Line

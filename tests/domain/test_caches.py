@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain import caches
-from penstock.domain.artifacts import artifacts, volumes, why
+from penstock.domain.artifacts import artifacts, why
 from penstock.domain.caches import TRUNK, CacheEntry, CacheUse, Shelf
 from penstock.kernel import limits
 from tests.domain.helpers import NOW, SECOND
@@ -90,7 +90,7 @@ def test_that_it_was_used_is_written_once_in_a_while() -> None:
 
 def test_a_url_is_over_before_the_bytes_go() -> None:
     """ART-1"""
-    assert timedelta(minutes=1) < caches.DOWNLOAD_SECONDS < volumes.DOWNLOAD_WITHIN
+    assert timedelta(minutes=1) < caches.DOWNLOAD_SECONDS < artifacts.DOWNLOAD_WITHIN
 
 
 def test_what_an_owner_has_is_counted() -> None:

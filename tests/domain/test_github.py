@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.github import checks, commits, deliveries, policy, tokens
 from penstock.domain.github.checks import Annotation, CheckRun
 from penstock.domain.github.commits import CheckSet, Stage, Tip
@@ -274,10 +274,7 @@ def test_the_last_lines_can_do_nothing() -> None:
 
 
 def test_outputs_are_listed_and_only_so_many() -> None:
-    some = [
-        Output(job="J", id=str(n), artifact="A", attempt=1, path=f"/a_{n}", size=n, sha256="", time=NOW)
-        for n in range(27)
-    ]
+    some = [Artifact(id=f"{n}.J", attempt=1, path=f"/a_{n}", size=n, sha256="", by="ada", time=NOW) for n in range(27)]
     summary = checks.job_output(JOB, [], some, "https://x")["output"]["summary"]
     assert "- [/a\\_0](https://x/v1/jobs/J/outputs) (0 bytes)" in summary
     assert (summary.count("- ["), summary.splitlines()[-1]) == (25, "- and 2 more")

@@ -9,9 +9,8 @@ import pytest
 
 from penstock.domain.artifacts import why
 from penstock.domain.artifacts import why as artifacts_why
-from penstock.domain.artifacts.artifacts import Artifact, Pin, pin_key
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, pin_key
 from penstock.domain.artifacts.retention import Retention
-from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.artifacts.why import OwnerReason
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, Outcome
@@ -19,10 +18,9 @@ from penstock.domain.published import Published
 from tests.domain.helpers import NOW, job
 
 DAY = timedelta(days=1)
-FILE = Artifact(id="A", path="/a", size=1, sha256="0", by="ada", time=NOW)
+FILE = Artifact(id="A", path="/a", size=1, sha256="0", by="ada", time=NOW, state=ArtifactState.CREATED)
 ROW = Retention(job="J1", until=NOW)
 ENDED = jobs.settle(job(), Outcome.FAILED, "it ended", NOW)
-THERE = Volume(artifact="A", state=VolumeState.CREATED, since=NOW)
 PIN = Pin(artifact="A", by="ada", reason="to look at it", since=NOW, until=NOW + DAY)
 
 
@@ -78,23 +76,20 @@ FIRST, SECOND, OPEN = (
 
 
 @pytest.mark.parametrize(
-    ("artifact", "volume", "shares", "until", "summary"),
+    ("artifact", "shares", "until", "summary"),
     [
-        (FILE, THERE, [], None, "nobody owns it"),
-        (FILE, None, [], None, "nobody owns it"),
-        (replace(FILE, due=NOW), THERE, [], NOW, "nobody owns it: it goes at 2026-01-02 03:04 UTC"),
+        (FILE, [], None, "nobody owns it"),
+        (replace(FILE, due=NOW), [], NOW, "nobody owns it: it goes at 2026-01-02 03:04 UTC"),
         (
-            replace(FILE, due=NOW),
-            replace(THERE, state=VolumeState.CREATING),
+            replace(FILE, due=NOW, state=ArtifactState.CREATING),
             [],
             NOW,
             "nobody owns it: it goes at 2026-01-02 03:04 UTC; its bytes have not arrived",
         ),
-        (FILE, THERE, [FIRST, SECOND], NOW + DAY, "it goes at 2026-01-03 03:04 UTC, when b lets it go"),
-        (FILE, THERE, [FIRST, OPEN], None, "nobody knows until when: c says so"),
+        (FILE, [FIRST, SECOND], NOW + DAY, "it goes at 2026-01-03 03:04 UTC, when b lets it go"),
+        (FILE, [FIRST, OPEN], None, "nobody knows until when: c says so"),
         (
-            FILE,
-            replace(THERE, lost=NOW),
+            replace(FILE, lost=NOW),
             [FIRST],
             NOW,
             "it goes at 2026-01-02 03:04 UTC, when a lets it go; its bytes are lost, and were missed first at "
@@ -102,10 +97,8 @@ FIRST, SECOND, OPEN = (
         ),
     ],
 )
-def test_all_of_it(
-    artifact: Artifact, volume: Volume | None, shares: list[OwnerReason], until: object, summary: str
-) -> None:
-    found = why.explain(artifact, volume, shares)
+def test_all_of_it(artifact: Artifact, shares: list[OwnerReason], until: object, summary: str) -> None:
+    found = why.explain(artifact, shares)
     assert (found.until, found.summary) == (until, summary)
 
 

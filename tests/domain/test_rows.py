@@ -5,9 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact, Pin
-from penstock.domain.artifacts.outputs import Output
-from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin
 from penstock.domain.jobs.jobs import Spec, State, Submission, Watch
 from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.leases import LeaseState
@@ -40,9 +38,8 @@ USER = User(name="ada", created=NOW)
 READ = replace(USER, version=3)
 MOVED = replace(USER, version=4)
 BATCH = Batch(job="J1", first=7, attempt=1, lines=(), heard_of=1, heard=0, size=0)
-OUTPUT = Output(id="O1", artifact="A1", job="J1", attempt=1, path="/work/a", size=1, sha256="00", time=NOW)
-ARTIFACT = Artifact(id="A1", path="/work/a", size=1, sha256="00", by="ada", time=NOW, due=NOW)
-VOLUME = Volume(artifact="A1", state=VolumeState.CREATING, since=NOW, due=NOW)
+ARTIFACT = Artifact(id="A1.J1", path="/work/a", size=1, sha256="00", by="ada", time=NOW, due=NOW)
+CREATED = replace(ARTIFACT, state=ArtifactState.CREATED, due=None)
 TOKEN = Token(digest="d", user="ada", created=NOW)
 GONE = unit(state=UnitState.GONE, due=None)
 
@@ -86,9 +83,8 @@ def test_a_row_without_a_kind_has_no_key_and_owes_nothing() -> None:
         (Spec(job="J1", path="a.sh", script=""), ("job#J1", "spec")),
         (lease(order=2, attempt=3), ("job#J1", "lease#0003#02")),
         (BATCH, ("job#J1", "event#000000000007")),
-        (OUTPUT, ("job#J1", "output#O1")),
-        (ARTIFACT, ("artifact#A1", "artifact")),
-        (VOLUME, ("artifact#A1", "volume#store")),
+        (ARTIFACT, ("job#J1", "artifact#A1")),
+        (Pin(artifact="A1.J1", by="ada", reason="", since=NOW), ("artifact#A1.J1", "pin#ada")),
         (Watch(job="J1", until=NOW), ("job#J1", "watch")),
         (pool(), ("pool#resource/bench", "pool")),
         (slot("a"), ("pool#resource/bench", "free#cold#a")),
@@ -118,8 +114,8 @@ def test_a_row_is_kept_at(row: Row, key: tuple[str, str]) -> None:
         (GONE, None),
         (USER, Place("users", "ada")),
         (TOKEN, None),
-        (ARTIFACT, Place("artifacts#ada", "A1")),
-        (VOLUME, Place("volumes#store", "A1")),
+        (ARTIFACT, None),
+        (CREATED, Place("artifacts", "A1.J1")),
     ],
 )
 def test_a_row_is_listed_in(row: Row, place: Place | None) -> None:
@@ -133,9 +129,8 @@ def test_a_row_is_listed_in(row: Row, place: Place | None) -> None:
         (job(state=State.SETTLED), None),
         (pool(due=NOW), NOW),
         (unit(), NOW),
-        (OUTPUT, None),
+        (CREATED, None),
         (ARTIFACT, NOW),
-        (VOLUME, NOW),
         (lease(state=LeaseState.WAITING), None),
     ],
 )

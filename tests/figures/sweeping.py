@@ -22,8 +22,7 @@ from unittest import mock
 from sortedcontainers import SortedDict
 
 from penstock.aws import dynamodb
-from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.artifacts.artifacts import Artifact, id_of, stray
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools.pools import Claim, Pool
@@ -178,7 +177,7 @@ class Flooded(Twin):
         share = rows // 5
         self._fill([self._unit(f"w-lost{number}", "cloud", now) for number in range(3 * share)])
         self._fill([self._job(f"01STUCK{number:019d}", now) for number in range(share)])
-        self._fill([_volume(f"stuck{number}", now) for number in range(share)])
+        self._fill([_doomed(f"stuck{number}", now) for number in range(share)])
         self.flood = {key for key, row in self.store.rows.items() if row.indexed and row.indexed.at <= now}
 
     def _is_down(self, *given: object) -> Any:
@@ -217,7 +216,8 @@ class Flooded(Twin):
         """One more row of each kind that becomes overdue now: somebody can move it on."""
         now = self.world.now()
         job = self._job(f"01ZCANCELLED{name:>014}", now, state=State.RUNNING)
-        file = Artifact(id=f"a{name}", path="/x", size=1, sha256="", by="ada", time=now, due=now)
+        free = id_of(f"01FREE{name:>020}", "0" * 26)
+        file = Artifact(id=free, path="/x", size=1, sha256="", by="ada", time=now, due=now)
         claim = Claim(
             pool=f"target/z{name}", job=f"01CLAIM{name:>019}", attempt=1, step=0, count=1, pools=(f"target/z{name}",),
             priority=0, since=now,
@@ -230,7 +230,7 @@ class Flooded(Twin):
             "a pool whose limit was changed": Pool(name=f"resource/r{name}", limit=2, due=now),
             "a host that fell silent": Host(name=f"h{name}", pool="p", session="s", since=now, due=now),
             "an artifact that nobody owns": file,
-            "a volume to be deleted": _volume(f"v{name}", now),
+            "bytes to be deleted": _doomed(f"v{name}", now),
             "a claim whose wake-up was lost": claim,
         }
         self._fill(list(more.values()))
@@ -287,8 +287,8 @@ class Flooded(Twin):
         return (at - since).total_seconds() if at else None
 
 
-def _volume(id: str, due: datetime) -> Volume:
-    return Volume(artifact=id, state=VolumeState.DESTROYING, since=due, due=due)
+def _doomed(job: str, due: datetime) -> Artifact:
+    return stray(id_of(job, "A"), 0, due)
 
 
 @dataclass

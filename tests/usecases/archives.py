@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
+from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, Event, Line
 from penstock.domain.users.users import User
@@ -64,8 +64,7 @@ def look(twin: Twin, job: str, most: int = 40) -> None:
 def is_archived(twin: Twin, job: str) -> bool:
     """Whether a log is an object of its job's, whole, and no rows."""
     (artifact,) = [row for row in of(twin, Artifact) if row.owners]
-    (volume,) = [row for row in of(twin, Volume) if row.artifact == artifact.id]
     content = twin.objects.objects[object_name(artifact.id)]
-    assert (artifact.size, volume.size, volume.state) == (len(content), len(content), VolumeState.CREATED)
+    assert (artifact.size, artifact.state) == (len(content), ArtifactState.CREATED)
     assert (artifact.owners, artifact.sort, artifact.by, artifact.due) == ((f"job#{job}",), "log", "ada", None)
     return not of(twin, Batch) and row_of(twin, job).state is ArchiveState.ARCHIVED

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.retention import Retention, retention_key
-from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.archives import Archive, archive_key
@@ -64,4 +63,4 @@ def tidy(twin: Twin, times: int = 1) -> None:
 
 
 def nothing_is_left(twin: Twin) -> bool:
-    return not twin.objects.objects and not of(twin, Artifact) and not of(twin, Volume) and not of(twin, Output)
+    return not twin.objects.objects and not of(twin, Artifact)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
+from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.logs import archives
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, Event, Line
@@ -411,8 +411,7 @@ def test_a_retention_that_ends_at_any_step_leaves_nothing(twin: Twin, ada: User)
         twin.pass_time(12 * 3600)
         tidy(twin, 3)
         assert not of(twin, Batch)
-        assert not of(twin, Artifact)
-        assert not [volume for volume in of(twin, Volume) if volume.state is not VolumeState.DESTROYING]
+        assert not [row for row in of(twin, Artifact) if row.state is not ArtifactState.DESTROYING]
         assert row_of(twin, job).state is ArchiveState.GONE
     assert at > 10
 

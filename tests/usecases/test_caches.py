@@ -11,16 +11,8 @@ import pytest
 from penstock.api.jobs import show
 from penstock.domain import caches as rules
 from penstock.domain.artifacts import volumes
-from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.artifacts.volumes import (
-    DOWNLOAD_WITHIN,
-    PART_BYTES,
-    WHOLE_BYTES,
-    Volume,
-    VolumeState,
-    object_name,
-    volume_key,
-)
+from penstock.domain.artifacts.artifacts import DOWNLOAD_WITHIN, Artifact, ArtifactState, artifact_key
+from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES, object_name
 from penstock.domain.caches import TRUNK, CacheEntry, CacheUse
 from penstock.domain.commands import AgentParts, CacheName, SaveCache, SubmitJob
 from penstock.domain.jobfile.sections import CacheAsk
@@ -282,19 +274,19 @@ def test_a_branch_that_would_push_the_trunk_out_is_told_that_there_is_no_room(ad
     told = caches.commit(twin.on, branch, ask(), id)
     assert told == CacheDropped("the caches of ada take 10 of 10 bytes, and none of them may go for this one")
     assert entries(twin) == {trunk}
-    assert not [row for row in of(twin, Artifact) if row.id == id]
+    assert artifact_of(twin, id).state is ArtifactState.DESTROYING
     twin.world.time += DAY
     assert save(twin, branch) in entries(twin)
 
 
 def test_room_is_made_for_a_big_one_in_several_writes(ada: User) -> None:
-    twin = with_quota(70)
+    twin = with_quota(100)
     job = run(twin, ada)
-    for number in range(70):
+    for number in range(100):
         put(twin, job_of(twin, job.id), cache_saves=0)
         save(twin, job, f"k{number}", 1)
     put(twin, job_of(twin, job.id), cache_saves=0)
-    id, written = sent(twin, job, "big", 65), commits(twin)
+    id, written = sent(twin, job, "big", 95), commits(twin)
     assert caches.commit(twin.on, job, ask("big"), id).kept is True
     assert max(map(len, written)) < 100
     assert len(written) == 4
@@ -365,16 +357,15 @@ def test_a_job_commits_its_own_archives_alone(twin: Twin, ada: User) -> None:
     second = run(twin, ada)
     assert refused(lambda: caches.commit(twin.on, second, ask(), id)) == (404, "archive-not-found")
     assert refused(lambda: caches.commit(twin.on, second, ask(), "x" * 5000)) == (404, "archive-not-found")
-    (artifact,) = [row for row in of(twin, Artifact) if row.id == id]
-    put(twin, artifact, sort="output", job=second.id)
-    assert refused(lambda: caches.commit(twin.on, second, ask(), id)) == (404, "archive-not-found")
+    put(twin, artifact_of(twin, id), sort="output")
+    assert refused(lambda: caches.commit(twin.on, first, ask(), id)) == (404, "archive-not-found")
 
 
 def test_an_archive_that_came_too_late_is_none(twin: Twin, ada: User) -> None:
     """ART-2"""
     job = run(twin, ada)
     id = sent(twin, job)
-    twin.store.rows[volume_key(id)] = replace(twin.store.get(volume_key(id), Volume), state=VolumeState.DESTROYING)  # type: ignore[type-var]
+    put(twin, artifact_of(twin, id), state=ArtifactState.DESTROYING)
     assert refused(lambda: caches.commit(twin.on, job, ask(), id)) == (404, "archive-not-found")
     other = sent(twin, job)
     twin.world.time += DAY
@@ -382,10 +373,14 @@ def test_an_archive_that_came_too_late_is_none(twin: Twin, ada: User) -> None:
     assert refused(lambda: caches.commit(twin.on, job, ask(), other)) == (404, "archive-not-found")
 
 
+def artifact_of(twin: Twin, id: str) -> Artifact:
+    found = twin.store.get(artifact_key(id), Artifact)
+    assert found
+    return found
+
+
 def lose(twin: Twin, id: str) -> None:
-    volume = twin.store.get(volume_key(id), Volume)
-    assert volume
-    put(twin, volume, lost=twin.world.now())
+    put(twin, artifact_of(twin, id), lost=twin.world.now())
 
 
 def test_an_entry_whose_bytes_are_lost_is_a_miss_and_makes_place(twin: Twin, ada: User) -> None:
@@ -405,9 +400,7 @@ def test_an_entry_whose_bytes_are_lost_is_a_miss_and_makes_place(twin: Twin, ada
 def test_where_the_newest_is_lost_the_next_restore_key_is_tried(twin: Twin, ada: User) -> None:
     job = run(twin, ada)
     lost, there = save(twin, job, "a-1"), save(twin, job, "b-1")
-    volume = twin.store.get(volume_key(lost), Volume)
-    assert volume
-    drop(twin, volume)
+    drop(twin, artifact_of(twin, lost))
     assert found(twin, job, "x", "a-", "b-") == there
 
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.artifacts import Artifact, is_output
+from penstock.domain.artifacts.inputs import Input, declare
 from penstock.domain.artifacts.retention import LatestFailure
 from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Replace
+from penstock.kernel.rows import Create, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, owners, retain
 from tests.usecases.exact import commits, drop, put
@@ -25,6 +25,10 @@ SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
 
 
+def outputs(twin: Twin) -> list[Artifact]:
+    return [row for row in of(twin, Artifact) if is_output(row)]
+
+
 def at_the_end(twin: Twin, job: str, after: timedelta = timedelta(0)) -> None:
     twin.world.time = end_of(twin, job) + after
 
@@ -33,7 +37,7 @@ def test_it_is_there_until_its_end_and_gone_after_it(twin: Twin, ada: User) -> N
     job = ended(twin, ada, 2)
     at_the_end(twin, job, -SECOND)
     tidy(twin, 2)
-    assert (len(of(twin, Output)), len(twin.objects.objects)) == (2, 2)
+    assert (len(outputs(twin)), len(twin.objects.objects)) == (2, 2)
     twin.pass_time(1)
     tidy(twin)
     row = kept(twin, job)
@@ -58,26 +62,55 @@ def test_an_unsettled_jobs_things_never_end(twin: Twin, ada: User) -> None:
 
 
 def test_many_names_are_taken_apart_some_at_a_time(twin: Twin, ada: User) -> None:
-    job = ended(twin, ada, expire.NAMES_AT_ONCE + 1)
+    job = ended(twin, ada, expire.AT_ONCE + 1)
     at_the_end(twin, job)
     expire.end_retention(twin.on, job)
     expire.end_retention(twin.on, job)
-    assert len(of(twin, Output)) == 1
+    assert len(outputs(twin)) == 1
     assert job_of(twin, job).end.outputs_gone is None
     expire.end_retention(twin.on, job)
-    assert of(twin, Output) == []
+    assert outputs(twin) == []
     assert job_of(twin, job).end.outputs_gone
 
 
-def test_each_name_goes_with_its_ownership_in_one_write(twin: Twin, ada: User) -> None:
-    """ART-1: a crash between two writes leaves nothing that is owned by a job that has no name for it."""
+def test_each_output_goes_in_one_write_without_a_transaction(twin: Twin, ada: User) -> None:
+    """ART-1: it is owned, or is being destroyed; a crash leaves nothing between."""
     job = ended(twin, ada, 2)
     at_the_end(twin, job)
     expire.end_retention(twin.on, job)
     written = commits(twin)
     expire.end_retention(twin.on, job)
     kinds = [sorted(type(getattr(change, "was", None)).__name__ for change in changes) for changes in written]
-    assert kinds == [["Artifact", "Output", "Volume"]] * 2 + [["Job", "Retention"]]
+    assert kinds == [["Artifact"]] * 2 + [["Job", "Retention"]]
+
+
+def test_an_inputs_name_goes_with_its_ownership_in_one_write(twin: Twin, ada: User) -> None:
+    """ART-1: a crash between two writes leaves nothing that is owned by a job that has no name for it."""
+    job = ended(twin, ada)
+    (artifact,) = of(twin, Artifact)
+    put(twin, artifact, sort="input")
+    name = replace(declare(job, "a", twin.world.now()), artifact=artifact.id)
+    twin.store.commit([Create(name)])
+    written = commits(twin)
+    owners.release_input(twin.on, name, f"job#{job}")
+    assert [sorted(type(change).__name__ for change in changes) for changes in written] == [["Delete", "Replace"]]
+    assert (of(twin, Input), outputs(twin)) == ([], [])
+
+
+def test_inputs_and_outputs_share_what_one_call_releases(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expire, "AT_ONCE", 3)
+    job = ended(twin, ada, 3)
+    for name in "ab":
+        twin.store.commit([Create(declare(job, name, twin.world.now()))])
+    at_the_end(twin, job)
+    expire.end_retention(twin.on, job)
+    expire.end_retention(twin.on, job)
+    assert (of(twin, Input), len(outputs(twin))) == ([], 2)
+    assert kept(twin, job)
+    expire.end_retention(twin.on, job)
+    assert (outputs(twin), kept(twin, job)) == ([], None)
 
 
 def test_what_somebody_else_owns_too_stays(twin: Twin, ada: User) -> None:
@@ -209,10 +242,12 @@ def test_a_job_whose_row_is_gone_leaves_nothing_all_the_same(twin: Twin, ada: Us
 
 def test_a_name_without_an_artifact_goes_alone(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
-    (name,), (artifact,) = of(twin, Output), of(twin, Artifact)
-    put(twin, name, artifact="")
-    owners.release_name(twin.on, name.key, Output, f"job#{job}")
-    assert (of(twin, Output), of(twin, Artifact)) == ([], [artifact])
+    (artifact,) = of(twin, Artifact)
+    name = declare(job, "a", twin.world.now())
+    twin.store.commit([Create(name)])
+    for _ in range(2):
+        owners.release_input(twin.on, name, f"job#{job}")
+    assert (of(twin, Input), of(twin, Artifact)) == ([], [artifact])
 
 
 def failed(twin: Twin, user: User, **ask: object) -> str:

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.artifacts.artifacts import Artifact, Pin
-from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, artifact_key
+from penstock.domain.artifacts.artifacts import stray as stray_row
 from penstock.domain.artifacts.retention import LatestFailure
-from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, volume_key
+from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, object_name
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
-from penstock.kernel.rows import Row
 from penstock.testing.twin import START, Twin
-from penstock.usecases.artifacts import expire, inventory, outputs, owners, pins, retain
+from penstock.usecases.artifacts import expire, explain, inventory, outputs, owners, pins, retain
 from penstock.usecases.jobs import settle
 from penstock.usecases.workers import agents
 from tests.usecases.exact import commits, drop, put
@@ -30,12 +29,6 @@ from tests.usecases.retained_jobs import end_of, ended, kept, of, tidy
 from tests.usecases.steps import TOKEN, hello, job_of, submit, told
 
 PAST = START - timedelta(days=9)
-
-
-def volume(twin: Twin) -> Volume:
-    (found,) = of(twin, Volume)
-    assert isinstance(found, Volume)
-    return found
 
 
 def sizes(twin: Twin) -> list[str]:
@@ -95,29 +88,43 @@ def test_an_attempt_that_is_followed_by_another_ends_nothing(twin: Twin, ada: Us
     assert (job_of(twin, job).is_settled, kept(twin, job)) == (False, None)
 
 
-# Artifacts, their owners and their volumes
+# Artifacts and their owners
 
 
-def test_a_volume_of_no_artifact_that_never_arrived_goes(twin: Twin, ada: User) -> None:
+def begun(twin: Twin, ada: User) -> str:
+    """A job whose agent named a file, whose bytes are not there."""
     job = submit(twin, ada)
     twin.run()
     outputs.begin(twin.on, agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN).job, files())
-    drop(twin, artifact(twin))
-    twin.pass_time(13 * 3600)
-    tidy(twin)
-    assert of(twin, Volume) == []
+    return job
 
 
-def test_what_has_lost_its_volume_cannot_be_owned_or_pinned(twin: Twin, ada: User) -> None:
-    ended(twin, ada)
-    drop(twin, volume(twin))
-    assert owners.arrival_changes(twin.on, artifact(twin).id, "job#J") is None
+def test_what_is_being_destroyed_is_gone_for_everybody_but_the_sweep(twin: Twin, ada: User) -> None:
+    """ART-1: whoever came to own it would own bytes that go."""
+    job = ended(twin, ada)
+    put(twin, artifact(twin), state=ArtifactState.DESTROYING)
+    id = artifact(twin).id
+    assert owners.arrival_change(twin.on, id, "job#J") is None
+    assert (owners.find(twin.on, id), owners.existing(twin.on, [id])) == (None, [])
+    assert (list(owners.made_for(twin.on, job)), explain.list_artifacts(twin.on, ada, "", 9, "")[0]) == ([], [])
+    assert refused(lambda: pin(twin, ada)) == (404, "artifact-not-found")
+    assert owners.release_changes(twin.on, None, f"job#{job}") == []
+
+
+def test_what_has_not_arrived_or_is_lost_is_not_pinned(twin: Twin, ada: User) -> None:
+    begun(twin, ada)
+    assert refused(lambda: pin(twin, ada)) == (409, "no-bytes")
+    put(twin, artifact(twin), state=ArtifactState.CREATED, lost=START)
     assert refused(lambda: pin(twin, ada)) == (409, "no-bytes")
 
 
-def test_a_further_owner_writes_nothing_of_bytes_that_are_there(twin: Twin, ada: User) -> None:
-    ended(twin, ada)
-    assert len(owners.arrival_changes(twin.on, artifact(twin).id, "job#J") or ()) == 1
+def test_all_that_was_made_for_a_job_is_read_page_by_page(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = ended(twin, ada, 5)
+    for most in (2, 5, 6):
+        monkeypatch.setattr(limits, "OUTPUTS", most)
+        assert [row.id for row in owners.made_for(twin.on, job)] == [row.id for row in of(twin, Artifact)]
 
 
 def test_who_does_not_own_it_lets_go_of_nothing(twin: Twin, ada: User) -> None:
@@ -125,54 +132,44 @@ def test_who_does_not_own_it_lets_go_of_nothing(twin: Twin, ada: User) -> None:
     assert owners.release_changes(twin.on, artifact(twin), "job#J") == []
 
 
-def test_an_end_writes_nothing_of_bytes_that_are_being_destroyed(twin: Twin, ada: User) -> None:
+def test_what_is_being_destroyed_is_not_given_more_time(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    put(twin, volume(twin), state=VolumeState.DESTROYING, due=START)
-    assert len(owners.delete_changes(twin.on, artifact(twin))) == 1
+    put(twin, artifact(twin), state=ArtifactState.DESTROYING, owners=(), due=START)
     written = commits(twin)
-    owners.expire_upload(twin.on, volume(twin).artifact)
+    owners.delete_unowned(twin.on, artifact(twin).id)
+    owners.release(twin.on, artifact(twin).id, "job#J")
     assert written == []
 
 
-def test_what_has_no_time_is_never_late(twin: Twin, ada: User) -> None:
-    ended(twin, ada)
-    put(twin, volume(twin), state=VolumeState.CREATING, due=None)
-    owners.expire_upload(twin.on, volume(twin).artifact)
-    assert volume(twin).state is VolumeState.CREATING
-
-
-def test_what_nobody_came_to_own_goes_also_without_a_name(twin: Twin, ada: User) -> None:
-    job = submit(twin, ada)
-    twin.run()
-    outputs.begin(twin.on, agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN).job, files())
-    drop(twin, of(twin, Output)[0])
+def test_what_nobody_came_to_own_begins_to_be_destroyed_at_once(twin: Twin, ada: User) -> None:
+    begun(twin, ada)
     twin.pass_time(13 * 3600)
     owners.delete_unowned(twin.on, artifact(twin).id)
-    assert (of(twin, Artifact), volume(twin).state) == ([], VolumeState.DESTROYING)
+    assert (artifact(twin).state, artifact(twin).due) == (ArtifactState.DESTROYING, twin.world.now())
 
 
 def test_bytes_are_deleted_when_it_is_time_and_not_again_before(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    put(twin, volume(twin), state=VolumeState.DESTROYING, due=None)
+    put(twin, artifact(twin), state=ArtifactState.DESTROYING, due=None)
     tried = list[str]()
     twin.objects.delete = tried.append  # type: ignore[method-assign]
     for _ in range(2):
-        owners.destroy(twin.on, volume(twin).artifact)
-    assert (len(tried), volume(twin).tries) == (1, 1)
+        owners.delete_bytes(twin.on, artifact(twin).id)
+    assert (len(tried), artifact(twin).tries) == (1, 1)
 
 
 def test_a_row_that_another_process_deleted_is_not_deleted_again(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    row = volume(twin)
-    put(twin, row, state=VolumeState.DESTROYING, due=START)
+    row = artifact(twin)
+    put(twin, row, state=ArtifactState.DESTROYING, due=START)
 
     def delete(name: str) -> None:
         twin.objects.objects.pop(name)
         drop(twin, row)
 
     twin.objects.delete = delete  # type: ignore[method-assign]
-    owners.destroy(twin.on, row.artifact)
-    assert of(twin, Volume) == []
+    owners.delete_bytes(twin.on, row.id)
+    assert of(twin, Artifact) == []
 
 
 # Pins
@@ -227,42 +224,41 @@ def test_nothing_is_asked_of_what_is_in_its_place(twin: Twin, ada: User, monkeyp
     monkeypatch.setattr(inventory, "PAGE", 3)
     strays = [stray(twin), stray(twin)]
     ended(twin, ada, 6)
-    rows = of(twin, Volume)
+    rows = of(twin, Artifact)
     for row in rows:
-        twin.objects.times[row.object_name] = PAST
-    del twin.objects.objects[rows[3].object_name]
-    asked, looked = sizes(twin), gets(twin, Volume)
+        twin.objects.times[object_name(row.id)] = PAST
+    del twin.objects.objects[object_name(rows[3].id)]
+    asked, looked = sizes(twin), gets(twin, Artifact)
     for _ in range(5):
         inventory.compare_next(twin.on)
-    assert asked == [rows[3].object_name]
-    assert looked == [volume_key(id) for id in strays]
+    assert asked == [object_name(rows[3].id)]
+    assert looked == [artifact_key(id) for id in sorted(strays)]
 
 
 def test_what_is_not_named_by_us_gets_no_row(twin: Twin) -> None:
     twin.objects.objects["artifacts/x"] = b""
     twin.objects.times["artifacts/x"] = PAST
     tidy(twin)
-    assert of(twin, Volume) == []
+    assert of(twin, Artifact) == []
 
 
 def test_what_gets_its_row_meanwhile_is_no_stray(twin: Twin) -> None:
     id = stray(twin)
-    adopt = inventory.volumes.stray
 
-    def meanwhile(artifact: str, now: Any) -> Volume:
-        made = adopt(artifact, now)
-        before_the_next_commit(twin, lambda: twin.store.rows.update({volume_key(id): made}))
+    def meanwhile(artifact: str, size: int, now: Any) -> Artifact:
+        made = stray_row(artifact, size, now)
+        before_the_next_commit(twin, lambda: twin.store.rows.update({artifact_key(id): made}))
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inventory.volumes, "stray", meanwhile)
+        patch.setattr(inventory.artifacts, "stray", meanwhile)
         inventory.compare_next(twin.on)
     assert twin.metrics.of(metrics.STRAY_OBJECTS) == []
 
 
 def test_a_row_that_the_listing_does_not_have_yet_is_not_made_again(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    twin.objects.times[volume(twin).object_name] = PAST
+    twin.objects.times[object_name(artifact(twin).id)] = PAST
     twin.store.listed = lambda *given, **more: []  # type: ignore[method-assign, assignment]
     written = commits(twin)
     inventory.compare_next(twin.on)
@@ -271,9 +267,9 @@ def test_a_row_that_the_listing_does_not_have_yet_is_not_made_again(twin: Twin, 
 
 def test_what_is_found_again_is_not_told_as_lost(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    put(twin, volume(twin), lost=twin.world.now())
+    put(twin, artifact(twin), lost=twin.world.now())
     inventory.compare_next(twin.on)
-    assert (volume(twin).lost, twin.metrics.of(metrics.BYTES_LOST)) == (None, [])
+    assert (artifact(twin).lost, twin.metrics.of(metrics.BYTES_LOST)) == (None, [])
 
 
 def test_one_of_two_concurrent_inventories_reports(twin: Twin, ada: User) -> None:
@@ -297,9 +293,8 @@ def test_only_those_are_told_whose_it_is(twin: Twin, ada: User) -> None:
     assert not any("is lost" in line for line in told(twin, other))
 
 
-def test_lost_bytes_of_nobody_are_counted(twin: Twin, ada: User) -> None:
-    ended(twin, ada)
-    drop(twin, artifact(twin))
+def test_lost_bytes_of_a_job_that_is_gone_are_counted(twin: Twin, ada: User) -> None:
+    drop(twin, job_of(twin, ended(twin, ada)))
     twin.objects.objects.clear()
     inventory.compare_next(twin.on)
     assert twin.metrics.of(metrics.BYTES_LOST) == [1]
@@ -322,15 +317,14 @@ def test_a_comparison_began_with_its_first_part(twin: Twin, ada: User, monkeypat
     assert begun == [(True, ""), (True, "")]
 
 
-@pytest.mark.parametrize("kind", [Output, Artifact])
-def test_what_goes_while_its_bytes_are_looked_for_is_not_found(twin: Twin, ada: User, kind: type[Row]) -> None:
+def test_what_goes_while_its_bytes_are_looked_for_is_not_found(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     who = agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN)
     (upload,) = outputs.begin(twin.on, who.job, files()).uploads
 
     def size(name: str) -> int:
-        for row in of(twin, kind):
+        for row in of(twin, Artifact):
             drop(twin, row)
         return 1
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, artifact_key
 from penstock.domain.caches import TOUCH_INTERVAL, CacheEntry
 from penstock.domain.users.users import User
 from penstock.testing.twin import START, Twin
@@ -58,9 +57,9 @@ def test_what_is_deleted_twice_at_one_instant_is_counted_once(twin: Twin) -> Non
 
 def test_an_entry_whose_bytes_are_being_destroyed_is_a_miss(twin: Twin) -> None:
     job = run(twin, ADA)
-    volume = twin.store.get(volume_key(save(twin, job)), Volume)
-    assert volume
-    put(twin, volume, state=VolumeState.DESTROYING)
+    artifact = twin.store.get(artifact_key(save(twin, job)), Artifact)
+    assert artifact
+    put(twin, artifact, state=ArtifactState.DESTROYING)
     assert found(twin, job) is None
 
 

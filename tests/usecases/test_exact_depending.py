@@ -110,7 +110,7 @@ def test_files_of_ones_own_are_all_where_nothing_else_is_copied(twin: Twin, ada:
     assert ([each.path for each in page.inputs], page.next) == (["/input/a"], None)
 
 
-@pytest.mark.parametrize("after", ["", "0", "0:01ARZ3NDEKTSV4RRFFQ69G5FAV"])
+@pytest.mark.parametrize("after", ["", "0", "0:01ARZ3NDEKTSV4RRFFQ69G5FAV.01ARZ3NDEKTSV4RRFFQ69G5FAV"])
 def test_the_first_page_is_what_was_sent(twin: Twin, ada: User, after: str) -> None:
     job = submit(twin, ada, inputs=["a"])
     send(twin, job, "a", b"x")

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.inputs import Input
-from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import NewInput
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
@@ -83,7 +83,7 @@ def forgotten(twin: Twin, ada: User) -> None:
     who = agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN)
     outputs.begin(twin.on, who.job, files())
     (late,) = send(twin, job)
-    put(twin, next(row for row in of(twin, Volume) if row.artifact == late), lost=twin.world.now())
+    put(twin, next(row for row in of(twin, Artifact) if row.id == late), lost=twin.world.now())
     finish(twin, job)
     stray(twin)
     twin.pass_time(13 * 3600)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.domain.artifacts.artifacts import artifact_key
-from penstock.domain.artifacts.outputs import Output, output_key
-from penstock.domain.artifacts.volumes import volume_key
+from penstock.domain.artifacts.inputs import declare
 from penstock.domain.jobs.jobs import Outcome, job_key
 from penstock.domain.pools.pools import pool_key
 from penstock.domain.units.units import unit_key
@@ -23,6 +22,7 @@ from penstock.usecases.units import advance
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, live, run_to_end, submit
 
 NOBODY = "01KDVDNA01AAAAAAAAAAAAAAAA"
+NOTHING = f"{NOBODY}.{NOBODY}"
 
 ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
     "acquire": lambda twin: scheduler.acquire(twin.on, NOBODY, 1, 0, "token"),
@@ -32,14 +32,13 @@ ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
     "settle": lambda twin: settle.settle(twin.on, NOBODY, 1, None, None),
     "put back": lambda twin: settle.start_release(twin.on, NOBODY, 1),
     "advance": lambda twin: advance.advance(twin.on, "w-none"),
-    "forget": lambda twin: owners.delete_unowned(twin.on, NOBODY),
-    "late": lambda twin: owners.expire_upload(twin.on, NOBODY),
-    "destroy": lambda twin: owners.destroy(twin.on, NOBODY),
-    "let go": lambda twin: owners.release_name(twin.on, output_key(NOBODY, NOBODY), Output, "job#1"),
+    "forget": lambda twin: owners.delete_unowned(twin.on, NOTHING),
+    "destroy": lambda twin: owners.delete_bytes(twin.on, NOTHING),
+    "let go": lambda twin: owners.release(twin.on, NOTHING, "job#1"),
+    "let an input go": lambda twin: owners.release_input(twin.on, declare(NOBODY, "a", twin.world.now()), "job#1"),
     "nudge a unit": lambda twin: sweep.nudge(twin.on, "unit", unit_key("w-none")),
     "nudge a job": lambda twin: sweep.nudge(twin.on, "job", job_key(NOBODY)),
-    "nudge an artifact": lambda twin: expire.nudge(twin.on, "artifact", artifact_key(NOBODY)),
-    "nudge a volume": lambda twin: expire.nudge(twin.on, "volume", volume_key(NOBODY)),
+    "nudge an artifact": lambda twin: expire.nudge(twin.on, "artifact", artifact_key(NOTHING)),
     "nudge what nobody waits for": lambda twin: expire.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
     "nudge what is not known": lambda twin: sweep.nudge(twin.on, "wheel", Key("wheel#1", "wheel")),
 }

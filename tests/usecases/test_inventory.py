@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, Volume, VolumeState, object_name
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
+from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, object_name
 from penstock.domain.users.users import User
 from penstock.ports import Stored
 from penstock.testing.twin import START, Twin
@@ -24,11 +25,11 @@ def test_bytes_that_no_row_knows_of_are_destroyed_after_a_while(twin: Twin) -> N
     """ART-2"""
     old, new = stray(twin), stray(twin, 23)
     tidy(twin)
-    (row,) = of(twin, Volume)
-    assert (row.artifact, row.state, row.size) == (old, VolumeState.DESTROYING, 5)
+    (row,) = of(twin, Artifact)
+    assert (row.id, row.state, row.size) == (old, ArtifactState.DESTROYING, 5)
     assert twin.metrics.of(metrics.STRAY_OBJECTS) == [1]
     tidy(twin)
-    assert (list(twin.objects.objects), of(twin, Volume)) == ([object_name(new)], [])
+    assert (list(twin.objects.objects), of(twin, Artifact)) == ([object_name(new)], [])
     next_day(twin)
     tidy(twin, 2)
     assert twin.objects.objects == {}
@@ -41,7 +42,7 @@ def test_what_is_not_named_by_us_is_not_touched(twin: Twin, caplog: pytest.LogCa
         twin.objects.times[name] = START - timedelta(days=9)
     tidy(twin, 2)
     assert len(twin.objects.objects) == 3
-    assert of(twin, Volume) == []
+    assert of(twin, Artifact) == []
     assert caplog.text.count("an object in the store has no name of ours") == 2
     assert sum(twin.metrics.of(metrics.FAILED_NUDGES)) == 0
 
@@ -49,32 +50,32 @@ def test_what_is_not_named_by_us_is_not_touched(twin: Twin, caplog: pytest.LogCa
 def test_what_has_a_row_is_no_stray_also_when_the_listing_lags(twin: Twin, ada: User) -> None:
     """ART-1"""
     ended(twin, ada)
-    for row in of(twin, Volume):
-        twin.objects.times[row.object_name] = START - timedelta(days=9)
+    for row in of(twin, Artifact):
+        twin.objects.times[object_name(row.id)] = START - timedelta(days=9)
     twin.store.listed = lambda *given, **more: []  # type: ignore[method-assign, assignment]
     inventory.compare_next(twin.on)
-    (row,) = of(twin, Volume)
-    assert (row.state, row.lost) == (VolumeState.CREATED, None)
+    (row,) = of(twin, Artifact)
+    assert (row.state, row.lost) == (ArtifactState.CREATED, None)
 
 
 def test_missing_objects_are_reported_and_nothing_is_deleted(twin: Twin, ada: User) -> None:
     """ART-1: of what somebody owns nothing goes, not even the row of what is not there."""
     job = ended(twin, ada, 2)
-    first, second = of(twin, Volume)
-    missing = twin.objects.objects.pop(first.object_name)
+    first, second = of(twin, Artifact)
+    missing = twin.objects.objects.pop(object_name(first.id))
     tidy(twin)
-    rows = {row.artifact: row for row in of(twin, Volume)}
-    assert (rows[first.artifact].lost, rows[second.artifact].lost) == (twin.world.now(), None)
-    assert rows[first.artifact].state is VolumeState.CREATED
+    rows = {row.id: row for row in of(twin, Artifact)}
+    assert (rows[first.id].lost, rows[second.id].lost) == (twin.world.now(), None)
+    assert rows[first.id].state is ArtifactState.CREATED
     assert twin.metrics.of(metrics.BYTES_LOST) == [1]
     assert "/work/0 is lost: its bytes are no longer in the store" in told(twin, job)
     next_day(twin)
     tidy(twin)
     assert twin.metrics.of(metrics.BYTES_LOST) == [1]
-    twin.objects.objects[first.object_name] = missing
+    twin.objects.objects[object_name(first.id)] = missing
     next_day(twin)
     tidy(twin)
-    assert all(row.lost is None for row in of(twin, Volume))
+    assert all(row.lost is None for row in of(twin, Artifact))
 
 
 def test_what_the_list_leaves_out_is_looked_for_before_it_is_lost(twin: Twin, ada: User) -> None:
@@ -82,13 +83,13 @@ def test_what_the_list_leaves_out_is_looked_for_before_it_is_lost(twin: Twin, ad
     twin.objects.list = lambda *given: []  # type: ignore[method-assign, assignment]
     written = commits(twin)
     inventory.compare_next(twin.on)
-    assert of(twin, Volume)[0].lost is None
+    assert of(twin, Artifact)[0].lost is None
     assert len(written) == 1
 
 
-def test_a_volume_that_goes_meanwhile_is_not_lost(twin: Twin, ada: User) -> None:
+def test_an_artifact_that_goes_meanwhile_is_not_lost(twin: Twin, ada: User) -> None:
     ended(twin, ada)
-    (row,) = of(twin, Volume)
+    (row,) = of(twin, Artifact)
     twin.objects.objects.clear()
     commit = twin.store.commit
 
@@ -136,7 +137,7 @@ def test_the_inventory_runs_once_a_day_and_in_parts(twin: Twin, ada: User, monke
     assert asked[0] == ""
     assert asked == sorted(set(asked))
     assert 3 <= len(asked) <= 5
-    doomed = {row.artifact for row in of(twin, Volume) if row.state is VolumeState.DESTROYING}
+    doomed = {row.id for row in of(twin, Artifact) if row.state is ArtifactState.DESTROYING}
     assert doomed == set(strays)
     row = twin.store.get(INVENTORY_KEY, Inventory)
     assert row
@@ -153,10 +154,10 @@ def test_rows_without_any_object_are_compared_in_parts_too(
     ended(twin, ada, 5)
     twin.objects.objects.clear()
     inventory.compare_next(twin.on)
-    assert sum(row.lost is not None for row in of(twin, Volume)) == 2
+    assert sum(row.lost is not None for row in of(twin, Artifact)) == 2
     for _ in range(3):
         inventory.compare_next(twin.on)
-    assert all(row.lost for row in of(twin, Volume))
+    assert all(row.lost for row in of(twin, Artifact))
 
 
 def test_one_of_two_concurrent_inventories_acts(twin: Twin) -> None:
@@ -164,5 +165,5 @@ def test_one_of_two_concurrent_inventories_acts(twin: Twin) -> None:
     before_the_next_commit(twin, lambda: inventory.compare_next(twin.on))
     written = commits(twin)
     inventory.compare_next(twin.on)
-    assert len(of(twin, Volume)) == 1
+    assert len(of(twin, Artifact)) == 1
     assert len(written) <= 3

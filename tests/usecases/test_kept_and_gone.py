@@ -25,11 +25,10 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from penstock.domain.artifacts import artifacts, retention, volumes
-from penstock.domain.artifacts.artifacts import Artifact, Pin, artifact_key
-from penstock.domain.artifacts.outputs import Output
-from penstock.domain.artifacts.retention import Retention
-from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.artifacts import artifacts, retention
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, artifact_key, id_of
+from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.artifacts.volumes import artifact_of, object_name
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, JobLimits, Report, Request, Result, State, Times, job_key
@@ -95,21 +94,24 @@ class Seen(MemoryStore):
 
     def _look(self, was: Any, now: Any, changes: Sequence[Change]) -> None:
         if isinstance(was, Artifact) and now is None:
+            assert was.state is ArtifactState.DESTROYING, f"I3: {was} was forgotten"
+            assert object_name(was.id) not in self.twin.objects.objects, f"I3: the bytes of {was} are there"
+        if isinstance(was, Artifact) and now and was.owners != now.owners and now.state is ArtifactState.DESTROYING:
+            retained = self.rows.get(retention_key(was.job))
+            gone = {f"job#{was.job}"} if isinstance(retained, Retention) and retained.ended else set()
             deleted = [change.was for change in changes if isinstance(change, Delete)]
-            gone = {f"job#{row.job}" for row in deleted if isinstance(row, Output) and row.artifact == was.id}
             gone |= {row.owner for row in deleted if isinstance(row, Pin) and row.artifact == was.id}
             written = [change.row for change in changes if isinstance(change, Replace)]
             gone |= {row.owner for row in written if isinstance(row, Published) and row.withdrawn}
             ended = [change for change in changes if isinstance(change, Replace) and isinstance(change.row, Archive)]
             gone |= {f"job#{each.row.job}" for each in ended if each.row.state is ArchiveState.GONE}
             assert set(was.owners) <= gone, f"I10: {was} was deleted with {gone}"
-            assert was.owners or artifacts.is_abandoned(was, self.twin.world.now()), f"I1: {was} had time"
-        if isinstance(was, Volume) and now is None:
-            assert was.state is VolumeState.DESTROYING, f"I3: {was} was forgotten"
-            assert was.object_name not in self.twin.objects.objects, f"I3: the bytes of {was} are there"
-        if isinstance(now, Volume) and now.state is VolumeState.DESTROYING:
-            there = isinstance(was, Volume) and was.state is VolumeState.CREATED
-            assert not (there and artifact_key(now.artifact) in self.rows), f"I1: {now} has an artifact"
+        if isinstance(was, Artifact) and now and was.state is ArtifactState.CREATING is not now.state:
+            late = was.due is not None and was.due <= self.twin.world.now()
+            assert late or now.owners, f"I1: {was} had time"
+        if isinstance(was, Artifact) and now:
+            order = list(ArtifactState)
+            assert order.index(was.state) <= order.index(now.state), f"I1: {now} was {was.state}"
 
 
 class Liar(MemoryObjects):
@@ -122,9 +124,9 @@ class Liar(MemoryObjects):
         self.old: list[Stored] | None = None
 
     def delete(self, name: str) -> None:
-        volume = self.twin.store.rows.get(volume_key(name.rpartition("/")[2]))
-        if not isinstance(volume, Volume) or volume.state is not VolumeState.DESTROYING:
-            self.twin.store.broken.append(f"I2: {name} is deleted, and its row says {volume}")  # type: ignore[attr-defined]
+        row = self.twin.store.rows.get(artifact_key(artifact_of(name) or ""))
+        if not isinstance(row, Artifact) or row.state is not ArtifactState.DESTROYING:
+            self.twin.store.broken.append(f"I2: {name} is deleted, and its row says {row}")  # type: ignore[attr-defined]
         if self.deletes == "fails":
             raise OSError("503")
         if self.deletes == "well":
@@ -153,6 +155,10 @@ class Keeping(RuleBasedStateMachine):
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [row for row in self.store.rows.values() if isinstance(row, kind)]
+
+    def files(self) -> list[Artifact]:
+        """What was made for jobs: no strays."""
+        return [row for row in self.of(Artifact) if job_key(row.job) in self.store.rows]
 
     def jobs(self, *, settled: bool) -> list[Job]:
         return [row for row in self.of(Job) if row.is_settled is settled]
@@ -197,10 +203,10 @@ class Keeping(RuleBasedStateMachine):
         }
 
     def publish_first(self) -> None:
-        for row in self.of(Output)[:1]:
+        for row in self.files()[:1]:
             self.give(row, "v0")
 
-    def give(self, row: Output, version: str) -> None:
+    def give(self, row: Artifact, version: str) -> None:
         job = self.store.rows[job_key(row.job)]
         assert isinstance(job, Job)
         published.publish(self.twin.on, ADA, job, row.id, "nightly", version, "file")
@@ -217,7 +223,7 @@ class Keeping(RuleBasedStateMachine):
             act()
 
     def commit_all(self) -> None:
-        for row in self.of(Output):
+        for row in self.files():
             self.quietly(lambda row=row: outputs.commit(self.twin.on, self.store.rows[job_key(row.job)], [row.id]))
 
     def pin_first(self) -> None:
@@ -232,7 +238,7 @@ class Keeping(RuleBasedStateMachine):
         """The submit of a job that depends on another. From here on it was promised what there is."""
         name = self.twin.world.ulid()
         changes = retain.pin(self.twin.on, job, name)
-        there = {row.artifact for row in self.of(Output) if row.job == job and row.is_committed}
+        there = {row.id for row in self.of(Artifact) if row.job == job and artifacts.is_output(row)}
         before = self.store.meanwhile
         self.store.meanwhile = None
         if before:
@@ -270,7 +276,7 @@ class Keeping(RuleBasedStateMachine):
         job = self.pick(self.jobs(settled=False), which)
         if job:
             self.upload(which, "nothing", count)
-            for row in self.of(Output):
+            for row in self.of(Artifact):
                 if row.job == job.id:
                     self.put(row)
             self.do(self.commit_all, meanwhile)
@@ -287,24 +293,24 @@ class Keeping(RuleBasedStateMachine):
     @rule(which=which)
     def arrive(self, which: int) -> None:
         """A PUT, with a URL that is good for an hour; whatever became of the row meanwhile."""
-        row = self.pick(self.of(Output), which)
+        row = self.pick(self.files(), which)
         if row:
             self.put(row)
 
-    def put(self, row: Output) -> None:
+    def put(self, row: Artifact) -> None:
         if self.twin.world.now() - row.time < timedelta(hours=1):
-            self.objects.objects[object_name(row.artifact)] = b"x"
-            self.objects.times[object_name(row.artifact)] = self.twin.world.now()
+            self.objects.objects[object_name(row.id)] = b"x"
+            self.objects.times[object_name(row.id)] = self.twin.world.now()
 
     @rule()
     def appear(self) -> None:
         """Bytes that no row knows of: of a backup, or of a PUT that came after all was over."""
-        name = object_name(self.twin.world.ulid())
+        name = object_name(id_of(self.twin.world.ulid(), self.twin.world.ulid()))
         self.objects.objects[name], self.objects.times[name] = b"?", self.twin.world.now()
 
     @rule(which=which, meanwhile=meanwhile)
     def commit(self, which: int, meanwhile: str) -> None:
-        row = self.pick(self.of(Output), which)
+        row = self.pick(self.files(), which)
         if row:
             self.do(lambda: outputs.commit(self.twin.on, self.store.rows[job_key(row.job)], [row.id]), meanwhile)
 
@@ -346,7 +352,7 @@ class Keeping(RuleBasedStateMachine):
 
     @rule(which=which, meanwhile=meanwhile, version=st.sampled_from(("v0", "v1", "v2")))
     def publish(self, which: int, meanwhile: str, version: str) -> None:
-        row = self.pick(self.of(Output), which)
+        row = self.pick(self.files(), which)
         if row:
             self.do(lambda: self.give(row, version), meanwhile)
 
@@ -382,18 +388,16 @@ class Keeping(RuleBasedStateMachine):
         if not hasattr(self, "twin"):
             return
         for row in self.of(Artifact):
-            volume = self.store.rows.get(volume_key(row.id))
             if row.owners:
                 assert object_name(row.id) in self.objects.objects, f"ART-1: the bytes of {row} are lost"
-                assert isinstance(volume, Volume)
-                assert (volume.state, volume.lost) == (VolumeState.CREATED, None), f"ART-1: {row} has {volume}"
+                assert (row.state, row.lost) == (ArtifactState.CREATED, None), f"ART-1: {row} is owned"
 
     @invariant()
     def every_owner_has_its_row_and_every_row_its_owner(self) -> None:
         if not hasattr(self, "twin"):
             return
         said = {(row.id, owner) for row in self.of(Artifact) for owner in row.owners}
-        names = {(row.artifact, f"job#{row.job}") for row in self.of(Output) if row.is_committed}
+        names = {(row.id, f"job#{row.job}") for row in self.of(Artifact) if artifacts.is_output(row)}
         logs = [row for row in self.of(Archive) if row.state is ArchiveState.ARCHIVED]
         names |= {(row.artifact, f"job#{row.job}") for row in logs}
         given = {(row.artifact, row.owner) for row in self.of(Published) if not row.withdrawn}
@@ -424,8 +428,7 @@ class Keeping(RuleBasedStateMachine):
         self.nothing_is_broken()
         now, owned = self.twin.world.now(), [row for row in self.of(Artifact) if row.owners]
         assert [row for row in self.of(Artifact) if row not in owned] == [], "ART-2: what nobody owns is kept"
-        assert all(volume.state is VolumeState.CREATED for volume in self.of(Volume)), "I11"
-        assert {row.artifact for row in self.of(Volume)} == {row.id for row in owned}
+        assert all(row.state is ArtifactState.CREATED for row in self.of(Artifact)), "I11"
         assert set(self.objects.objects) == {object_name(row.id) for row in owned}, "ART-2: bytes that nobody owns"
         for row in self.of(Retention):
             needed = [name for name in row.dependents if not self.is_settled(name)]
@@ -436,7 +439,7 @@ class Keeping(RuleBasedStateMachine):
 
 
 def frees_what_others_own(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(artifacts, "disown", lambda artifact, owner: None)
+    patch.setattr(artifacts, "disown", lambda artifact, owner, now: artifacts.destroy(artifact, now))
 
 
 def forgets_what_is_owned(patch: pytest.MonkeyPatch) -> None:
@@ -457,15 +460,15 @@ def writes_no_dependent(patch: pytest.MonkeyPatch) -> None:
 
 
 def believes_the_list(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(volumes, "mark_found", lambda volume: replace(volume, lost=START))
+    patch.setattr(artifacts, "mark_found", lambda artifact: replace(artifact, lost=START))
 
 
 def keeps_strays(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(inventory, "_adopt_strays", lambda on, part, spans: None)
+    patch.setattr(inventory, "_adopt_strays", lambda on, part, spans, steps: None)
 
 
 def gives_up_after_one_try(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(volumes, "begin_deletion", lambda volume, now: replace(volume, tries=1, due=None))
+    patch.setattr(artifacts, "begin_deletion", lambda artifact, now: replace(artifact, tries=1, due=None))
 
 
 def takes_no_note_of_what_is_published(patch: pytest.MonkeyPatch) -> None:

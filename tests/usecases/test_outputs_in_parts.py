@@ -8,8 +8,7 @@ import pytest
 
 from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.artifacts import Artifact, artifact_key
-from penstock.domain.artifacts.outputs import Output
-from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES, Volume, volume_key
+from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES
 from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
 from penstock.domain.replies import InputUpload, OutputUpload, PartUpload
 from penstock.domain.users.users import User
@@ -43,8 +42,8 @@ def begin(twin: Twin, who: Caller, file: AgentFile = BIG) -> OutputUpload:
     return told
 
 
-def row_name(row: Output) -> str:
-    return f"artifacts/{row.artifact}"
+def row_name(row: Artifact) -> str:
+    return f"artifacts/{row.id}"
 
 
 def send(twin: Twin, told: list[PartUpload], *data: bytes) -> None:
@@ -68,9 +67,9 @@ def test_parts_are_sent_and_are_one_output(twin: Twin, who: Caller) -> None:
     send(twin, leaves, FIRST, LAST)
     for _ in range(2):
         outputs.commit(twin.on, who.job, [told.id])
-    (row,) = outputs.list_outputs(twin.on, who.job)[0]
+    (row,) = outputs.list_outputs(twin.on, who.job.id)[0]
     assert (row.size, row.sha256) == (BIG.size, WHOLE)
-    assert twin.objects.objects[f"artifacts/{row.artifact}"] == FIRST + LAST
+    assert twin.objects.objects[f"artifacts/{row.id}"] == FIRST + LAST
     assert not twin.objects.begun
 
 
@@ -91,7 +90,7 @@ def test_only_what_was_named_the_same_is_gone_on_with(twin: Twin, who: Caller) -
     ids = {begin(twin, who, each).id for each in (BIG, *others())}
     assert len(ids) == 4
     assert {begin(twin, who, each).id for each in (BIG, *others())} == ids
-    rows = twin.on.store.find(f"job#{who.job.id}", "output#", Output)
+    rows = twin.on.store.find(f"job#{who.job.id}", "artifact#", Artifact)
     assert len(rows) == len(ids)
 
 
@@ -151,7 +150,7 @@ def test_what_is_in_one_piece_or_unknown_has_no_parts(twin: Twin, who: Caller) -
     told = begin(twin, who, AgentFile("/work/small", size=4, sha256=digest(LAST)))
     with pytest.raises(Refused, match="it is sent in one piece"):
         ask(twin, who, told.id, 1, PARTS[0])
-    for unknown in ("x", "0" * 26):
+    for unknown in ("x", f"{'0' * 26}.{who.job.id}"):
         with pytest.raises(Refused, match="no output"):
             ask(twin, who, unknown, 1, PARTS[0])
 
@@ -197,16 +196,15 @@ def test_an_input_is_sent_in_parts_too(twin: Twin, ada: User) -> None:
 
 def test_parts_of_what_nobody_came_to_own_go_with_it(twin: Twin, who: Caller) -> None:
     told = begin(twin, who)
-    (row,) = twin.on.store.find(f"job#{who.job.id}", "output#", Output)
+    (row,) = twin.on.store.find(f"job#{who.job.id}", "artifact#", Artifact)
     begin(twin, who, AgentFile("/work/small", size=4, sha256=digest(LAST)))
     send(twin, ask(twin, who, told.id, 1, PARTS[0]), FIRST)
     abandon, abandoned = twin.objects.abandon, []
     twin.objects.abandon = lambda name: abandoned.append(name) or abandon(name)  # type: ignore[method-assign, func-returns-value]
-    assert twin.on.store.get(volume_key(row.artifact), Volume).in_parts  # type: ignore[union-attr]
     finish(twin, who.job.id)
     for _ in range(3):
         sweep(twin, 7 * 24 * 3600)
-    assert twin.on.store.get(artifact_key(row.artifact), Artifact) is None
+    assert twin.on.store.get(artifact_key(row.id), Artifact) is None
     assert not twin.objects.begun
     assert abandoned == [row_name(row)]
 
@@ -219,7 +217,7 @@ def test_only_parts_are_joined_and_only_once(twin: Twin, who: Caller) -> None:
     for told in (small, big):
         with pytest.raises(Refused, match="bytes have arrived"):
             outputs.commit(twin.on, who.job, [told.id])
-    (row,) = (row for row in twin.on.store.find(f"job#{who.job.id}", "output#", Output) if row.path == BIG.path)
+    (row,) = (row for row in twin.on.store.find(f"job#{who.job.id}", "artifact#", Artifact) if row.path == BIG.path)
     assert joined == [row_name(row)]
     twin.objects.objects[joined[0]] = FIRST + LAST
     outputs.commit(twin.on, who.job, [big.id])

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact, Pin
-from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -279,7 +279,7 @@ def test_a_dry_run_knows_uploads_and_bytes_that_are_being_destroyed(twin: Twin, 
     twin.pass_time(13 * 3600)
     tidy(twin)
     (one,) = explain.dry_run(twin.on, 3600).going
-    assert (one.id, one.why, of(twin, Volume)[0].tries) == (id, "its artifact is gone; tried 1 times", 1)
+    assert (one.id, one.why, artifact(twin).tries) == (id, "nobody owns it; tried 1 times", 1)
 
 
 def test_a_dry_run_is_bounded(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.artifacts.outputs import Output
-from penstock.domain.artifacts.volumes import Volume, VolumeState
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.commands import AgentFile, SubmitJob
 from penstock.domain.jobs.jobs import Result, Spec, State
 from penstock.domain.published import ALL_SERIES, MAX_SERIES, Access, Published, Series
@@ -47,7 +45,7 @@ FILE = """#!/bin/bash
 
 
 def give(twin: Twin, job: str, user: User, *, number: int = 0, name: Sequence[str] = NAME) -> tuple[Published, bool]:
-    rows = sorted((row for row in of(twin, Output) if row.job == job), key=lambda row: str(row.path))
+    rows = sorted((row for row in of(twin, Artifact) if row.job == job), key=lambda row: str(row.path))
     return published.publish(twin.on, user, job_of(twin, job), rows[number].id, *name)
 
 
@@ -221,32 +219,33 @@ def test_what_cannot_be_published(twin: Twin, ada: User) -> None:
     send(twin, job)
     assert refused(lambda: give(twin, job, ada)) == (409, "job-not-settled")
     finish(twin, job, Result.FAILED)
-    for name in ("x", "0" * 26):
+    for name in ("x", f"{'0' * 26}.{job}"):
         call = lambda name=name: published.publish(twin.on, ada, job_of(twin, job), name, *NAME)  # noqa: E731
-        looked = gets(twin, Output)
+        looked = gets(twin, Artifact)
         assert refused(call) == (404, "output-not-found")
         assert len(looked) == (name != "x")
-    (made,) = of(twin, Output)
-    put(twin, made, is_committed=False)
+    mine = (f"job#{job}",)
+    put(twin, artifact(twin), owners=())
     assert refused(lambda: give(twin, job, ada)) == (404, "output-not-found")
-    put(twin, of(twin, Output)[0], is_committed=True)
-    (volume,) = of(twin, Volume)
-    for change in ({"lost": START}, {"lost": None, "state": VolumeState.CREATING}):
-        put(twin, of(twin, Volume)[0], **change)
+    for change in ({"lost": START}, {"lost": None, "state": ArtifactState.CREATING}):
+        put(twin, artifact(twin), owners=mine, **change)
         assert refused(lambda: give(twin, job, ada)) == (409, "no-bytes")
-    put(twin, of(twin, Volume)[0], state=volume.state)
-    put(twin, artifact(twin), owners=tuple(f"pin#u{number}" for number in range(limits.OWNERS)))
+    put(twin, artifact(twin), state=ArtifactState.CREATED)
+    pinned = tuple(f"pin#u{number}" for number in range(limits.OWNERS))
+    put(twin, artifact(twin), owners=mine + pinned[1:])
     assert refused(lambda: give(twin, job, ada)) == (409, "too-many-owners")
-    put(twin, artifact(twin), owners=tuple(f"pin#u{number}" for number in range(limits.OWNERS - 1)))
+    put(twin, artifact(twin), owners=mine + pinned[2:])
     assert give(twin, job, ada)[1]
-    drop(twin, of(twin, Volume)[0])
+    going = artifact(twin)
+    put(twin, going, owners=mine)
+    before_the_next_commit(twin, lambda: put(twin, artifact(twin), state=ArtifactState.DESTROYING))
     assert refused(lambda: give(twin, job, ada, name=("s", "v", "n"))) == (410, "outputs-gone")
     assert refused(lambda: published.sign(twin.on, row(twin), 60)) == (409, "no-bytes")
 
 
 def test_bytes_that_are_lost_are_not_given(twin: Twin, ada: User) -> None:
     give(twin, ended(twin, ada), ada)
-    put(twin, of(twin, Volume)[0], lost=START)
+    put(twin, artifact(twin), lost=START)
     assert refused(lambda: published.sign(twin.on, row(twin), 60)) == (409, "no-bytes")
 
 
@@ -388,8 +387,7 @@ def test_who_settles_twice_publishes_once_and_what_was_interrupted_is_gone_on_wi
 def test_only_what_the_last_attempt_kept_is_published(twin: Twin, ada: User) -> None:
     job = asks(twin, ada)
     send(twin, job)
-    (made,) = of(twin, Output)
-    put(twin, made, attempt=7)
+    put(twin, artifact(twin), attempt=7)
     finish(twin, job)
     assert of(twin, Published) == []
     assert "kept no /work/0" in str(job_of(twin, job).end.reason)
@@ -398,8 +396,7 @@ def test_only_what_the_last_attempt_kept_is_published(twin: Twin, ada: User) -> 
 def test_what_has_not_arrived_is_not_published(twin: Twin, ada: User) -> None:
     job = asks(twin, ada)
     send(twin, job)
-    (made,) = of(twin, Output)
-    put(twin, made, is_committed=False)
+    put(twin, artifact(twin), owners=())
     finish(twin, job)
     assert of(twin, Published) == []
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from penstock.domain import metrics
+from penstock.domain.artifacts.artifacts import Artifact, id_of, stray
 from penstock.domain.artifacts.retention import Retention
-from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.metrics import Metric
 from penstock.domain.pools.pools import Claim, Pool
@@ -320,8 +320,8 @@ def test_a_sweep_whose_time_is_over_leaves_the_rest_to_messages(twin: Twin, monk
 
 def test_a_sweep_has_its_time_for_rows_and_for_deletions_each(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     now = twin.world.now()
-    volumes = [Volume(artifact=f"A{at}", state=VolumeState.DESTROYING, since=now, due=now) for at in range(3)]
-    twin.store.commit([*map(Create, in_shard("unit.3", 3, now)), *map(Create, volumes)])
+    strays = [stray(id_of(f"J{at}", "A"), 0, now) for at in range(3)]
+    twin.store.commit([*map(Create, in_shard("unit.3", 3, now)), *map(Create, strays)])
     monkeypatch.setattr(sweep, "nudge", slow(twin, 15))
     monkeypatch.setattr(expire, "nudge", slow(twin, 15))
     sweep.sweep(twin.on)
@@ -332,12 +332,12 @@ def test_a_sweep_has_its_time_for_rows_and_for_deletions_each(twin: Twin, monkey
 
 def test_what_nobody_waits_for_goes_on_by_messages_too(twin: Twin) -> None:
     now = twin.world.now()
-    found = (Volume(artifact=f"A{at}", state=VolumeState.DESTROYING, since=now, due=now) for at in range(500))
-    volumes = [row for row in found if shard_of(row) == "volume.0"][: LITTLE + 1]
-    twin.store.commit([Create(row) for row in volumes])
+    found = (stray(id_of(f"J{at}", "A"), 0, now) for at in range(500))
+    strays = [row for row in found if shard_of(row) == "artifact.0"][: LITTLE + 1]
+    twin.store.commit([Create(row) for row in strays])
     assert expire.expire_overdue(twin.on).moved == 0
     take_sweeps(twin)
-    assert not any(twin.store.get(row.key, Volume) for row in volumes)
+    assert not any(twin.store.get(row.key, Artifact) for row in strays)
 
 
 def test_a_thousand_stuck_units_hide_no_cancelled_job(twin: Twin) -> None:
@@ -483,10 +483,10 @@ def late(twin: Twin, act: Callable[[], object]) -> list[float]:
 
 def test_how_late_deletions_are_is_told_apart(twin: Twin) -> None:
     now = twin.world.now()
-    volume = Volume(artifact="A1", state=VolumeState.DESTROYING, since=now, due=now)
-    twin.store.commit([Create(volume)])
+    doomed = stray(id_of("J1", "A1"), 0, now)
+    twin.store.commit([Create(doomed)])
     twin.pass_time(90)
-    message = {"shard": shard_of(volume), "until": (twin.world.now() + HOUR).isoformat()}
+    message = {"shard": shard_of(doomed), "until": (twin.world.now() + HOUR).isoformat()}
     for part in range(PARTS):
         sweep.go_on(twin.on, {**message, "part": part}, twin.world.now() + HOUR)
     assert max(twin.metrics.told[metrics.TIDY_LATE.name][frozenset()]) == 90

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.artifacts import volumes
-from penstock.domain.artifacts.outputs import Output, output_key
-from penstock.domain.artifacts.volumes import Volume, object_name
+from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import Slot, SlotState, collection
@@ -130,15 +130,15 @@ def test_an_upload_that_never_arrives_is_deleted_and_one_that_did_is_not(twin: T
         twin.objects.objects[object_name(name)] = b"abc"
     outputs.commit(twin.on, caller.job, [kept])
     sweep(twin, 11 * 3600)
-    assert twin.store.get(output_key(job, lost), Output)
+    assert twin.store.get(artifact_key(lost), Artifact)
     sweep(twin, 3600)
-    assert not twin.store.get(output_key(job, lost), Output)
+    assert not twin.store.get(artifact_key(lost), Artifact)
     assert list(twin.objects.objects) == [object_name(kept)]
 
 
 def test_bytes_go_before_the_row_that_says_that_they_exist(twin: Twin, ada: User) -> None:
     """ART-1: if deleting fails, the row stays and says so; it is tried again."""
-    row = volumes.stray("1", START)
+    row = artifacts.stray(artifacts.id_of("1", "A"), 1, START)
     twin.store.commit([Create(row)])
 
     def failing(name: str) -> None:
@@ -147,9 +147,9 @@ def test_bytes_go_before_the_row_that_says_that_they_exist(twin: Twin, ada: User
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.objects, "delete", failing)
         assert (sweep(twin).untidied, sweep(twin, 30).untidied) == (1, 0)
-    assert twin.store.get(row.key, Volume)
+    assert twin.store.get(row.key, Artifact)
     sweep(twin, 31)
-    assert not twin.store.get(row.key, Volume)
+    assert not twin.store.get(row.key, Artifact)
 
 
 def test_a_resource_is_not_given_back_while_its_worker_may_still_use_it(twin: Twin, ada: User) -> None:

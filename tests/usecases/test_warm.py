@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.artifacts import Artifact, id_of
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.domain.pools.pools import SlotState
@@ -413,7 +413,7 @@ def test_a_worker_learns_which_of_its_copies_still_have_artifacts(
 ) -> None:
     """What is kept nowhere else is to be on no machine. [ART-2]"""
     agent = worker_at_rest(twin, ada)
-    kept, gone = twin.on.world.ulid(), twin.on.world.ulid()
+    kept, gone = (id_of(twin.on.world.ulid(), twin.on.world.ulid()) for _ in range(2))
     made = Artifact(id=kept, path="/work/a", size=1, sha256="0" * 64, by="ada", time=twin.on.world.now())
     assert twin.store.commit([Create(made)])
     get = twin.store.get

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from penstock.domain.artifacts.artifacts import Artifact, artifact_key
-from penstock.domain.artifacts.outputs import Output
-from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.cooldowns import CoolDown
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.pools.leases import Lease, LeaseState
@@ -47,32 +45,15 @@ class WatchedStore(MemoryStore):
     def _moved(self, was: Row | None, now: Row | None) -> None:
         if was is None or now is None:
             gone = was if now is None else None
-            mortal = Slot | Claim | Output | CoolDown | Missing | Artifact | Volume
+            mortal = Slot | Claim | CoolDown | Missing | Artifact
             assert gone is None or isinstance(gone, mortal), f"{gone} was deleted"
-            if isinstance(gone, Artifact):
-                self._ended(gone)
-            assert not isinstance(gone, Volume) or gone.state is VolumeState.DESTROYING, f"{gone} was deleted"
+            assert not isinstance(gone, Artifact) or gone.state is ArtifactState.DESTROYING, f"{gone} was deleted"
             return
         checks: dict[type[Row], Callable[..., None]] = {
-            Job: _job, Unit: _unit, Lease: _lease, Output: _output, Claim: _claim, Pool: self._pool,
-            Volume: self._volume,
+            Job: _job, Unit: _unit, Lease: _lease, Artifact: _artifact, Claim: _claim, Pool: self._pool,
         }  # fmt: skip
         if type(now) in checks:
             checks[type(now)](was, now)
-
-    def _ended(self, gone: Artifact) -> None:
-        """ART-1: the last that an artifact did was to be owned by one at most; its bytes are doomed with it."""
-        assert len(gone.owners) <= 1, f"{gone} was deleted, and is owned"
-        volume = self.rows.get(volume_key(gone.id))
-        assert isinstance(volume, Volume)
-        assert volume.state is VolumeState.DESTROYING, f"{volume} outlives its artifact"
-
-    def _volume(self, was: Volume, now: Volume) -> None:
-        """ART-1: what is there is destroyed only when its artifact is gone, and is never there again after."""
-        order = list(VolumeState)
-        assert order.index(now.state) >= order.index(was.state), f"{now} was {was.state}"
-        doomed = (was.state, now.state) == (VolumeState.CREATED, VolumeState.DESTROYING)
-        assert not doomed or artifact_key(now.artifact) not in self.rows, f"{now} has an artifact"
 
     def _pool(self, was: Pool, now: Pool) -> None:
         """SLOT-1: what an operator said of a pool stands."""
@@ -181,8 +162,13 @@ def _lease(was: Lease, now: Lease) -> None:
     assert (now.slot, now.fence, now.unit) == (was.slot, was.fence, was.unit) or was.state is LeaseState.WAITING
 
 
-def _output(was: Output, now: Output) -> None:
-    assert now.is_committed or not was.is_committed, "bytes that are there were forgotten"
+def _artifact(was: Artifact, now: Artifact) -> None:
+    """ART-1: bytes that are there are destroyed with the last owner only, and are never there again after."""
+    order = list(ArtifactState)
+    assert order.index(now.state) >= order.index(was.state), f"{now} was {was.state}"
+    assert (now.state is ArtifactState.CREATED) == bool(now.owners), f"{now} is owned by {now.owners}"
+    doomed = (was.state, now.state) == (ArtifactState.CREATED, ArtifactState.DESTROYING)
+    assert not doomed or len(was.owners) == 1, f"{was} is destroyed, and was owned"
 
 
 def _claim(was: Claim, now: Claim) -> None:

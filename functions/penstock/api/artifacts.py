@@ -31,18 +31,15 @@ class ArtifactView:
     sha256: Annotated[str, "Its SHA-256 in hex."]
     by: Annotated[str, "The user or repository that it belongs to."]
     time: Annotated[str, "When its upload began, as RFC 3339."]
-    job: Annotated[str | None, "The id of the job that produced it; null if none did."]
+    job: Annotated[str, "The id of the job that it was made for."]
     owners: Annotated[list[str], "What keeps it, such as `job/…` or `pin/…`. It is deleted when the last lets it go."]
-    state: Annotated[
-        Literal["creating", "created", "destroying", "lost", "none"],
-        "How its bytes are: being uploaded, stored, being deleted, lost, or there are none.",
-    ]
+    state: Annotated[Literal["creating", "created", "lost"], "How its bytes are: being uploaded, stored, or lost."]
     until: Annotated[str | None, "When it is deleted if nothing changes, as RFC 3339; null if unknown."]
 
 
 @dataclass(frozen=True)
 class ArtifactPage:
-    """Some artifacts, newest first."""
+    """Some artifacts, those of the newest job first."""
 
     items: Annotated[list[ArtifactView], "The artifacts."]
     next: NextPage
@@ -98,7 +95,7 @@ class ForeseenView:
     is_whole: Annotated[bool, "Whether these are all; false if there are more than one reply holds."]
 
 
-@router.get("/v1/artifacts", "List your artifacts, newest first")
+@router.get("/v1/artifacts", "List your artifacts, those of your newest job first")
 def list_artifacts(
     on: System,
     user: Caller,
@@ -160,6 +157,4 @@ def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_
 def show(found: Explanation) -> ArtifactView:
     """An artifact, and until when it is kept."""
     row = found.artifact
-    volume = found.volume
-    state = "none" if volume is None else "lost" if volume.lost else volume.state
-    return view(ArtifactView, row, job=row.job or None, state=state, until=found.until)
+    return view(ArtifactView, row, state="lost" if row.lost else row.state, until=found.until)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from penstock.api.app import Caller, Page, Router
 from penstock.api.shapes import NextPage, view
+from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.inputs import Input
-from penstock.domain.artifacts.outputs import Output
 from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.replies import InputUpload, PartUploads, SignedOutput
@@ -76,7 +76,7 @@ AN_HOUR = SignOutput()
 
 @router.get("/v1/jobs/{job}/outputs", "List a job's outputs")
 def list_outputs(on: System, user: Caller, job: str, *, page: Page = "") -> OutputPage:
-    found, after = outputs.list_outputs(on, jobs.find(on, user, job), page)
+    found, after = outputs.list_outputs(on, jobs.find(on, user, job).id, page)
     return OutputPage([show_output(row) for row in found], after)
 
 
@@ -117,6 +117,6 @@ def show_input(row: Input) -> InputView:
     return view(InputView, row, there=there, size=row.size if there else None, sha256=row.sha256 if there else None)
 
 
-def show_output(row: Output) -> OutputView:
+def show_output(row: Artifact) -> OutputView:
     """A file that a job produced."""
     return view(OutputView, row)

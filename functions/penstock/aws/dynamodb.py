@@ -27,9 +27,8 @@ from pynamodb.transactions import TransactWrite
 from penstock.aws import clock
 from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.inputs import Input
-from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.retention import LatestFailure, Retention
-from penstock.domain.artifacts.volumes import Inventory, Volume
+from penstock.domain.artifacts.volumes import Inventory
 from penstock.domain.caches import CacheEntry, CacheUse
 from penstock.domain.cooldowns import Budget, CoolDown, Failure
 from penstock.domain.github.checks import CheckRun
@@ -78,11 +77,11 @@ log = Logger(child=True)
 KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
-        Job, Spec, Lease, Batch, Output, Pool, HoldTimes, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
+        Job, Spec, Lease, Batch, Pool, HoldTimes, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
-        Retention, LatestFailure, Artifact, Volume, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
+        Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
         Delivery, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted,
     )
 }  # fmt: skip

@@ -16,8 +16,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain.artifacts.artifacts import CACHE, owner
-from penstock.domain.artifacts.volumes import DOWNLOAD_WITHIN
+from penstock.domain.artifacts.artifacts import CACHE, DOWNLOAD_WITHIN, owner
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
@@ -34,8 +33,8 @@ TRUNK_SPARED = timedelta(days=1)
 DOWNLOAD_SECONDS = DOWNLOAD_WITHIN - timedelta(minutes=10)
 """How long an agent may take to download an entry: shorter than the bytes of an evicted entry stay. [ART-1]"""
 
-EVICTIONS_PER_WRITE = 30
-"""How many entries one write evicts: each is three rows, and a write has room for a hundred."""
+EVICTIONS_PER_WRITE = 45
+"""How many entries one write evicts: each is two rows, and a write has room for a hundred."""
 
 _NAME = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._-]{{0,{limits.CACHE_NAME_CHARS - 1}}}")
 _KEY = re.compile(rf"[ -~]{{0,{limits.CACHE_KEY_CHARS}}}")

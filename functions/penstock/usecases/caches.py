@@ -15,8 +15,8 @@ from functools import partial
 
 from penstock import transaction
 from penstock.domain import caches
-from penstock.domain.artifacts.artifacts import CACHE, Artifact, artifact_key, parts
-from penstock.domain.artifacts.volumes import Volume, VolumeState, object_name, volume_key
+from penstock.domain.artifacts.artifacts import CACHE, Artifact, id_of, parts
+from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, collection, entry_key, use_key
 from penstock.domain.commands import AgentParts, CacheName, SaveCache
 from penstock.domain.jobs.jobs import Job, job_key
@@ -31,7 +31,7 @@ from penstock.domain.replies import (
     PartUploads,
 )  # fmt: skip
 from penstock.domain.users.users import User, is_name
-from penstock.kernel import limits, rows
+from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
@@ -112,8 +112,8 @@ def begin(on: System, job: Job, ask: SaveCache) -> CacheUpload | CacheTaken | Ca
     if taken and has_bytes(on, taken):
         return CacheTaken(taken.id, taken.job, taken.scope)
     made = Artifact(
-        id=on.world.ulid(), path=_description(ask), size=ask.size, sha256=ask.sha256, composite=ask.composite,
-        by=job.owner, time=on.world.now(), sort=CACHE, job=job.id,
+        id=id_of(job.id, on.world.ulid()), path=_description(ask), size=ask.size, sha256=ask.sha256,
+        composite=ask.composite, by=job.owner, time=on.world.now(), sort=CACHE,
     )  # fmt: skip
     transaction.run(on, lambda: _begin_changes(on, job, made, timedelta(seconds=site.retention.upload)))
     return CacheUpload(**vars(uploads.sign_upload(on, made.id, ask)), id=made.id)
@@ -129,7 +129,7 @@ def _begin_changes(on: System, job: Job, made: Artifact, upload: timedelta) -> t
     if fresh is None or fresh.usage.cache_saves >= limits.CACHE_SAVES:
         raise Refused(409, "too-many-saves", f"a job saves caches at most {limits.CACHE_SAVES} times")
     counted = replace(fresh, usage=replace(fresh.usage, cache_saves=fresh.usage.cache_saves + 1))
-    return [fence(on, job), Replace(fresh, counted), *owners.begin(made, upload)], None
+    return [fence(on, job), Replace(fresh, counted), owners.begin(made, upload)], None
 
 
 def sign_parts(on: System, job: Job, ask: AgentParts) -> PartUploads:
@@ -138,7 +138,7 @@ def sign_parts(on: System, job: Job, ask: AgentParts) -> PartUploads:
 
 
 def _find_upload(on: System, job: Job, id: str) -> Artifact:
-    found = on.store.get(artifact_key(id), Artifact) if rows.is_ulid(id) else None
+    found = owners.find(on, id)
     if found is None or found.sort != CACHE or found.job != job.id:
         raise not_found("archive", id[:64])
     return found
@@ -170,7 +170,7 @@ def _save_changes(
         return [], _saved(taken, is_new=True)
     artifact = _find_upload(on, job, id)
     if taken and has_bytes(on, taken):
-        return [fence(on, job), *owners.delete_changes(on, artifact)], _saved(taken, is_new=False)
+        return [fence(on, job), owners.destroy_change(on, artifact)], _saved(taken, is_new=False)
     if taken:
         return [fence(on, job), *remove_changes(on, shelf.owner, [taken])], None
     use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
@@ -182,10 +182,10 @@ def _save_changes(
         sha256=artifact.sha256, about=artifact.path, made=now, used=now,
         until=now + timedelta(seconds=site.retention.cache),
     )  # fmt: skip
-    there = owners.arrival_changes(on, id, made.owner)
+    there = owners.arrival_change(on, id, made.owner)
     if there is None:
         raise not_found("archive", id)
-    return [fence(on, job), Create(made), *there, count_change(use, [made], 1)], _saved(made, is_new=True)
+    return [fence(on, job), Create(made), there, count_change(use, [made], 1)], _saved(made, is_new=True)
 
 
 def _saved(entry: CacheEntry, *, is_new: bool) -> CacheSaved:
@@ -200,7 +200,7 @@ def _make_room(
     gone = caches.entries_to_evict(use, entries, artifact.size, most, job.request.cache_scope, on.world.now())
     if not gone:
         full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
-        return [fence(on, job), *owners.delete_changes(on, artifact)], CacheDropped(full)
+        return [fence(on, job), owners.destroy_change(on, artifact)], CacheDropped(full)
     return [fence(on, job), *remove_changes(on, use.owner, gone[: caches.EVICTIONS_PER_WRITE])], None
 
 
@@ -216,7 +216,7 @@ def list_caches(on: System, user: User, owner: str, limit: int, page: str) -> tu
 
 def find_entry(on: System, user: User, id: str) -> CacheEntry:
     """An entry that a user may see, by its artifact's id. Raises Refused 404. [SEC-2]"""
-    artifact = on.store.get(artifact_key(id), Artifact) if rows.is_ulid(id) else None
+    artifact = owners.find(on, id)
     if artifact is None or not user.may_see(artifact.by):
         raise not_found("cache", id[:64])
     row = entry_of_owner(on, next((each for each in artifact.owners if parts(each)[0] == CACHE), ""))
@@ -277,8 +277,8 @@ def entry_of_owner(on: System, owner: str) -> CacheEntry | None:
 
 def has_bytes(on: System, entry: CacheEntry) -> bool:
     """Whether an entry's bytes are where they should be."""
-    volume = on.store.get(volume_key(entry.id), Volume)
-    return volume is not None and volume.state is VolumeState.CREATED and not volume.lost
+    artifact = owners.find(on, entry.id)
+    return artifact is not None and artifact.has_bytes
 
 
 def remove_changes(on: System, owner: str, entries: Sequence[CacheEntry]) -> list[Change]:
@@ -286,8 +286,7 @@ def remove_changes(on: System, owner: str, entries: Sequence[CacheEntry]) -> lis
     use = on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)
     changes: list[Change] = [count_change(use, entries, -1)]
     for entry in entries:
-        artifact = on.store.get(artifact_key(entry.id), Artifact)
-        changes += [Delete(entry), *(owners.release_changes(on, artifact, entry.owner) if artifact else [])]
+        changes += [Delete(entry), *owners.release_changes(on, owners.find(on, entry.id), entry.owner)]
     return changes
 
 

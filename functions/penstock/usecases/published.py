@@ -13,9 +13,7 @@ from collections.abc import Sequence
 from penstock import transaction
 from penstock.domain import published
 from penstock.domain.artifacts import artifacts
-from penstock.domain.artifacts.artifacts import Artifact, artifact_key
-from penstock.domain.artifacts.outputs import Output, output_key
-from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.jobs.jobs import Job, Publication, Spec, spec_key
 from penstock.domain.published import (
     ALL_SERIES,
@@ -30,7 +28,7 @@ from penstock.domain.published import (
 from penstock.domain.replies import SignedOutput
 from penstock.domain.users import users
 from penstock.domain.users.users import User
-from penstock.kernel import limits, rows
+from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
@@ -61,14 +59,14 @@ def publish(
             raise Refused(400, "bad-request", "a series, a version and a name have 1 to 100 of A-Z a-z 0-9 . _ -")
     if not job.is_settled:
         raise Refused(409, "job-not-settled", f"job {job.id} is not over; what it keeps is published after that")
-    row = on.store.get(output_key(job.id, output), Output) if rows.is_ulid(output) else None
-    if row is None or not row.is_committed:
+    row = outputs.find(on, job, output)
+    if row is None:
         raise not_found("output", output[:64])
     return _assign(on, job, row, Publication(row.path, series, version, name), user.name, again=True)
 
 
 def _assign(
-    on: System, job: Job, output: Output, wanted: Publication, by: str, *, again: bool
+    on: System, job: Job, output: Artifact, wanted: Publication, by: str, *, again: bool
 ) -> tuple[Published, bool]:
     """Give a name, in one commit with the ownership. A name that has the same bytes stays as it is. [ART-1]
 
@@ -78,7 +76,7 @@ def _assign(
     def decide() -> tuple[Sequence[Change], tuple[Published, bool]]:
         made = Published(
             of=job.owner, series=wanted.series, version_name=wanted.version, name=wanted.name, by=by,
-            artifact=output.artifact, size=output.size, sha256=output.sha256, path=output.path, job=job.id,
+            artifact=output.id, size=output.size, sha256=output.sha256, path=output.path, job=job.id,
             time=on.world.now(),
         )  # fmt: skip
         known = on.store.get(made.key, Published)
@@ -96,11 +94,10 @@ def _assign(
 
 def _own_change(on: System, made: Published) -> Change:
     """The change that makes an artifact published. Raises Refused 409 if its bytes are missing, 410 if it is gone."""
-    artifact = on.store.get(artifact_key(made.artifact), Artifact)
-    volume = on.store.get(volume_key(made.artifact), Volume)
-    if artifact is None or volume is None:
+    artifact = owners.find(on, made.artifact)
+    if artifact is None:
         raise Refused(410, "outputs-gone", f"the outputs of job {made.job} are gone")
-    if volume.state is not VolumeState.CREATED or volume.lost:
+    if not artifact.has_bytes:
         raise Refused(409, "no-bytes", f"the bytes of {made.path} of job {made.job} are not there")
     after = artifacts.own(artifact, made.owner)
     if len(after.owners) > limits.OWNERS:
@@ -114,8 +111,7 @@ def publish_declared(on: System, job: Job) -> str:
     Done before the job settles, and again if that was interrupted. A failure of one does not stop the others.
     """
     spec = on.store.get(spec_key(job.id), Spec)
-    rows = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
-    kept = {row.path: row for row in rows if row.is_committed and row.attempt == job.attempt}
+    kept = {row.path: row for row in owners.outputs_of(on, job.id) if row.attempt == job.attempt}
     wrong: list[str] = []
     for each in spec.publish if spec else ():
         try:
@@ -193,8 +189,8 @@ def sign(on: System, row: Published, seconds: int) -> SignedOutput:
     """A URL to download a published file for some seconds. Raises Refused 410 if it was withdrawn."""
     if row.withdrawn:
         raise published.withdrawn(row)
-    volume = on.store.get(volume_key(row.artifact), Volume)
-    if volume is None or volume.lost:
+    artifact = owners.find(on, row.artifact)
+    if artifact is None or artifact.lost:
         raise Refused(409, "no-bytes", f"the bytes of {row.full} are lost; operators are told")
     return outputs.sign_artifact(on, row.artifact, row.name, row.size, row.sha256, seconds)
 
@@ -212,8 +208,7 @@ def unpublish(on: System, user: User, of: str, series: str, version: str, name: 
         if row.withdrawn:
             return [], row
         after = published.withdraw(row, user.name, on.world.now())
-        artifact = on.store.get(artifact_key(row.artifact), Artifact)
-        changes = [Replace(row, after), *(owners.release_changes(on, artifact, row.owner) if artifact else [])]
+        changes = [Replace(row, after), *owners.release_changes(on, owners.find(on, row.artifact), row.owner)]
         return audit.record(on, changes, user.name, "unpublish", row.full), after
 
     return transaction.run(on, decide)

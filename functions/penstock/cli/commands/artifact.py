@@ -48,7 +48,7 @@ group = Group("artifact", "Show, keep and download stored files: outputs, inputs
 )
 @pass_session
 def list_(session: Session, by: str | None, limit: int) -> None:
-    """List your artifacts, newest first, with owners and expiry."""
+    """List your artifacts, those of your newest job first, with owners and expiry."""
     found = session.api.items("artifacts", query=[("by", by)] if by else [], most=limit)
     session.out.table(found, ARTIFACTS, "no artifacts; jobs make them: `penstock job run -O /work/*.log`")
     if found.more and not session.json:

@@ -1,20 +1,29 @@
-"""Artifacts and their owners. An artifact is kept as long as it has an owner. [ART-1] [ART-2]
+"""Artifacts, their bytes and their owners, in one row. An artifact is kept as long as it has an owner. [ART-1] [ART-2]
 
-    begun ──(gets an owner)──▶ owned ──(loses its last owner)──▶ no row, and its volumes are being destroyed
-      └──────────(got none in time)────────────────────────────────┘
+    creating ──arrived, and owned──▶ created ──(loses its last owner)──▶ destroying ──deleted, and confirmed──▶ no row
+        └──────────────────────────(got no owner in time)──────────────────▲
+                                                                  (bytes without a row)
 
-The artifact's row names its owners as text, such as `job#J`. The commit that writes the owner's own row about the
-artifact adds the name; the commit that deletes that row removes it. `KINDS` is the table of owners: the code that
-deletes artifacts knows no kinds. A pin is an owner like any other. Volumes say where the bytes are.
+The row names its owners as text, such as `job#J`. The commit that writes an owner's own row about the artifact adds
+the name; the commit that deletes that row removes it. An output needs no other row: its job owns it from the commit
+that its bytes have arrived. `KINDS` is the table of owners: the code that deletes artifacts knows no kinds. A pin is
+an owner like any other.
+
+The commit by which an artifact loses its last owner begins to destroy it, and only then are its bytes deleted. To
+everybody but the sweep an artifact that is being destroyed is gone. [ART-1]
+
+An artifact's row is in the collection of the job that it was made for, and its id names both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import ClassVar
 
+from penstock.kernel import rows
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
@@ -53,18 +62,40 @@ def parts(name: str) -> tuple[str, str]:
     return kind, id
 
 
+OUTPUT, INPUT, LOG = "output", "input", "log"
+"""What an artifact was made as; an archive of a cache is made as a CACHE."""
+
+DOWNLOAD_WITHIN = timedelta(hours=1)
+"""How long the bytes of a cache's archive stay for downloads that were permitted before. [ART-1]"""
+
+RETRY_AFTER = timedelta(minutes=1)
+
+
+RETRY_AFTER_MOST = timedelta(hours=6)
+
+
+class ArtifactState(StrEnum):
+    """The state of an artifact's bytes. The comments say who moves it on, and by when."""
+
+    CREATING = "creating"  # moved on by the commit that its bytes have arrived; due: it is destroyed
+    CREATED = "created"  # moved on by the commit by which its last owner lets it go
+    DESTROYING = "destroying"  # moved on by the sweep, which deletes the bytes, and the row when they are gone
+
+
 @dataclass(frozen=True, kw_only=True)
 class Artifact(Row):
     """One stored file. `size` in bytes, `sha256` in hex, `path` as its maker named it; `by`: the user who may see
     it.
 
     `composite`: the digest of its parts' digests, "" for a file uploaded in one piece (see volumes). `sort`: what it
-    was made as; `job`: the job whose agent uploads it, if any. `due`: when it is deleted while it has no owner.
+    was made as; `attempt`: the attempt that produced an output. `due`: when it is destroyed, or that is tried again;
+    `tries`: how often deleting its bytes failed; `lost`: since when they are missing.
     """
 
     kind: ClassVar[str] = "artifact"
     shards: ClassVar[int] = 4
     later: ClassVar[bool] = True
+    is_recreated: ClassVar[bool] = True
     id: str
     path: str
     size: int
@@ -72,10 +103,13 @@ class Artifact(Row):
     by: str
     time: datetime
     composite: str = ""
-    sort: str = "output"
-    job: str = ""
+    sort: str = OUTPUT
+    attempt: int = 0
+    state: ArtifactState = ArtifactState.CREATING
     owners: tuple[str, ...] = ()
     due: datetime | None = None
+    tries: int = 0
+    lost: datetime | None = None
 
     @property
     def key(self) -> Key:
@@ -86,42 +120,107 @@ class Artifact(Row):
         return self.due
 
     @property
-    def place(self) -> Place:
-        return Place(f"artifacts#{self.by}", self.id)
+    def place(self) -> Place | None:
+        return listing(self.id) if self.state is ArtifactState.CREATED else None
+
+    @property
+    def job(self) -> str:
+        """The job that it was made for."""
+        return job_of(self.id)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether its bytes are where they should be."""
+        return self.state is ArtifactState.CREATED and self.lost is None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Name(Row):
-    """The name that a job has for an artifact that it owns: the row behind the owner. "" while none is assigned."""
-
-    job: str
-    artifact: str
+def id_of(job: str, ulid: str) -> str:
+    """The id of an artifact that is made for a job. Ids sort by age."""
+    return f"{ulid}.{job}"
 
 
-def collection(artifact: str) -> str:
-    """The collection with an artifact's row and those of its volumes and pins."""
-    return f"artifact#{artifact}"
+def is_id(text: str) -> bool:
+    """Whether a text looks like the id of an artifact."""
+    ulid, _, job = text.partition(".")
+    return rows.is_ulid(ulid) and rows.is_ulid(job)
 
 
-def artifact_key(artifact: str) -> Key:
+def job_of(id: str) -> str:
+    """The job that an artifact was made for."""
+    return id.partition(".")[2]
+
+
+def artifact_key(id: str) -> Key:
     """The key of an artifact's row."""
-    return Key(collection(artifact), "artifact")
+    ulid, _, job = id.partition(".")
+    return Key(f"job#{job}", f"artifact#{ulid}")
+
+
+def listing(id: str = "") -> Place:
+    """The place that lists the artifacts whose bytes are to be there, in the order of their objects' names."""
+    return Place("artifacts", id)
+
+
+def is_output(artifact: Artifact) -> bool:
+    """Whether an artifact is an output that its job owns: one whose bytes have arrived."""
+    return artifact.sort == OUTPUT and owner(JOB, artifact.job) in artifact.owners
 
 
 def own(artifact: Artifact, owner: str) -> Artifact:
-    """An artifact with one more owner. It is not due any more."""
-    return replace(artifact, owners=tuple(sorted({*artifact.owners, owner})), due=None)
+    """An artifact with one more owner."""
+    return replace(artifact, owners=tuple(sorted({*artifact.owners, owner})))
 
 
-def disown(artifact: Artifact, owner: str) -> Artifact | None:
-    """An artifact without this owner; None if nobody else owns it and it has to be deleted. [ART-2]"""
-    left = tuple(each for each in artifact.owners if each != owner)
-    return replace(artifact, owners=left) if left else None
+def arrive(artifact: Artifact, owner: str) -> Artifact:
+    """An artifact whose bytes have arrived, with an owner. Raises ValueError while it is being destroyed. [ART-1]"""
+    if artifact.state is ArtifactState.DESTROYING:
+        raise ValueError(f"the bytes of {artifact.id} are being destroyed")
+    return own(replace(artifact, state=ArtifactState.CREATED, due=None), owner)
+
+
+def disown(artifact: Artifact, owner: str, now: datetime) -> Artifact:
+    """An artifact without this owner. If that was the last one, it is destroyed. [ART-1] [ART-2]"""
+    if owner not in artifact.owners:
+        return artifact
+    left = replace(artifact, owners=tuple(each for each in artifact.owners if each != owner))
+    return left if left.owners else destroy(left, now)
+
+
+def destroy(artifact: Artifact, now: datetime) -> Artifact:
+    """An artifact that nobody owns any more, and whose bytes are deleted. [ART-1]
+
+    A cache's archive may go while a job downloads it: its bytes stay until no URL for them is valid.
+    """
+    wait = DOWNLOAD_WITHIN if artifact.sort == CACHE else timedelta(0)
+    return replace(artifact, state=ArtifactState.DESTROYING, owners=(), due=now + wait)
 
 
 def is_abandoned(artifact: Artifact, now: datetime) -> bool:
     """Whether an artifact got no owner in time. [ART-1]"""
-    return not artifact.owners and artifact.due is not None and artifact.due <= now
+    return artifact.state is ArtifactState.CREATING and artifact.due is not None and artifact.due <= now
+
+
+def stray(id: str, size: int, now: datetime) -> Artifact:
+    """A row for bytes without one: nobody can ever have known of them. [ART-2]"""
+    return Artifact(
+        id=id, path="", size=size, sha256="", by="", time=now, state=ArtifactState.DESTROYING, due=now
+    )  # fmt: skip
+
+
+def mark_lost(artifact: Artifact, now: datetime) -> Artifact:
+    """An artifact whose bytes are missing: nothing of it is deleted, and the loss is reported."""
+    return replace(artifact, lost=artifact.lost or now)
+
+
+def mark_found(artifact: Artifact) -> Artifact:
+    """An artifact whose bytes were found again."""
+    return replace(artifact, lost=None)
+
+
+def begin_deletion(artifact: Artifact, now: datetime) -> Artifact:
+    """An artifact whose bytes are about to be deleted. A failure is retried, later with every try."""
+    wait = min(RETRY_AFTER * 2 ** min(artifact.tries, 20), RETRY_AFTER_MOST)
+    return replace(artifact, tries=artifact.tries + 1, due=now + wait)
 
 
 REASON_CHARS = 300
@@ -160,4 +259,4 @@ class Pin(Row):
 
 def pin_key(artifact: str, by: str) -> Key:
     """The key of a user's pin on an artifact."""
-    return Key(collection(artifact), f"pin#{by}")
+    return Key(f"artifact#{artifact}", f"pin#{by}")

@@ -10,16 +10,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain.artifacts.artifacts import Name
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Key
+from penstock.kernel.rows import Key, Row
 
 ARRIVE_WITHIN = timedelta(hours=1)
 """How long an input may take, from the submission or from the last permission to upload it, which is valid as long."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Input(Name):
+class Input(Row):
     """A file that appears as /input/`name`. `size` in bytes, `sha256` in hex; `until`: when it must have arrived.
 
     `artifact` is "" until somebody asks for permission to upload it.
@@ -27,6 +26,8 @@ class Input(Name):
 
     kind: ClassVar[str] = "input"
     is_recreated: ClassVar[bool] = True
+    job: str
+    artifact: str
     name: str
     until: datetime
     size: int = 0

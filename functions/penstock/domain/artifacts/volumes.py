@@ -1,10 +1,6 @@
-"""Volumes: where the bytes of an artifact are, and the parts in which large objects are uploaded.
+"""Volumes: where the bytes of an artifact are. They are an object in the store, named after the artifact.
 
-    creating ──arrived──▶ created ──(no artifact)──▶ destroying ──deleted, and confirmed──▶ no row
-        └────────────────(no artifact, or too late)──────▲
-                                          (bytes without a row)
-
-Only the commit that deletes an artifact starts to destroy its volume, and only then are bytes deleted. [ART-1]
+What a row says of the bytes is in the artifact's own row.
 
 Parts are uploaded in parallel, each with its digest, and uploaded parts are skipped on a retry. The digest of their
 digests identifies the whole; S3 calls it composite.
@@ -16,15 +12,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
 from typing import ClassVar
 
-from penstock.domain.artifacts.artifacts import collection
-from penstock.kernel import rows
+from penstock.domain.artifacts.artifacts import is_id
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Key, Place, Row
+from penstock.kernel.rows import Key, Row
 
 STORE = "store"
 """The volume that is an object in the object store."""
@@ -32,62 +25,7 @@ STORE = "store"
 PREFIX = "artifacts/"
 """The prefix of the names of all our objects; others are never touched."""
 
-DOWNLOAD_WITHIN = timedelta(hours=1)
-"""How long bytes stay for downloads that were permitted before. [ART-1]"""
-
-RETRY_AFTER = timedelta(minutes=1)
-
-
-RETRY_AFTER_MOST = timedelta(hours=6)
-
-
 INVENTORY_KEY = Key(f"inventory#{STORE}", "inventory")
-
-
-class VolumeState(StrEnum):
-    """The state of a volume. The comments say who moves it on, and by when."""
-
-    CREATING = "creating"  # moved on by the commit that its bytes have arrived; due: it is destroyed
-    CREATED = "created"  # moved on by its artifact's end, which has no time of its own here
-    DESTROYING = "destroying"  # moved on by the sweep, which deletes the bytes, and the row when they are gone
-
-
-@dataclass(frozen=True, kw_only=True)
-class Volume(Row):
-    """Bytes in one place. `tries`: how often deleting them failed; `lost`: since when they are missing.
-
-    `in_parts`: they are uploaded in parts, which may exist without the whole.
-    """
-
-    kind: ClassVar[str] = "volume"
-    shards: ClassVar[int] = 4
-    later: ClassVar[bool] = True
-    artifact: str
-    state: VolumeState
-    since: datetime
-    size: int = 0
-    where: str = STORE
-    in_parts: bool = False
-    tries: int = 0
-    lost: datetime | None = None
-    due: datetime | None = None
-
-    @property
-    def key(self) -> Key:
-        return volume_key(self.artifact, self.where)
-
-    @property
-    def deadline(self) -> datetime | None:
-        return self.due
-
-    @property
-    def place(self) -> Place:
-        return listing(self.where, self.artifact)
-
-    @property
-    def object_name(self) -> str:
-        """The name of the object that holds the bytes."""
-        return object_name(self.artifact)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,16 +41,6 @@ class Inventory(Row):
         return INVENTORY_KEY
 
 
-def volume_key(artifact: str, where: str = STORE) -> Key:
-    """The key of a volume's row."""
-    return Key(collection(artifact), f"volume#{where}")
-
-
-def listing(where: str = STORE, artifact: str = "") -> Place:
-    """The place that lists volumes, in the order of their objects' names."""
-    return Place(f"volumes#{where}", artifact)
-
-
 def object_name(artifact: str) -> str:
     """The name of the object that holds an artifact's bytes."""
     return f"{PREFIX}{artifact}"
@@ -121,44 +49,7 @@ def object_name(artifact: str) -> str:
 def artifact_of(name: str) -> str | None:
     """The artifact whose bytes an object holds; None for an object that we did not name."""
     id = name.removeprefix(PREFIX)
-    return id if name.startswith(PREFIX) and rows.is_ulid(id) else None
-
-
-def arrive(volume: Volume, now: datetime) -> Volume:
-    """A volume whose bytes have arrived. Raises ValueError while it is being destroyed."""
-    if volume.state is VolumeState.DESTROYING:
-        raise ValueError(f"the bytes of {volume.artifact} are being destroyed")
-    if volume.state is VolumeState.CREATED:
-        return volume
-    return replace(volume, state=VolumeState.CREATED, since=now, due=None)
-
-
-def destroy(volume: Volume, now: datetime, after: timedelta = timedelta(0)) -> Volume:
-    """A volume whose artifact is deleted. Its bytes are deleted `after` a while. [ART-1]"""
-    if volume.state is VolumeState.DESTROYING:
-        return volume
-    return replace(volume, state=VolumeState.DESTROYING, since=now, due=now + after)
-
-
-def stray(artifact: str, now: datetime) -> Volume:
-    """A row for bytes without one: nobody can ever have known of them. [ART-2]"""
-    return Volume(artifact=artifact, state=VolumeState.DESTROYING, since=now, due=now)
-
-
-def mark_lost(volume: Volume, now: datetime) -> Volume:
-    """A volume whose bytes are missing: nothing of it is deleted, and the loss is reported."""
-    return replace(volume, lost=volume.lost or now)
-
-
-def mark_found(volume: Volume) -> Volume:
-    """A volume whose bytes were found again."""
-    return replace(volume, lost=None)
-
-
-def begin_deletion(volume: Volume, now: datetime) -> Volume:
-    """A volume whose bytes are about to be deleted. A failure is retried, later with every try."""
-    wait = min(RETRY_AFTER * 2 ** min(volume.tries, 20), RETRY_AFTER_MOST)
-    return replace(volume, tries=volume.tries + 1, due=now + wait)
+    return id if name.startswith(PREFIX) and is_id(id) else None
 
 
 PART_BYTES = 64 * 1024**2

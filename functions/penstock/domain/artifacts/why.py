@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.domain.artifacts.artifacts import Artifact, Pin, parts
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, parts
 from penstock.domain.artifacts.retention import Retention
-from penstock.domain.artifacts.volumes import Volume, VolumeState
 from penstock.domain.caches import CacheEntry
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.published import Published
@@ -32,7 +31,6 @@ class Explanation:
     """An artifact with all its owners' reasons. `until` is None if unknown."""
 
     artifact: Artifact
-    volume: Volume | None
     keepers: Sequence[OwnerReason]
     until: datetime | None
     summary: str
@@ -97,11 +95,11 @@ def by_cache(entry: CacheEntry | None, owner: str) -> OwnerReason:
     return OwnerReason(owner, why, entry.until, frees)
 
 
-def explain(artifact: Artifact, volume: Volume | None, keepers: Sequence[OwnerReason]) -> Explanation:
+def explain(artifact: Artifact, keepers: Sequence[OwnerReason]) -> Explanation:
     """Explain in one sentence why an artifact is kept. It is deleted when its last owner is gone."""
     if not keepers:
         says = f"nobody owns it: it goes at {format_time(artifact.due)}" if artifact.due else "nobody owns it"
-        return Explanation(artifact, volume, (), artifact.due, says + _lost(volume))
+        return Explanation(artifact, (), artifact.due, says + _lost(artifact))
     ends = [keeper.until for keeper in keepers if keeper.until]
     until = max(ends) if len(ends) == len(keepers) else None
     last = next(keeper for keeper in keepers if keeper.until == until)
@@ -110,12 +108,10 @@ def explain(artifact: Artifact, volume: Volume | None, keepers: Sequence[OwnerRe
         if until
         else f"nobody knows until when: {last.why}"
     )
-    return Explanation(artifact, volume, keepers, until, says + _lost(volume))
+    return Explanation(artifact, keepers, until, says + _lost(artifact))
 
 
-def _lost(volume: Volume | None) -> str:
-    if volume and volume.lost:
-        return f"; its bytes are lost, and were missed first at {format_time(volume.lost)}"
-    if volume and volume.state is VolumeState.CREATING:
-        return "; its bytes have not arrived"
-    return ""
+def _lost(artifact: Artifact) -> str:
+    if artifact.lost:
+        return f"; its bytes are lost, and were missed first at {format_time(artifact.lost)}"
+    return "; its bytes have not arrived" if artifact.state is ArtifactState.CREATING else ""

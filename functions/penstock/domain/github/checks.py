@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.github.commits import KEPT_FOR, CheckSet, set_key
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.kernel.errors import Fault, Problem
@@ -220,7 +220,7 @@ def _note(each: Annotation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def job_output(job: Job, lines: Sequence[str], outputs: Sequence[Output], url: str) -> dict[str, Any]:
+def job_output(job: Job, lines: Sequence[str], outputs: Sequence[Artifact], url: str) -> dict[str, Any]:
     """What a job's check says. The log that the last lines are of was masked where it was written. [SEC-1]"""
     said: dict[str, Any] = {"status": "queued", "actions": [CANCEL], "details_url": f"{url}/v1/jobs/{job.id}"}
     title = TITLES.get(job.state, "")
@@ -240,7 +240,7 @@ def conclusion(job: Job) -> str:
     return CONCLUSIONS.get(job.end.outcome, "failure") if job.end.outcome else "neutral"
 
 
-def _summary(job: Job, outputs: Sequence[Output], url: str) -> str:
+def _summary(job: Job, outputs: Sequence[Artifact], url: str) -> str:
     said = [f"Job `{job.id}`, attempt {job.attempt}, on {escape(job.request.target_resolved)}."]
     said += [escape(job.end.reason)] if job.end.reason else []
     said += ["", f"Follow it with `penstock job tail {job.id}`."]

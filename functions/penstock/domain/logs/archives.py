@@ -20,8 +20,8 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, ClassVar
 
+from penstock.domain.artifacts.artifacts import RETRY_AFTER, RETRY_AFTER_MOST
 from penstock.domain.artifacts.retention import Spans
-from penstock.domain.artifacts.volumes import RETRY_AFTER, RETRY_AFTER_MOST
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import Batch, Event, Line, events
 from penstock.kernel.frozen import dataclass

@@ -2,8 +2,8 @@
 [ART-2]
 
 They have shards of their own in the due index, so that nothing that somebody waits for is behind them. When a job's
-retention ends, no job can come to depend on it any more; every name goes with its ownership in one write, and the job
-records at last when its outputs went. Any call may stop anywhere, and the next continues.
+retention ends, no job can come to depend on it any more; an input's name goes with its ownership in one write, and
+the job records at last when its outputs went. Any call may stop anywhere, and the next continues.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.artifacts import retention
-from penstock.domain.artifacts.artifacts import JOB, Name, owner
+from penstock.domain.artifacts.artifacts import JOB, id_of, owner
 from penstock.domain.artifacts.inputs import Input
-from penstock.domain.artifacts.outputs import Output
 from penstock.domain.artifacts.retention import LatestFailure, Retention, latest_key, retention_key
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.rows import Change, Delete, Key, Replace
@@ -37,18 +37,14 @@ log = Logger(child=True)
 
 NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
     "archive": lambda on, id, _: archives.advance(on, id),
-    "artifact": lambda on, id, _: owners.delete_unowned(on, id),
-    "volume": lambda on, id, _: _volume(on, id),
+    "artifact": lambda on, job, ulid: owners.move_on(on, id_of(job, ulid)),
     "retention": lambda on, id, _: end_retention(on, id),
     "cache": lambda on, owner, place: caches.expire(on, owner, place),
     "pin": lambda on, id, by: pins.expire(on, id, by),
 }
 
-NAMES: Mapping[str, type[Name]] = {"input#": Input, "output#": Output}
-"""The kinds of names that a job has for what it owns, by their place in its collection."""
-
-NAMES_AT_ONCE = 50
-"""How many names one call releases; the next continues."""
+AT_ONCE = 50
+"""How many inputs and outputs one call releases; the next continues."""
 
 
 @dataclass
@@ -89,7 +85,7 @@ def end_retention(on: System, job: str) -> None:
         _keep_latest_failure(on, job)
         transaction.run(on, lambda: _end_changes(on, job))
     else:
-        _release_names(on, row)
+        _release_all(on, row)
 
 
 def _keep_latest_failure(on: System, job: str) -> None:
@@ -121,17 +117,20 @@ def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
     return ()
 
 
-def _release_names(on: System, row: Retention) -> None:
-    left = NAMES_AT_ONCE
-    for prefix, kind in NAMES.items():
-        for name in on.store.find(f"job#{row.job}", prefix, kind, limit=left):
-            owners.release_name(on, name.key, kind, owner(JOB, row.job))
-            left -= 1
-        if not left:
-            on.store.commit([Replace(row, row)])  # so that the next sweep goes on: something came of this one
-            return
-    archives.delete(on, row.job)
-    transaction.run(on, lambda: _close_changes(on, row.job))
+def _release_all(on: System, row: Retention) -> None:
+    """Release the inputs and outputs that a job owns, then its log. A pinned output stays where it is."""
+    job, mine = row.job, owner(JOB, row.job)
+    names = on.store.find(f"job#{job}", "input#", Input, limit=AT_ONCE)
+    kept = list(islice(owners.outputs_of(on, job), AT_ONCE - len(names)))
+    for name in names:
+        owners.release_input(on, name, mine)
+    for output in kept:
+        owners.release(on, output.id, mine)
+    if len(names) + len(kept) == AT_ONCE:
+        on.store.commit([Replace(row, row)])  # so that the next sweep goes on: something came of this one
+        return
+    archives.delete(on, job)
+    transaction.run(on, lambda: _close_changes(on, job))
 
 
 def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
@@ -145,9 +144,3 @@ def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
         changes += [Delete(latest)] if latest and latest.job == job else []
         changes.append(Replace(found, replace(found, end=replace(found.end, outputs_gone=row.ended))))
     return changes, None
-
-
-def _volume(on: System, id: str) -> None:
-    """Each of the two checks whether it is due."""
-    owners.expire_upload(on, id)
-    owners.destroy(on, id)

@@ -9,27 +9,39 @@ from heapq import merge
 from itertools import islice
 
 from penstock.domain.artifacts import why as artifacts_why
-from penstock.domain.artifacts.artifacts import CACHE, JOB, PIN, PUBLISHED, Artifact, Pin, artifact_key, owner, parts
-from penstock.domain.artifacts.outputs import Output
+from penstock.domain.artifacts.artifacts import (
+    CACHE,
+    JOB,
+    PIN,
+    PUBLISHED,
+    Artifact,
+    ArtifactState,
+    Pin,
+    id_of,
+    job_of,
+    owner,
+    parts,
+)
 from penstock.domain.artifacts.retention import Retention, retention_key
-from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
 from penstock.domain.artifacts.why import Explanation, OwnerReason
 from penstock.domain.caches import CacheEntry
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.published import Published, published_key
 from penstock.domain.replies import SignedOutput
 from penstock.domain.users.users import User
-from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key
 from penstock.system import System
 from penstock.usecases import caches
-from penstock.usecases.artifacts import outputs
+from penstock.usecases.artifacts import outputs, owners
 from penstock.usecases.artifacts import pins as artifacts_pins
 
 DRY_RUN_ROWS = 500
 """How many rows a dry run reads."""
+
+JOBS_AT_ONCE = 100
+"""How many jobs a page of a list looks at."""
 
 
 @dataclass(frozen=True)
@@ -72,21 +84,31 @@ class RowCache:
 
 
 def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tuple[list[Explanation], str | None]:
-    """A user's artifacts, newest first, and the next page. Raises Refused 403."""
+    """A user's artifacts, and the next page. Those of the newest job come first. Raises Refused 403.
+
+    A page is an artifact's id, or as much of one as says that all of its job's artifacts were listed.
+    """
     if by and not user.may_see(by):
         raise Refused(
             403, "privilege-missing", f"only operators, and who may act for it, list the artifacts of {by[:200]}"
         )
-    rows = on.store.listed(f"artifacts#{by or user.name}", Artifact, limit=limit, after=page, newest=True)
-    known = RowCache(on)
-    return [why(on, row, known) for row in rows], rows[-1].id if len(rows) == limit else None
+    of, last, known = by or user.name, job_of(page), RowCache(on)
+    further = [job.id for job in on.store.listed(f"jobs#{of}", Job, limit=JOBS_AT_ONCE, after=last, newest=True)]
+    found: list[Explanation] = []
+    for job in [last, *further] if last else further:
+        for row in reversed([row for row in owners.made_for(on, job) if row.by == of]):
+            if job != last or row.id < page:
+                found.append(why(on, row, known))
+            if len(found) == limit:
+                return found, row.id
+    return found, id_of(further[-1], "") if len(further) == JOBS_AT_ONCE else None
 
 
 def why(on: System, artifact: Artifact, known: RowCache | None = None) -> Explanation:
     """Why an artifact is kept, and until when."""
     known, pins = known or RowCache(on), artifacts_pins.pins_of(on, artifact)
     found = [_keeper(on, known, owner, pins.get(owner)) for owner in artifact.owners]
-    return artifacts_why.explain(artifact, on.store.get(volume_key(artifact.id), Volume), found)
+    return artifacts_why.explain(artifact, found)
 
 
 def _keeper(on: System, known: RowCache, owner: str, pin: Pin | None) -> OwnerReason:
@@ -102,8 +124,7 @@ def _keeper(on: System, known: RowCache, owner: str, pin: Pin | None) -> OwnerRe
 
 def sign(on: System, artifact: Artifact, seconds: int) -> SignedOutput:
     """A URL to download an artifact for some seconds. Raises Refused 409 if its bytes have not arrived."""
-    volume = on.store.get(volume_key(artifact.id), Volume)
-    if volume is None or volume.state is not VolumeState.CREATED:
+    if artifact.state is not ArtifactState.CREATED:
         raise Refused(409, "no-bytes", f"the bytes of artifact {artifact.id} have not arrived")
     return outputs.sign_artifact(on, artifact.id, artifact.path, artifact.size, artifact.sha256, seconds)
 
@@ -130,14 +151,9 @@ def _deletions(on: System, kind: str, key: Key, now: datetime, by: datetime) -> 
     id = key.pk.partition("#")[2]
     if kind == "artifact":
         row = on.store.get(key, Artifact)
-        if row and row.due and row.due <= by and not row.owners:
-            yield Deletion(row.id, row.path, row.size, max(row.due, now), "nobody owns it")
-    elif kind == "volume":
-        volume = on.store.get(key, Volume)
-        if volume and volume.state is VolumeState.DESTROYING and (volume.due or now) <= by:
-            yield Deletion(
-                id, "", volume.size, max(volume.due or now, now), f"its artifact is gone; tried {volume.tries} times"
-            )
+        if row and row.due and row.due <= by:
+            told = f"nobody owns it; tried {row.tries} times" if row.tries else "nobody owns it"
+            yield Deletion(row.id, row.path, row.size, max(row.due, now), told)
     elif kind == "pin":
         pin = on.store.get(key, Pin)
         if pin and pin.until:
@@ -154,7 +170,7 @@ def _deletion_if_last(
     on: System, id: str, who: Sequence[str], at: datetime, now: datetime, by: datetime
 ) -> Iterator[Deletion]:
     """An artifact that loses these owners, if they are the last; else the last owner's row reports it."""
-    row = on.store.get(artifact_key(id), Artifact)
+    row = owners.find(on, id)
     found = why(on, row) if row else None
     if row is None or found is None or found.until is None or found.until > by:
         return
@@ -168,6 +184,5 @@ def _deletions_of_job(on: System, job: str, now: datetime, by: datetime) -> Iter
     end = (row.ended or row.end) if row else None
     if row is None or end is None or row.dependents:
         return
-    for name in on.store.find(f"job#{job}", "output#", Output, limit=limits.OUTPUTS):
-        if name.is_committed:
-            yield from _deletion_if_last(on, name.artifact, [owner(JOB, job)], end, now, by)
+    for output in owners.outputs_of(on, job):
+        yield from _deletion_if_last(on, output.id, [owner(JOB, job)], end, now, by)

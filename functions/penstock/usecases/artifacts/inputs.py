@@ -10,20 +10,18 @@ from functools import partial
 
 from penstock import transaction
 from penstock.domain.artifacts import inputs
-from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, own, owner
+from penstock.domain.artifacts.artifacts import INPUT, JOB, Artifact, id_of, is_id, own, owner
 from penstock.domain.artifacts.inputs import Input, input_key
-from penstock.domain.artifacts.outputs import Output, output_key
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.replies import InputDownload, InputDownloads, InputUpload, PartUploads
-from penstock.kernel import limits, rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
-from penstock.usecases.artifacts import owners, uploads
+from penstock.usecases.artifacts import outputs, owners, uploads
 from penstock.usecases.jobs import prerequisites
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
@@ -55,19 +53,19 @@ def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tu
         if not same:
             raise Refused(409, "input-there", f"the input {ask.name} is there already, with other bytes")
         return [], row
-    artifact = on.store.get(artifact_key(row.artifact), Artifact) if row.artifact and same else None
+    artifact = owners.find(on, row.artifact) if same else None
     waiting = _still_waiting(on, job)
     if artifact:
         again = inputs.expect(row, row.artifact, row.size, row.sha256, now)
         return [waiting, Replace(row, again)], again
-    id = on.world.ulid()
+    id = id_of(job.id, on.world.ulid())
     path = inputs.path_of(ask.name)
     made = Artifact(
         id=id, path=path, size=ask.size, sha256=ask.sha256, composite=ask.composite, by=job.owner, time=now,
-        sort="input",
+        sort=INPUT,
     )  # fmt: skip
     awaited = inputs.expect(row, id, ask.size, ask.sha256, now)
-    return [waiting, Replace(row, awaited), *owners.begin(made, upload)], awaited
+    return [waiting, Replace(row, awaited), owners.begin(made, upload)], awaited
 
 
 def _find(on: System, job: Job, name: str) -> Input:
@@ -87,7 +85,7 @@ def _still_waiting(on: System, job: Job) -> Check:
 
 def sign_parts(on: System, job: Job, ask: InputParts) -> PartUploads:
     """Where to upload some parts of a job's file. Raises Refused 400 or 404."""
-    artifact = on.store.get(artifact_key(_find(on, job, ask.name).artifact), Artifact)
+    artifact = owners.find(on, _find(on, job, ask.name).artifact)
     if artifact is None:
         raise Refused(409, "input-incomplete", f"nobody began to send {ask.name}")
     return uploads.sign_parts(on, artifact, ask)
@@ -112,10 +110,10 @@ def _commit_changes(on: System, job: Job, seen: Input) -> tuple[Sequence[Change]
     row = _find(on, job, seen.name)
     if row.is_committed:
         return [], None
-    there = owners.arrival_changes(on, row.artifact, owner(JOB, job.id)) if row.artifact == seen.artifact else None
+    there = owners.arrival_change(on, row.artifact, owner(JOB, job.id)) if row.artifact == seen.artifact else None
     if there is None:
         raise Refused(409, "input-incomplete", f"what was sent as {row.name} is not kept any more; send it again")
-    return [_still_waiting(on, job), Replace(row, inputs.commit(row)), *there], None
+    return [_still_waiting(on, job), Replace(row, inputs.commit(row)), there], None
 
 
 def adopt(on: System, job: Job, of: Job) -> None:
@@ -127,7 +125,7 @@ def adopt(on: System, job: Job, of: Job) -> None:
 
 def _adopt_changes(on: System, job: Job, of: Input) -> tuple[Sequence[Change], None]:
     row = on.store.get(input_key(job.id, of.name), Input)
-    artifact = on.store.get(artifact_key(of.artifact), Artifact) if of.is_committed else None
+    artifact = owners.find(on, of.artifact) if of.is_committed else None
     if row is None or row.is_committed or artifact is None:
         return [], None
     mine = inputs.expect(row, of.artifact, of.size, of.sha256, on.world.now())
@@ -141,39 +139,41 @@ def list_for_agent(on: System, job: Job, after: str) -> InputDownloads:
     `after` is "", or what an earlier page called `next`.
     """
     at, _, last = after.partition(":")
-    if after and not (at.isdecimal() and len(at) < 4 and (not last or rows.is_ulid(last))):
+    if after and not (at.isdecimal() and len(at) < 4 and (not last or is_id(last))):
         raise Refused(400, "bad-request", "after must be what `next` of the page before it says")
     sources = [each for each in job.request.dependencies if each.copy_outputs]
     start = int(at or 0)
     if start == 0:
-        mine = [_signed(on, inputs.path_of(row.name), row) for row in list_inputs(on, job)]
+        mine = [
+            _signed(on, inputs.path_of(row.name), row.artifact, row.size, row.sha256) for row in list_inputs(on, job)
+        ]
         return InputDownloads(mine, "1:" if sources else None)
     page, following = _outputs(on, sources, start, last)
-    return InputDownloads([_signed(on, inputs.path_of(name, row.path), row) for name, row in page], following)
+    files = [_signed(on, inputs.path_of(name, row.path), row.id, row.size, row.sha256) for name, row in page]
+    return InputDownloads(files, following)
 
 
-def _signed(on: System, path: str, row: Input | Output) -> InputDownload:
-    signed = on.objects.download(object_name(row.artifact), SIGNED_SECONDS, path.rpartition("/")[2])
-    return InputDownload(path, row.size, row.sha256, signed.url, row.artifact)
+def _signed(on: System, path: str, artifact: str, size: int, sha256: str) -> InputDownload:
+    signed = on.objects.download(object_name(artifact), SIGNED_SECONDS, path.rpartition("/")[2])
+    return InputDownload(path, size, sha256, signed.url, artifact)
 
 
 def _outputs(
     on: System, sources: Sequence[Dependency], start: int, last: str
-) -> tuple[list[tuple[str, Output]], str | None]:
+) -> tuple[list[tuple[str, Artifact]], str | None]:
     """The first page that is not empty, from a dependency's number and an output on, and where the next begins."""
     for number, source in enumerate(sources[start - 1 :], start):
-        place = output_key(source.job, last).sk if last else ""
-        found = on.store.find(f"job#{source.job}", "output#", Output, limit=limits.PAGE, after=place)
+        found, last_ = outputs.list_outputs(on, source.job, last)
         last = ""
         page = [(source.name, row) for row in _of_last_attempt(on, source, found)]
-        if len(found) == limits.PAGE:
-            return page, f"{number}:{found[-1].id}"
+        if last_:
+            return page, f"{number}:{last_}"
         if page:
             return page, f"{number + 1}:" if number < len(sources) else None
     return [], None
 
 
-def _of_last_attempt(on: System, source: Dependency, found: Sequence[Output]) -> Iterator[Output]:
+def _of_last_attempt(on: System, source: Dependency, found: Sequence[Artifact]) -> Iterator[Artifact]:
     """The outputs of the attempt that the dependency ended with; earlier ones only show why they were lost."""
     prior = on.store.get(job_key(source.job), Job)
-    return (row for row in found if row.is_committed and prior and row.attempt == prior.attempt)
+    return (row for row in found if prior and row.attempt == prior.attempt)

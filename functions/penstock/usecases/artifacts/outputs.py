@@ -7,16 +7,15 @@ from datetime import timedelta
 from functools import partial
 
 from penstock import transaction
-from penstock.domain.artifacts import outputs, retention
-from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, owner
-from penstock.domain.artifacts.outputs import Output, output_key
+from penstock.domain.artifacts import artifacts, retention
+from penstock.domain.artifacts.artifacts import JOB, OUTPUT, Artifact, ArtifactState, artifact_key, owner
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, AgentParts
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.replies import Empty, OutputUpload, OutputUploads, PartUploads, SignedOutput
-from penstock.kernel import limits, rows
+from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.jobs import fence
@@ -24,113 +23,119 @@ from penstock.usecases.site import configuration
 
 SIGNED_SECONDS_MOST = 3600
 
-AT_ONCE = 30
-"""How many files one write names: each has three rows, and a write has room for a hundred."""
+AT_ONCE = limits.TRANSACTION_ITEMS - 1
+"""How many files one write commits: each is a row, and one more item is the check that the attempt is not over."""
 
 
 def begin(on: System, job: Job, files: Sequence[AgentFile]) -> OutputUploads:
-    """Name each file, and say where to upload it. The rows come first, so that no bytes are unknown. [ART-2] [SLOT-3]
+    """Name each file, and say where to upload it. The rows come first, so that no bytes are unknown. [ART-2]
 
-    A file that was named and has not arrived keeps its name, so that a repeated call continues with it.
+    A file that was named and has not arrived keeps its name, so that a repeated call continues with it. An attempt that
+    ends meanwhile may still name files: nobody sees a name before its commit, and one without goes by itself.
     """
     site = configuration.current(on)
     check(files, site.limits.output_bytes)
-    known = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
-    begun = {_identity(row): row for row in known if not row.is_committed and row.attempt == job.attempt}
+    known = [row for row in owners.made_for(on, job.id) if row.sort == OUTPUT]
+    begun = {_identity(row): row for row in known if _is_begun(row, job)}
     rows = [begun.get(_identity(file)) or _output(on, job, file) for file in files]
     there = {row.id for row in known}
-    fresh = [(row, file) for row, file in zip(rows, files, strict=True) if row.id not in there]
+    fresh = [row for row in rows if row.id not in there]
     if len(known) + len(fresh) > limits.OUTPUTS:
         raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
     upload = timedelta(seconds=site.retention.upload)
-    for start in range(0, len(fresh), AT_ONCE):
-        transaction.run(on, partial(_begin_changes, on, job, fresh[start : start + AT_ONCE], upload))
+    transaction.run(on, lambda: ([owners.begin(row, upload) for row in fresh], None))
     return OutputUploads([_upload(on, row, file) for row, file in zip(rows, files, strict=True)])
 
 
-def _identity(file: Output | AgentFile) -> tuple[str, int, str]:
+def _is_begun(row: Artifact, job: Job) -> bool:
+    return row.state is ArtifactState.CREATING and row.attempt == job.attempt
+
+
+def _identity(file: Artifact | AgentFile) -> tuple[str, int, str]:
     return file.path, file.size, file.sha256
 
 
-def _output(on: System, job: Job, file: AgentFile) -> Output:
-    id = on.world.ulid()
-    return Output(
-        id=id, artifact=id, job=job.id, attempt=job.attempt, path=file.path, size=file.size, sha256=file.sha256,
-        time=on.world.now(),
+def _output(on: System, job: Job, file: AgentFile) -> Artifact:
+    return Artifact(
+        id=artifacts.id_of(job.id, on.world.ulid()), path=file.path, size=file.size, sha256=file.sha256,
+        composite=file.composite, by=job.owner, time=on.world.now(), sort=OUTPUT, attempt=job.attempt,
     )  # fmt: skip
 
 
-def _begin_changes(
-    on: System, job: Job, files: Sequence[tuple[Output, AgentFile]], upload: timedelta
-) -> tuple[Sequence[Change], None]:
-    changes: list[Change] = [fence(on, job)]
-    for row, file in files:
-        made = Artifact(
-            id=row.artifact, path=row.path, size=row.size, sha256=row.sha256, composite=file.composite, by=job.owner,
-            time=row.time, job=job.id,
-        )  # fmt: skip
-        changes += [Create(row), *owners.begin(made, upload)]
-    return changes, None
+def _upload(on: System, row: Artifact, file: AgentFile) -> OutputUpload:
+    return OutputUpload(**vars(uploads.sign_upload(on, row.id, file)), id=row.id, path=row.path)
 
 
-def _upload(on: System, row: Output, file: AgentFile) -> OutputUpload:
-    return OutputUpload(**vars(uploads.sign_upload(on, row.artifact, file)), id=row.id, path=row.path)
+def _find(on: System, job: Job, id: str) -> Artifact | None:
+    """A job's output, arrived or not. [SEC-2]"""
+    found = owners.find(on, id) if artifacts.job_of(id) == job.id else None
+    return found if found and found.sort == OUTPUT else None
+
+
+def find(on: System, job: Job, id: str) -> Artifact | None:
+    """An output that a job owns: one whose bytes have arrived."""
+    found = _find(on, job, id)
+    return found if found and artifacts.is_output(found) else None
 
 
 def sign_parts(on: System, job: Job, ask: AgentParts) -> PartUploads:
     """Where to upload some parts of a file. Raises Refused 400 or 404."""
-    row = on.store.get(output_key(job.id, ask.id), Output)
-    artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
-    if artifact is None:
+    row = _find(on, job, ask.id)
+    if row is None:
         raise not_found("output", ask.id)
-    return uploads.sign_parts(on, artifact, ask)
+    return uploads.sign_parts(on, row, ask)
 
 
 def commit(on: System, job: Job, names: Sequence[str]) -> Empty:
-    """Record that files have arrived, after checking: from here on the job owns them. [ART-1]
+    """Record that files have arrived, after checking: from here on the job owns them. [ART-1] [SLOT-3]
 
-    Raises Refused 409 if their bytes are incomplete.
+    What has arrived is committed in as few writes as there is room for, also if something else has not. Raises Refused
+    404 for what this job did not name, or what expired; 409 if bytes are incomplete.
     """
-    for name in names:
-        row = on.store.get(output_key(job.id, name), Output) if rows.is_ulid(name) else None
-        if row is None:
-            raise not_found("output", name[:64])
-        if row.is_committed:
-            continue
-        size = uploads.arrived_bytes(on, row.artifact, row.size)
-        if size != row.size:
-            raise Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
-        transaction.run(on, partial(_commit_changes, on, job, name))
+    found = {name: _find(on, job, name) for name in names}
+    here = {name: _arrival(on, row, name) for name, row in found.items()}
+    arrived = [name for name in found if here[name] is None]
+    for start in range(0, len(arrived), AT_ONCE):
+        gone = transaction.run(on, partial(_commit_changes, on, job, arrived[start : start + AT_ONCE]))
+        here |= {name: not_found("output", name[:64]) for name in gone}
+    for refused in filter(None, here.values()):
+        raise refused
     return Empty()
 
 
-def _commit_changes(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
-    row = on.store.get(output_key(job.id, name), Output)
+def _arrival(on: System, row: Artifact | None, name: str) -> Refused | None:
+    """Why a file cannot be committed; None if its bytes are there, or it was committed before."""
     if row is None:
-        raise not_found("output", name)
-    if row.is_committed:
-        return [], None
-    there = owners.arrival_changes(on, row.artifact, owner(JOB, job.id))
-    if there is None:
-        raise not_found("output", name)
-    return [Replace(row, outputs.commit(row)), *there, fence(on, job)], None
+        return not_found("output", name[:64])
+    size = row.size if artifacts.is_output(row) else uploads.arrived_bytes(on, row.id, row.size)
+    if size != row.size:
+        return Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
+    return None
 
 
-def list_outputs(on: System, job: Job, after: str = "") -> tuple[list[Output], str | None]:
+def _commit_changes(on: System, job: Job, names: Sequence[str]) -> tuple[Sequence[Change], list[str]]:
+    """The ownership of files that have arrived, for an attempt that is not over; and which of them are gone."""
+    found = {name: _find(on, job, name) for name in names}
+    fresh = [row for row in found.values() if row and not artifacts.is_output(row)]
+    changes = [Replace(row, artifacts.arrive(row, owner(JOB, job.id))) for row in fresh]
+    return [*changes, fence(on, job)] if changes else [], [name for name, row in found.items() if row is None]
+
+
+def list_outputs(on: System, job: str, after: str = "") -> tuple[list[Artifact], str | None]:
     """A job's outputs whose bytes are there, oldest first, and the next page."""
-    place = output_key(job.id, after).sk if after else ""
-    found = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.PAGE, after=place)
-    return [row for row in found if row.is_committed], found[-1].id if len(found) == limits.PAGE else None
+    place = artifact_key(after).sk if after else ""
+    found = on.store.find(f"job#{job}", "artifact#", Artifact, limit=limits.PAGE, after=place)
+    return [row for row in found if artifacts.is_output(row)], found[-1].id if len(found) == limits.PAGE else None
 
 
 def sign(on: System, job: Job, name: str, seconds: int) -> SignedOutput:
     """A URL to download an output for some seconds (at most SIGNED_SECONDS_MOST)."""
-    row = on.store.get(output_key(job.id, name), Output) if rows.is_ulid(name) else None
-    if row is None or not row.is_committed:
+    row = find(on, job, name)
+    if row is None:
         if job.end.outputs_gone:
             raise Refused(410, "outputs-gone", retention.outputs_gone(job.id, job.end.outputs_gone).detail)
         raise not_found("output", name[:64])
-    return sign_artifact(on, row.artifact, row.path, row.size, row.sha256, seconds)
+    return sign_artifact(on, row.id, row.path, row.size, row.sha256, seconds)
 
 
 def sign_artifact(on: System, artifact: str, path: str, size: int, sha256: str, seconds: int) -> SignedOutput:

@@ -5,7 +5,7 @@ All that keeps artifacts uses this. What releases one need not know the kinds of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,117 +13,116 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
-from penstock.domain.artifacts import artifacts, volumes
-from penstock.domain.artifacts.artifacts import CACHE, Artifact, Name, artifact_key, collection
-from penstock.domain.artifacts.outputs import Output, output_key
-from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
-from penstock.kernel import rows
-from penstock.kernel.rows import Change, Create, Delete, Key, Replace
+from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, artifact_key
+from penstock.domain.artifacts.inputs import Input
+from penstock.domain.artifacts.volumes import object_name
+from penstock.kernel import limits
+from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 
 log = Logger(child=True)
 
 
-def begin(artifact: Artifact, upload: timedelta) -> list[Change]:
-    """The rows to create with a new artifact: they come first, so that no bytes are unknown. [ART-2]"""
-    due = artifact.time + upload
-    volume = Volume(
-        artifact=artifact.id, state=VolumeState.CREATING, since=artifact.time, size=artifact.size,
-        in_parts=bool(artifact.composite), due=due,
-    )  # fmt: skip
-    return [Create(replace(artifact, due=due)), Create(volume)]
+def find(on: System, id: str) -> Artifact | None:
+    """An artifact; None if there is none, or if it is being destroyed."""
+    found = on.store.get(artifact_key(id), Artifact) if artifacts.is_id(id) else None
+    return found if found and found.state is not ArtifactState.DESTROYING else None
 
 
-def arrival_changes(on: System, id: str, owner: str, **known: Any) -> list[Change] | None:
-    """The changes by which an artifact whose bytes were seen gets an owner; None when it is gone. [ART-1]
+def made_for(on: System, job: str) -> Iterator[Artifact]:
+    """All artifacts that were made for a job, by age, without those that are being destroyed."""
+    after = ""
+    while True:
+        found = on.store.find(f"job#{job}", "artifact#", Artifact, limit=limits.OUTPUTS, after=after)
+        yield from (row for row in found if row.state is not ArtifactState.DESTROYING)
+        if len(found) < limits.OUTPUTS:
+            return
+        after = found[-1].key.sk
+
+
+def outputs_of(on: System, job: str) -> Iterator[Artifact]:
+    """The outputs that a job owns, by age."""
+    return filter(artifacts.is_output, made_for(on, job))
+
+
+def begin(artifact: Artifact, upload: timedelta) -> Change:
+    """The row to create for a new artifact: it comes first, so that no bytes are unknown. [ART-2]"""
+    return Create(replace(artifact, due=artifact.time + upload))
+
+
+def arrival_change(on: System, id: str, owner: str, **known: Any) -> Change | None:
+    """The change by which an artifact whose bytes were seen gets an owner; None when it is gone. [ART-1]
 
     `known` is what was not known when it was begun: its size and its digest.
     """
-    artifact, volume = on.store.get(artifact_key(id), Artifact), on.store.get(volume_key(id), Volume)
-    if artifact is None or volume is None or volume.state is VolumeState.DESTROYING:
-        return None
-    there = replace(volumes.arrive(volume, on.world.now()), size=known.get("size", volume.size))
-    changes: list[Change] = [Replace(artifact, artifacts.own(replace(artifact, **known), owner))]
-    return [*changes, Replace(volume, there)] if there != volume else changes
+    artifact = find(on, id)
+    return Replace(artifact, artifacts.arrive(replace(artifact, **known), owner)) if artifact else None
 
 
 def existing(on: System, named: Sequence[str]) -> list[str]:
     """Which of some artifacts still exist: nobody may have the bytes of the others. [ART-2]"""
-    return [id for id in named if rows.is_ulid(id) and on.store.get(artifact_key(id), Artifact)]
+    return [id for id in named if find(on, id)]
 
 
-def release_name(on: System, name: Key, kind: type[Name], owner: str) -> None:
+def release(on: System, id: str, owner: str) -> None:
+    """Take an owner from an artifact; with the last one it goes. [ART-1] [ART-2]"""
+    transaction.run(on, lambda: (release_changes(on, find(on, id), owner), None))
+
+
+def release_input(on: System, name: Input, owner: str) -> None:
     """Delete a job's name for an artifact, and its ownership; with the last owner the artifact. [ART-1]"""
 
     def decide() -> tuple[Sequence[Change], None]:
-        row = on.store.get(name, kind)
-        artifact = on.store.get(artifact_key(row.artifact), Artifact) if row else None
-        return ([Delete(row), *(release_changes(on, artifact, owner) if artifact else [])] if row else []), None
+        row = on.store.get(name.key, Input)
+        return ([Delete(row), *release_changes(on, find(on, row.artifact), owner)] if row else []), None
 
     transaction.run(on, decide)
 
 
-def release_changes(on: System, artifact: Artifact, owner: str) -> list[Change]:
-    """The changes by which an artifact loses an owner. [ART-1] [ART-2]"""
-    left = artifacts.disown(artifact, owner)
-    if left is None:
-        return delete_changes(on, artifact)
-    return [Replace(artifact, left)] if left != artifact else []
+def release_changes(on: System, artifact: Artifact | None, owner: str) -> list[Change]:
+    """The changes by which an artifact loses an owner; none if it is gone. [ART-1] [ART-2]"""
+    left = artifact and artifacts.disown(artifact, owner, on.world.now())
+    return [Replace(artifact, left)] if artifact and left and left != artifact else []
 
 
-def delete_changes(on: System, artifact: Artifact) -> list[Change]:
-    """The end of an artifact: only this write begins to destroy its bytes. [ART-1]
+def destroy_change(on: System, artifact: Artifact) -> Change:
+    """The end of an artifact that nobody owns: only this write begins to destroy its bytes. [ART-1]"""
+    return Replace(artifact, artifacts.destroy(artifact, on.world.now()))
 
-    A cache's archive may go while a job downloads it: its bytes stay until no URL for them is valid.
-    """
-    held = on.store.find(collection(artifact.id), "volume#", Volume)
-    wait = volumes.DOWNLOAD_WITHIN if artifact.sort == CACHE else timedelta(0)
-    dying = [(volume, volumes.destroy(volume, on.world.now(), wait)) for volume in held]
-    return [Delete(artifact), *(Replace(volume, after) for volume, after in dying if after != volume)]
+
+def move_on(on: System, id: str) -> None:
+    """Do what an artifact's row is due for."""
+    delete_unowned(on, id)
+    delete_bytes(on, id)
 
 
 def delete_unowned(on: System, id: str) -> None:
-    """Delete an artifact that nobody came to own in time, and the name that was prepared for it. [ART-1] [ART-2]"""
+    """Begin to destroy an artifact that nobody came to own in time. [ART-1] [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
-        artifact = on.store.get(artifact_key(id), Artifact)
-        if artifact is None or not artifacts.is_abandoned(artifact, on.world.now()):
-            return [], None
-        name = on.store.get(output_key(artifact.job, id), Output)
-        return [*delete_changes(on, artifact), *([Delete(name)] if name else [])], None
+        row = find(on, id)
+        return ([destroy_change(on, row)] if row and artifacts.is_abandoned(row, on.world.now()) else []), None
 
     transaction.run(on, decide)
 
 
-def expire_upload(on: System, id: str) -> None:
-    """Destroy a volume whose bytes did not arrive in time, and its artifact if nobody owns that. [ART-2]"""
-
-    def decide() -> tuple[Sequence[Change], None]:
-        volume, now = on.store.get(volume_key(id), Volume), on.world.now()
-        if volume is None or volume.state is not VolumeState.CREATING or volume.due is None or volume.due > now:
-            return [], None
-        return [Replace(volume, volumes.destroy(volume, now))], None
-
-    delete_unowned(on, id)
-    transaction.run(on, decide)
-
-
-def destroy(on: System, id: str) -> None:
+def delete_bytes(on: System, id: str) -> None:
     """Delete bytes that nobody owns; the row goes once they are verified to be gone. [ART-1]
 
     The try is written first, with the time of the next.
     """
-    volume, now = on.store.get(volume_key(id), Volume), on.world.now()
-    if volume is None or volume.state is not VolumeState.DESTROYING or (volume.due and volume.due > now):
+    row, now, name = on.store.get(artifact_key(id), Artifact), on.world.now(), object_name(id)
+    if row is None or row.state is not ArtifactState.DESTROYING or (row.due and row.due > now):
         return
-    if not on.store.commit([Replace(volume, volumes.begin_deletion(volume, now))]):
+    if not on.store.commit([Replace(row, artifacts.begin_deletion(row, now))]):
         return
-    if volume.in_parts:
-        on.objects.abandon(volume.object_name)
-    on.objects.delete(volume.object_name)
-    if on.objects.size(volume.object_name) is not None:
-        log.warning("bytes were deleted and are still there", extra={"object": volume.object_name})
+    if row.composite:
+        on.objects.abandon(name)
+    on.objects.delete(name)
+    if on.objects.size(name) is not None:
+        log.warning("bytes were deleted and are still there", extra={"object": name})
         return
-    left = on.store.get(volume.key, Volume)
+    left = on.store.get(row.key, Artifact)
     if left:
         on.store.commit([Delete(left)])

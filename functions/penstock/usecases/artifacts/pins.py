@@ -7,10 +7,9 @@ from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain.artifacts import artifacts
-from penstock.domain.artifacts.artifacts import PIN, Artifact, Pin, artifact_key, parts, pin_key
-from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
+from penstock.domain.artifacts.artifacts import PIN, Artifact, Pin, parts, pin_key
 from penstock.domain.users.users import User
-from penstock.kernel import limits, rows
+from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System
@@ -20,7 +19,7 @@ from penstock.usecases.users import audit
 
 def find(on: System, user: User, id: str) -> Artifact:
     """An artifact that a user may see. Another's is treated as nonexistent. Raises Refused 404. [SEC-2]"""
-    found = on.store.get(artifact_key(id), Artifact) if rows.is_ulid(id) else None
+    found = owners.find(on, id)
     if found is None or not user.may_see(found.by):
         raise not_found("artifact", id[:64])
     return found
@@ -36,8 +35,7 @@ def pin(on: System, user: User, id: str, reason: str, seconds: int | None) -> Ar
 
     def decide() -> tuple[Sequence[Change], Artifact]:
         found, now = find(on, user, id), on.world.now()
-        volume = on.store.get(volume_key(id), Volume)
-        if volume is None or volume.state is not VolumeState.CREATED or volume.lost:
+        if not found.has_bytes:
             raise Refused(409, "no-bytes", f"the bytes of artifact {id} are not there")
         until = now + timedelta(seconds=seconds) if seconds else None
         made = Pin(artifact=id, by=user.name, reason=reason, since=now, until=until)
@@ -83,8 +81,7 @@ def expire(on: System, id: str, by: str) -> None:
         row = on.store.get(pin_key(id, by), Pin)
         if row is None or row.until is None or row.until > on.world.now():
             return [], None
-        found = on.store.get(artifact_key(id), Artifact)
-        return [Delete(row), *(owners.release_changes(on, found, row.owner) if found else [])], None
+        return [Delete(row), *owners.release_changes(on, owners.find(on, id), row.owner)], None
 
     transaction.run(on, decide)
 

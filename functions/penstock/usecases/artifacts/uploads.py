@@ -9,13 +9,14 @@ import re
 from dataclasses import replace
 
 from penstock.domain.artifacts import volumes
-from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import NewFile, Parts
 from penstock.domain.replies import PartUpload, PartUploads, Upload
 from penstock.kernel.errors import Refused
 from penstock.ports import Grant
 from penstock.system import System
+from penstock.usecases.artifacts import owners
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -65,7 +66,7 @@ def arrived_bytes(on: System, id: str, size: int) -> int | None:
     """How many bytes of an artifact have arrived; None for none. Parts are joined when all are there. [ART-1]"""
     name = object_name(id)
     found = on.objects.size(name)
-    artifact = on.store.get(artifact_key(id), Artifact) if found is None else None
+    artifact = owners.find(on, id) if found is None else None
     if artifact and artifact.composite:
         on.objects.join(name, volumes.count_parts(size), artifact.composite)
         found = on.objects.size(name)

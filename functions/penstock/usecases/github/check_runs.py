@@ -97,7 +97,7 @@ def _end_past_runs(on: System, row: CheckRun) -> None:
 def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
     """The content of the check run."""
     if job:
-        kept = [one for one in outputs.list_outputs(on, job)[0] if one.is_committed and one.attempt == job.attempt]
+        kept = [one for one in outputs.list_outputs(on, job.id)[0] if one.attempt == job.attempt]
         return checks.job_output(job, _lines(on, job), kept, on.url)
     if row.number == CONTROL and not row.told:
         return APPROVED

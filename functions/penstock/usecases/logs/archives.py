@@ -15,7 +15,7 @@ from hashlib import sha256
 from aws_lambda_powertools import Logger
 
 from penstock import transaction
-from penstock.domain.artifacts.artifacts import JOB, Artifact, artifact_key, owner
+from penstock.domain.artifacts.artifacts import JOB, LOG, Artifact, id_of, owner
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs import archives
@@ -80,10 +80,10 @@ def _begin(on: System, row: Archive) -> Archive | None:
     last, job = logs.last_batch(on, row.job), on.store.get(job_key(row.job), Job)
     if last is None or job is None or archives.is_short(last):
         return _save(on, row, replace(row, due=None))
-    id = on.world.ulid()
-    made = Artifact(id=id, path=archives.PATH, size=0, sha256="", by=job.owner, time=now, sort="log")
+    id = id_of(row.job, on.world.ulid())
+    made = Artifact(id=id, path=archives.PATH, size=0, sha256="", by=job.owner, time=now, sort=LOG)
     upload = timedelta(seconds=spans.upload)
-    return _save(on, row, archives.begin(row, last, id, now), *owners.begin(made, upload))
+    return _save(on, row, archives.begin(row, last, id, now), owners.begin(made, upload))
 
 
 def _are_leases_released(on: System, job: str) -> bool:
@@ -142,8 +142,8 @@ def _verify(on: System, was: Archive, row: Archive) -> Archive | None:
         return _save(on, was, row)
     if on.objects.size(name) != row.size:
         return _start_over(on, was)
-    owned = owners.arrival_changes(on, row.artifact, owner(JOB, row.job), size=row.size, sha256=row.digest)
-    return _start_over(on, was) if owned is None else _save(on, was, archives.archived(row, on.world.now()), *owned)
+    owned = owners.arrival_change(on, row.artifact, owner(JOB, row.job), size=row.size, sha256=row.digest)
+    return _start_over(on, was) if owned is None else _save(on, was, archives.archived(row, on.world.now()), owned)
 
 
 def _start_over(on: System, row: Archive) -> Archive | None:
@@ -187,8 +187,7 @@ def delete(on: System, job: str) -> None:
         row = on.store.get(archive_key(job), Archive)
         if row is None or row.state is ArchiveState.GONE:
             return [], None
-        found = on.store.get(artifact_key(row.artifact), Artifact)
-        left = owners.release_changes(on, found, owner(JOB, job)) if found else []
+        left = owners.release_changes(on, owners.find(on, row.artifact), owner(JOB, job))
         return [Replace(row, archives.gone(row, on.world.now())), *left], None
 
     transaction.run(on, decide)

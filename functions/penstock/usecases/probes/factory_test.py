@@ -122,7 +122,7 @@ def progress(on: System, user: User, name: str, job_id: str, version: str) -> Pr
 def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | None) -> Facts:
     maker = configuration.current(on).factories.get(job.provenance.proves.factory if job.provenance.proves else "")
     lines = [event.line for event in logs.read(on, job.id, 0, 1000)]
-    kept = {row.path: row.sha256 for row in outputs.list_outputs(on, job)[0]}
+    kept = {row.path: row.sha256 for row in outputs.list_outputs(on, job.id)[0]}
     return Facts(
         job=job,
         unit=unit,

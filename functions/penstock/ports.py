@@ -46,6 +46,12 @@ class Store(Protocol):
         With `after`, only rows behind that sort key; with `upto`, only rows up to it; not both.
         """
 
+    def count(self, pk: str, prefix: str, *, upto: str = "") -> int:
+        """How many rows of a collection have a sort key that begins with a prefix; with `upto`, only up to that one.
+
+        However many they are, all of them are counted, which costs as much as to read them.
+        """
+
     def commit(self, changes: Sequence[Change]) -> bool:
         """Make all changes, or make none and return False: another writer was first, so read again."""
 

@@ -10,7 +10,7 @@ from penstock.domain.pools import why
 from penstock.domain.pools.forecast import Action, Forecast, Unblock
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import SlotState
-from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain
+from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain, short_block
 from penstock.domain.units.units import format_time
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot
 
@@ -235,3 +235,28 @@ def test_why_says_that_the_last_worker_is_quarantined() -> None:
         "worker w-1 is quarantined since yesterday: its disk is gone"
     )
     assert found.next_steps == "an operator releases what keeps what attempt 1 used"
+
+
+@pytest.mark.parametrize(
+    ("held", "says"),
+    [
+        (0, "the job waits for bench"),
+        (3, "the job waits for bench: held are 0 by job H0, 1 by job H1, 2 by job H2"),
+        (4, "the job waits for bench: held are 0 by job H0, 1 by job H1, 2 by job H2 and others"),
+    ],
+)
+def test_a_log_says_no_position_and_not_how_many_more_hold_something(held: int, says: str) -> None:
+    slots = [slot(str(n), SlotState.HELD, job=f"H{n}", since=NOW) for n in range(held)]
+    blocked = short_block(pool(limit=9), slots)
+    assert (blocked.held, blocked.limit, blocked.kind, blocked.aside) == (held, 9, "numbered", 0)
+    assert explain(job(state=State.ACQUIRING), [lease(1)], blocked).summary == says
+
+
+def test_a_log_says_what_operators_keep_and_that_a_pool_is_paused() -> None:
+    aside = [slot("a", SlotState.HELD, count=2), slot("b", SlotState.HELD, job="H1", since=NOW)]
+    blocked = short_block(pool(limit=9), aside)
+    assert explain(job(state=State.ACQUIRING), [lease(1)], blocked).summary == (
+        "the job waits for bench: held are b by job H1, 2 kept by operators"
+    )
+    paused = short_block(pool(limit=9, paused=True), aside)
+    assert "is paused by an operator" in explain(job(state=State.ACQUIRING), [lease(1)], paused).summary

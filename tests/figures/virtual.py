@@ -139,6 +139,15 @@ class VirtualStore(PlainStore):
     def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
         return self._read(pk, lambda: MemoryStore.find(self, pk, prefix, kind, **how), lambda rows: rows)
 
+    def count(self, pk: str, prefix: str, **how: Any) -> int:
+        found: list[Row] = []
+        self._read(
+            pk,
+            lambda: found.extend(MemoryStore.find(self, pk, prefix, Row, limit=len(self.rows), **how)),
+            lambda _: found,
+        )
+        return len(found)
+
     def _read(self, pk: str, read: Callable[[], Any], rows: Callable[[Any], Sequence[Row]]) -> Any:
         self.counts["reads"] += 1
         for tries in range(READ_TRIES):

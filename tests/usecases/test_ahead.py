@@ -287,7 +287,7 @@ def test_a_worker_that_does_not_boot_is_destroyed_and_made_anew_later_and_later(
     assert existing(twin) == []
     sweep(twin)
     assert only(twin).id not in (first.id, second.id)
-    told_ = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True).setback
+    told_ = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), pools.Waiting(), whole=True).setback
     assert told_
     assert (told_.count, told_.why) == (2, prewarm.NO_HELLO)
     at_rest(twin)
@@ -655,9 +655,9 @@ def test_a_resource_that_was_evicted_while_it_was_made_is_destroyed() -> None:
 def test_how_it_is_shown(twin: Twin) -> None:
     shown = unitviews.show_worker(twin.on, only(twin))
     assert (shown.state, shown.job, shown.attempt, shown.leases) == ("creating", None, None, 0)
-    pool = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True)
+    pool = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), pools.Waiting(), whole=True)
     assert (pool.warm, pool.coming, pool.setback) == (1, 1, None)
     at_rest(twin)
     assert unitviews.show_worker(twin.on, only(twin)).state == "idle"
-    pool = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), [], whole=True)
+    pool = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), pools.Waiting(), whole=True)
     assert (pool.warm, pool.coming) == (1, 0)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from penstock.api import pools
+from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Claim, Slot, collection
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Create
 from penstock.testing.twin import Twin
-from penstock.usecases.pools import scheduler
+from penstock.usecases.jobs import jobs
+from penstock.usecases.pools import lines, scheduler
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.telemetry import gauges
 from tests.usecases.steps import (
     assert_all_is_put_back,
     finish,
@@ -22,6 +29,7 @@ from tests.usecases.steps import (
     run_to_end,
     submit,
     sweep,
+    told,
 )
 
 
@@ -125,3 +133,61 @@ def test_several_of_one_type_are_had_together_or_not_at_all(twin: Twin, ada: Use
     for job in made:
         run_to_end(twin, job)
     assert_all_is_put_back(twin)
+
+
+def test_positions_and_counts_are_true_above_what_is_read_of_a_queue(twin: Twin, ada: User) -> None:
+    apply.resize(twin.on, "target/linux", 1)
+    twin.run()
+    _, last = submit(twin, ada), submit(twin, ada)
+    twin.run()
+    (waiting,) = twin.store.find(collection("target/linux"), "wait#", Claim)
+    for number in range(1500):
+        twin.store.commit([Create(replace(waiting, job=f"00{number:04d}", line=("aa", "bb")[number % 2]))])
+    found = jobs.explain(twin.on, job_of(twin, last))
+    assert found.blocked_on
+    assert found.blocked_on.position == 1501
+    assert "position 1501 in the queue" in found.summary
+    shown = {each.pool: each.waiting for each in pools.list_pools(twin.on, ada).items}
+    assert shown["target/linux"] == 1501
+    gauges.report_pools(twin.on, configuration.current(twin.on), [], ["target/linux"])
+    assert twin.metrics.last(metrics.JOBS_WAITING) == 1501
+    assert twin.metrics.last(metrics.POOL_WAITING, pool="target/linux") == 1501
+    whole = pools.get_pool(twin.on, ada, "target", "linux")
+    assert [(each.position, each.job) for each in whole.queue or ()][::999] == [(1, "000000"), (1000, "000999")]
+    assert len(whole.queue or ()) == 1000
+
+
+def test_the_place_of_a_claim_is_behind_those_before_it_in_every_line(twin: Twin) -> None:
+    waits = Claim(
+        pool="p", job="J5", attempt=1, step=0, count=1, pools=("p",), priority=0, since=twin.world.now(), line="a"
+    )
+    rest = [("J1", 0, "a"), ("J9", 0, "a"), ("J2", 0, "b"), ("J8", 0, "b"), ("J7", 5, "c"), ("J0", -5, "c")]
+    for job, priority, line in rest:
+        twin.store.commit([Create(replace(waits, job=job, priority=priority, line=line))])
+    assert lines.position(twin.on, waits) == 4
+    twin.store.commit([Create(waits)])
+    assert lines.position(twin.on, waits) == 4
+    assert lines.length(twin.on, "p") == 7
+    assert [(first.job, count) for first, count in lines.lengths(twin.on, "p")] == [("J1", 3), ("J2", 2), ("J7", 2)]
+
+
+def test_a_waiting_claim_reads_little_of_its_queue_and_its_holders(twin: Twin, ada: User) -> None:
+    """Its log says whom it waits for, at most three by name; nobody counts who is before it."""
+    apply.resize(twin.on, "target/linux", 6)
+    twin.run()
+    held = [submit(twin, ada) for _ in range(6)]
+    twin.run()
+    job, reads, find = submit(twin, ada), [], twin.store.find
+
+    def noting(pk: str, prefix: str, kind: Any, **how: Any) -> Any:
+        reads.append((prefix, how.get("limit")))
+        return find(pk, prefix, kind, **how)
+
+    twin.store.find = noting  # type: ignore[method-assign]
+    twin.run()
+    assert ("held#", 4) in reads
+    assert all(limit <= 100 for prefix, limit in reads if prefix in ("held#", "wait#", "free#"))
+    assert [line for line in told(twin, job) if "waits" in line] == [
+        f"the job waits for a worker of linux: held are 1 by job {held[0]}, 2 by job {held[1]}, 3 by job {held[2]}"
+        " and others"
+    ]

@@ -8,22 +8,24 @@ from typing import Any
 
 import pytest
 
+from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW
 from penstock.domain.pools.pools import Claim
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change
+from penstock.kernel.rows import Change, Replace
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import lines
-from penstock.usecases.site import apply
+from penstock.usecases.site import apply, configuration
+from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import secrets
 from tests.usecases.quotas import is_granted, run_to_end, used
-from tests.usecases.steps import hello, job_of, submit
+from tests.usecases.steps import hello, job_of, submit, told
 
 SITE = site_toml(
     targets={
@@ -247,3 +249,40 @@ def test_lowering_an_amount_takes_nothing_from_a_holder(twin: Twin, ada: User) -
     run_to_end(twin, jobs_[3])
     assert is_granted(twin, waiting, "target/small")
     sweep.sweep(twin.on)
+
+
+def test_a_job_that_waits_in_several_queues_is_counted_once(twin: Twin, ada: User) -> None:
+    waiting_for_a_full_target(twin, ada)
+    site = configuration.current(twin.on)
+    gauges.report_pools(twin.on, site, [], ["target/large", "quota/vcpus"])
+    assert twin.metrics.last(metrics.JOBS_WAITING) == WINDOW + 1
+    gauges.report_pools(twin.on, site, [], ["quota/vcpus"])
+    assert twin.metrics.last(metrics.JOBS_WAITING) == 0, "they are counted where the target is reported"
+    assert twin.metrics.last(metrics.POOL_WAITING, pool="quota/vcpus") == WINDOW + 1
+
+
+@pytest.mark.parametrize(
+    ("pool", "change", "says"),
+    [
+        ("target/small", None, "held are {unit} by job {holder}"),
+        ("target/small", {"paused": True}, "target/small is paused by an operator"),
+        (
+            "quota/vcpus",
+            {"limit": 0},
+            "quota/vcpus has a limit of 0, so nothing is granted until an operator raises it",
+        ),
+    ],
+)
+def test_the_log_of_a_waiting_job_names_the_pool_that_lacks_something(
+    twin: Twin, ada: User, pool: str, change: dict[str, Any] | None, says: str
+) -> None:
+    holder = submit(twin, ada, target="large")
+    twin.run()
+    row = apply.find(twin.on, pool)
+    assert twin.store.commit([Replace(row, replace(row, **(change or {})))])
+    job = submit(twin, ada, target="small")
+    twin.run()
+    unit = next(row.id for row in twin.store.rows.values() if isinstance(row, Unit))
+    assert [line for line in told(twin, job) if "waits" in line] == [
+        f"the job waits for a worker of small: {says.format(unit=unit, holder=holder)}"
+    ]

@@ -8,16 +8,27 @@ from typing import Annotated, Literal
 from penstock.api.app import Caller, Operator, Router
 from penstock.api.shapes import PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, show_quarantine
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
-from penstock.usecases.pools import forecast
+from penstock.usecases.pools import forecast, lines
 from penstock.usecases.site import apply
 from penstock.usecases.workers import presence
 
 router = Router("pools")
+
+QUEUED = 1000
+"""How many jobs in a queue are shown."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Who waits for a pool: how many, and the first of them."""
+
+    count: int = 0
+    first: Sequence[Claim] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,9 @@ class PoolView:
     setback: Annotated[SetbackView | None, "Why no warm units are made for a while; null if they are."] = None
     away: Annotated[int, "How many of its hosts are away."] = 0
     slots: Annotated[list[SlotView] | None, "Its slots. Lists of pools leave them out."] = None
-    queue: Annotated[list[QueuedView] | None, "Its queue, first in line first. Lists of pools leave it out."] = None
+    queue: Annotated[
+        list[QueuedView] | None, "The first 1,000 of its queue, in order. Lists of pools leave it out."
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -133,13 +146,14 @@ def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     slots = [slot for state in shown for slot in on.store.find(pk, f"{state}#", Slot)]
     apart = forecast.quarantined_of(on, slots, SHOWN) if whole else []
     known = presence.hosts_of(on, pool) if whole else {}
-    return show(pool, slots, on.store.find(pk, WAITING, Claim), apart, known, whole=whole)
+    waiting = Waiting(lines.length(on, pool.name), lines.first(on, pool.name, QUEUED)[:QUEUED] if whole else ())
+    return show(pool, slots, waiting, apart, known, whole=whole)
 
 
 def show(
     row: Pool,
     slots: Sequence[Slot],
-    claims: Sequence[Claim],
+    waiting: Waiting,
     apart: Sequence[Unit] = (),
     known: Mapping[str, Host | None] | None = None,
     *,
@@ -154,12 +168,14 @@ def show(
         kind=row.sort,
         held=row.used if row.is_amount else sum(slot.state in (SlotState.HELD, SlotState.IDLE) for slot in shown),
         free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
-        waiting=len(claims),
+        waiting=waiting.count,
         warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
         coming=sum(_is_coming(slot) for slot in slots),
         away=sum(slot.state is SlotState.AWAY for slot in slots),
         slots=_slots(shown, apart, known or {}) if whole else None,
-        queue=[view(QueuedView, claim, position=place) for place, claim in enumerate(claims, 1)] if whole else None,
+        queue=[view(QueuedView, claim, position=place) for place, claim in enumerate(waiting.first, 1)]
+        if whole
+        else None,
     )
 
 

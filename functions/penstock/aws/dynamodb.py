@@ -365,6 +365,12 @@ class Table:
             found = self._item.query(pk, place, consistent_read=True, limit=limit, scan_index_forward=not last)
             return [_as(kind, row_of(item)) for item in found]
 
+    def count(self, pk: str, prefix: str, *, upto: str = "") -> int:
+        """How many rows of a collection there are, counted by the table, page by page."""
+        place = self._item.sk.between(prefix, upto) if upto else self._item.sk.startswith(prefix)
+        with _reading():
+            return int(self._item.count(pk, place, consistent_read=True))
+
     def commit(self, changes: Sequence[Change]) -> bool:
         """All changes or none. One change is one conditional write; more are one transaction. Raises Throttled."""
         check_commit(changes)

@@ -199,7 +199,7 @@ STARTED_AFTER = Metric(
 GRANTED_AFTER = Metric("GrantedAfter", SECONDS, EACH, "from joining a queue to being granted", (), (POOL,))
 
 
-JOBS_WAITING = Metric("JobsWaiting", COUNT, SUM, "jobs in a queue; at most 1000 per pool are counted")
+JOBS_WAITING = Metric("JobsWaiting", COUNT, SUM, "jobs in a queue")
 
 
 OLDEST_WAIT = Metric("OldestWait", SECONDS, MOST, "how long the oldest claim in a queue has waited", (), (POOL,))

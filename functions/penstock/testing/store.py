@@ -64,6 +64,9 @@ class MemoryStore:
         keys = self._ordered.irange(first, end, inclusive=(after < prefix or not after, True), reverse=last)
         return [_as(kind, self.rows[key]) for key in islice(keys, limit)]
 
+    def count(self, pk: str, prefix: str, *, upto: str = "") -> int:
+        return len(self.find(pk, prefix, Row, limit=len(self.rows), upto=upto))
+
     def commit(self, changes: Sequence[Change]) -> bool:
         dynamodb.check_commit(changes)
         if not all(holds(change, self.rows.get(key_of(change))) for change in changes):

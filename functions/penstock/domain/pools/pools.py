@@ -183,9 +183,13 @@ class Claim(Row):
 
     @property
     def key(self) -> Key:
+        return Key(collection(self.pool), f"{self.before_it}{self.step:02d}")
+
+    @property
+    def before_it(self) -> str:
+        """A sort key behind the claims of its line that stand before it, and before its own."""
         rank = RANK_BASE - self.priority
-        place = f"{rank:03d}#{self.job}#{self.attempt:04d}#{self.step:02d}"
-        return Key(collection(self.pool), f"{WAITING}{self.line}#{place}")
+        return f"{WAITING}{self.line}#{rank:03d}#{self.job}#{self.attempt:04d}#"
 
     @property
     def order(self) -> tuple[int, str, int, int]:

@@ -18,6 +18,9 @@ from penstock.kernel.frozen import dataclass
 MAX_NAMED = 5
 """How many things a sentence lists."""
 
+MAX_HOLDERS = 3
+"""How many holders it names."""
+
 
 @dataclass(frozen=True)
 class Holder:
@@ -51,7 +54,8 @@ class ClaimAhead:
 
 @dataclass(frozen=True)
 class Block:
-    """The pool that a job waits for. `position` counts from 1; `aside`: slots that an operator holds, and no job.
+    """The pool that a job waits for. `position` counts from 1; it is 0 in a job's log, where nobody counts who waits.
+    `aside`: slots that an operator holds, and no job.
 
     `quarantined`: a sentence for each quarantined unit that has some of those; `away`: the pool's hosts that are not
     connected.
@@ -132,6 +136,22 @@ def block(
         aside=sum(slot.count for slot in held if slot.job is None),
         quarantined=tuple(quarantined),
         away=tuple(away),
+    )
+
+
+def short_block(pool: Pool, held: Sequence[Slot]) -> Block:
+    """What a job's log says of the pool that it waits for, of whose held slots one more is read than is told."""
+    return Block(
+        pool=pool.name,
+        kind=pool.sort,
+        position=0,
+        ahead=(),
+        held_by=tuple(Holder(slot.name, slot.job, slot.since) for slot in held if slot.job is not None and slot.since),
+        limit=pool.limit,
+        held=len(held),
+        free=0,
+        paused=pool.paused,
+        aside=sum(slot.count for slot in held if slot.job is None),
     )
 
 
@@ -218,19 +238,23 @@ def _note(unit_reason: str | None, stopped: Sequence[Stopped]) -> str:
 
 def _waiting(lease: Lease, blocked: Block) -> str:
     what = f"the job waits for {lease.type}" if lease.order else f"the job waits for a worker of {lease.type}"
-    place = f"position {blocked.position} in the queue"
+    told = _reasons(blocked)
+    place = [f"position {blocked.position} in the queue"] if blocked.position else []
+    return "; ".join([f"{what}: {told[0]}" if told else what, *told[1:], *place])
+
+
+def _reasons(blocked: Block) -> list[str]:
     if blocked.paused:
-        return f"{what}: {blocked.pool} is paused by an operator; {place}"
+        return [f"{blocked.pool} is paused by an operator"]
     if not blocked.limit:
-        return f"{what}: {blocked.pool} has a limit of 0, so nothing is granted until an operator raises it; {place}"
-    held = [f"{holder.slot} by job {holder.job}" for holder in blocked.held_by[:3]]
+        return [f"{blocked.pool} has a limit of 0, so nothing is granted until an operator raises it"]
+    held = [f"{holder.slot} by job {holder.job}" for holder in blocked.held_by[:MAX_HOLDERS]]
     holders = ", ".join([*held, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
-    more = len(blocked.held_by) - 3
-    tail = f" and {more} more" if more > 0 else ""
+    more = len(blocked.held_by) - MAX_HOLDERS
+    tail = (f" and {more} more" if blocked.position else " and others") if more > 0 else ""
     told = [f"held are {holders}{tail}"] if holders else []
     told += [f"away {'are' if len(blocked.away) > 1 else 'is'} {_named(blocked.away)}"] if blocked.away else []
-    told += [*blocked.quarantined, place]
-    return f"{what}{': ' if len(told) > 1 else '; '}{'; '.join(told)}"
+    return [*told, *blocked.quarantined]
 
 
 def _named(away: Sequence[AwayHost]) -> str:

@@ -43,7 +43,9 @@ def forecast_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | No
     for claim in claims:
         queues[claim.pool] = _with_claim(queues[claim.pool], claim)
     found = forecast.forecast(queues, claims[0], now)
-    return found, _block(on, queues, found.pool, job, step)
+    blocked = _block(on, queues, found.pool, job, step)
+    place = _position(on, queues[found.pool], next(claim for claim in claims if claim.pool == found.pool))
+    return replace(found, position=place), blocked and replace(blocked, position=place)
 
 
 def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
@@ -63,7 +65,14 @@ def _with_claim(queue: Queue, claim: Claim) -> Queue:
     """A queue with a claim in its place, if it does not wait there yet."""
     if ClaimId.from_claim(claim) in map(ClaimId.from_claim, queue.claims):
         return queue
-    return replace(queue, claims=sorted([*queue.claims, claim], key=lambda one: one.key))
+    return replace(queue, claims=sorted([*queue.claims, claim], key=lambda one: one.order))
+
+
+def _position(on: System, queue: Queue, claim: Claim) -> int:
+    """A claim's place in a queue that was read. One that is longer than what is read of it is counted."""
+    if len(queue.claims) > ROWS_READ:
+        return lines.position(on, claim)
+    return len(queue.before(ClaimId.from_claim(claim))) + 1
 
 
 def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job, step: int) -> Block | None:
@@ -75,11 +84,28 @@ def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job, step: i
     return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined, away)
 
 
-def block_of_step(on: System, job: Job, step: int) -> Block | None:
-    """What keeps one step of a job from being granted now; None if the site no longer has one of its pools."""
+def short_block(on: System, job: Job, step: int) -> Block | None:
+    """What a waiting step's log says of it: the first of its pools that lacks something, and some of its holders.
+
+    However long the queue and many the holders, few rows are read: a job that waits costs nothing, and `job why` tells
+    the rest. None if the site no longer has the pool.
+    """
     claims = grants.claims(job, step, on.world.now())
-    queues = {claim.pool: _with_claim(queue, claim) for claim in claims if (queue := read_queue(on, claim.pool))}
-    return _block(on, queues, forecast.blocking(queues, claims[0]), job, step) if len(queues) == len(claims) else None
+    lacking = next((pool for claim in claims if (pool := _lacking(on, claim))), None)
+    pool = lacking or on.store.get(pool_key(claims[0].pool), Pool)
+    if pool is None:
+        return None
+    held = on.store.find(pools.collection(pool.name), f"{SlotState.HELD}#", Slot, limit=why.MAX_HOLDERS + 1)
+    return why.short_block(pool, held)
+
+
+def _lacking(on: System, claim: Claim) -> Pool | None:
+    """A claim's pool, if it has not what the claim wants now."""
+    pool = on.store.get(pool_key(claim.pool), Pool)
+    if pool is None or pool.is_amount:
+        return pool if pool and (pool.is_closed or pool.limit - pool.used < claim.count) else None
+    free = on.store.find(pools.collection(claim.pool), f"{SlotState.FREE}#", Slot, limit=claim.count)
+    return pool if pool.is_closed or len(free) < claim.count else None
 
 
 def wait_graph(on: System) -> Graph:

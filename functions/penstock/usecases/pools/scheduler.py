@@ -175,12 +175,10 @@ def _serve_overtaken(on: System, claims: Sequence[Claim]) -> None:
 
 def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     """Write into the job's log what it waits for, once, if it was not granted at once."""
-    lease_now = on.store.get(lease.key, Lease)
     job = on.store.get(job_key(job_id), Job)
-    if lease_now is None or job is None or lease_now.state is not LeaseState.WAITING:
-        return
-    blocked = forecast.block_of_step(on, job, lease.step)
-    if blocked:
+    blocked = forecast.short_block(on, job, lease.step) if job else None
+    lease_now = on.store.get(lease.key, Lease)
+    if job and blocked and lease_now and lease_now.state is LeaseState.WAITING:
         logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
 
 

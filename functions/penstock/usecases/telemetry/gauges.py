@@ -9,17 +9,18 @@ from penstock import listings
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.metrics import Fold, Level, Metric
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection
+from penstock.domain.pools.pools import Pool, Slot, SlotState, collection
 from penstock.domain.probes.canaries import Canary, is_failing
 from penstock.domain.site.site import Site
 from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held
 from penstock.system import System
 from penstock.usecases import cooldowns
+from penstock.usecases.pools import lines
 from penstock.usecases.telemetry.counters import elapsed
 
 MOST = 1000
-"""How many slots of a kind, and claims, are read of one pool; and how many canaries there may be."""
+"""How many slots of a kind, and claims of a line to find the oldest, are read of one pool; who waits is counted."""
 
 
 def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
@@ -44,17 +45,17 @@ def report_pools(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequ
 
 
 def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
-    """Who waits, and for how long. A job that waits in several queues counts once."""
-    now, jobs = on.world.now(), set()
+    """Who waits, and for how long. A job that waits in several queues counts in that of its own pool, so once."""
+    now, jobs = on.world.now(), 0
     for pool in waited_for:
-        claims = on.store.find(collection(pool), WAITING, Claim, limit=MOST)
-        jobs |= {claim.job for claim in claims}
-        on.metrics.add(metrics.POOL_WAITING, len(claims), pool=pool)
-        for claim in claims:
+        lengths = list(lines.lengths(on, pool))
+        jobs += sum(length for first, length in lengths if first.pools[0] == pool)
+        on.metrics.add(metrics.POOL_WAITING, sum(length for _, length in lengths), pool=pool)
+        for claim in lines.first(on, pool, MOST):
             seconds = elapsed(claim.since, now)
             on.metrics.add(metrics.OLDEST_WAIT, seconds, pool=pool)
             on.metrics.add(metrics.OLDEST_WAIT_PERCENT, 100 * seconds / site.limits.queue)
-    on.metrics.add(metrics.JOBS_WAITING, len(jobs))
+    on.metrics.add(metrics.JOBS_WAITING, jobs)
 
 
 def _report_pool(on: System, pool: Pool) -> None:

@@ -23,6 +23,7 @@ T = TypeVar("T")
 BACKOFF_CAP_SECONDS = 15.0
 ANSWER_BYTES = 16 << 20
 CALL_SECONDS = 15.0
+BELL_SECONDS = 5.0
 HELLO = "/v1/agent/hello"
 HELLO_TRIES = 200  # about 50 minutes: then the service has given this machine up
 IDENTITY_TRIES = 6  # about ten seconds: just after boot there may be no metadata yet
@@ -195,6 +196,32 @@ def backoffs() -> Iterator[float]:
     while True:
         yield delay * random.uniform(0.5, 1.0)
         delay = min(delay * 2, BACKOFF_CAP_SECONDS)
+
+
+def looks() -> Iterator[float]:
+    """Yield seconds between two looks at a bell: few at first, because jobs come in bursts; after 45 s, one."""
+    delay = 0.1
+    while True:
+        yield delay
+        delay = min(delay * 1.02, 1.0)
+
+
+def wait_for_bell(bell: str | None, seconds: float, waits: Iterator[float], pause: Callable[[float], Any]) -> None:
+    """Pause for some seconds, in parts: less if the bell rings, or if `pause` returns that there is something to do.
+
+    A bell rings from the moment when its object exists: then there is a job. docs/internals/agent.md
+    """
+    until = now() + seconds
+    while now() < until and not pause(min(next(waits), until - now())):
+        if bell and _has_rung(bell):
+            return
+
+
+def _has_rung(bell: str) -> bool:
+    try:
+        return http_request("GET", bell, None, {}, BELL_SECONDS)[0] == 200
+    except Unreachable:
+        return False
 
 
 def retry(control: Control, what: str, work: Callable[[], T], tries: int = 0) -> T:

@@ -17,7 +17,18 @@ from typing import Any
 from . import VERSION
 from .bmat_server import serve_bmat
 from .caches import JobCaches
-from .client import Abandon, Client, Control, Refused, ServiceError, Unreachable, identity_document, start_thread
+from .client import (
+    Abandon,
+    Client,
+    Control,
+    Refused,
+    ServiceError,
+    Unreachable,
+    identity_document,
+    looks,
+    start_thread,
+    wait_for_bell,
+)
 from .diagnosis import full_disk_error
 from .downloads import Copies, remove_copies
 from .health import check_health, clean_machine
@@ -122,6 +133,7 @@ def _hello(
     here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
     if config.identity and "previous" not in introduction:
         here.update(identity_document(config.identity, control))
+    waits = looks()
     while True:
         due = copies.due_for_check() if copies else []
         reply = service.hello({**introduction, **here, **({"copies": due} if due else {})})
@@ -129,7 +141,7 @@ def _hello(
             copies.keep_only(reply.get("copies") or [])
         if not reply.get("idle"):
             return Order.read(reply)
-        control.sleep(float(reply["seconds"]))
+        wait_for_bell(reply.get("bell"), float(reply["seconds"]), waits, lambda part: not control.sleep(part))
 
 
 def _report_unclean(config: Config, introduction: dict[str, Any], why: str) -> int:

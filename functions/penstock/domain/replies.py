@@ -16,6 +16,10 @@ from penstock.kernel.frozen import dataclass
 HeldSeconds = Annotated[
     int | None, "For how many seconds the agent must leave the machine as it is. Absent unless the machine is held."
 ]
+Bell = Annotated[
+    str | None,
+    "A URL to GET each second: with the answer 200, there is a job, so call again at once. Absent if none can come.",
+]
 
 
 LeaseSeconds = Annotated[int, "After how many seconds without a call the service takes the agent for lost."]
@@ -338,6 +342,7 @@ class Idle:
     idle: Annotated[Literal[True], "Always true."] = field(default=True, init=False)
     seconds: Annotated[int, "After how many seconds to call again."]
     lease_seconds: LeaseSeconds
+    bell: Bell = field(default=None, metadata=OPTIONAL)
     held_seconds: HeldSeconds = field(default=None, metadata=OPTIONAL)
     copies: Copies = field(default=None, metadata=OPTIONAL)
 
@@ -356,4 +361,5 @@ class HostInstruction:
     key: Annotated[str | None, "The worker's bootstrap key. Absent unless the host starts it."] = field(
         default=None, metadata=OPTIONAL
     )
+    bell: Bell = field(default=None, metadata=OPTIONAL)
     held_seconds: HeldSeconds = field(default=None, metadata=OPTIONAL)

@@ -49,7 +49,7 @@ from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import boundary, broken, prewarm, reuse
+from penstock.usecases.units import bells, boundary, broken, prewarm, reuse
 from penstock.usecases.units import broken as units_broken
 from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import assignment
@@ -58,7 +58,7 @@ COPIES = 64
 """How many copies an agent may ask about at once."""
 
 POLL_SECONDS = 5
-"""How many seconds an idle worker's agent waits between polls, unless the site's heartbeat is shorter."""
+"""How many seconds an agent waits whose job is being settled, unless the site's heartbeat is shorter."""
 
 IDENTITY_SETTING = "identity"
 """The factory's setting that requires an identity check. Only such a factory's driver is loaded for it."""
@@ -111,9 +111,12 @@ def _answer_hello(on: System, ask: Hello) -> Assignment | Idle:
 
 def _no_job(on: System, worker: str, bounds: Limits) -> Idle:
     """There is no job: when to poll again, and whether the machine is held."""
-    held = held_seconds(on, on.store.get(unit_key(worker), Unit))
-    seconds = bounds.heartbeat if held else min(POLL_SECONDS, bounds.heartbeat)
-    return Idle(seconds=seconds, lease_seconds=bounds.lease, held_seconds=held)
+    unit = on.store.get(unit_key(worker), Unit)
+    held = held_seconds(on, unit)
+    is_idle = unit is not None and unit.state is UnitState.IDLE and not held
+    bell = bells.url(on, bells.of_worker(unit)) if unit and is_idle else None
+    most = bounds.heartbeat if held else bells.IDLE_SECONDS if is_idle else POLL_SECONDS
+    return Idle(seconds=min(most, bounds.heartbeat), lease_seconds=bounds.lease, bell=bell, held_seconds=held)
 
 
 def _start_changes(

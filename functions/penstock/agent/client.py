@@ -30,6 +30,7 @@ IDENTITY_TRIES = 6  # about ten seconds: just after boot there may be no metadat
 METADATA_SECONDS = 5.0
 METADATA_TOKEN = "/latest/api/token"
 METADATA_IDENTITY = "/latest/dynamic/instance-identity/"
+WATCHED_BEAT_SECONDS = 10.0  # a cancelled job whose log somebody follows ends within these, and TERM's grace
 DANGER_ZONE = 0.2  # the last part of a lease, reserved for stopping the work
 
 
@@ -85,14 +86,23 @@ class Control:
         self._changed = threading.Condition()
 
     def renew_lease(self, reply: dict[str, Any], requested: float) -> None:
-        """Renew the lease with an answer of the service. The lease counts from the request, not from the answer."""
-        self._lease = float(reply.get("lease_seconds", self._lease))
+        """Take in an answer of the service, which renews the lease if it says for how long. [JOB-2]
+
+        The lease counts from the request, not from the answer.
+        """
+        if "lease_seconds" in reply:
+            self._lease = float(reply["lease_seconds"])
+            self._renewed = max(requested, self._renewed or requested)
         self._grace = float(reply.get("grace_seconds", self._grace))
-        self._renewed = max(requested, self._renewed or requested)
         self.watched = bool(reply.get("watched", self.watched))
         self.full = reply.get("full") or self.full
         if reply.get("cancel"):
             self.stop(Stop.CANCELLED)
+
+    def until_beat(self, heartbeat: float) -> float:
+        """Return in how many seconds the lease has to be renewed; earlier while somebody waits for the job's log."""
+        seconds = min(heartbeat, WATCHED_BEAT_SECONDS) if self.watched else heartbeat
+        return max(0.0, (self._renewed or 0.0) + seconds - now())
 
     def stop(self, why: Stop) -> None:
         with self._changed:

@@ -99,7 +99,7 @@ def _next_job(config: Config, introduction: dict[str, Any], copies: Copies | Non
     order = _hello(config, service, control, introduction, copies)
     copies = copies_for(str(order.reply.get("owner") or ""), order.reuse, copies, config.folder / "copies")
     mask = Mask([config.key, config.token(), *resource_secrets(order.reply.get("resources") or {})])
-    outbox = Outbox(control, order.limits, mask)
+    outbox = Outbox(control, order.limits, mask, order.heartbeat)
     processes = JobProcesses(config.worker)
     machine = _machine(config, order)
     background = Background(outbox.put, mask, processes, order.limits["line_bytes"], machine)
@@ -275,9 +275,10 @@ def run_job(job: Job) -> Outcome:
 
 
 def keep_lease(job: Job) -> None:
-    """Renew the lease until the work is abandoned. Runs as a thread."""
-    while job.control.sleep(job.order.heartbeat):
-        job.service.renew(job.order.job, "heartbeat", {})
+    """Renew the lease until the work is abandoned, unless events renew it. Runs as a thread."""
+    while job.control.sleep(job.control.until_beat(job.order.heartbeat)):
+        if not job.control.until_beat(job.order.heartbeat):
+            job.service.renew(job.order.job, "heartbeat", {})
 
 
 def with_fault(outcome: Outcome, fault: OutputFault | None) -> Outcome:

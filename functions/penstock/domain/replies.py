@@ -237,8 +237,11 @@ class LeaseRenewed(Instructions):
 
 @dataclass(frozen=True, kw_only=True)
 class LinesReceived(Instructions):
-    """The lines are in the log."""
+    """The lines are in the log. If the lease had to be renewed soon, it is."""
 
+    lease_seconds: Annotated[
+        int | None, "As in the answer to heartbeat, if the call renewed the lease. Absent if it did not."
+    ] = field(default=None, metadata=OPTIONAL)
     full: Annotated[LogFull | None, "What was dropped. Absent while the log has room."] = field(
         default=None, metadata=OPTIONAL
     )

@@ -255,15 +255,22 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
 def heartbeat(on: System, caller: Caller) -> LeaseRenewed:
     """Renew the worker's lease."""
     seconds = configuration.current(on).limits.lease
+    _renew_lease(on, caller, seconds)
+    return LeaseRenewed(**vars(_instructions(on, caller)), lease_seconds=seconds)
+
+
+def _renew_lease(on: System, caller: Caller, seconds: int) -> None:
+    """Write that the worker was heard from. Raises LeaseGone if its lease ended meanwhile."""
+
+    read = [caller.unit]  # as it was read when the call was authenticated; anew if somebody wrote it since
 
     def decide() -> tuple[Sequence[Change], None]:
-        unit = on.store.get(caller.unit.key, Unit)
+        unit = read.pop() if read else on.store.get(caller.unit.key, Unit)
         if unit is None or unit.state is not UnitState.READY or unit.lease.fence != caller.unit.lease.fence:
             raise LeaseGone
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
     transaction.run(on, decide)
-    return LeaseRenewed(**vars(_instructions(on, caller)), lease_seconds=seconds)
 
 
 def _instructions(on: System, caller: Caller) -> Instructions:
@@ -277,9 +284,14 @@ def _instructions(on: System, caller: Caller) -> Instructions:
 
 
 def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> LinesReceived:
-    """Add lines to the job's log, and say whether it has room for more output."""
-    full = logs.append_output(on, caller.job, first, lines) if caller.job.run.report is None else None
-    return LinesReceived(**vars(_instructions(on, caller)), full=full)
+    """Add lines to the job's log, and say whether it has room for more output. They also serve as a heartbeat."""
+    bounds = configuration.current(on).limits
+    full = logs.append_output(on, caller.job, first, lines, bounds) if caller.job.run.report is None else None
+    is_near = units.is_renewal_near(caller.unit, on.world.now(), timedelta(seconds=bounds.heartbeat))
+    if is_near:
+        _renew_lease(on, caller, bounds.lease)
+    lease = bounds.lease if is_near else None
+    return LinesReceived(**vars(_instructions(on, caller)), lease_seconds=lease, full=full)
 
 
 def resources(on: System, caller: Caller) -> ResourceList:

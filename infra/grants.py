@@ -46,6 +46,10 @@ FIND_OBJECTS: Actions = ("s3:ListBucket", "s3:ListBucketMultipartUploads")
 ANSWER_STEP: Actions = ("states:SendTaskFailure", "states:SendTaskSuccess")
 START_FLOW: Actions = ("states:StartExecution",)
 
+LISTEN: Actions = ("s3:GetObject",)
+"""Presigned URLs with which idle workers look whether they have a job."""
+RING: Actions = ("s3:PutObject",)
+
 PUBLISHED: Mapping[str, Actions] = {"identity key": ("kms:GetPublicKey",)}
 """The API publishes the public keys with which others verify identity tokens."""
 
@@ -69,6 +73,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "well queue": ENQUEUE,
         "flow": ANSWER_STEP,
         "objects": TRANSFER,
+        "bells": LISTEN,
         "bucket": FIND_OBJECTS,
         "signing secret": ("secretsmanager:GetSecretValue",),
         "metadata key": ("kms:Decrypt", "kms:Encrypt"),
@@ -87,6 +92,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": (*CONSUME, *ENQUEUE),
         "well queue": ENQUEUE,
         "flow": ANSWER_STEP,
+        "bells": RING,
         "signing secret": ("secretsmanager:GetSecretValue",),
     },
     "well": {

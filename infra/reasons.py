@@ -24,10 +24,11 @@ def wildcards(bucket: s3.Bucket, flow: str) -> Mapping[str, str]:
     """Wildcards for objects and executions, which do not exist yet when the stack is deployed."""
     shape = bucket.node.default_child
     assert isinstance(shape, s3.CfnBucket)
-    objects = f"<{Stack.of(bucket).get_logical_id(shape)}.Arn>/artifacts/*"
+    inside = f"<{Stack.of(bucket).get_logical_id(shape)}.Arn>"
     executions = f"arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:{flow}:*"
     return {
-        f"AwsSolutions-IAM5[Resource::{objects}]": "one object per artifact, below one prefix of one bucket",
+        f"AwsSolutions-IAM5[Resource::{inside}/artifacts/*]": "one object per artifact, below one prefix of one bucket",
+        f"AwsSolutions-IAM5[Resource::{inside}/bells/*]": "one object per lease of an idle worker, below one prefix",
         f"AwsSolutions-IAM5[Resource::{executions}]": "one execution per attempt, of one state machine",
     }
 

@@ -35,6 +35,7 @@ from infra.sizes import SIZES
 from infra.storage import OBJECTS, Storage
 from infra.table import DUE, LISTING, Rows
 from penstock.usecases import sweep
+from penstock.usecases.units import bells
 
 BATCH = {"schedule": 10, "factory": 1, "well": 1, "sweep": 1}
 """Messages per call. A driver may take a minute, and so may a part of a sweep: no message waits for another's."""
@@ -181,6 +182,7 @@ class Penstock(Stack):
             "listing index": f"{table}/index/{LISTING}",
             "bucket": self.storage.bucket.bucket_arn,
             "objects": self.storage.bucket.arn_for_objects(f"{OBJECTS}*"),
+            "bells": self.storage.bucket.arn_for_objects(f"{bells.PREFIX}*"),
             "signing secret": self.storage.signing.secret_arn,
             "metadata key": self.storage.metadata.key_arn,
             "identity key": self.storage.identity[0].key_arn,

@@ -10,12 +10,14 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
+from penstock.usecases.units import bells
+
 OBJECTS = "artifacts/"
 """The prefix of the objects of artifacts."""
 
 
 class Storage(Construct):
-    """A private bucket. It has no expiry rule for objects, because Penstock decides when they are deleted."""
+    """A private bucket. Only bells expire there: Penstock decides when all other objects are deleted."""
 
     def __init__(self, scope: Construct, name: str, *, keep: RemovalPolicy, identity_keys: Sequence[str]) -> None:
         super().__init__(scope, name)
@@ -30,7 +32,8 @@ class Storage(Construct):
             removal_policy=keep,
             lifecycle_rules=[
                 # Longer than any site allows for an upload: by then the sweep has aborted those that it knows.
-                s3.LifecycleRule(id="abandoned-uploads", abort_incomplete_multipart_upload_after=Duration.days(8))
+                s3.LifecycleRule(id="abandoned-uploads", abort_incomplete_multipart_upload_after=Duration.days(8)),
+                s3.LifecycleRule(id="bells", prefix=bells.PREFIX, expiration=Duration.days(1)),
             ],
         )
         self.metadata = kms.Key(

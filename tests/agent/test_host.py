@@ -322,3 +322,25 @@ def test_files_that_cannot_be_removed_are_reported(tmp_path, monkeypatch):
     bench._turn()
     assert office.asked[1] == (WORKERS[0], "ended", "", "a mount is busy")
     assert HostState.load(tmp_path).stage == "clean"
+
+
+def test_a_host_asks_when_its_bell_rings(machine) -> None:
+    """Its poll would come an hour later."""
+    host = machine()
+    lab, told = host.lab, []
+    bell = f"{lab.url}/kept/bell"
+    say = lab._say
+
+    def patient(do: str, worker: str = "") -> dict[str, Any]:
+        told.append(do)
+        return say(do, worker) | ({"seconds": 3600, "bell": bell} if do == "wait" and not worker else {})
+
+    lab._say, lab.left = patient, []  # type: ignore[method-assign]
+    lab.kept["bell"] = b""
+    lab.misbehave = lambda endpoint, count: 404 if endpoint == "kept" and not lab.left else None
+    host.start()
+    lab.wait_for(lambda: lab.calls.count("kept") >= 2)
+    assert told == ["wait"]
+    with lab.changed:
+        lab.left = [WORKERS[0]]
+    lab.wait_until_clean(WORKERS[0])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent import joblog
+from penstock.agent import client, joblog
 from penstock.agent.client import Control
 from penstock.agent.joblog import LineSplitter, Outbox
 from penstock.agent.masking import Mask
@@ -112,28 +112,51 @@ class Clock:
         self.time += seconds
 
 
-@pytest.mark.parametrize(("watched", "calls"), [(True, 300), (False, 30)])
-def test_calls_per_minute_of_a_job_that_prints_all_the_time(monkeypatch, watched, calls):
-    """Ten lines a second: while somebody looks none waits longer than 0.2 s; otherwise there is a call each 2 s."""
+@pytest.mark.parametrize(("watched", "calls"), [(True, 1500), (False, 7)])
+def test_calls_in_five_minutes_of_a_job_that_prints_all_the_time(monkeypatch, watched, calls):
+    """Ten lines a second: while somebody looks none waits longer than 0.2 s; otherwise they go with the heartbeat."""
     control = Control()
     control.watched = watched
-    box = Outbox(control, LIMITS, Mask([]))
+    box = Outbox(control, LIMITS | {"batch_events": 1000}, Mask([]), 45.0)
     clock = Clock(monkeypatch, box)
+    monkeypatch.setattr(client, "now", lambda: clock.time)
     said = asked = waited = 0
-    while clock.time < 60:
+    while clock.time < 300:
         box.put("stdout", 0, "line")
         start, said = clock.time, said + 1
         batch = box.next_batch()
         waited = max(waited, clock.time - start)
         box.delivered(len(batch))
+        control.renew_lease({"lease_seconds": 120}, clock.time)
         asked += 1
     assert abs(asked - calls) <= 1
-    assert waited <= (0.21 if watched else 2.01)
+    assert waited <= (0.21 if watched else 44.2)
+
+
+def test_events_renew_the_lease_only_if_the_service_says_so(monkeypatch):
+    """JOB-2: otherwise the service may take this worker for lost while its job goes on."""
+    control = Control()
+    time = [0.0]
+    monkeypatch.setattr(client, "now", lambda: time[0])
+    control.renew_lease({"lease_seconds": 120, "watched": False}, 0.0)
+    control.renew_lease({}, 40.0)
+    assert control.until_beat(45.0) == 45.0
+    control.renew_lease({"lease_seconds": 120}, 40.0)
+    assert control.until_beat(45.0) == 85.0
+    time[0] = 90.0
+    assert control.until_beat(45.0) == 0.0
+
+
+def test_a_job_whose_log_somebody_follows_learns_sooner_that_it_is_cancelled(monkeypatch):
+    control = Control()
+    monkeypatch.setattr(client, "now", lambda: 0.0)
+    control.renew_lease({"lease_seconds": 120, "watched": True}, 0.0)
+    assert (control.until_beat(45.0), control.until_beat(5.0)) == (10.0, 5.0)
 
 
 def test_queued_output_of_a_full_log_is_dropped_and_counted():
     control = Control()
-    box = Outbox(control, LIMITS, Mask([]))
+    box = Outbox(control, LIMITS, Mask([]), 60.0)
     box.put("stdout", 0, "sent")
     box.put("stderr", 0, "né")
     box.put("task", 0, "ended")

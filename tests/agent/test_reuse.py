@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.agent import client
 from penstock.agent import processes as ending
 from penstock.agent.health import _empty_folder, clean_machine
 from penstock.agent.machine import Machine
@@ -133,3 +134,34 @@ def test_a_shared_folder_stays_shared_and_services_keep_theirs(tmp_path: Path) -
     _empty_folder(str(shared), str(shared / "agent"))
     assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
     assert sorted(entry.name for entry in shared.iterdir()) == ["agent", "systemd-private-1-ntp"]
+
+
+def test_an_idle_worker_comes_when_its_bell_rings(worker):
+    """It looks at the bell, and does not call until it rings: its poll would come an hour later."""
+    job = worker(reuse=True)
+    bell = f"{job.plane.url}/kept/bell?signature=s"
+    job.plane.answer_next_hellos({**IDLE, "seconds": 3600, "bell": bell}, order(job="job-2", reuse=True), 410)
+    job.plane.kept["bell"] = b""
+    job.plane.misbehave = lambda endpoint, count: 404 if endpoint == "kept" and count < 3 else None
+    assert job.run() == 0, job.log()
+    assert (job.plane.calls.count("kept"), len(job.plane.hellos)) == (3, 4)
+
+
+@pytest.mark.parametrize("fault", [403, 500, "drop"])
+def test_a_bell_that_cannot_be_heard_leaves_the_worker_with_its_polls(worker, fault):
+    job = worker(reuse=True)
+    idle = {**IDLE, "seconds": 0.6, "bell": f"{job.plane.url}/kept/bell"}
+    job.plane.answer_next_hellos(idle, order(job="job-2", reuse=True), 410)
+    job.plane.kept["bell"] = b""
+    job.plane.misbehave = lambda endpoint, count: fault if endpoint == "kept" else None
+    assert job.run() == 0, job.log()
+    assert job.plane.calls.count("kept") >= 2
+    assert len(job.plane.hellos) == 4
+
+
+def test_looks_at_a_bell_are_close_at_first_and_then_a_second_apart():
+    waits = client.looks()
+    first = [next(waits) for _ in range(200)]
+    assert first == sorted(first)
+    assert (first[0], first[-1]) == (0.1, 1.0)
+    assert 40 < sum(wait for wait in first if wait < 1) < 50

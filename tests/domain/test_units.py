@@ -112,6 +112,14 @@ def test_a_worker_lives_from_heartbeat_to_heartbeat() -> None:
     assert units.renew(greeted, NOW + MINUTE, 2 * MINUTE).due == NOW + 3 * MINUTE
 
 
+@pytest.mark.parametrize(("age", "is_near"), [(0, False), (29, False), (30, True), (45, True)])
+def test_a_renewal_is_near_from_three_quarters_of_a_heartbeat_on(age: int, is_near: bool) -> None:
+    heard = unit(state=UnitState.READY, heard=NOW, since=NOW - MINUTE)
+    assert units.is_renewal_near(heard, NOW + age * SECOND, 40 * SECOND) is is_near
+    unheard = unit(state=UnitState.READY, since=NOW)
+    assert units.is_renewal_near(unheard, NOW + age * SECOND, 40 * SECOND) is is_near
+
+
 @pytest.mark.parametrize("state", [UnitState.CREATING, UnitState.READY])
 def test_the_credentials_of_a_unit_die_with_its_lease(state: UnitState) -> None:
     found = units.end_lease(unit(state=state, token_hash="hash", tries=4), "its lease ended", NOW)

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from penstock.aws import dynamodb
 from penstock.domain.commands import AgentFile, AgentLine, Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
+from penstock.domain.site.site import Limits
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Row, key_of, next_look
@@ -36,11 +37,26 @@ from tests.figures.report import table
 
 COUNTS = Path(__file__).parent / "counts.toml"
 SITE = site_toml(
-    targets={"default": {"limit": 4}},
+    targets={"default": {"limit": 4}, "warm": {"limit": 4, "warm": {"max": 1, "idle": "2h"}}},
     wells={"locks": "lock"},
     resources={"bench": {"well": "locks", "names": ["bench-1"]}, "licence": {"well": "locks", "limit": 2}},
 )
 KINDS = {"a job with no resource": [], "a job with two resources": ["bench", "licence"]}
+WARM = "warm"
+SILENT, PRINTING, AT_REST = (
+    "an hour of a job that prints nothing",
+    "an hour of a job that prints a line each second",
+    "an hour of an idle worker",
+)
+HOURS = (SILENT, PRINTING, AT_REST)
+HOUR = 3600
+LINE = "compiling module {} of 4,000: {} warnings"
+TABLE_UNITS, PARTITION_UNITS = 40_000, 1000
+"""How many write units a second a table has by default, and a partition of it or of an index."""
+
+RUNNING = 300
+"""Millionths of a dollar that an hour of a running job may cost, beside its machine, if nobody follows its log."""
+
 SCRIPT = '#!/bin/bash\necho "hello"\n'
 TOKEN = "t" * 43
 USER = User(name="ada", created=START, version=1)
@@ -72,6 +88,7 @@ class Bill:
     http: int = 0
     puts: int = 0
     afterwards: int = 0
+    looks: int = 0
 
     @property
     def units(self) -> int:
@@ -89,6 +106,7 @@ class Bill:
             + self.calls * prices.CALL
             + self.http * prices.HTTP_REQUEST
             + self.puts * prices.S3_WRITE
+            + self.looks * prices.S3_READ
         )
 
 
@@ -219,13 +237,18 @@ def _afterwards(twin: BilledTwin) -> int:
     return sum(units[moment, kind] for moment, kind in units if kind not in OF_THE_SWEEP)
 
 
+def _say_hello(twin: BilledTwin) -> None:
+    """The agent of the job's worker says hello."""
+    worker = next(each for each in twin.store.rows.values() if isinstance(each, Unit) and each.lease.order == 0)
+    twin.request("hello")
+    agents.hello(twin.on, Hello(worker.id, twin.drivers.hand.made[worker.id].key, TOKEN))
+    twin.run()
+
+
 def _work(twin: BilledTwin, job: str) -> None:
     """What the agent asks for: hello, the script's lines, an output, the report."""
     on = twin.on
-    worker = next(each for each in twin.store.rows.values() if isinstance(each, Unit) and each.lease.order == 0)
-    twin.request("hello")
-    agents.hello(on, Hello(worker.id, twin.drivers.hand.made[worker.id].key, TOKEN))
-    twin.run()
+    _say_hello(twin)
     twin.request("lines")
     line = AgentLine("2026-01-01T00:00:01Z", "stdout", "hello")
     agents.append_events(on, agents.authenticate(on, job, TOKEN), 1, agents.parse_lines([line]))
@@ -238,6 +261,71 @@ def _work(twin: BilledTwin, job: str) -> None:
     outputs.commit(on, agents.authenticate(on, job, TOKEN).job, [upload.id])
     twin.request("finish")
     agents.report_finished(on, agents.authenticate(on, job, TOKEN), Result.SUCCEEDED, "the script ended", 0)
+
+
+def run_hour(title: str) -> Bill:
+    """What a kind of hour costs, nobody following any log."""
+    twin = BilledTwin()
+    job = running(twin)
+    if title == AT_REST:
+        _idle(twin, job)
+    else:
+        _keep_lease(twin, job, lines=title == PRINTING)
+    return twin.bill
+
+
+def running(twin: BilledTwin) -> str:
+    """A job whose script runs, on a worker that is kept."""
+    job = submit.submit(twin.on, USER, SubmitJob(SCRIPT, timeout=4 * HOUR, target=WARM), None)
+    twin.run()
+    _say_hello(twin)
+    return job
+
+
+def _keep_lease(twin: BilledTwin, job: str, *, lines: bool) -> None:
+    """An hour of a job: the agent's heartbeats, or its lines, which are sent shortly before these."""
+    beat = Limits().heartbeat
+    every, sent = beat - lines, 1
+    twin.store.bill = Bill()
+    for _ in range(HOUR // every):
+        twin.pass_time(every)
+        caller = agents.authenticate(twin.on, job, TOKEN)
+        twin.request("lines" if lines else "heartbeat")
+        if lines:
+            told = [_line(twin, number) for number in range(sent, sent + every)]
+            assert agents.append_events(twin.on, caller, sent, agents.parse_lines(told)).lease_seconds
+            sent += every
+        else:
+            agents.heartbeat(twin.on, caller)
+
+
+def _line(twin: BilledTwin, number: int) -> AgentLine:
+    time = twin.world.now() + timedelta(seconds=number % 60, microseconds=number * 7919 % 1_000_000)
+    return AgentLine(time.isoformat(), "stdout", LINE.format(number, number * 7919 % 97), task=0)
+
+
+def _idle(twin: BilledTwin, job: str) -> None:
+    """An hour of an idle worker: its calls, and its looks at its bell."""
+    agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), Result.SUCCEEDED, "the script ended", 0)
+    twin.run()
+    (worker,) = (row for row in twin.store.rows.values() if isinstance(row, Unit))
+    ask = Hello(worker.id, "", "n" * 43, previous=TOKEN, cleaned="nothing is left")
+    seconds = agents.hello(twin.on, ask).seconds
+    twin.store.bill = Bill(looks=HOUR)
+    for _ in range(HOUR // seconds):
+        twin.pass_time(seconds)
+        twin.request("hello")
+        assert agents.hello(twin.on, ask).idle
+
+
+def hour_counts(bill: Bill) -> dict[str, float]:
+    """The counts of an hour that must not grow."""
+    return {
+        "write_units": bill.units,
+        "read_units": bill.reads,
+        "calls": bill.calls,
+        "microdollars": round(bill.dollars * 1_000_000, 1),
+    }
 
 
 def counts(bill: Bill) -> dict[str, float]:
@@ -280,6 +368,10 @@ def main() -> int:
         over = {name: value for name, value in counts(bill).items() if value > allowed()[title][name]}
         print(f"Over {COUNTS.name}: {over or 'nothing'}.")
         kept &= not over
+    for title in HOURS:
+        found = hour_counts(run_hour(title))
+        table(f"Counts of {title}", ("count", "value"), list(found.items()))
+        kept &= all(value <= allowed()[title][name] for name, value in found.items())
     return 0 if kept else 1
 
 

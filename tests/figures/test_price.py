@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
+from penstock.domain.site.site import Limits
+from penstock.domain.units.units import Unit
+from penstock.usecases.workers import agents
 from tests.figures import price
 
 
@@ -16,4 +20,31 @@ def test_a_job_takes_what_is_committed(title: str, resources: Sequence[str]) -> 
 
 
 def test_every_kind_of_job_has_its_counts() -> None:
-    assert set(price.allowed()) == set(price.KINDS)
+    assert set(price.allowed()) == {*price.KINDS, *price.HOURS}
+
+
+@pytest.mark.parametrize("title", price.HOURS)
+def test_an_hour_costs_what_is_committed(title: str) -> None:
+    assert price.hour_counts(price.run_hour(title)) == price.allowed()[title]
+
+
+def test_an_hour_of_a_running_job_costs_little_beside_its_machine() -> None:
+    assert price.hour_counts(price.run_hour(price.SILENT))["microdollars"] <= price.RUNNING
+
+
+def test_the_heartbeats_of_a_hundred_thousand_workers_are_within_the_limits_of_one_table() -> None:
+    """The default quota of a table, and what a partition of its due index takes. Each worker is a partition itself."""
+    bill, workers = price.run_hour(price.SILENT), 100_000
+    assert workers * bill.units / price.HOUR < price.TABLE_UNITS / 4
+    assert workers * bill.index.total() / Unit.shards / price.HOUR < price.PARTITION_UNITS / 2
+
+
+def test_the_sweep_never_looks_at_a_worker_that_is_heard_of() -> None:
+    twin = price.BilledTwin()
+    job = price.running(twin)
+    for _ in range(40):
+        twin.pass_time(Limits().heartbeat)
+        agents.heartbeat(twin.on, agents.authenticate(twin.on, job, price.TOKEN))
+        (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit))
+        assert unit.indexed
+        assert unit.indexed.at > twin.world.now() + timedelta(seconds=Limits().heartbeat)

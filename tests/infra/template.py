@@ -91,6 +91,7 @@ def resources(stack: Template) -> dict[str, str]:
         f"<{table}.Arn>/index/listing": "listing index",
         f"<{bucket}.Arn>": "bucket",
         f"<{bucket}.Arn>/artifacts/*": "objects",
+        f"<{bucket}.Arn>/bells/*": "bells",
         f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
         f"<{metadata}.Arn>": "metadata key",
         f"<{identity}.Arn>": "identity key",

@@ -43,7 +43,7 @@ def test_a_function_logs_to_its_own_group_only(stack: Template) -> None:
         assert [text(each["Resource"]) for each in logs] == [f"<{group}.Arn>"], name
 
 
-def test_no_policy_has_a_wildcard_beyond_objects_and_executions(stack: Template) -> None:
+def test_no_policy_has_a_wildcard_beyond_objects_bells_and_executions(stack: Template) -> None:
     statements = [
         statement
         for policy in stack.of("IAM::Policy").values()
@@ -52,7 +52,7 @@ def test_no_policy_has_a_wildcard_beyond_objects_and_executions(stack: Template)
     actions = [action for each in statements for action in listed(each["Action"])]
     wide = {text(each) for statement in statements for each in listed(statement["Resource"]) if "*" in text(each)}
     assert not [action for action in actions if "*" in action]
-    assert {resources(stack)[each] for each in wide} == {"objects", "executions"}
+    assert {resources(stack)[each] for each in wide} == {"objects", "bells", "executions"}
 
 
 def test_roles_have_no_managed_policies_and_one_principal(stack: Template) -> None:

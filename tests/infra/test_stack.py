@@ -14,6 +14,7 @@ from infra.sizes import GITHUB_SIZES, SIZES
 from penstock.domain.units.units import CLEAN_WITHIN
 from penstock.domain.units.visibility import CALL_WITHIN
 from penstock.local.stack import SOURCES
+from penstock.usecases.units import bells
 from tests.infra.template import Template
 
 OF_GITHUB = {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_TOKENS", "GITHUB_SECRET"}
@@ -111,10 +112,11 @@ def test_the_table_has_its_keys_its_two_indexes_and_is_kept(stack: Template) -> 
     assert resource["DeletionPolicy"] == "Retain"
 
 
-def test_the_bucket_is_private_and_nothing_in_it_expires_by_itself(stack: Template) -> None:
+def test_the_bucket_is_private_and_nothing_but_bells_expires_by_itself(stack: Template) -> None:
     _, bucket = stack.one("S3::Bucket")
     assert all(bucket["PublicAccessBlockConfiguration"].values())
-    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
+    rule, of_bells = bucket["LifecycleConfiguration"]["Rules"]
+    assert (of_bells["Prefix"], of_bells["ExpirationInDays"]) == (bells.PREFIX, 1)
     assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 8}
     assert not [key for key in rule if "Expiration" in key]
 

@@ -18,6 +18,7 @@ from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, Event, Line
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.replies import LogFull
+from penstock.domain.site.site import Limits
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
@@ -388,7 +389,10 @@ def test_a_log_is_gone_with_the_retention_of_its_job(twin: Twin, ada: User) -> N
     assert refused.value.detail == f"the log of job {job} is gone since {since}"
     logs.append(twin.on, job, 1, "too late")
     assert not of(twin, Batch)
-    assert logs.append_output(twin.on, job_of(twin, job), 1, [Line(twin.world.now(), "stdout", "too late", 0)]) is None
+    assert (
+        logs.append_output(twin.on, job_of(twin, job), 1, [Line(twin.world.now(), "stdout", "too late", 0)], Limits())
+        is None
+    )
     assert not of(twin, Batch)
 
 

@@ -15,6 +15,7 @@ from penstock.domain.jobs.jobs import Job, Report, Result, State, spec_key
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.replies import ResultReceived
+from penstock.domain.site.site import Limits
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -247,6 +248,27 @@ def test_a_heartbeat_of_a_worker_that_lost_its_lease_renews_nothing(
         drop(twin, worker_of(twin, job))
     with pytest.raises(Refused, match="no longer wanted"):
         agents.heartbeat(twin.on, caller)
+
+
+def test_lines_take_the_place_of_the_next_heartbeat_and_of_no_other(twin: Twin, ada: User) -> None:
+    """JOB-2: the answer has `lease_seconds` exactly if the worker's row has its new end."""
+    job, beat = running(twin, ada), Limits().heartbeat
+    for first, (age, is_near) in enumerate([(beat * 3 // 4, False), (1, True), (1, False), (beat - 1, True)], 1):
+        twin.pass_time(age)
+        before, caller = worker_of(twin, job), agents.authenticate(twin.on, job, TOKEN)
+        told = agents.append_events(twin.on, caller, first, [LINE])
+        assert told.lease_seconds == (Limits().lease if is_near else None)
+        due = twin.world.now() + timedelta(seconds=Limits().lease) if is_near else before.due
+        assert worker_of(twin, job).due == due
+
+
+def test_a_heartbeat_reads_its_worker_anew_only_if_somebody_wrote_it_since(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    put(twin, worker_of(twin, job), reason="somebody wrote this")
+    agents.heartbeat(twin.on, caller)
+    assert worker_of(twin, job).step.reason == "somebody wrote this"
+    assert worker_of(twin, job).session.heard == twin.world.now()
 
 
 @pytest.mark.parametrize("change", [None, {"attempt": 2}, {"state": State.SETTLED}])

@@ -23,12 +23,14 @@ T = TypeVar("T")
 BACKOFF_CAP_SECONDS = 15.0
 ANSWER_BYTES = 16 << 20
 CALL_SECONDS = 15.0
+BELL_SECONDS = 5.0
 HELLO = "/v1/agent/hello"
 HELLO_TRIES = 200  # about 50 minutes: then the service has given this machine up
 IDENTITY_TRIES = 6  # about ten seconds: just after boot there may be no metadata yet
 METADATA_SECONDS = 5.0
 METADATA_TOKEN = "/latest/api/token"
 METADATA_IDENTITY = "/latest/dynamic/instance-identity/"
+WATCHED_BEAT_SECONDS = 10.0  # a cancelled job whose log somebody follows ends within these, and TERM's grace
 DANGER_ZONE = 0.2  # the last part of a lease, reserved for stopping the work
 
 
@@ -84,14 +86,23 @@ class Control:
         self._changed = threading.Condition()
 
     def renew_lease(self, reply: dict[str, Any], requested: float) -> None:
-        """Renew the lease with an answer of the service. The lease counts from the request, not from the answer."""
-        self._lease = float(reply.get("lease_seconds", self._lease))
+        """Take in an answer of the service, which renews the lease if it says for how long. [JOB-2]
+
+        The lease counts from the request, not from the answer.
+        """
+        if "lease_seconds" in reply:
+            self._lease = float(reply["lease_seconds"])
+            self._renewed = max(requested, self._renewed or requested)
         self._grace = float(reply.get("grace_seconds", self._grace))
-        self._renewed = max(requested, self._renewed or requested)
         self.watched = bool(reply.get("watched", self.watched))
         self.full = reply.get("full") or self.full
         if reply.get("cancel"):
             self.stop(Stop.CANCELLED)
+
+    def until_beat(self, heartbeat: float) -> float:
+        """Return in how many seconds the lease has to be renewed; earlier while somebody waits for the job's log."""
+        seconds = min(heartbeat, WATCHED_BEAT_SECONDS) if self.watched else heartbeat
+        return max(0.0, (self._renewed or 0.0) + seconds - now())
 
     def stop(self, why: Stop) -> None:
         with self._changed:
@@ -195,6 +206,32 @@ def backoffs() -> Iterator[float]:
     while True:
         yield delay * random.uniform(0.5, 1.0)
         delay = min(delay * 2, BACKOFF_CAP_SECONDS)
+
+
+def looks() -> Iterator[float]:
+    """Yield seconds between two looks at a bell: few at first, because jobs come in bursts; after 45 s, one."""
+    delay = 0.1
+    while True:
+        yield delay
+        delay = min(delay * 1.02, 1.0)
+
+
+def wait_for_bell(bell: str | None, seconds: float, waits: Iterator[float], pause: Callable[[float], Any]) -> None:
+    """Pause for some seconds, in parts: less if the bell rings, or if `pause` returns that there is something to do.
+
+    A bell rings from the moment when its object exists: then there is a job. docs/internals/agent.md
+    """
+    until = now() + seconds
+    while now() < until and not pause(min(next(waits), until - now())):
+        if bell and _has_rung(bell):
+            return
+
+
+def _has_rung(bell: str) -> bool:
+    try:
+        return http_request("GET", bell, None, {}, BELL_SECONDS)[0] == 200
+    except Unreachable:
+        return False
 
 
 def retry(control: Control, what: str, work: Callable[[], T], tries: int = 0) -> T:

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from . import VERSION
-from .client import Refused, ServiceError, Unreachable, backoffs, http_request, is_transient
+from .client import Refused, ServiceError, Unreachable, backoffs, http_request, is_transient, looks, wait_for_bell
 from .health import remove_leftovers
 from .log import log, now
 from .machine import Machine, write_secret
@@ -211,6 +211,8 @@ class Host:
         self._wake, self._stopped = threading.Event(), False
         self._worker = WorkerProcess(state, program, client.url, machine.root, self._wake.set)
         self._delays, self._trouble, self._last_logged = backoffs(), "", ""
+        self._bell: str | None = None
+        self._looks = looks()
 
     def serve(self) -> int:
         """Serve until a signal comes. Return the exit code: 1 if the service refuses this host and it has no worker."""
@@ -237,11 +239,11 @@ class Host:
     def _turn(self) -> float:
         """Ask the service, and do what it answers. Return how many seconds to wait."""
         reap_orphans({self._state.pid})
-        mine = self._state
+        mine, self._bell = self._state, None
         if mine.worker and mine.stage == WORKING and not self._worker.lives():
             mine.note(mine.worker, ENDED)
         reply = self._client.ask(mine.worker, mine.stage, mine.cleaned, self._trouble)
-        self._delays = backoffs()
+        self._delays, self._bell = backoffs(), reply.get("bell")
         if reply["do"] == "work":
             return self._work(reply)
         if reply["do"] == "clean":
@@ -279,6 +281,7 @@ class Host:
             if pause:
                 return pause
         self._state.forget()
+        self._looks = looks()
         return 0.0
 
     def _leave(self) -> int:
@@ -295,9 +298,8 @@ class Host:
         return 0
 
     def _pause(self, seconds: float) -> None:
-        """Wait, at most until the worker's agent ends or a signal comes."""
-        if seconds > 0:
-            self._wake.wait(seconds)
+        """Wait, at most until the bell rings, the worker's agent ends, or a signal comes."""
+        wait_for_bell(self._bell, seconds, self._looks, self._wake.wait)
         self._wake.clear()
 
     def _stop(self, number: int, frame: Any) -> None:

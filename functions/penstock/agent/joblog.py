@@ -29,7 +29,8 @@ DETAIL = "detail"
 
 FULL_BATCHES = 4  # the queue is full with as much as fits in four batches
 IDLE_SECONDS = 0.5  # how often waiting threads check whether the work was abandoned
-WATCHED_SECONDS, UNWATCHED_SECONDS = 0.2, 2.0  # how long an event waits for others to join its batch
+WATCHED_SECONDS = 0.2  # how long an event waits for others to join its batch, if somebody follows the log
+BEFORE_BEAT_SECONDS = 1.0  # how long before a heartbeat the events go that nobody waits for: they renew the lease
 CONTENT_STATUSES = (400, 413, 422)  # statuses that refuse the content of a batch, not the worker
 Put = Callable[[str, "int | None", str], None]
 """Takes a line: its stream, its task, and its text."""
@@ -183,8 +184,8 @@ class Outbox:
     Once the log is full, output is counted and dropped here: it is not sent, and nothing waits.
     """
 
-    def __init__(self, control: Control, limits: dict[str, int], mask: Mask) -> None:
-        self._control, self._mask = control, mask
+    def __init__(self, control: Control, limits: dict[str, int], mask: Mask, heartbeat: float) -> None:
+        self._control, self._mask, self._heartbeat = control, mask, heartbeat
         self._most_events, self._most_bytes = limits["batch_events"], limits["batch_bytes"]
         self._changed = threading.Condition()
         self._queue: deque[tuple[Event, int]] = deque()
@@ -229,12 +230,16 @@ class Outbox:
             self._flushing = False
 
     def next_batch(self) -> list[Event]:
-        """Wait for events, then a little for more: longer if nobody follows the log. May return none."""
+        """Wait for events, then a little for more. If nobody follows the log, until the lease has to be renewed.
+
+        May return none.
+        """
         with self._changed:
             if not self._queue:
                 self._changed.wait(IDLE_SECONDS)
                 return []
-            until = now() + (WATCHED_SECONDS if self._control.watched else UNWATCHED_SECONDS)
+            beat = self._control.until_beat(self._heartbeat) - BEFORE_BEAT_SECONDS
+            until = now() + (WATCHED_SECONDS if self._control.watched else max(WATCHED_SECONDS, beat))
             while not (self._holds(1) or self._flushing or self._control.abandoned) and now() < until:
                 self._changed.wait(min(0.2, max(0.0, until - now())))
             return self.oldest()

@@ -17,7 +17,18 @@ from typing import Any
 from . import VERSION
 from .bmat_server import serve_bmat
 from .caches import JobCaches
-from .client import Abandon, Client, Control, Refused, ServiceError, Unreachable, identity_document, start_thread
+from .client import (
+    Abandon,
+    Client,
+    Control,
+    Refused,
+    ServiceError,
+    Unreachable,
+    identity_document,
+    looks,
+    start_thread,
+    wait_for_bell,
+)
 from .diagnosis import full_disk_error
 from .downloads import Copies, remove_copies
 from .health import check_health, clean_machine
@@ -88,7 +99,7 @@ def _next_job(config: Config, introduction: dict[str, Any], copies: Copies | Non
     order = _hello(config, service, control, introduction, copies)
     copies = copies_for(str(order.reply.get("owner") or ""), order.reuse, copies, config.folder / "copies")
     mask = Mask([config.key, config.token(), *resource_secrets(order.reply.get("resources") or {})])
-    outbox = Outbox(control, order.limits, mask)
+    outbox = Outbox(control, order.limits, mask, order.heartbeat)
     processes = JobProcesses(config.worker)
     machine = _machine(config, order)
     background = Background(outbox.put, mask, processes, order.limits["line_bytes"], machine)
@@ -122,6 +133,7 @@ def _hello(
     here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
     if config.identity and "previous" not in introduction:
         here.update(identity_document(config.identity, control))
+    waits = looks()
     while True:
         due = copies.due_for_check() if copies else []
         reply = service.hello({**introduction, **here, **({"copies": due} if due else {})})
@@ -129,7 +141,7 @@ def _hello(
             copies.keep_only(reply.get("copies") or [])
         if not reply.get("idle"):
             return Order.read(reply)
-        control.sleep(float(reply["seconds"]))
+        wait_for_bell(reply.get("bell"), float(reply["seconds"]), waits, lambda part: not control.sleep(part))
 
 
 def _report_unclean(config: Config, introduction: dict[str, Any], why: str) -> int:
@@ -263,9 +275,10 @@ def run_job(job: Job) -> Outcome:
 
 
 def keep_lease(job: Job) -> None:
-    """Renew the lease until the work is abandoned. Runs as a thread."""
-    while job.control.sleep(job.order.heartbeat):
-        job.service.renew(job.order.job, "heartbeat", {})
+    """Renew the lease until the work is abandoned, unless events renew it. Runs as a thread."""
+    while job.control.sleep(job.control.until_beat(job.order.heartbeat)):
+        if not job.control.until_beat(job.order.heartbeat):
+            job.service.renew(job.order.job, "heartbeat", {})
 
 
 def with_fault(outcome: Outcome, fault: OutputFault | None) -> Outcome:

@@ -16,6 +16,10 @@ from penstock.kernel.frozen import dataclass
 HeldSeconds = Annotated[
     int | None, "For how many seconds the agent must leave the machine as it is. Absent unless the machine is held."
 ]
+Bell = Annotated[
+    str | None,
+    "A URL to GET each second: with the answer 200, there is a job, so call again at once. Absent if none can come.",
+]
 
 
 LeaseSeconds = Annotated[int, "After how many seconds without a call the service takes the agent for lost."]
@@ -233,8 +237,11 @@ class LeaseRenewed(Instructions):
 
 @dataclass(frozen=True, kw_only=True)
 class LinesReceived(Instructions):
-    """The lines are in the log."""
+    """The lines are in the log. If the lease had to be renewed soon, it is."""
 
+    lease_seconds: Annotated[
+        int | None, "As in the answer to heartbeat, if the call renewed the lease. Absent if it did not."
+    ] = field(default=None, metadata=OPTIONAL)
     full: Annotated[LogFull | None, "What was dropped. Absent while the log has room."] = field(
         default=None, metadata=OPTIONAL
     )
@@ -338,6 +345,7 @@ class Idle:
     idle: Annotated[Literal[True], "Always true."] = field(default=True, init=False)
     seconds: Annotated[int, "After how many seconds to call again."]
     lease_seconds: LeaseSeconds
+    bell: Bell = field(default=None, metadata=OPTIONAL)
     held_seconds: HeldSeconds = field(default=None, metadata=OPTIONAL)
     copies: Copies = field(default=None, metadata=OPTIONAL)
 
@@ -356,4 +364,5 @@ class HostInstruction:
     key: Annotated[str | None, "The worker's bootstrap key. Absent unless the host starts it."] = field(
         default=None, metadata=OPTIONAL
     )
+    bell: Bell = field(default=None, metadata=OPTIONAL)
     held_seconds: HeldSeconds = field(default=None, metadata=OPTIONAL)

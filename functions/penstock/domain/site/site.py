@@ -168,7 +168,7 @@ class Limits:
     timeout: int = 4 * 3600
     timeout_most: int = 24 * 3600
     grace: int = 30
-    heartbeat: int = 15
+    heartbeat: int = 50
     lease: int = 120
     boot: int = 600
     idle_hold: int = 0

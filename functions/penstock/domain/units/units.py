@@ -423,6 +423,15 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: s
     )
 
 
+RENEWAL_AGE = 0.75
+"""From which part of a heartbeat on, counted from the last renewal, lines of the log renew a worker's lease."""
+
+
+def is_renewal_near(unit: Unit, now: datetime, heartbeat: timedelta) -> bool:
+    """Whether a worker's next heartbeat is so near that a call that brings something else takes its place."""
+    return now - (unit.session.heard or unit.since) >= heartbeat * RENEWAL_AGE
+
+
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
     """A worker that was in contact. A recycled worker stays due: its attempt has to end in any case.
 

@@ -12,6 +12,7 @@ from penstock.domain.logs import archives, logs
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import CONTROL, Batch, Event, Line, LogLimits
 from penstock.domain.replies import LogFull
+from penstock.domain.site.site import Limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
@@ -56,9 +57,8 @@ def _end_of_log(on: System, job: str) -> tuple[Batch | None, bool]:
     return (archive.last, archive.state is ArchiveState.GONE) if archive else (None, False)
 
 
-def append_output(on: System, job: Job, first: int, lines: Sequence[Line]) -> LogFull | None:
+def append_output(on: System, job: Job, first: int, lines: Sequence[Line], bounds: Limits) -> LogFull | None:
     """Add lines that an agent sent, each once. Returns what was dropped when there is no more room."""
-    bounds = configuration.current(on).limits
     most = LogLimits(bounds.log_events, bounds.log_bytes)
 
     def decide() -> tuple[Sequence[Change], Batch | None]:

@@ -32,6 +32,7 @@ from penstock.usecases.jobs import flow, settle
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.units import (
+    bells,
     boundary,
     driver_calls,
     maintenance,
@@ -102,6 +103,8 @@ def _step_leased(on: System, unit: Unit) -> None:
         _answer_step(on, unit)
     elif not unit.creation.made:
         create(on, unit)
+    elif unit.session.past_hash:
+        bells.ring_worker(on, unit)
 
 
 def _worker_silent(on: System, unit: Unit) -> None:
@@ -173,6 +176,8 @@ def _call_create(on: System, unit: Unit) -> None:
     else:
         is_probe = cooling_rules.broken_scope(unit.type) in permission.probes
         _created(on, unit, done, sealed, site.limits, is_probe=is_probe)
+        if unit.is_a is UnitKind.WORKER and on.drivers.hosts(site.factories[unit.maker].driver):
+            bells.ring_host(on, unit)
     cooldowns.create_answered(on, unit, permission, done)
 
 

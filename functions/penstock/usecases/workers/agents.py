@@ -49,7 +49,7 @@ from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import boundary, broken, prewarm, reuse
+from penstock.usecases.units import bells, boundary, broken, prewarm, reuse
 from penstock.usecases.units import broken as units_broken
 from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import assignment
@@ -58,7 +58,7 @@ COPIES = 64
 """How many copies an agent may ask about at once."""
 
 POLL_SECONDS = 5
-"""How many seconds an idle worker's agent waits between polls, unless the site's heartbeat is shorter."""
+"""How many seconds an agent waits whose job is being settled, unless the site's heartbeat is shorter."""
 
 IDENTITY_SETTING = "identity"
 """The factory's setting that requires an identity check. Only such a factory's driver is loaded for it."""
@@ -111,9 +111,12 @@ def _answer_hello(on: System, ask: Hello) -> Assignment | Idle:
 
 def _no_job(on: System, worker: str, bounds: Limits) -> Idle:
     """There is no job: when to poll again, and whether the machine is held."""
-    held = held_seconds(on, on.store.get(unit_key(worker), Unit))
-    seconds = bounds.heartbeat if held else min(POLL_SECONDS, bounds.heartbeat)
-    return Idle(seconds=seconds, lease_seconds=bounds.lease, held_seconds=held)
+    unit = on.store.get(unit_key(worker), Unit)
+    held = held_seconds(on, unit)
+    is_idle = unit is not None and unit.state is UnitState.IDLE and not held
+    bell = bells.url(on, bells.of_worker(unit)) if unit and is_idle else None
+    most = bounds.heartbeat if held else bells.IDLE_SECONDS if is_idle else POLL_SECONDS
+    return Idle(seconds=min(most, bounds.heartbeat), lease_seconds=bounds.lease, bell=bell, held_seconds=held)
 
 
 def _start_changes(
@@ -252,15 +255,22 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
 def heartbeat(on: System, caller: Caller) -> LeaseRenewed:
     """Renew the worker's lease."""
     seconds = configuration.current(on).limits.lease
+    _renew_lease(on, caller, seconds)
+    return LeaseRenewed(**vars(_instructions(on, caller)), lease_seconds=seconds)
+
+
+def _renew_lease(on: System, caller: Caller, seconds: int) -> None:
+    """Write that the worker was heard from. Raises LeaseGone if its lease ended meanwhile."""
+
+    read = [caller.unit]  # as it was read when the call was authenticated; anew if somebody wrote it since
 
     def decide() -> tuple[Sequence[Change], None]:
-        unit = on.store.get(caller.unit.key, Unit)
+        unit = read.pop() if read else on.store.get(caller.unit.key, Unit)
         if unit is None or unit.state is not UnitState.READY or unit.lease.fence != caller.unit.lease.fence:
             raise LeaseGone
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
     transaction.run(on, decide)
-    return LeaseRenewed(**vars(_instructions(on, caller)), lease_seconds=seconds)
 
 
 def _instructions(on: System, caller: Caller) -> Instructions:
@@ -274,9 +284,14 @@ def _instructions(on: System, caller: Caller) -> Instructions:
 
 
 def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> LinesReceived:
-    """Add lines to the job's log, and say whether it has room for more output."""
-    full = logs.append_output(on, caller.job, first, lines) if caller.job.run.report is None else None
-    return LinesReceived(**vars(_instructions(on, caller)), full=full)
+    """Add lines to the job's log, and say whether it has room for more output. They also serve as a heartbeat."""
+    bounds = configuration.current(on).limits
+    full = logs.append_output(on, caller.job, first, lines, bounds) if caller.job.run.report is None else None
+    is_near = units.is_renewal_near(caller.unit, on.world.now(), timedelta(seconds=bounds.heartbeat))
+    if is_near:
+        _renew_lease(on, caller, bounds.lease)
+    lease = bounds.lease if is_near else None
+    return LinesReceived(**vars(_instructions(on, caller)), lease_seconds=lease, full=full)
 
 
 def resources(on: System, caller: Caller) -> ResourceList:

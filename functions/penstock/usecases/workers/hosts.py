@@ -20,7 +20,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.system import System
 from penstock.usecases.jobs import settle
 from penstock.usecases.site import configuration
-from penstock.usecases.units import driver_calls, release
+from penstock.usecases.units import bells, driver_calls, release
 from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents, presence
 from penstock.usecases.workers.presence import HostSession
@@ -54,7 +54,7 @@ def _instruct(on: System, host: Host, status: AgentHost, bounds: Limits) -> Host
     if status.worker and (unit is None or unit.id != status.worker):
         return HostInstruction("forget", 0, bounds.lease, status.worker)
     if unit is None:
-        return HostInstruction("wait", min(agents.POLL_SECONDS, bounds.heartbeat), bounds.lease)
+        return _without_work(on, host, bounds)
     if unit.state is UnitState.QUARANTINED:  # an operator decides; the host has nothing to do
         return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     if not status.worker:
@@ -62,6 +62,14 @@ def _instruct(on: System, host: Host, status: AgentHost, bounds: Limits) -> Host
     if status.stage == "working":
         return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     return _after_worker(on, host, unit, status, bounds)
+
+
+def _without_work(on: System, host: Host, bounds: Limits) -> HostInstruction:
+    """A host waits for its next worker: for a bell, once its slot is free."""
+    slot = presence.free_slot(on, host)
+    bell = bells.url(on, bells.of_host(slot)) if slot else None
+    seconds = min(bells.IDLE_SECONDS if slot else agents.POLL_SECONDS, bounds.heartbeat)
+    return HostInstruction("wait", seconds, bounds.lease, bell=bell)
 
 
 def _without_worker(on: System, unit: Unit, status: AgentHost, bounds: Limits) -> HostInstruction:

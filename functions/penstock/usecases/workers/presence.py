@@ -146,6 +146,11 @@ def hosts_of(on: System, pool: Pool) -> dict[str, Host | None]:
     return {name: on.store.get(host_key(name), Host) for name in (pool.names or ()) if pool.hosts}
 
 
+def free_slot(on: System, host: Host) -> Slot | None:
+    """A host's slot, if nobody holds it and it can be granted."""
+    return _slot(on, host, SlotState.FREE)
+
+
 def worker_on(on: System, host: Host) -> Unit | None:
     """The worker that holds a host's slot."""
     slot = _slot(on, host, SlotState.HELD)

@@ -16,6 +16,7 @@ from penstock.aws import dynamodb
 from penstock.kernel.rows import Row
 from penstock.local import cloud
 from penstock.local.state import StateFolder
+from tests import raw
 
 TABLE = "state"
 
@@ -65,7 +66,7 @@ def rows(env: Mapping[str, str]) -> list[Row]:
     """Everything that the table holds, read without the store."""
     pages = client(env).get_paginator("scan").paginate(TableName=TABLE, ConsistentRead=True)
     found = [each for page in pages for each in page["Items"]]
-    return [dynamodb.load(each["kind"]["S"], each["body"]["S"], int(each["version"]["N"])) for each in found]
+    return list(map(raw.row_of, found))
 
 
 def meter(env: Mapping[str, str], *, reset: bool = False) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
+import string
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -214,10 +215,29 @@ def test_a_rows_size_is_that_of_its_item_or_little_more(table: Table, row: Row) 
     assert table.commit([Create(row)])
     key = {"pk": {"S": row.key.pk}, "sk": {"S": row.key.sk}}
     item = boto3.client("dynamodb", "us-east-1").get_item(TableName="state", Key=key)["Item"]
-    values = [(kind, str(text)) for value in item.values() for kind, text in value.items()]
-    sizes = [len(text) // 2 + 2 if kind == "N" else len(text.encode()) for kind, text in values]
+    values = [(kind, found) for value in item.values() for kind, found in value.items()]
+    sizes = [len(found) // 2 + 2 if kind == "N" else len(_as_bytes(found)) for kind, found in values]
     size = sum(sizes) + sum(map(len, item))
-    assert size <= dynamodb.item_bytes(row) <= size + 160
+    assert size <= dynamodb.stored_bytes(row) <= size + 160
+    assert dynamodb.stored_bytes(row) <= dynamodb.item_bytes(row)
+
+
+def _as_bytes(found: str | bytes) -> bytes:
+    return found.encode() if isinstance(found, str) else found
+
+
+def test_a_row_of_more_than_1_kb_is_stored_compressed(table: Table) -> None:
+    """A shorter one stays readable. What is as random as text can be gets shorter too."""
+    left = 1024 - dynamodb.item_bytes(big("ada", 0))
+    short, long = big("ada", left), big("bob", left + 1)
+    noise = replace(USER, name="eve", privileges=("".join(random.Random(1).choices(string.printable, k=900)),))
+    assert table.commit([Create(short), Create(long), Create(noise)])
+    items = [table._item.get(row.key.pk, row.key.sk) for row in (short, long, noise)]
+    assert [(item.body is None, item.packed is None) for item in items] == [(False, True), (True, False), (True, False)]
+    assert dynamodb.stored_bytes(long) < 512 < 1024 == dynamodb.stored_bytes(short)
+    assert dynamodb.stored_bytes(noise) < dynamodb.item_bytes(noise)
+    for row in (short, long, noise):
+        assert table.get(row.key, User) == replace(row, version=1)
 
 
 def test_conditions_agree_with_their_twins(store: Store) -> None:

@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from penstock.aws import dynamodb
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools.pools import Claim
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Row
+from tests import raw
 from tests.crash.agent import Agent
 from tests.crash.faults import Plan, calm
 from tests.crash.promises import Watch
@@ -175,7 +175,7 @@ class Life(Users):
         found: dict[str, list[Row]] = {}
         with self.site.unseen():
             for item in self.site.rows():
-                row = dynamodb.load(item["kind"]["S"], item["body"]["S"], int(item["version"]["N"]))
+                row = raw.row_of(item)
                 found.setdefault(row.kind, []).append(row)
         self.rows = found
         self.watch.look(found)

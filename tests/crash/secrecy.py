@@ -25,6 +25,7 @@ from penstock.kernel.errors import Unknown
 from penstock.ports import Order, Ready
 from penstock.usecases.units import boundary
 from penstock.usecases.users import users
+from tests import raw
 from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
 from tests.crash.site import Hand
@@ -71,7 +72,8 @@ class Kept:
         if "TrentService" not in target:
             body = request.body.read() if hasattr(request.body, "read") else request.body or b""
             sent = body if isinstance(body, str) else bytes(body).decode("utf-8", "replace")
-            self.said += [(f"to {target}", sent), (f"from {target}", found.content.decode("utf-8", "replace"))]
+            back = found.content.decode("utf-8", "replace")
+            self.said += [(f"to {target}", raw.unpacked(sent)), (f"from {target}", raw.unpacked(back))]
         return found
 
     def call(self, runtime: Runtime, name: str, event: dict[str, Any], who: object) -> Any:

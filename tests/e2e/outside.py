@@ -13,6 +13,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from penstock.local import cloud
+from tests import raw
 from tests.e2e.conftest import SITE, Local
 from tests.postgres.cluster import ADMIN, PASSWORDS, Cluster
 from tests.wells.rack import Asked, Rack
@@ -200,7 +201,7 @@ def said(local: Local) -> Iterator[tuple[str, str]]:
 def rows(local: Local) -> Iterator[str]:
     """The body of every row."""
     for page in local.aws("dynamodb").get_paginator("scan").paginate(TableName=local.output("TableName")):
-        yield from (item["body"]["S"] for item in page["Items"])
+        yield from map(raw.body_of, page["Items"])
 
 
 def _histories(flows: Any) -> Iterator[Any]:

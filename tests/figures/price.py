@@ -110,7 +110,7 @@ class BilledStore(MemoryStore):
         return found
 
     def _read(self, found: Sequence[Row]) -> None:
-        size = sum(map(dynamodb.item_bytes, found))
+        size = sum(map(dynamodb.stored_bytes, found))
         self.bill.reads += max(1, -(-size // (4 * KB)))
         self.bill.requests += 1
 
@@ -134,7 +134,7 @@ class BilledStore(MemoryStore):
         now = None if isinstance(change, Delete) else was if isinstance(change, Check) else change.row
         row = now or was
         assert row is not None
-        biggest = max(dynamodb.item_bytes(each) for each in (was, now) if each)
+        biggest = max(dynamodb.stored_bytes(each) for each in (was, now) if each)
         at = self.bill.moment, row.kind + (" (check)" if isinstance(change, Check) else "")
         self.bill.writes[at] += times * -(-biggest // KB)
         self.bill.index[at] += 0 if isinstance(change, Check) else index_units(was, now)

@@ -161,7 +161,7 @@ class VirtualStore(PlainStore):
     def _size(self, row: Row) -> int:
         known = self._bytes.get((row.key, row.version))
         if known is None:
-            known = self._bytes[row.key, row.version] = dynamodb.item_bytes(row)
+            known = self._bytes[row.key, row.version] = dynamodb.stored_bytes(row)
         return known
 
     def commit(self, changes: Sequence[Change]) -> bool:

@@ -1,11 +1,13 @@
 """The Store on a DynamoDB table: rows as JSON in items, and conditional writes.
 
-Rows become JSON by their dataclass; times are RFC 3339 in UTC. Every write has a condition, and every condition a name.
+Rows become JSON by their dataclass; times are RFC 3339 in UTC. What takes more than 1 KB is stored compressed, because
+each KB is charged anew. Every write has a condition, and every condition a name.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -16,7 +18,7 @@ from typing import Any, TypeVar
 from aws_lambda_powertools import Logger
 from botocore.session import Session, get_session
 from cattrs import Converter
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
 from pynamodb.exceptions import DeleteError, GetError, PutError, QueryError, TransactWriteError, UpdateError
 from pynamodb.expressions.condition import Condition
@@ -69,6 +71,9 @@ from penstock.kernel.rows import (
     shard_of,
     shards_of,
 )
+
+UNIT_BYTES = 1024
+"""How many bytes of an item are one write unit."""
 
 PAGE = 100
 """How many entries of the due index are read at once: as many as one BatchGetItem then reads rows."""
@@ -129,6 +134,19 @@ def load(kind: str, body: str, version: int, look: Look | None = None) -> Row:
     return row
 
 
+def pack(row: Row, text: bytes) -> bytes | None:
+    """What is stored of a row instead of its JSON; None for a row that is short as it is.
+
+    It is always less: no byte of JSON in UTF-8 says more than seven bits. The same row always becomes the same bytes.
+    """
+    return zlib.compress(text) if _bytes(row, text) > UNIT_BYTES else None
+
+
+def unpack(packed: bytes) -> str:
+    """The JSON of a row that was packed."""
+    return zlib.decompress(packed).decode()
+
+
 def due_shards(*, later: bool) -> list[str]:
     """The shards of the due index, of every kind of row that may be due; with `later`, of those nobody waits for."""
     kinds = [kind for kind in KINDS.values() if kind.deadline is not Row.deadline and kind.later is later]
@@ -170,13 +188,16 @@ class ListingIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-cal
 
 
 class Item(Model):
-    """A stored row: `body` is the row as JSON; the other attributes are for keys, conditions and indexes."""
+    """A stored row: `body` is the row as JSON, or `packed` if it is long; the other attributes are for keys, conditions
+    and indexes.
+    """
 
     pk = UnicodeAttribute(hash_key=True)
     sk = UnicodeAttribute(range_key=True)
     row_version = NumberAttribute(attr_name="version")
     kind = UnicodeAttribute()
-    body = UnicodeAttribute()
+    body = UnicodeAttribute(null=True)
+    packed = BinaryAttribute(null=True, legacy_encoding=False)
     due_shard = UnicodeAttribute(null=True)
     due = UnicodeAttribute(null=True)
     list_key = UnicodeAttribute(null=True)
@@ -222,7 +243,10 @@ def connect(of: type[Item], region: str, session: Session) -> Connection:
 
 def item_of(row: Row, version: int, of: type[Item]) -> Item:
     """A row as an item with a version."""
-    item = of(row.key.pk, row.key.sk, row_version=version, kind=row.kind, body=dump(row))
+    item = of(row.key.pk, row.key.sk, row_version=version, kind=row.kind)
+    text = dump(row)
+    item.packed = pack(row, text.encode())
+    item.body = None if item.packed else text
     look = next_look(row)
     if look:
         item.due_shard, item.due = shard_of(row), look_text(look)
@@ -276,10 +300,20 @@ def item_bytes(row: Row) -> int:
     """How many bytes a row's item takes at most, as DynamoDB counts them: every attribute's name and value, in UTF-8.
 
     A number takes a byte per two digits, and one more. Source: Amazon DynamoDB Developer Guide, "Item sizes and
-    formats".
+    formats". Limits are kept by rows as they are, packed or not: what has room does not depend on what is in it.
     """
-    texts = [row.key.pk, row.key.sk, row.kind, dump(row), *(row.place or ())]
-    return ATTRIBUTES_BYTES + sum(len(text.encode()) for text in texts)
+    return _bytes(row, dump(row).encode())
+
+
+def stored_bytes(row: Row) -> int:
+    """The same for the item as it is stored: what is charged for."""
+    text = dump(row).encode()
+    return _bytes(row, pack(row, text) or text)
+
+
+def _bytes(row: Row, body: bytes) -> int:
+    texts = [row.key.pk, row.key.sk, row.kind, *(row.place or ())]
+    return ATTRIBUTES_BYTES + len(body) + sum(len(text.encode()) for text in texts)
 
 
 ATTRIBUTES_BYTES = 160
@@ -288,7 +322,8 @@ ATTRIBUTES_BYTES = 160
 
 def row_of(item: Item) -> Row:
     """The row that an item holds."""
-    return load(item.kind, item.body, int(item.row_version), look_of(item.due) if item.due else None)
+    body = unpack(item.packed) if item.packed else item.body
+    return load(item.kind, body, int(item.row_version), look_of(item.due) if item.due else None)
 
 
 R = TypeVar("R", bound=Row)

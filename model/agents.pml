@@ -31,10 +31,27 @@ inline hello(f, goes_on) {
     fi
 }
 
+#define IS_AT_WORK(f) (attempt[JOB_OF(f)] == ATTEMPT_OF(f) && job[JOB_OF(f)] == RUNNING && unit[(f) * 3] == UP)
+
 inline finish(f, goes_on) {
     j1 = JOB_OF(f);
     if
-    :: attempt[j1] == ATTEMPT_OF(f) && job[j1] == RUNNING && unit[(f) * 3] == UP ->
+    :: IS_AT_WORK(f) ->
+        if :: report[j1] == NOTHING -> report[j1] = DONE :: else fi;
+        for (i : 0 .. 2) { end_lease((f) * 3 + i) };
+        conclude(j1, NOTHING);
+        moved();
+        check_slots();
+        if :: goes_on -> put_back(f); agent[f] = STOPPED :: else fi
+    :: else -> agent[f] = STOPPED
+    fi
+}
+
+/* The report of a job that publishes: it is written first, and its end is a commit of its own. */
+inline write_report(f, goes_on) {
+    j1 = JOB_OF(f);
+    if
+    :: IS_AT_WORK(f) ->
         if :: report[j1] == NOTHING -> report[j1] = DONE; version[j1]++; moved() :: else fi;
         end_by_report(f, goes_on)
     :: else -> agent[f] = STOPPED

@@ -25,7 +25,7 @@ inline conclude(j, w) {
     version[j]++;
 }
 
-/* Whoever wrote or found a report ends the attempt in the same call, while the flow's own end has another mark. */
+/* Whoever wrote or found a report alone ends the attempt in the same call. The flow's own end has another mark. */
 #define BY_FLOW 1
 #define BY_REPORT 2
 

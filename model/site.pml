@@ -72,8 +72,10 @@ end:
     :: d_step { reply[me] & BIT(LOST) -> give_up(me, LOST); skip }
     :: d_step { agent[me] == BOOTS && MAY_CALL(me) -> hello(me, 1); skip }
     :: d_step { crashes && agent[me] == BOOTS -> crash(); hello(me, 0); skip }
-    :: d_step { agent[me] == RUNS && !ending[me] && CALM -> finish(me, 1); skip }
-    :: d_step { crashes && agent[me] == RUNS && !ending[me] -> crash(); finish(me, 0); skip }
+    :: d_step { agent[me] == RUNS -> finish(me, 1); skip }
+    :: d_step { crashes && agent[me] == RUNS -> crash(); finish(me, 0); skip }
+    :: d_step { agent[me] == RUNS && !ending[me] && CALM -> write_report(me, 1); skip }
+    :: d_step { crashes && agent[me] == RUNS && !ending[me] -> crash(); write_report(me, 0); skip }
     :: d_step { ending[me] == BY_REPORT -> stands(me, me);
         if
         :: k -> settle(me, me); put_back(me); if :: agent[me] == RUNS -> agent[me] = STOPPED :: else fi

@@ -178,7 +178,7 @@ def test_an_execution_that_died_keeps_its_place_in_a_semaphore(twin: Known, ada:
     twin.run()
     caller = hello(twin, first)
     twin.flows.stop(first, 1)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         finish(twin, first)
     assert holders(twin, "resource/bench") == {"bench-1": first}
     for _ in range(2):

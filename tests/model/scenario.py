@@ -35,6 +35,17 @@ SITE = site_toml(
 )
 ASKS: Sequence[Sequence[str]] = (["licence", "bench"], [], ["licence"], ["database"], ["database"], ["sandbox"])
 LIMITS = {"target/default": 1, "resource/licence": 2, "quota/tokens": 3}
+PUBLISHING = """#!/bin/sh
+#: name = "publishing"
+#: variety = "basic"
+#: output_rules = ["/work/*"]
+#: [[publish]]
+#: from_output = "/work/a"
+#: series = "nightly"
+#: name = "a"
+"""
+SCRIPTS = (*["#!/bin/sh\n"] * 3, PUBLISHING)
+"""The last publishes: its report is a commit of its own."""
 TOKEN = "t" * 43
 ADA = User(name="ada", created=START, version=1)
 
@@ -77,12 +88,12 @@ class Scenario:
         object.__setattr__(self.twin.on, "store", self.store)
         apply.apply(self.twin.on, "admin", SITE, "site.toml")
         self.twin.run()
-        self.jobs = [self._submit() for _ in range(4)]
+        self.jobs = [self._submit(script) for script in SCRIPTS]
 
-    def _submit(self) -> str:
+    def _submit(self, script: str) -> str:
         names = self.dice.choice(ASKS)
         wanted = {f"r{n}": {"type": name} for n, name in enumerate(names)}
-        ask = SubmitJob("#!/bin/sh\n", resources=wanted or None)
+        ask = SubmitJob(script, resources=wanted or None)
         return submit.submit(self.twin.on, ADA, ask, None)
 
     def _answer_or_lose(self, token: str) -> bool:

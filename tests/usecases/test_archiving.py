@@ -59,7 +59,6 @@ def test_a_job_that_goes_on_has_nothing_to_archive(twin: Twin, ada: User) -> Non
     job = running(twin, ada)
     assert twin.store.get(archive_key(job), Archive) is None
     logs_archives.advance(twin.on, job)
-    logs_archives.delete(twin.on, job)
     assert twin.store.get(archive_key(job), Archive) is None
 
 

@@ -54,7 +54,7 @@ def test_the_first_report_stands(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         agents.report_finished(twin.on, caller, Result.FAILED, "the script ended with 3", 3)
     agents.report_finished(twin.on, caller, Result.SUCCEEDED, "no it did not", 0)
     sweep(twin, 1000)

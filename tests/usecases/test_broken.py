@@ -145,7 +145,7 @@ def test_a_broken_worker_is_not_kept(twin: Twin, ada: User) -> None:
 def test_what_was_said_first_stands(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada, target="linux")
     caller = agents.authenticate(twin.on, job, TOKEN)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         agents.report_finished(twin.on, caller, Result.FAILED, "it failed", 1, "first")
         agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0, "second")
         agents.report_broken(twin.on, caller, "third")
@@ -248,7 +248,7 @@ def reported(twin: Twin, ada: User) -> Agent:
     twin.run()
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         agents.report_finished(twin.on, agents.authenticate(twin.on, job, agent.token(1)), Result.SUCCEEDED, "", 0)
     return agent
 

@@ -195,7 +195,7 @@ def test_a_canary_whose_worker_is_broken_shows_nothing_of_the_resource_also_when
     caller = hello(twin, out(twin, DB))
     (db,) = [unit for unit in units_of(twin.on, caller.job) if unit.lease.pool == DB]
     for why in ("its fan stands still", ""):
-        with dies_after_the_report():
+        with dies_after_the_report(twin):
             agents.report_finished(twin.on, caller, Result.FAILED, "the script ended", 1, why)
         assert unit_of(twin, db.id).health.broken is None
     assert unit_of(twin, caller.unit.id).health.broken == "its fan stands still"

@@ -39,7 +39,7 @@ def hold(twin: Twin, unit: Unit) -> Unit:
 
 def report(twin: Twin, job: str) -> None:
     """The script ends, and nothing that follows happens yet."""
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         caller = agents.authenticate(twin.on, job, TOKEN)
         agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
 
@@ -274,7 +274,7 @@ def test_recycling_what_nobody_leases_is_no_news_to_a_job(twin: Twin, ada: User)
 def test_recycling_a_running_worker_is_a_report_that_it_was_lost(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
     flows = Flows(twin)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "it swaps")
     said = job_of(twin, job).run.report
     assert said == Report(Result.LOST, f"worker {worker.id} was recycled by root: it swaps", twin.world.now())
@@ -302,7 +302,7 @@ def test_recycling_a_worker_that_has_reported_ends_its_attempt_and_leaves_the_re
     job, worker = running(twin, ada)
     report(twin, job)
     before, found = job_of(twin, job), commits(twin)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         maintenance.recycle(twin.on, ROOT, WORKER, worker.id, "")
     assert job_of(twin, job) == before
     assert [written(changes) for changes in found[:2]] == [["Replace unit", "Create audit"], ["Replace unit"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from penstock.domain.site.site import Limits
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Key, Row
+from penstock.kernel.rows import Change, Key, Replace, Row
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import maintenance, secrets
@@ -283,11 +283,45 @@ def test_a_report_of_an_attempt_that_is_over_is_refused(twin: Twin, ada: User, c
         agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
 
 
+def first_commit(written: list[Sequence[Change]]) -> dict[str, Row]:
+    """What the first commit left, by kind."""
+    return {change.row.kind: change.row for change in written[0] if isinstance(change, Replace)}
+
+
+@pytest.mark.parametrize("broken", ["", "its fan stands still"])
+def test_a_report_is_written_with_the_end_of_its_attempt(twin: Twin, ada: User, broken: str) -> None:
+    """JOB-1: nobody can come between the two."""
+    job = running(twin, ada)
+    caller, written = agents.authenticate(twin.on, job, TOKEN), commits(twin)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, broken)
+    left = first_commit(written)
+    assert left["job"] == changed(job_of(twin, job), version=left["job"].version)
+    assert job_of(twin, job).is_settled
+    assert lease_of(twin, job, 0).state is LeaseState.RELEASING
+    found = worker_of(twin, job)
+    assert (found.state, found.health.broken) == (UnitState.DIRTY, broken or None)
+    assert {"lease", "unit"} <= left.keys()
+
+
+def test_the_report_of_a_job_that_publishes_is_written_before_it_publishes(twin: Twin, ada: User) -> None:
+    """JOB-1: what is published has succeeded, whoever dies."""
+    job = running(twin, ada, hold_on_failure=600)
+    put(twin, job_of(twin, job), publishes=True)
+    caller, written = agents.authenticate(twin.on, job, TOKEN), commits(twin)
+    agents.report_finished(twin.on, caller, Result.FAILED, "it failed", 1)
+    left = first_commit(written)
+    assert left.keys() == {"job", "unit"}
+    assert left["job"].state is State.RUNNING  # type: ignore[attr-defined]
+    assert left["job"].run.report == Report(Result.FAILED, "it failed", twin.world.now(), 1)  # type: ignore[attr-defined]
+    assert left["unit"].hold  # type: ignore[attr-defined]
+    assert job_of(twin, job).end.reason == "it failed"
+
+
 def test_a_report_that_is_told_twice_is_written_once(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     caller = agents.authenticate(twin.on, job, TOKEN)
     flows, written = Flows(twin), commits(twin)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         for _ in range(2):
             agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
     assert len(written) == 1

@@ -78,7 +78,7 @@ def test_a_worker_that_says_hello_while_its_attempt_is_given_up_stays_ready(twin
 
 def test_a_worker_that_is_lost_after_its_report_has_its_attempt_ended_as_it_said(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         finish(twin, job)
     before = told(twin, job)
     twin.pass_time(1000)

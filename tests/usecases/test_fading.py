@@ -38,7 +38,7 @@ def stored(twin: Twin, row: Row) -> Row | None:
 def test_a_job_that_runs_loses_its_attempt_and_its_flow_is_over(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     unit, flows = worker_of(twin, job), Flows(twin)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         assert vanish(twin, unit)
     cause = f"worker {unit.id} was lost: hand does not list it any more"
     assert job_of(twin, job).run.report == Report(Result.LOST, cause, twin.world.now())
@@ -53,7 +53,7 @@ def test_what_was_reported_stays_and_is_not_written_again(twin: Twin, ada: User)
     job = running(twin, ada)
     put(twin, job_of(twin, job), report=ENDED)
     before = job_of(twin, job)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         assert vanish(twin, worker_of(twin, job))
     assert job_of(twin, job) == before, "not even its version grew"
     vanish(twin, worker_of(twin, job))

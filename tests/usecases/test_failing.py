@@ -143,7 +143,7 @@ def test_a_machine_that_is_broken_says_so_without_further_words(twin: Twin, ada:
         job = submit(twin, ada)
         twin.run()
         who = hello(twin, job)
-        with dies_after_the_report():
+        with dies_after_the_report(twin):
             agents.report_broken(twin.on, who, "no such device", told)
         found = job_of(twin, job).run.failure
         assert found
@@ -156,8 +156,9 @@ def test_inputs_that_could_not_be_had_say_so_without_further_words(twin: Twin, a
     for told, kind in ((None, Kind.INPUT_FAILED), (TOLD, Kind.KILLED)):
         job = submit(twin, ada)
         twin.run()
-        with dies_after_the_report():
-            agents.report_unprepared(twin.on, hello(twin, job), "it is gone", told)
+        who = hello(twin, job)
+        with dies_after_the_report(twin):
+            agents.report_unprepared(twin.on, who, "it is gone", told)
         found = job_of(twin, job).run.failure
         assert found
         assert found.kind is kind

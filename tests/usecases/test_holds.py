@@ -297,7 +297,7 @@ def test_a_hold_that_comes_after_the_agent_was_told_to_go_is_refused(twin: Twin,
     """UNIT-3: of the agent's report and a hold, one comes first."""
     job, worker = running(twin, ada)
     caller = agents.authenticate(twin.on, job, "t" * 43)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         assert agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0) == ResultReceived()
     with pytest.raises(Refused, match="its machine is on its way out"):
         hold(twin, worker)
@@ -562,7 +562,7 @@ def test_a_held_worker_is_not_recycled(twin: Twin, ada: User) -> None:
 
 def test_what_is_recycled_cannot_be_held(twin: Twin, ada: User) -> None:
     _, worker = running(twin, ada)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         maintenance.recycle(twin.on, ROOT, UnitKind.WORKER, worker.id, "")
     with pytest.raises(Refused, match="recycled by root: it is too late"):
         hold(twin, worker)

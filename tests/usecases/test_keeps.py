@@ -232,7 +232,7 @@ def test_the_second_report_holds_nothing_anew(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="other", hold_on_failure=600)
     twin.run()
     caller = hello(twin, job)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         agents.report_finished(twin.on, caller, Result.FAILED, "exit 1", 1)
         twin.world.time = twin.world.time.replace(microsecond=1)
         until = unit_of(twin, caller.unit.id).hold

@@ -92,7 +92,7 @@ def cleaning(twin: Twin, ada: User) -> Unit:
 
 def test_a_machine_that_ends_loses_its_attempt_at_once_and_the_next_follows(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         lost(twin, worker.id)
     report = job_of(twin, job).run.report
     assert report
@@ -136,7 +136,7 @@ def test_an_attempt_that_was_not_ended_is_ended_by_the_next_event_or_when_it_is_
 ) -> None:
     """JOB-1: the function may die in between, and events come twice."""
     job, worker = running(twin, ada)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         lost(twin, worker.id)
         lost(twin, worker.id)
     assert told(twin, job).count(f"worker {worker.id}: {ENDS}") == 1
@@ -236,7 +236,7 @@ def test_a_recommendation_ends_no_job(twin: Twin, ada: User) -> None:
 
 def test_a_rebalance_a_warning_and_the_end_are_each_reported_once(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         for _ in range(2):
             warned(twin, worker.id, None, "it may be taken back")
             warned(twin, worker.id)

@@ -374,7 +374,7 @@ def test_what_was_withdrawn_is_not_published_again_by_a_job(twin: Twin, ada: Use
 def test_who_settles_twice_publishes_once_and_what_was_interrupted_is_gone_on_with(twin: Twin, ada: User) -> None:
     job = asks(twin, ada)
     send(twin, job)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         finish(twin, job)
     published.publish_declared(twin.on, job_of(twin, job))  # and here whoever settled it died
     assert row(twin).job == job

@@ -278,7 +278,7 @@ def test_lines_of_an_agent_that_was_given_up_are_not_taken(twin: Twin, ada: User
     job = submit(twin, ada)
     twin.run()
     caller = hello(twin, job)
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         agents.report_finished(twin.on, caller, Result.SUCCEEDED, "done", 0)
     caller = agents.authenticate(twin.on, job, TOKEN)
     line = AgentLine("2026-01-01T00:00:00Z", "stdout", "late")

@@ -181,7 +181,7 @@ def test_an_agent_whose_attempt_is_not_settled_yet_asks_again(twin: Twin, ada: U
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
     caller = agents.authenticate(twin.on, job, agent.token(1))
-    with dies_after_the_report():
+    with dies_after_the_report(twin):
         agents.report_finished(twin.on, caller, Result.SUCCEEDED, "the script ended", 0)
     agent.turn += 1
     assert agent.hello().idle

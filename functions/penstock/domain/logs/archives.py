@@ -4,7 +4,7 @@
        ▲                                           └────────(not as it was written)─┘              │
        └──────────────────────────────────────────────────────────────────────   its rows are deleted
 
-A short log stays waiting, and in its rows, until the job's retention ends.
+A log that is short when its job settles has no archive, and stays in its rows, until the job's retention ends.
 
 The object has the lines up to `end`; later lines about the job stay in rows behind it. Once archived, the object
 belongs to the job and is deleted when the job's retention ends. [ART-1]
@@ -47,7 +47,7 @@ PATH = "/log.jsonl"
 class ArchiveState(StrEnum):
     """The state of an archive. The sweep moves every state on."""
 
-    WAITING = "waiting"  # rows alone; due: it is begun, or found to be short
+    WAITING = "waiting"  # rows alone; due: it is begun
     WRITING = "writing"  # rows alone, and parts of an object that is no object yet
     CHECKING = "checking"  # rows alone, and an object that is to be read back
     ARCHIVED = "archived"  # the object; due while there are rows of the same lines left
@@ -185,6 +185,11 @@ def archived(row: Archive, now: datetime) -> Archive:
 def gone(row: Archive, now: datetime) -> Archive:
     """An archive whose log is deleted; later lines are not kept either."""
     return replace(row, state=ArchiveState.GONE, since=now, upload="", parts=(), blocks=(), due=now)
+
+
+def never_archived(job: str, now: datetime) -> Archive:
+    """The row of a log that is deleted, and that no object was made of."""
+    return Archive(job=job, state=ArchiveState.GONE, since=now, settled=now, due=now)
 
 
 def rows_deleted(row: Archive, now: datetime) -> Archive:

@@ -57,11 +57,10 @@ def request(on: System, user: User, job_id: str, reason: str, seconds: int | Non
     return job
 
 
-def on_reported(on: System, job: Job, keep: HoldRequest) -> list[Change]:
-    """The changes to write with the report of a job that requested a hold, if its units are to be held now."""
+def on_reported(on: System, job: Job, keep: HoldRequest) -> list[tuple[Unit, Unit]]:
+    """The units of a job that requested a hold, before and after its report, if they are to be held now."""
     now = on.world.now()
-    held = holds.hold_units(keep, units_of(on, job), now) if holds.is_wanted(keep, job, now) else []
-    return [Replace(was, after) for was, after in held]
+    return holds.hold_units(keep, units_of(on, job), now) if holds.is_wanted(keep, job, now) else []
 
 
 def units_of(on: System, job: Job) -> list[Unit]:

@@ -1,13 +1,13 @@
 """The end of an attempt: always, and exactly once. [JOB-1]
 
-Called when a worker's agent has reported, when a flow failed, by the sweep, and by whatever ends a job that has no
-flow. `attempt_ended`, `job_settled` and `attempt_lost` list what follows each event, one effect per line. A crash
-between two effects is made up for by the sweep.
+An agent's report is written together with the end of its attempt; every other end is written by `settle`: when a flow
+failed, by the sweep, and by whatever ends a job that has no flow. `attempt_ended`, `job_settled` and `attempt_lost`
+list what follows each event, one effect per line. A crash between two effects is made up for by the sweep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,7 +28,7 @@ from penstock.usecases import published
 from penstock.usecases.artifacts import retain
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import store
-from penstock.usecases.jobs.jobs import stop_waiting
+from penstock.usecases.jobs.jobs import leases_of, stop_waiting
 from penstock.usecases.logs import logs
 from penstock.usecases.telemetry import counters
 
@@ -38,6 +38,12 @@ SCRIPT_STREAMS = ("stdout", "stderr")
 
 AT_ONCE = 100
 """How many dependents one call notifies. The next call continues, so that no settling takes longer for them."""
+
+Ended = tuple[Ending, list[str]]
+"""An attempt's end, and the pools whose queues it leaves."""
+
+Marked = Mapping[str | None, tuple[Unit, Unit]]
+"""Units that a report changes, by id: as they were read, and as they are to be when their leases end."""
 
 
 def settle(
@@ -56,6 +62,11 @@ def settle(
     ended = transaction.run(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue))
     if ended is not None:
         attempt_ended(on, *ended)
+    go_on(on, job_id, attempt)
+
+
+def go_on(on: System, job_id: str, attempt: int) -> None:
+    """Begin to release what an attempt had, and do what follows if its job has settled. Safe to repeat."""
     start_release(on, job_id, attempt)
     job = on.store.get(job_key(job_id), Job)
     if job and job.is_settled:
@@ -69,20 +80,33 @@ def _settle_changes(
     error: str | None,
     cause: str | None,
     overdue: datetime | None,
-) -> tuple[Sequence[Change], tuple[Ending, list[str]] | None]:
-    """The job's end and the end of every lease of the attempt, in one commit; and the pools whose queues it leaves."""
+) -> tuple[Sequence[Change], Ended | None]:
+    """The end of an attempt, if it may be ended for this reason."""
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.attempt != attempt or not _may_end(job, error, overdue):
         return [], None
-    held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
+    held = leases_of(on, job)
     if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, held, on.world.now()):
         return [], None  # the attempt has made progress since the sweep saw it
     after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
-    had, released = _end_leases(on, job, held)
-    queues, left = _leave_queues(on, job, held)
-    ending = Ending(job, after, had, error, is_overdue=overdue is not None)
+    return _end_changes(on, Ending(job, after, (), error, is_overdue=overdue is not None), job, held, {})
+
+
+def report_changes(on: System, was: Job, reported: Job, marked: Marked) -> tuple[Sequence[Change], Ended]:
+    """The report of an attempt and its end, in one commit."""
+    after = _concluded(on, reported, None, None, is_overdue=False)
+    return _end_changes(on, Ending(reported, after, (), None, is_overdue=False), was, leases_of(on, was), marked)
+
+
+def _end_changes(
+    on: System, ending: Ending, was: Job, held: Sequence[Lease], marked: Marked
+) -> tuple[Sequence[Change], Ended]:
+    """The job's end and the end of every lease of the attempt, in one commit."""
+    had, released = _end_leases(on, ending.before, held, marked)
+    queues, left = _leave_queues(on, was, held)
+    ending = replace(ending, units=had)
     after = with_failure_details(on, ending, held)
-    ended = [Replace(job, after), *released, *left, *retain.on_settled(on, after), *logs.on_settled(on, after)]
+    ended = [Replace(was, after), *released, *left, *retain.on_settled(on, after), *logs.on_settled(on, after)]
     return ended, (replace(ending, after=after), queues)
 
 
@@ -106,25 +130,27 @@ def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is
     return after
 
 
-def _end_leases(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[Unit], list[Change]]:
+def _end_leases(on: System, job: Job, held: Sequence[Lease], marked: Marked) -> tuple[list[Unit], list[Change]]:
     """The units of an attempt's leases, and the changes that end these leases."""
     had: list[Unit] = []
     changes: list[Change] = []
     for lease in held:
-        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
-        had += [unit] if unit else []
-        changes += _end_lease(on, lease, job, unit)
+        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.unit not in marked else None
+        was, now = marked.get(lease.unit, (unit, unit))
+        had += [now] if now else []
+        changes += _end_lease(on, lease, job, was, now)
     return had, changes
 
 
-def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Change]:
+def _end_lease(on: System, lease: Lease, job: Job, was: Unit | None, unit: Unit | None) -> list[Change]:
+    """The changes that end a lease. Its unit `was` read, and may be changed already by what ends the lease."""
     ended = leases.end(lease, on.world.now())
     changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
-    if unit:
+    if was and unit:
         has_reported = job.run.report is not None and job.run.report.result is not Result.LOST
         well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
         dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
-        changes += [] if dirty == unit else [Replace(unit, dirty)]
+        changes += [] if dirty == was else [Replace(was, dirty)]
     return changes
 
 

@@ -1,8 +1,8 @@
 """Archiving: a settled job's log becomes one object. Rows come first, and go last. [ART-1] [ART-2]
 
-Settling a job creates the archive's row, and the sweep calls `advance`. A step may stop anywhere, and the next call
-continues: each step is one write that names what it assumed, and what it does to the object before may be repeated. No
-step holds more than a part and a page of rows.
+Settling a job creates the archive's row, unless its log is short, and the sweep calls `advance`. A step may stop
+anywhere, and the next call continues: each step is one write that names what it assumed, and what it does to the object
+before may be repeated. No step holds more than a part and a page of rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, batch_key
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Delete, Replace
+from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import owners
 from penstock.usecases.logs import logs
@@ -71,14 +71,14 @@ def _save(on: System, was: Archive, row: Archive, *more: Change) -> Archive | No
 
 
 def _begin(on: System, row: Archive) -> Archive | None:
-    """Decide which lines go into which object, once nothing more will be logged. A short log goes into none."""
+    """Decide which lines go into the object, once nothing more will be logged."""
     now, spans = on.world.now(), configuration.current(on).retention
     waits = None if _are_leases_released(on, row.job) else archives.wait(row, spans, now)
     if waits:
         _save(on, row, waits)
         return None
     last, job = logs.last_batch(on, row.job), on.store.get(job_key(row.job), Job)
-    if last is None or job is None or archives.is_short(last):
+    if last is None or job is None:
         return _save(on, row, replace(row, due=None))
     id = id_of(row.job, on.world.ulid())
     made = Artifact(id=id, path=archives.PATH, size=0, sha256="", by=job.owner, time=now, sort=LOG)
@@ -165,7 +165,8 @@ def _delete(on: System, row: Archive) -> Archive | None:
     for _ in range(DELETED // AT_ONCE):
         found = on.store.find(f"job#{row.job}", "event#", Batch, limit=AT_ONCE, upto=upto)
         if not found:
-            return _save(on, row, archives.rows_deleted(row, on.world.now()))
+            _save(on, row, archives.rows_deleted(row, on.world.now()))
+            return None
         for batch in found:
             on.store.commit([Delete(batch)])
     return row
@@ -184,10 +185,12 @@ def delete(on: System, job: str) -> None:
     """Delete the log of a job whose retention has ended; the job no longer owns its object. [ART-2]"""
 
     def decide() -> tuple[Sequence[Change], None]:
-        row = on.store.get(archive_key(job), Archive)
-        if row is None or row.state is ArchiveState.GONE:
+        row, now = on.store.get(archive_key(job), Archive), on.world.now()
+        if row is None:
+            return [Create(archives.never_archived(job, now))], None
+        if row.state is ArchiveState.GONE:
             return [], None
         left = owners.release_changes(on, owners.find(on, row.artifact), owner(JOB, job))
-        return [Replace(row, archives.gone(row, on.world.now())), *left], None
+        return [Replace(row, archives.gone(row, now)), *left], None
 
     transaction.run(on, decide)

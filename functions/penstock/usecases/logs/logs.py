@@ -156,6 +156,7 @@ def count(on: System, job: str) -> int:
 
 
 def on_settled(on: System, job: Job) -> list[Change]:
-    """The row to create in the commit that settles a job, if its log is to be archived."""
+    """The row to create in the commit that settles a job, if its log is to be archived. A short log stays in rows."""
     row = archives.settled(job, configuration.current(on).retention)
-    return [Create(row)] if row else []
+    last = last_batch(on, job.id) if row else None
+    return [Create(row)] if row and last and not archives.is_short(last) else []

@@ -14,6 +14,7 @@ from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.probes import canaries
 from penstock.domain.probes.canaries import TAG, USER, Canary, canary_key
 from penstock.domain.site.site import CanaryScript, ResourceType, Site, Target
+from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
@@ -81,9 +82,9 @@ def _user(on: System, site: Site) -> User:
     return User(name=USER, privileges=tuple(sorted(wanted)), created=on.world.now())
 
 
-def on_reported(on: System, job: Job) -> list[Change]:
-    """The changes to write with the report of a canary's job: what it failed on is broken."""
-    return [Replace(was, after) for was, after in canaries.mark_broken(job, units_of(on, job), on.world.now())]
+def on_reported(on: System, job: Job) -> list[tuple[Unit, Unit]]:
+    """The units of a canary's job, before and after its report: what it failed on is broken."""
+    return canaries.mark_broken(job, units_of(on, job), on.world.now())
 
 
 def on_succeeded(on: System, job: Job) -> None:

@@ -314,56 +314,73 @@ def report_finished(
     """
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
+    if not broken:
+        _note_working(on, caller, result)
     report = Report(result, reason, on.world.now(), exit_code)
-    job = _report(on, caller, report, broken, failure)
-    if broken:
-        logs.append(on, job.id, job.attempt, f"worker {caller.unit.id} is broken: {broken}")
-    elif caller.unit.creation.is_probe:
+    return _end(on, caller, report, broken, failure)
+
+
+def _note_working(on: System, caller: Caller, result: Result) -> None:
+    """What a script that ended shows: its machine works, and what a canary tested does. Safe to repeat."""
+    if caller.unit.creation.is_probe:
         units_broken.mark_working(on, caller.unit)
-    return _end(on, caller, job)
+    if caller.job.provenance.canary and result is Result.SUCCEEDED:
+        canaries.on_succeeded(on, caller.job)
 
 
-def _report(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> Job:
-    """Write an attempt's report, and with it that its machine is broken: then it is never leased again. [UNIT-2]"""
+def _end(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> ResultReceived:
+    """Write an attempt's report and its end, and begin to release what it had.
 
-    def decide() -> tuple[Sequence[Change], Job]:
-        job = on.store.get(caller.job.key, Job)
-        unit = on.store.get(caller.unit.key, Unit) if broken else None
-        if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
-            raise LeaseGone
-        reported = jobs.report(job, report, failure)
-        found = units.mark_broken(unit, broken, on.world.now()) if unit else None
-        is_new = reported != job
-        changes: list[Change] = [Replace(job, reported)] if is_new else []
-        if is_new and not broken and job.keep:
-            changes += holds.on_reported(on, reported, job.keep)
-        if is_new and not broken and job.provenance.canary:
-            changes += canaries.on_reported(on, reported)
-        return [*changes, *([Replace(unit, found)] if unit and found and found != unit else [])], reported
-
-    return transaction.run(on, decide)
-
-
-def _end(on: System, caller: Caller, job: Job) -> ResultReceived:
-    """End an attempt that has its report. A crash before this costs a sweep: then the job is due. [JOB-1]"""
-    if job.provenance.canary and job.run.report and job.run.report.result is Result.SUCCEEDED:
-        canaries.on_succeeded(on, job)
-    settle.settle(on, job.id, job.attempt, None, None)
+    Whatever is interrupted, the agent repeats its call, or else the sweep goes on. A job that publishes has its report
+    written first: only what has succeeded is published. [JOB-1]
+    """
+    job, ended = transaction.run(on, lambda: _report_changes(on, caller, report, broken, failure))
+    if broken and report.result is not Result.LOST:
+        logs.append(on, job.id, job.attempt, f"worker {caller.unit.id} is broken: {broken}")
+    if ended:
+        settle.attempt_ended(on, *ended)
+        settle.go_on(on, job.id, job.attempt)
+    else:
+        settle.settle(on, job.id, job.attempt, None, None)
     return ResultReceived(held_seconds(on, on.store.get(caller.unit.key, Unit)))
+
+
+def _report_changes(
+    on: System, caller: Caller, report: Report, broken: str, failure: Failure | None
+) -> tuple[Sequence[Change], tuple[Job, settle.Ended | None]]:
+    job = on.store.get(caller.job.key, Job)
+    unit = on.store.get(caller.unit.key, Unit) if broken else None
+    if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
+        raise LeaseGone
+    reported = jobs.report(job, report, failure)
+    marked = [(unit, units.mark_broken(unit, broken, on.world.now()))] if unit else _marked(on, job, reported)
+    if not job.request.publishes:
+        changes, ended = settle.report_changes(on, job, reported, {was.id: (was, now) for was, now in marked})
+        return changes, (job, ended)
+    written = [Replace(was, now) for was, now in ((job, reported), *marked) if was != now]
+    return written, (job, None)
+
+
+def _marked(on: System, was: Job, job: Job) -> list[tuple[Unit, Unit]]:
+    """The units that the first report of an attempt changes: those to be held, and those on which a canary failed."""
+    if was.run.report:
+        return []
+    if job.keep:
+        return holds.on_reported(on, job, job.keep)
+    return canaries.on_reported(on, job) if job.provenance.canary else []
 
 
 def report_broken(on: System, caller: Caller, why: str, failure: Failure | None = None) -> ResultReceived:
     """Record that a machine is broken, found before its job's script began: the attempt is lost. [JOB-1]"""
     cause = f"worker {caller.unit.id} is broken: {why}"
     explained = failure or failures.failure(Kind.MACHINE_BROKEN, {"worker": caller.unit.id, "error": why})
-    report = Report(Result.LOST, cause, on.world.now(), is_unbegun=True)
-    return _end(on, caller, _report(on, caller, report, why, explained))
+    return _end(on, caller, Report(Result.LOST, cause, on.world.now(), is_unbegun=True), why, explained)
 
 
 def report_unprepared(on: System, caller: Caller, why: str, failure: Failure | None = None) -> ResultReceived:
     """Record that a job's inputs could not be fetched, so its script was not begun: the attempt is lost. [JOB-1]"""
     explained = failure or failures.failure(Kind.INPUT_FAILED, {"error": why})
-    return _end(on, caller, _report(on, caller, Report(Result.LOST, why, on.world.now()), "", explained))
+    return _end(on, caller, Report(Result.LOST, why, on.world.now()), "", explained)
 
 
 def held_seconds(on: System, unit: Unit | None) -> int | None:

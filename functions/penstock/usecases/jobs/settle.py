@@ -27,7 +27,7 @@ from penstock.system import System
 from penstock.usecases import published
 from penstock.usecases.artifacts import retain
 from penstock.usecases.github import hints
-from penstock.usecases.jobs import store
+from penstock.usecases.jobs import flow, store
 from penstock.usecases.jobs.jobs import stop_waiting
 from penstock.usecases.logs import logs
 from penstock.usecases.telemetry import counters
@@ -74,14 +74,16 @@ def _settle_changes(
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.attempt != attempt or not _may_end(job, error, overdue):
         return [], None
-    held = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, held, on.world.now()):
+    rows = flow.lease_rows(on, job_id, attempt)
+    had = [unit for unit in (flow.unit_of(on, lease) for lease in rows) if unit]
+    now = leases.with_units(rows, had)
+    if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, now, on.world.now()):
         return [], None  # the attempt has made progress since the sweep saw it
     after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
-    had, released = _end_leases(on, job, held)
-    queues, left = _leave_queues(on, job, held)
+    released = _end_leases(on, job, rows, had)
+    queues, left = _leave_queues(on, job, rows)
     ending = Ending(job, after, had, error, is_overdue=overdue is not None)
-    after = with_failure_details(on, ending, held)
+    after = with_failure_details(on, ending, now)
     ended = [Replace(job, after), *released, *left, *retain.on_settled(on, after), *logs.on_settled(on, after)]
     return ended, (replace(ending, after=after), queues)
 
@@ -106,35 +108,29 @@ def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is
     return after
 
 
-def _end_leases(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[Unit], list[Change]]:
-    """The units of an attempt's leases, and the changes that end these leases."""
-    had: list[Unit] = []
-    changes: list[Change] = []
-    for lease in held:
-        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
-        had += [unit] if unit else []
-        changes += _end_lease(on, lease, job, unit)
-    return had, changes
+def _end_leases(on: System, job: Job, rows: Sequence[Lease], had: Sequence[Unit]) -> list[Change]:
+    """The changes that end an attempt's leases: rows of those that wait, units of those that were granted."""
+    waiting = [lease for lease in rows if lease.state is LeaseState.WAITING]
+    return [
+        *(Replace(lease, leases.withdraw(lease)) for lease in waiting),
+        *(change for unit in had for change in _end_unit(on, unit, job)),
+    ]
 
 
-def _end_lease(on: System, lease: Lease, job: Job, unit: Unit | None) -> list[Change]:
-    ended = leases.end(lease, on.world.now())
-    changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
-    if unit:
-        has_reported = job.run.report is not None and job.run.report.result is not Result.LOST
-        well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
-        dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
-        changes += [] if dirty == unit else [Replace(unit, dirty)]
-    return changes
+def _end_unit(on: System, unit: Unit, job: Job) -> list[Change]:
+    has_reported = job.run.report is not None and job.run.report.result is not Result.LOST
+    well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
+    dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
+    return [] if dirty == unit else [Replace(unit, dirty)]
 
 
-def _leave_queues(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[str], list[Change]]:
+def _leave_queues(on: System, job: Job, rows: Sequence[Lease]) -> tuple[list[str], list[Change]]:
     """The pools in whose queues the attempt waits, and the changes that delete its claims there."""
-    claims = claims_of(job, {lease.step for lease in held if lease.state is LeaseState.WAITING})
-    rows = [
+    claims = claims_of(job, {lease.step for lease in rows if lease.state is LeaseState.WAITING})
+    waiting = [
         on.store.get(claim_key(pool, job.request.priority, job.id, job.attempt, step), Claim) for step, pool in claims
     ]
-    return list(dict.fromkeys(pool for _, pool in claims)), [Delete(row) for row in rows if row]
+    return list(dict.fromkeys(pool for _, pool in claims)), [Delete(claim) for claim in waiting if claim]
 
 
 def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
@@ -180,7 +176,7 @@ def _unpin_dependencies(on: System, job: Job) -> None:
 
 def start_release(on: System, job_id: str, attempt: int) -> None:
     """Wake the unit of the attempt's first lease to release; if none is left, start the next attempt."""
-    turn = leases.next_release(on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease))
+    turn = flow.next_release(on, job_id, attempt)
     if turn and turn.unit:
         on.queues.advance(turn.unit, turn.order == WORKER)
     job = on.store.get(job_key(job_id), Job)

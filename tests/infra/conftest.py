@@ -12,9 +12,12 @@ from tests.infra.template import Template
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests that look at a stack are in one xdist group: stacks are made once."""
-    if "made_stacks" in getattr(item, "fixturenames", ()):
+    """Tests that look at a stack are in one xdist group: stacks are made once. A layer of its own is for `make e2e`."""
+    fixtures = getattr(item, "fixturenames", ())
+    if "made_stacks" in fixtures or "stacks_with_own_layer" in fixtures:
         item.add_marker(pytest.mark.xdist_group("infra"))
+    if "stacks_with_own_layer" in fixtures:
+        item.add_marker(pytest.mark.e2e)
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +35,12 @@ def stack(assembly: Path) -> Template:
 @pytest.fixture(scope="session")
 def made_stacks(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """The cloud assemblies, by the name that they have in stacks.py."""
-    folder = tmp_path_factory.mktemp("stacks")
-    stacks.synthesised(folder)
-    return {name: folder / name for name in stacks.SETTINGS}
+    return stacks.synthesised(
+        tmp_path_factory.mktemp("stacks"), [name for name in stacks.SETTINGS if name not in stacks.OWN_LAYER]
+    )
+
+
+@pytest.fixture(scope="session")
+def stacks_with_own_layer(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Those whose layer has other libraries, or none that is compiled."""
+    return stacks.synthesised(tmp_path_factory.mktemp("layers"), stacks.OWN_LAYER)

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
@@ -37,23 +37,31 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "lent": {"sts_roles": JOBS, "sts_boundary": BOUNDARY, "s3_well": "lent"},
     "keys": {"identity_keys": "2,1"},
     "github": {"github": "true"},
+    "drivers": {},
     "uncompiled": {},
     "told": {"alarm_email": "ops@example.com", "metrics": "off"},
     **{f"watched-{level}": {"name": "Watched", "metrics": level} for level in ("off", "site", "pools")},
 }
-"""What `cdk deploy -c …` is given. Wells are brought drivers too, a list that is made first; "uncompiled" is made as on
+"""What `cdk deploy -c …` is given. "drivers" is brought a list of them, which is made first; "uncompiled" is made as on
 a machine without the functions' Python.
 """
 
+OWN_LAYER = ("libcloud", "drivers", "uncompiled")
+"""Those with a layer of their own. Installing and compiling its libraries takes longer than all other stacks together,
+so `make e2e` makes these.
+"""
 
-def synthesised(folder: Path) -> None:
-    """Make each of them in a folder of its name. The security rules check every one, or it would not come out."""
-    settings = {name: dict(given) for name, given in SETTINGS.items()}
-    settings["wells"]["drivers"] = str(shelf(folder / DRIVERS))
+
+def synthesised(folder: Path, names: Collection[str]) -> Mapping[str, Path]:
+    """Make some of them, each in a folder of its name. The security rules check every one, or it would not come out."""
+    settings = {name: dict(SETTINGS[name]) for name in names}
+    if "drivers" in settings:
+        settings["drivers"]["drivers"] = str(shelf(folder / DRIVERS))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCES), str(SOURCES / "functions")])}
     command = [sys.executable, "-m", "tests.infra.stacks", str(folder), json.dumps(settings)]
     made = subprocess.run(command, cwd=SOURCES, env=environment, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
+    return {name: folder / name for name in names}
 
 
 def shelf(drivers: Path) -> Path:

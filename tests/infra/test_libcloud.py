@@ -20,9 +20,9 @@ MOST = 19_000_000
 
 
 @pytest.fixture(scope="module")
-def out(made_stacks: Mapping[str, Path]) -> Path:
+def out(stacks_with_own_layer: Mapping[str, Path]) -> Path:
     """What `cdk deploy -c libcloud=true` would deploy."""
-    return made_stacks["libcloud"]
+    return stacks_with_own_layer["libcloud"]
 
 
 def layer(assembly: Path) -> Path:

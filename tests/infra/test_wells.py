@@ -35,8 +35,10 @@ def layers(assembly: Path) -> list[Path]:
     return [folder for folder in found if folder.is_dir()]
 
 
-def test_other_peoples_drivers_are_in_the_layer_and_found_there(out: Path, assembly: Path) -> None:
-    (layer,) = layers(out)
+def test_other_peoples_drivers_are_in_the_layer_and_found_there(
+    stacks_with_own_layer: Mapping[str, Path], assembly: Path
+) -> None:
+    (layer,) = layers(stacks_with_own_layer["drivers"])
     shown = "[f'{each.name} of {each.package}' for each in installed_drivers()]"
     script = f"from penstock.drivers import installed_drivers; print(*{shown}, sep=';')"
     folders = [str(SOURCES / "functions"), str(layer)]

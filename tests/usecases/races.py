@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from penstock.kernel.rows import Change
+from penstock.kernel.rows import Change, Create, Replace, Row
 from penstock.testing.twin import Twin
 
 
@@ -15,6 +15,19 @@ def before_the_next_commit(twin: Twin, act: Callable[[], object]) -> None:
     def racing(changes: Sequence[Change]) -> bool:
         twin.store.commit = commit  # type: ignore[method-assign]
         act()
+        return commit(changes)
+
+    twin.store.commit = racing  # type: ignore[method-assign]
+
+
+def before_the_next_write_of(twin: Twin, kind: type[Row], act: Callable[[], object]) -> None:
+    """Let `act` run whole, once, just before the next commit that writes a row of a kind."""
+    commit = twin.store.commit
+
+    def racing(changes: Sequence[Change]) -> bool:
+        if any(isinstance(_written(change), kind) for change in changes):
+            twin.store.commit = commit  # type: ignore[method-assign]
+            act()
         return commit(changes)
 
     twin.store.commit = racing  # type: ignore[method-assign]
@@ -31,3 +44,7 @@ def before_the_next_read(twin: Twin, prefix: str, act: Callable[[], object]) -> 
         return find(pk, begins, *more, **how)  # type: ignore[arg-type]
 
     twin.store.find = racing  # type: ignore[assignment]
+
+
+def _written(change: Change) -> Row:
+    return change.row if isinstance(change, Create | Replace) else change.was

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -27,7 +28,7 @@ from penstock.usecases.units import broken as units_quarantine
 from penstock.usecases.units import events, maintenance, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.exact import commits
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import before_the_next_commit, before_the_next_write_of
 from tests.usecases.steps import (
     TOKEN,
     dies_after_the_report,
@@ -386,6 +387,16 @@ def test_three_in_a_row_cool_their_target_down(twin: Twin, ada: User, how: Calla
     fine = submit(twin, ada, target="linux")
     twin.run()
     assert worker_of(twin, fine).creation.made, "other targets have another image"
+
+
+def test_two_that_are_given_back_at_once_are_both_counted(twin: Twin, ada: User) -> None:
+    apply.resize(twin.on, "target/other", 2)
+    twin.run()
+    jobs_of_two = [submit(twin, ada, target="other", retries=0) for _ in range(2)]
+    twin.run()
+    before_the_next_write_of(twin, Pool, partial(broken_before, twin, jobs_of_two[1]))
+    broken_before(twin, jobs_of_two[0])
+    assert pool(twin).broken == 2
 
 
 @pytest.mark.parametrize("how", BAD, ids=lambda how: how.__name__)

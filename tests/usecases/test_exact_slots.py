@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from penstock.domain.pools.pools import HoldTimes, Slot, collection
@@ -12,6 +14,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from tests.usecases.exact import drop, pool_row, running, site
+from tests.usecases.races import before_the_next_write_of
 from tests.usecases.steps import finish, submit, worker_of
 from tests.usecases.warm import SITE as WARM
 from tests.usecases.warm import unit_of, worker_at_rest
@@ -111,6 +114,17 @@ def test_a_pool_learns_how_long_its_slots_were_leased(twin: Twin, ada: User) -> 
     finish(twin, job)
     times = hold_times(twin, "target/linux")
     assert (times.holds, round(times.mean_hold)) == (1, 100)
+
+
+def test_of_two_releases_at_once_one_time_is_counted_and_none_is_written_over(twin: Twin, ada: User) -> None:
+    """Also the first: then neither has found a row."""
+    for _ in range(2):
+        first, second = (running(twin, ada, target="linux") for _ in range(2))
+        twin.pass_time(100)
+        before_the_next_write_of(twin, HoldTimes, partial(finish, twin, second))
+        finish(twin, first)
+        times = hold_times(twin, "target/linux")
+    assert times.holds == 2
 
 
 def test_a_pool_learns_nothing_of_a_slot_that_was_idle(ada: User) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key, step_on
 from penstock.domain.pools.leases import LeaseState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Unreached
+from penstock.kernel.rows import Create
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
@@ -315,6 +317,13 @@ def test_a_nudge_that_comes_too_early_does_nothing(twin: Twin, ada: User) -> Non
     sweep.nudge(twin.on, "job", job_key(job))
     assert twin.store.rows == rows
     assert not sent(twin)
+
+
+def test_what_waits_for_github_is_taken_up_again(twin: Twin) -> None:
+    minted = Minted(job="J1", id="1", installation=1, sealed="", made=START, due=START)
+    twin.store.commit([Create(minted)])
+    sweep.nudge(twin.on, "minted", minted.key)
+    assert sent(twin) == [("schedule", {"do": "github", "message": {"revoke": "J1"}})]
 
 
 def test_a_nudge_of_what_has_no_next_step_does_nothing(twin: Twin, ada: User) -> None:

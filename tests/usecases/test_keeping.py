@@ -209,6 +209,13 @@ def test_a_resource_is_cleaned_after_the_worker_that_used_it(twin: Twin) -> None
     assert twin.drivers.basin.cleaned == []
 
 
+def test_a_unit_that_was_written_before_it_is_locked_is_not_locked(twin: Twin) -> None:
+    was = scene(twin)
+    before_the_next_commit(twin, change(twin, leases=2))
+    assert reuse.lock(twin.on, was) is None
+    assert (unit_of(twin).lease.leases, unit_of(twin).step.busy) == (2, None)
+
+
 def test_one_of_two_concurrent_handlers_cleans(twin: Twin) -> None:
     was = scene(twin)
     twin.drivers.basin.says += [NotYet(5), NotYet(5)]

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from penstock.domain.units import retries
-from penstock.domain.units.units import CLEAN_WITHIN, STEP_WITHIN, CleanProof, UnitState
+from penstock.domain.units.units import CLEAN_WITHIN, STEP_WITHIN, CleanProof, Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, RateLimited, Shortage, TimeLimit, Unknown
+from penstock.kernel.rows import Replace
 from penstock.ports import MachineFate, MachineNotice, NotYet, Ready
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.units import advance, boundary, reconcile
+from tests.usecases.exact import sent
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
 from tests.usecases.trouble import Died
 
@@ -272,6 +274,20 @@ def test_a_destroy_that_left_no_answer_is_counted_and_named(twin: Twin, ada: Use
     assert not live(twin, job)
 
 
+def write_during_the_next(twin: Twin, call: str, unit: Unit) -> None:
+    """Let somebody write a unit's row while its driver is asked."""
+    ask = getattr(twin.drivers.hand, call)
+
+    def meddled(*given: Any) -> Any:
+        setattr(twin.drivers.hand, call, ask)
+        row = twin.store.get(unit.key, Unit)
+        assert row
+        assert twin.store.commit([Replace(row, row)])
+        return ask(*given)
+
+    setattr(twin.drivers.hand, call, meddled)
+
+
 def test_a_late_call_whose_answer_lost_a_race_is_made_again_at_once(twin: Twin, ada: User) -> None:
     """Somebody wrote the unit's row while the driver was asked: that is no failure of the driver."""
     job = submit(twin, ada)
@@ -280,22 +296,27 @@ def test_a_late_call_whose_answer_lost_a_race_is_made_again_at_once(twin: Twin, 
     twin.queues.messages.clear()
     (unit,) = live(twin, job)
     twin.pass_time(STEP_WITHIN.total_seconds())
-    create = twin.drivers.hand.create
-
-    def meddled(order: Any) -> Any:
-        done = create(order)
-        twin.drivers.hand.create = create  # type: ignore[method-assign]
-        twin.store.rows[unit.key] = retries.replace(
-            twin.store.rows[unit.key], version=twin.store.rows[unit.key].version + 1
-        )
-        return done
-
-    twin.drivers.hand.create = meddled  # type: ignore[method-assign]
+    write_during_the_next(twin, "create", unit)
     advance.advance(twin.on, unit.id)
     assert not worker_of(twin, job).creation.made
-    twin.run()
+    assert sent(twin) == [("factory", {"unit": unit.id})]
+    advance.advance(twin.on, unit.id)
     assert worker_of(twin, job).creation.made
     assert failures_of(twin) == {}
+
+
+def test_a_late_destroy_whose_answer_lost_a_race_is_made_again_at_once(twin: Twin, ada: User) -> None:
+    job = submit_and_run(twin, ada)
+    hello(twin, job)
+    twin.drivers.hand.stuck = NotYet(5)
+    finish(twin, job)
+    (unit,) = live(twin, job)
+    twin.pass_time(STEP_WITHIN.total_seconds() + 5)
+    sent(twin)
+    write_during_the_next(twin, "destroy", unit)
+    advance.advance(twin.on, unit.id)
+    (unit,) = live(twin, job)
+    assert (unit.step.busy, sent(twin)) == (None, [("factory", {"unit": unit.id})])
 
 
 def test_what_was_asked_for_before_its_lease_ended_is_not_missed(twin: Twin, ada: User) -> None:
@@ -317,6 +338,10 @@ def test_cancelling_a_job_whose_driver_fails_puts_its_unit_back(twin: Twin, ada:
     cancel.cancel(twin.on, ada, job)
     twin.run()
     assert not live(twin, job)
+
+
+def test_a_factory_that_reads_no_events_has_nothing_to_say_of_one(twin: Twin) -> None:
+    assert boundary.read_event(twin.on, "cloud", twin.drivers.hand, {"source": "a.cloud"}) is None
 
 
 def test_texts_notices_and_notes_are_checked_too() -> None:

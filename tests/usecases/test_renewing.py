@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 from penstock.domain.replies import ResourceAccess, ResourceList
-from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitState
+from penstock.domain.units.units import CLEAN_WITHIN, STEP_WITHIN, CleanProof, Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
+from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.units import advance, maintenance, secrets
 from penstock.usecases.workers import agents
-from tests.usecases.exact import put, site, unit_of
+from tests.usecases.exact import put, sent, site, unit_of
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
 from tests.usecases.trouble import Died
 
@@ -292,3 +293,21 @@ def test_no_renewal_runs_while_a_resource_is_cleaned_for_reuse(ada: User) -> Non
     put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now(), busy=twin.world.now() + HOUR)
     advance.advance(twin.on, unit.id)
     assert len(seen) == 1, "another is at it"
+
+
+def test_a_late_renewal_whose_answer_lost_a_race_is_made_again_at_once(twin: Twin, spring: Spring, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, key_of(twin, job), renews=twin.world.now() - STEP_WITHIN, next_look=None, due=twin.world.now())
+    sent(twin)
+    locked: list[bool] = []
+
+    def written_meanwhile() -> None:
+        locked.append(bool(key_of(twin, job).step.busy))
+        assert twin.store.commit([Replace(key_of(twin, job), key_of(twin, job))])
+
+    spring.before = written_meanwhile
+    twin.pass_time(STEP_WITHIN.total_seconds())
+    advance.advance(twin.on, key_of(twin, job).id)
+    assert locked == [True]
+    assert key_of(twin, job).step.busy is None
+    assert sent(twin) == [("well", {"unit": key_of(twin, job).id})]

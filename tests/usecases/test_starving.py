@@ -459,6 +459,16 @@ def test_how_late_the_sweep_comes_is_told(twin: Twin, count: int) -> None:
     assert late(twin, lambda: sweep.sweep(twin.on)) == [0, 0]
 
 
+def test_how_late_a_part_of_a_shard_is_is_told_of_the_sweep(twin: Twin) -> None:
+    unit = a_unit(1, twin.world.now())
+    twin.store.commit([Create(unit)])
+    twin.pass_time(90)
+    message = {"shard": shard_of(unit), "until": (twin.world.now() + HOUR).isoformat()}
+    for part in range(PARTS):
+        sweep.go_on(twin.on, {**message, "part": part}, twin.world.now() + HOUR)
+    assert (max(told(twin, metrics.SWEEP_LATE)), metrics.TIDY_LATE.name in twin.metrics.told) == (90, False)
+
+
 def told(twin: Twin, metric: Metric) -> list[float]:
     """What was told of a metric: in a sweep the last is the zero that keeps it from missing."""
     return twin.metrics.told[metric.name][frozenset()]
@@ -480,6 +490,7 @@ def test_how_late_deletions_are_is_told_apart(twin: Twin) -> None:
     for part in range(PARTS):
         sweep.go_on(twin.on, {**message, "part": part}, twin.world.now() + HOUR)
     assert max(twin.metrics.told[metrics.TIDY_LATE.name][frozenset()]) == 90
+    assert metrics.SWEEP_LATE.name not in twin.metrics.told
     assert metrics.OVERDUE_ROWS.name not in twin.metrics.told
 
 

@@ -474,7 +474,7 @@ class Table:
         found: list[R] = []
         with _reading():
             keys = iter(self._item.listing_index.query(name, edge, page_size=limit, scan_index_forward=not newest))
-            while len(found) < limit and (page := list(islice(keys, limit - len(found)))):
+            while page := list(islice(keys, limit - len(found))):
                 found += self._listed_still(name, [Key(item.pk, item.sk) for item in page], kind)
         return found
 

@@ -64,7 +64,7 @@ class CacheEntry(Row):
     """
 
     kind: ClassVar[str] = "cache"
-    is_succeeded: ClassVar[bool] = True
+    is_recreated: ClassVar[bool] = True
     later: ClassVar[bool] = True
     shelf: Shelf
     scope: str

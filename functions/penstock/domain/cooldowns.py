@@ -102,7 +102,7 @@ class CoolDown(Row):
     """
 
     kind: ClassVar[str] = "cooldown"
-    is_succeeded: ClassVar[bool] = True
+    is_recreated: ClassVar[bool] = True
     maker: str
     scope: str
     cause: Cause

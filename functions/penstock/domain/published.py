@@ -85,7 +85,7 @@ class Series(Row):
     """Who may read a series of an owner, or all series without a setting."""
 
     kind: ClassVar[str] = "series"
-    is_succeeded: ClassVar[bool] = True
+    is_recreated: ClassVar[bool] = True
     of: str
     name: str
     access: Access

@@ -19,7 +19,6 @@ Ids: ULIDs as in github.com/ulid/spec: 48 bits of time, 80 of chance, in Crockfo
 from __future__ import annotations
 
 import re
-import zlib
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import ClassVar, NamedTuple
@@ -69,13 +68,13 @@ class Row:
     `later` are the kinds that nobody waits for: the sweep looks at them after all others, so that they hold up none.
     `shards` is over how many partitions of the due index the rows of a kind are spread. `indexed` is what the index
     said when the row was read; a row that was not read has none.
-    `is_succeeded` are the kinds whose rows are deleted, and followed by new ones at the same key.
+    `is_recreated` are the kinds whose rows are deleted, and followed by new ones at the same key.
     """
 
     kind: ClassVar[str] = ""
     later: ClassVar[bool] = False
     shards: ClassVar[int] = 1
-    is_succeeded: ClassVar[bool] = False
+    is_recreated: ClassVar[bool] = False
     version: int = 0
     indexed: Look | None = field(default=None, compare=False, repr=False)
 
@@ -102,7 +101,7 @@ class Row:
 
 def shard_of(row: Row) -> str:
     """The shard of the due index that has a row: always the same for a key, and one of those of its kind."""
-    return f"{row.kind}.{zlib.crc32(row.key.pk.encode()) % row.shards}"
+    return f"{row.kind}.{crc32(row.key.pk.encode()) % row.shards}"
 
 
 def shards_of(kind: type[Row]) -> list[str]:
@@ -179,7 +178,7 @@ def next_version(change: Create | Replace) -> int:
     if isinstance(change, Replace):
         return change.was.version + 1
     row = change.row
-    return 1 + (crc32(repr(row).encode()) if row.is_succeeded and not row.version else row.version)
+    return 1 + (crc32(repr(row).encode()) if row.is_recreated and not row.version else row.version)
 
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -136,7 +136,7 @@ class Pin(Row):
     """A user's pin on an artifact. `until`: None if it lasts until the user removes it."""
 
     kind: ClassVar[str] = "pin"
-    is_succeeded: ClassVar[bool] = True
+    is_recreated: ClassVar[bool] = True
     later: ClassVar[bool] = True
     artifact: str
     by: str

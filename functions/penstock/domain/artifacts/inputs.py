@@ -26,7 +26,7 @@ class Input(Name):
     """
 
     kind: ClassVar[str] = "input"
-    is_succeeded: ClassVar[bool] = True
+    is_recreated: ClassVar[bool] = True
     name: str
     until: datetime
     size: int = 0

@@ -136,7 +136,7 @@ class LatestFailure(Row):
     """The latest failed job of an owner and a name: its artifacts are kept longer."""
 
     kind: ClassVar[str] = "latest"
-    is_succeeded: ClassVar[bool] = True
+    is_recreated: ClassVar[bool] = True
     owner: str
     name: str
     job: str

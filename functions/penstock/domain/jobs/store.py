@@ -22,7 +22,7 @@ class Value(Row):
     """One value: in clear, or sealed if it is secret. `by`: the user who set it, "" for the job itself."""
 
     kind: ClassVar[str] = "value"
-    is_succeeded: ClassVar[bool] = True
+    is_recreated: ClassVar[bool] = True
     job: str
     name: str
     text: str = ""

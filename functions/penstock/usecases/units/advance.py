@@ -129,16 +129,16 @@ def _answer_step(on: System, unit: Unit) -> None:
 
 def create(on: System, unit: Unit) -> None:
     """Ask a unit's driver for it. Only one process at a time asks for a resource that is reused, or late."""
-    is_late = units.is_late(unit, on.world.now())
-    locked = reuse.lock(on, unit) if is_late or _is_reused(unit) else unit
+    locked = _lock_if_shared(on, unit)
     if locked:
         _call_create(on, locked)
-        if locked.step.busy and (is_late or unit.state is UnitState.IDLE):
-            prewarm.unlock(on, locked)
+        prewarm.unlock(on, locked)
 
 
-def _is_reused(unit: Unit) -> bool:
-    return unit.cleaning.is_kept and unit.is_a is UnitKind.RESOURCE
+def _lock_if_shared(on: System, unit: Unit) -> Unit | None:
+    """The unit, locked if a late call for it could reach another lease; None if another process may call."""
+    is_reused = unit.cleaning.is_kept and unit.is_a is UnitKind.RESOURCE
+    return reuse.lock(on, unit) if is_reused or units.is_late(unit, on.world.now()) else unit
 
 
 def _call_create(on: System, unit: Unit) -> None:
@@ -265,12 +265,10 @@ def renew(on: System, unit: Unit, order: Order) -> None:
 
     It is written only over the row that was read: an answer that comes after the lease's end is discarded. [SLOT-3]
     """
-    is_late = units.is_late(unit, on.world.now())
-    locked = reuse.lock(on, unit) if is_late or _is_reused(unit) else unit
+    locked = _lock_if_shared(on, unit)
     if locked:
         _call_renew(on, locked, order)
-        if is_late:
-            prewarm.unlock(on, locked)
+        prewarm.unlock(on, locked)
 
 
 def _call_renew(on: System, unit: Unit, order: Order) -> None:

@@ -4,6 +4,8 @@ A driver may come from anybody. It may raise anything, return nothing or somethi
 a failure of its maker like any other. It is counted, its reason reaches the unit's row, and only that unit waits. What
 a driver says reaches rows, logs and people, so the key that it was given is removed. [SEC-1]
 
+Its answers are checked here: what is no proof, no order's answer, or too large for a unit's row, is a failure too.
+
 A driver that ends the process of its function, or cannot be broken off, leaves no answer: `retries.unanswered` sees it.
 """
 
@@ -47,15 +49,14 @@ CALL_SECONDS = 60
 NO_ANSWER = "NoAnswer"
 """The code under which it is counted that a driver did not answer in time, or not at all."""
 
+WRONG_ANSWER = "WrongAnswer"
+"""The code under which it is counted that a driver answered something else than it should."""
+
 NOTES_BYTES = 16 * 1024
 """Bytes of a driver's notes, or of what it says of a machine, as JSON. A unit's row has room for them."""
 
 LONGEST_PAUSE = 7 * 24 * 3600
 """The longest pause that a provider may ask for, in seconds."""
-
-WRONG_ANSWER = "WrongAnswer"
-"""The code under which it is counted that a driver answered something else than it should."""
-
 
 REDACTED = "(its key)"
 

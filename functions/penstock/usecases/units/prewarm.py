@@ -150,14 +150,16 @@ def _matches_site(on: System, site: Site, unit: Unit) -> bool:
 
 
 def unlock(on: System, begun: Unit) -> None:
-    """A call is over during which another process wrote its unit: allow the next call, and request it.
+    """A call is over. If its unit was locked and another process wrote it meanwhile, ask for the next call.
 
     Nobody makes another call before, because this one could come late and undo it.
     """
+    if begun.step.busy is None:
+        return
 
     def decide() -> tuple[Sequence[Change], Unit | None]:
         fresh = on.store.get(begun.key, Unit)
-        if fresh is None or fresh.step.busy is None or fresh.step.busy != begun.step.busy:
+        if fresh is None or fresh.step.busy != begun.step.busy:
             return [], None
         return [Replace(fresh, prewarm.end_call(fresh))], fresh
 

@@ -35,19 +35,17 @@ def destroy(on: System, unit: Unit) -> None:
         quarantine.enter(on, unit, f"it is broken: {unit.health.broken}")
         return
     site = _site(on)
-    is_late = units.is_late(unit, on.world.now())
-    is_locked = is_late or _is_named_outside(on, site, unit)
+    is_locked = units.is_late(unit, on.world.now()) or _is_named_outside(on, site, unit)
     begun = reuse.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
     if begun:
-        _call_destroy(on, begun, site)
-        if is_late:
-            prewarm.unlock(on, begun)
+        _call_destroy(on, begun)
+        prewarm.unlock(on, begun)
 
 
-def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
+def _call_destroy(on: System, unit: Unit) -> None:
     """Ask the driver, if its maker may be called, and record its answer."""
     try:
-        site = site or configuration.current(on)
+        site = configuration.current(on)
         wait = cooldowns.take_call(on, site, unit)
         if wait is not None:
             driver_calls.retry_later(

@@ -107,12 +107,14 @@ def _give_back(on: System, unit: Unit) -> list[Change]:
 def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Change]:
     """Give slots back. A limit that was lowered meanwhile is kept by whoever grants them. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
-    learned = _count_broken(pool, unit, slots) if pool and (pool.broken or unit.is_broken) else pool
-    if pool and learned and pool.is_amount:
+    back = [change for slot in slots for change in pools.move(slot, pools.give_back(slot))]
+    if pool is None:
+        return back
+    learned = _count_broken(pool, unit, slots)
+    if pool.is_amount:
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
         return [Replace(pool, left), *map(Delete, slots)]
-    counted = [Replace(pool, learned)] if pool and learned and learned != pool else []
-    return [*counted, *(change for slot in slots for change in pools.move(slot, pools.give_back(slot)))]
+    return [Replace(pool, learned), *back] if learned != pool else back
 
 
 def _count_broken(pool: Pool, unit: Unit, slots: Sequence[Slot]) -> Pool:

@@ -38,14 +38,14 @@ def destroy(on: System, unit: Unit) -> None:
     is_locked = units.is_late(unit, on.world.now()) or _is_named_outside(on, site, unit)
     begun = reuse.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
     if begun:
-        _call_destroy(on, begun)
+        _call_destroy(on, begun, site)
         prewarm.unlock(on, begun)
 
 
-def _call_destroy(on: System, unit: Unit) -> None:
+def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
     """Ask the driver, if its maker may be called, and record its answer."""
     try:
-        site = configuration.current(on)
+        site = site or configuration.current(on)
         wait = cooldowns.take_call(on, site, unit)
         if wait is not None:
             driver_calls.retry_later(

@@ -316,6 +316,17 @@ def test_the_turn_goes_to_the_next_lease_of_the_attempt(twin: Twin, order: int, 
     assert [each for each in asked(twin) if each[0] == "well"] == [("well", {"unit": unit}) for unit in woken]
 
 
+@pytest.mark.parametrize("state", UnitState)
+def test_it_has_its_turn_when_the_units_before_it_are_put_back(twin: Twin, state: UnitState) -> None:
+    """Their rows say so: those of leases were last written when they were granted."""
+    granted = {"fence": 1, "pool": DB}
+    own = lease(1, LeaseState.GRANTED, unit="r-1", **granted)
+    was = scene(twin, own, lease(0, LeaseState.GRANTED, unit="w-1", **granted))
+    put(twin, replace(WORKER, id="w-1", state=state, hold=None))
+    waits = state in (UnitState.CLEANING, UnitState.DIRTY, UnitState.QUARANTINED)
+    assert (retire.turn_pause(twin.on, was) is not None) is waits
+
+
 def test_when_a_worker_is_back_its_job_may_start_again(twin: Twin) -> None:
     events.slot_freed(twin.on, WORKER)
     assert asked(twin) == [("schedule", {"do": "start", "job": "J1"})]

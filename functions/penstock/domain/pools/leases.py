@@ -129,14 +129,15 @@ def as_of(lease: Lease, unit: Unit | None) -> Lease:
     """
     if lease.state is not LeaseState.GRANTED:
         return lease
-    is_over = unit is None or unit.lease.is_over or not is_of(lease, unit)
-    return replace(lease, state=LeaseState.RELEASED if is_over or unit is None else OF_UNIT[unit.state])
+    if unit is None or unit.lease.is_over or not is_of(lease, unit):
+        return replace(lease, state=LeaseState.RELEASED)
+    return replace(lease, state=OF_UNIT[unit.state])
 
 
 def with_units(rows: Iterable[Lease], units: Iterable[Unit]) -> list[Lease]:
     """The leases of these rows in their present state, by the rows of their units."""
-    by_id = {unit.id: unit for unit in units}
-    return [as_of(lease, by_id.get(lease.unit or "")) for lease in rows]
+    by_id: dict[str | None, Unit] = {unit.id: unit for unit in units}
+    return [as_of(lease, by_id.get(lease.unit)) for lease in rows]
 
 
 def is_of(lease: Lease, unit: Unit) -> bool:

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key, prefix
+from penstock.domain.pools.leases import Lease, LeaseState, prefix
 from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
+from penstock.testing.store import lease_now
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.pools.grant import read_stock, read_stocks
@@ -220,8 +221,8 @@ class Promises:
                 )
             if isinstance(row, Claim):
                 yield "QUEUE-3", f"a claim of {row.job}/{row.attempt} on {row.pool} stands for ever"
-            if isinstance(row, Lease) and row.state is not LeaseState.RELEASED:
-                yield "JOB-1", f"a lease of {row.job}/{row.attempt} on {row.pool} is {row.state} for ever"
+            if isinstance(row, Lease) and lease_now(self._engine.store.rows, row).state is not LeaseState.RELEASED:
+                yield "JOB-1", f"a lease of {row.job}/{row.attempt} on {row.pool} is never released"
         for unit in sorted(self._engine.outside.things.keys() - kept):
             yield "UNIT-1", f"{unit} exists, and is never destroyed"
         yield from self._misfits(kept)
@@ -231,8 +232,11 @@ class Promises:
 
     def _said_hello(self, job: str, attempt: int) -> bool:
         """Whether an attempt's worker was there: a flow that was not told so is of no use, and ends at its limit."""
-        worker = self._engine.store.rows.get(lease_key(job, attempt, WORKER))
-        return isinstance(worker, Lease) and worker.there is not None
+        row = self._engine.store.rows.get(job_key(job))
+        if not isinstance(row, Job):
+            return False
+        past = next((each for each in row.history.attempts if each.attempt == attempt), None)
+        return (past.started if past else row.started) is not None
 
     def _kept(self) -> set[str]:
         """The idle units that the site keeps: no more of a pool than it says."""

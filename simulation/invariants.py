@@ -13,6 +13,7 @@ from penstock.domain.pools.leases import WORKER, Lease, LeaseState, prefix
 from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
 from penstock.domain.units.lifecycle import may_move
 from penstock.domain.units.units import Unit, UnitState, unit_key
+from penstock.testing.store import lease_now
 from simulation.clean_invariants import freed_clean, kept_clean, lent_clean
 from simulation.commits import OVERTAKEN, Broke, Moment
 from simulation.ports import slots_of
@@ -203,7 +204,7 @@ def one_after_the_other(moment: Moment) -> Iterator[Broke]:
     for was, now in moment.of(Lease):
         if was is None and now:
             leases = moment.store.scan(f"job#{now.job}", prefix(now.attempt), Lease)
-            others = [lease for lease in leases if lease.step != now.step]
+            others = [lease_now(moment.store.rows, lease) for lease in leases if lease.step != now.step]
             late = [lease.type for lease in others if lease.state is not LeaseState.READY]
             if late:
                 yield "QUEUE-3", f"{now.job}/{now.attempt} claims {now.pool} while {late} is not there yet"

@@ -16,6 +16,8 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitState
+from penstock.kernel.rows import Key, Row
+from penstock.testing.store import lease_now
 from tests.concurrency.run import Left
 
 OVERTAKEN = 8
@@ -227,20 +229,21 @@ def _queues(lines: Sequence[Line]) -> dict[str, list[Waiting]]:
 
 def nothing_left(left: Left) -> Iterator[str]:
     """JOB-1, UNIT-1: every job is settled, everything is put back, and nobody waits or holds."""
+    rows = {row.key: row for row in left.rows}
     for row in left.rows:
-        if says := next(_left_of(row), None):
+        if says := next(_left_of(row, rows), None):
             yield says
 
 
-def _left_of(row: Any) -> Iterator[str]:
+def _left_of(row: Any, rows: Mapping[Key, Row]) -> Iterator[str]:
     if isinstance(row, Claim):
         yield f"[QUEUE-1] a claim of {row.job} on {row.pool} is left"
     if isinstance(row, Slot) and row.state is not SlotState.FREE:
         yield f"[UNIT-1] slot {row.name} of {row.pool} is {row.state} for ever"
     if isinstance(row, Pool) and row.used:
         yield f"[SLOT-1] {row.used} of {row.name} are used for ever"
-    if isinstance(row, Lease) and row.state is not LeaseState.RELEASED:
-        yield f"[JOB-1] a lease of {row.job} on {row.pool} is {row.state} for ever"
+    if isinstance(row, Lease) and lease_now(rows, row).state is not LeaseState.RELEASED:
+        yield f"[JOB-1] a lease of {row.job} on {row.pool} is never released"
     if isinstance(row, Unit) and row.state is not UnitState.GONE:
         yield f"[UNIT-1] unit {row.id} is {row.state} for ever"
     if isinstance(row, Job) and not row.is_settled:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from penstock.aws.dynamodb import Table
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState
+from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row
 
 R = TypeVar("R", bound=Row)
@@ -64,8 +65,10 @@ def _told(change: Change, looked: dict[str, float]) -> dict[str, Any] | None:
     if isinstance(change, Replace) and isinstance(row, Pool) and isinstance(change.was, Pool) and row.is_amount:
         at = {"from": change.was.version, "was": change.was.used, "used": row.used, "limit": row.limit}
         return {"what": "amount", "pool": row.name, **at}
-    if isinstance(row, Lease) and row.state in (LeaseState.GRANTED, LeaseState.RELEASED):
-        return {"what": str(row.state), "lease": [row.job, row.order], "step": row.step}
+    if isinstance(row, Lease) and row.state is LeaseState.GRANTED:
+        return {"what": "granted", "lease": [row.job, row.order]}
+    if isinstance(row, Unit) and row.state is UnitState.GONE:
+        return {"what": "released", "lease": [row.lease.job, row.lease.order]}
     return None
 
 

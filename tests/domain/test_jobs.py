@@ -121,6 +121,9 @@ def test_the_next_attempt_starts_clean_and_remembers_the_last() -> None:
     assert (found.state, found.attempt, found.due) == (State.QUEUED, 2, NOW + MINUTE + START_WITHIN)
     assert (found.run.worker, found.run.report) == (None, None)
     assert [(past.attempt, past.outcome, past.reason) for past in found.history.attempts] == [(1, "lost", LOST.reason)]
+    again = jobs.retry(found, LOST, "lost", NOW + 2 * MINUTE)
+    times = [(past.started, past.ended) for past in again.history.attempts]
+    assert times == [(NOW, NOW + MINUTE), (None, NOW + 2 * MINUTE)], "its script ran in the first one only"
 
 
 @given(st.integers(1, 6))

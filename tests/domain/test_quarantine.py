@@ -128,6 +128,8 @@ def test_what_comes_after_waits_while_a_script_may_run(is_a: UnitKind, may_run: 
     assert (
         quarantine.may_continue(replace(APART, is_a=is_a, session=replace(APART.session, may_run=may_run))) is goes_on
     )
+    found = replace(DIRTY, is_a=is_a, session=replace(DIRTY.session, may_run=may_run))
+    assert quarantine.enter(found, "why", NOW).lease.is_over is goes_on
 
 
 READY = unit(state=UnitState.READY, is_kept=True)

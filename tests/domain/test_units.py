@@ -133,6 +133,16 @@ def test_what_is_dirty_or_gone_is_left_as_it_is(state: UnitState) -> None:
     assert units.end_lease(before, "again", NOW + MINUTE) == before
 
 
+@pytest.mark.parametrize("state", UnitState)
+def test_a_lease_is_to_be_released_once_it_has_ended(state: UnitState) -> None:
+    """Nothing is released twice, and nothing that nobody leased."""
+    was = unit(state=state)
+    has_ended = state in (UnitState.CLEANING, UnitState.DIRTY, UnitState.QUARANTINED)
+    assert units.ends_lease(was) is has_ended
+    assert not units.ends_lease(units.release_lease(was))
+    assert not units.ends_lease(changed(was, job=""))
+
+
 def test_a_driver_that_names_a_pause_gets_it_and_it_counts_as_no_failure() -> None:
     found = retries.retry_later(unit(tries=2), "booting", NOW, 7 * SECOND)
     assert (found.due, found.step.tries, found.step.reason) == (NOW + 7 * SECOND, 2, "booting")

@@ -301,6 +301,15 @@ def test_a_unit_that_is_lent_again_is_made_already_only_if_it_is_a_worker(is_a: 
     )
 
 
+def test_the_lease_of_a_kept_unit_is_over_until_it_is_lent_again() -> None:
+    """Also when it is destroyed after that: its job's lease was released before."""
+    kept = reuse.keep_warm(CLEANING, PROOF, Warm(idle=600), NOW, LEASE)
+    assert units.ends_lease(CLEANING)
+    assert [units.ends_lease(each) for each in (kept, units.give_up(kept, "it is too old", NOW))] == [False, False]
+    lent = units.end_lease(reuse.lend(kept, "B", 2, 0, 5, NOW), "it ended", NOW)
+    assert units.ends_lease(lent)
+
+
 def test_only_what_nobody_leases_is_given_up() -> None:
     assert units.give_up(CLEANING, "it is too old", NOW).state is UnitState.DIRTY
     with pytest.raises(ValueError, match="is ready, not cleaning or idle"):

@@ -13,8 +13,7 @@ from typing import Any
 
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools import leases
-from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.pools.leases import WORKER
 from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.domain.users.users import User
@@ -149,9 +148,6 @@ class Storm(Twin):
         unit = self.table.rows[unit_key(unit_id)]
         assert isinstance(unit, Unit)
         if unit.state is UnitState.CREATING:
-            lease = self.table.rows[lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order)]
-            assert isinstance(lease, Lease)
-            self._put(leases.end(lease, self.world.now()), lease.version)
             unit = units.end_lease(unit, "its job has ended", self.world.now())
             self._put(unit, unit.version)
         release.unit_destroyed(self.on, unit, CleanProof("hand", self.world.now(), unit.id))

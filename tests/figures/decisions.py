@@ -52,7 +52,7 @@ def _decisions() -> dict[str, Callable[[], object]]:
         "`outcome.conclude`, by its report": lambda: outcome.conclude(running, None, None, NOW),
         "`units.hello`": lambda: units.hello(made, "hash", NOW, timedelta(minutes=2)),
         "`units.mark_gone`": lambda: units.mark_gone(dirty, proof, NOW),
-        "`leases.next_release` of four": lambda: leases.next_release(attempt),
+        "`leases.next_release` of four": lambda: leases.next_release(attempt, lambda lease: lease),
         "`rows.holds`": lambda: holds(Create(made), None),
         "`capacity.fit` of a hundred slots": lambda: capacity.fit(pool(limit=100), many),
     }

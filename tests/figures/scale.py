@@ -27,7 +27,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Delete, Key
 from penstock.ports import Order
 from penstock.testing.site import site_toml
-from penstock.testing.store import MemoryStore, as_stored
+from penstock.testing.store import MemoryStore, as_stored, lease_now
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
@@ -128,7 +128,7 @@ class Works(Twin):
             if isinstance(row, Job) and row.is_settled:
                 mine = list(self._rows_of(job))
                 leases = [each for each in map(self.store.rows.get, mine) if isinstance(each, Lease)]
-                if all(lease.state is LeaseState.RELEASED for lease in leases):
+                if all(lease_now(self.store.rows, lease).state is LeaseState.RELEASED for lease in leases):
                     self._drop(row, [*mine, *(unit_key(lease.unit) for lease in leases if lease.unit)])
 
     def _rows_of(self, job: str) -> Iterator[Key]:

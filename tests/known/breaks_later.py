@@ -13,8 +13,7 @@ from penstock import transaction
 from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import capacity as domain_resizing
-from penstock.domain.pools import leases, pools
-from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.replies import ResultReceived
 from penstock.domain.units import units as domain_units
@@ -55,10 +54,7 @@ def hands_over_unasked(patch: pytest.MonkeyPatch) -> None:
     """`usecases.units.advance._resource_ready`: a new resource is handed over even if its lease has ended."""
 
     def hand_over(on: Any, unit: Unit, made: Unit) -> None:
-        lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
-        on.store.commit(
-            [Replace(on.store.get(unit.key, Unit), made), Replace(lease, leases.ready(lease, on.world.now()))]
-        )
+        on.store.commit([Replace(on.store.get(unit.key, Unit), made)])
 
     patch.setattr(advance, "_resource_ready", hand_over)
 

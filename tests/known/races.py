@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from penstock.domain.jobs.jobs import Job, Result, State
-from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.pools.pools import Claim, Slot, SlotState
-from penstock.domain.units.units import Unit
+from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.testing.twin import Twin
 
@@ -57,8 +56,8 @@ def gives_up(change: Change) -> bool:
 
 
 def ends(change: Change) -> bool:
-    """A lease of an attempt ends, because the attempt does."""
-    return isinstance(change, Replace) and isinstance(change.row, Lease) and change.row.state is LeaseState.RELEASING
+    """The lease of a worker ends, because its attempt does."""
+    return isinstance(change, Replace) and isinstance(change.row, Unit) and change.row.state is UnitState.DIRTY
 
 
 @contextmanager

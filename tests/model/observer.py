@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from penstock.domain.jobs.jobs import Job, Result
-from penstock.domain.pools.leases import Lease, prefix
+from penstock.domain.pools.leases import Lease, lease_key, prefix
 from penstock.domain.pools.pools import Claim, Pool, Slot
 from penstock.domain.units.units import Unit, unit_key
-from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row
-from penstock.testing.store import MemoryStore
+from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row
+from penstock.testing.store import MemoryStore, lease_now
 from tests.model import pools
 
 ACTIONS = tomllib.loads((Path(__file__).parents[2] / "model" / "actions.toml").read_text(encoding="utf-8"))
@@ -20,14 +20,18 @@ PROTOCOL = (Job, Lease, Slot, Claim, Unit)
 HOLDING = ("granted", "ready", "releasing")
 
 Moves = set[str]
+LeaseMove = tuple[Lease | None, Lease]
 
 
-def moves(changes: Sequence[Change]) -> Moves:
-    """How a commit moves the rows of the protocol. A slot that moves is a delete and a create at two keys."""
+def moves(changes: Sequence[Change], leases: Iterable[LeaseMove]) -> Moves:
+    """How a commit moves the rows of the protocol. A slot that moves is a delete and a create at two keys.
+
+    `leases`: how it moves leases, whose state is in the rows of their units.
+    """
     before: dict[Any, Row] = {}
     after: dict[Any, Row] = {}
     for change in changes:
-        if isinstance(change, Check):
+        if isinstance(change, Check) or isinstance(_rows([change])[0], Lease):
             continue
         if not isinstance(change, Create):
             before[_identity(change.was)] = change.was
@@ -36,9 +40,35 @@ def moves(changes: Sequence[Change]) -> Moves:
     found: Moves = set()
     for key in before.keys() | after.keys():
         found |= _moves(before.get(key), after.get(key))
+    for was, now in leases:
+        found |= _moves(was, now)
     if any(move.startswith("slot: ") for move in found):
         found.discard("due: set")  # a resize that moves slots keeps its pool due; an operator moves none
     return found
+
+
+def lease_moves(changes: Sequence[Change], before: Mapping[Key, Row], after: Mapping[Key, Row]) -> list[LeaseMove]:
+    """The leases that a commit writes, and those that it moves with their units."""
+    rows = [row for change in changes for row in _sides(change)]
+    written = {row.key for row in rows if isinstance(row, Lease)}
+    had = {row.lease for row in rows if isinstance(row, Unit)}
+    found = []
+    for key in sorted(written | {lease_key(lease.job, lease.attempt, lease.order) for lease in had}):
+        was, now = (_seen(rows, key) for rows in (before, after))
+        if now and (key in written or was is None or was.state is not now.state):
+            found.append((was, now))
+    return found
+
+
+def _seen(rows: Mapping[Key, Row], key: Key) -> Lease | None:
+    row = rows.get(key)
+    return lease_now(rows, row) if isinstance(row, Lease) else None
+
+
+def _sides(change: Change) -> list[Row]:
+    """The row before a change, and after it."""
+    was = [] if isinstance(change, Create) else [change.was]
+    return [*was, *([change.row] if isinstance(change, Create | Replace) else ())]
 
 
 def _identity(row: Row) -> Any:
@@ -95,6 +125,11 @@ def actions_of(found: Moves) -> list[str]:
     return named
 
 
+def seen_leases(rows: Mapping[Key, Row]) -> list[Lease]:
+    """All leases in their present state."""
+    return [lease_now(rows, row) for row in rows.values() if isinstance(row, Lease)]
+
+
 class Stray(AssertionError):
     """A commit that is no step of the model."""
 
@@ -111,10 +146,11 @@ class ObservedStore(MemoryStore):
 
     def commit(self, changes: Sequence[Change]) -> bool:
         """Commit as the model could, or raise Stray."""
-        found = moves(changes)
         before = dict(self.rows)
         if not super().commit(changes):
             return False
+        leases = lease_moves(changes, before, self.rows)
+        found = moves(changes, leases)
         if not found or self._is_setting_up(found):
             return True
         named = actions_of(found)
@@ -122,7 +158,7 @@ class ObservedStore(MemoryStore):
             raise Stray(f"{sorted(found)} is {named or 'no action of the model'}")
         self.trace.append(named[0])
         self.seen |= found
-        self._check_guard(named[0], changes, before)
+        self._check_guard(named[0], changes, before, [now for _, now in leases])
         pools.check_guard(named[0], changes, before, self.rows)
         self._check_promises()
         pools.check_promises(self.rows.values())
@@ -132,10 +168,12 @@ class ObservedStore(MemoryStore):
         """Submissions, slots that are made, claims that nobody waits with, and what is written late of a new job."""
         return found <= {"job: none -> queued", "slot: none -> free", "claim: waiting -> none"}
 
-    def _check_guard(self, name: str, changes: Sequence[Change], before: dict[Key, Row]) -> None:
+    def _check_guard(
+        self, name: str, changes: Sequence[Change], before: dict[Key, Row], leases: Sequence[Lease]
+    ) -> None:
         """What the model asks beside the states that rows come from."""
         touched = {type(row) for row in _rows(changes)}
-        for lease in (row for row in _rows(changes) if isinstance(row, Lease)):
+        for lease in leases:
             job = before[Key(f"job#{lease.job}", "job")]
             assert isinstance(job, Job)
             if name in ("claim", "grant_at_once", "hello", "settle"):
@@ -145,14 +183,14 @@ class ObservedStore(MemoryStore):
                 assert not job.cancellation.cancelled_by, f"{name} for a cancelled job"
                 assert not job.is_settled, f"{name} for a settled job"
             if name == "release" and lease.order:
-                turn = [row for row in before.values() if isinstance(row, Lease) and row.job == lease.job]
+                turn = [row for row in seen_leases(before) if row.job == lease.job]
                 ahead = [row for row in turn if row.attempt == lease.attempt and str(row.state) == "releasing"]
                 assert not [row for row in ahead if row.order == 0 or row.order > lease.order], "out of turn"
 
     def _check_promises(self) -> None:
         """[SLOT-1] [SLOT-3] [JOB-1]: what properties.pml checks after a step."""
         slots = {(row.pool, row.name): row for row in self.rows.values() if isinstance(row, Slot)}
-        held = [row for row in self.rows.values() if isinstance(row, Lease) and str(row.state) in HOLDING]
+        held = [row for row in seen_leases(self.rows) if str(row.state) in HOLDING]
         assert len({(row.pool, row.slot) for row in held}) == len(held), "a slot has two holders"
         for lease in held:
             slot, unit = slots[lease.pool, str(lease.slot)], self.rows[unit_key(str(lease.unit))]
@@ -173,8 +211,8 @@ class ObservedStore(MemoryStore):
             begun = [row for row in self.rows.values() if isinstance(row, Lease) and row.job == job.id]
             if job.attempt > 1 and any(row.attempt == job.attempt for row in begun):
                 place = Key(f"job#{job.id}", f"{prefix(job.attempt - 1)}00")
-                before = self.rows.get(place)
-                assert before is None or (isinstance(before, Lease) and str(before.state) == "released")
+                before = _seen(self.rows, place)
+                assert before is None or str(before.state) == "released"
 
 
 def _rows(changes: Sequence[Change]) -> list[Row]:

@@ -10,6 +10,7 @@ from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace, Row
+from penstock.testing.store import lease_now
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
 from tests.rows import changed
@@ -48,7 +49,7 @@ def unit_of(twin: Twin, job: str, order: int) -> Unit:
 
 
 def lease_of(twin: Twin, job: str, order: int) -> Lease:
-    found = twin.store.get(lease_key(job, 1, order), Lease)
+    found = lease_of_or_none(twin, job, order)
     assert found
     return found
 
@@ -82,7 +83,8 @@ def running(twin: Twin, ada: User, **ask: Any) -> str:
 
 
 def lease_of_or_none(twin: Twin, job: str, order: int) -> Lease | None:
-    return twin.store.get(lease_key(job, 1, order), Lease)
+    found = twin.store.get(lease_key(job, 1, order), Lease)
+    return lease_now(twin.store.rows, found) if found else None
 
 
 def pool_row(twin: Twin, name: str) -> Pool:

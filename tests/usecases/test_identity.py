@@ -212,10 +212,10 @@ def test_two_concurrent_identity_tokens_both_count(site: Twin, ada: User) -> Non
     assert job_of(site, job).usage.identities == 2 == len(notes(site))
 
 
-def test_it_is_one_commit_that_names_the_lease(site: Twin, ada: User) -> None:
+def test_it_is_one_commit_that_names_the_running_job(site: Twin, ada: User) -> None:
     job, written = running(site, ada), commits(site)
     ask(site, job)
-    assert [type(change).__name__ for change in written[0]] == ["Replace", "Check", "Create"]
+    assert [type(change).__name__ for change in written[0]] == ["Replace", "Create"]
 
 
 def test_a_deployment_without_a_key_says_so(site: Twin, ada: User) -> None:

@@ -20,7 +20,7 @@ from penstock.kernel.errors import NoCapacity
 from penstock.ports import NotYet
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
-from penstock.usecases.jobs import cancel, jobs, settle
+from penstock.usecases.jobs import cancel, flow, jobs, settle
 from tests.usecases.exact import lease_of, put, sent, site
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep
@@ -32,7 +32,7 @@ UNUSED = tuple[int, str, str, float, float]
 def held(twin: Twin, job: str) -> list[UNUSED]:
     """What `penstock job timings` shows, in whole seconds: making an id takes a millisecond."""
     row = job_of(twin, job)
-    shown = timings(row, jobs.every_lease(twin.on, row), twin.world.now()).held
+    shown = timings(row, flow.leases_of_job(twin.on, row.id), twin.world.now()).held
     return [(one.attempt, one.name, one.type, round(one.seconds), round(one.unused_seconds)) for one in shown]
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
 from penstock.domain.site.site import Limits
 from penstock.domain.units.retries import EARLY
@@ -95,25 +95,15 @@ def said(twin: Twin) -> str:
 
 
 def test_a_clean_unit_is_kept_on_its_slot_with_all_that_it_takes(twin: Twin) -> None:
-    scene(twin, lease(1, LeaseState.RELEASING, pool=DB, unit="r-1", ended=PROOF.time - timedelta(seconds=5)))
+    scene(twin, replace(UNIT, since=PROOF.time - timedelta(seconds=5)))
     kept = keep(twin)
     assert kept
     assert (kept.state, unit_of(twin).state) == (UnitState.IDLE, UnitState.IDLE)
     rows = twin.store.rows.values()
     assert {(row.pool, row.state) for row in rows if isinstance(row, Slot)} == {(DB, FREE), (RACK, IDLE), (GB, IDLE)}
-    assert [row.state for row in rows if isinstance(row, Lease)] == [LeaseState.RELEASED]
+    assert unit_of(twin).lease.is_over, "though it is destroyed one day"
     assert "is clean after 5 s and kept warm" in said(twin)
     assert ("well", {"unit": "r-1"}) not in asked(twin)
-
-
-@pytest.mark.parametrize("state", [LeaseState.READY, LeaseState.RELEASED])
-def test_only_a_lease_that_is_being_released_is_released(twin: Twin, state: LeaseState) -> None:
-    held = lease(1, state, pool=DB, unit="r-1")
-    scene(twin, held)
-    assert keep(twin)
-    found = twin.store.get(held.key, Lease)
-    assert found
-    assert (found.state, found.version) == (state, 1)
 
 
 @pytest.mark.parametrize("state", [UnitState.READY, UnitState.DIRTY, UnitState.GONE])
@@ -175,18 +165,6 @@ def test_who_paused_the_pool_meanwhile_is_heard(twin: Twin) -> None:
     before_the_next_commit(twin, lambda: apply.pause(twin.on, DB, paused=True))
     assert keep(twin)
     assert apply.find(twin.on, DB).paused
-
-
-def test_who_wrote_the_lease_meanwhile_is_heard(twin: Twin) -> None:
-    held = lease(1, LeaseState.RELEASING, pool=DB, unit="r-1")
-    scene(twin, held)
-    stored = twin.store.get(held.key, Lease)
-    assert stored
-    before_the_next_commit(twin, lambda: twin.store.commit([Replace(stored, replace(stored, token="new"))]))
-    assert keep(twin)
-    found = twin.store.get(held.key, Lease)
-    assert found
-    assert (found.token, found.state) == ("new", LeaseState.RELEASED)
 
 
 @pytest.mark.parametrize(("of", "queue"), [(UNIT, "well"), (WORKER, "factory")])
@@ -329,11 +307,24 @@ def test_a_units_slots_are_its_own_by_pool_name_and_fence(twin: Twin) -> None:
     assert retire.slots_of(twin.on, replace(was, id="r-2")) == []
 
 
-@pytest.mark.parametrize(("order", "queue"), [(0, "factory"), (2, "well")])
-def test_the_turn_goes_to_the_next_lease_of_the_attempt(twin: Twin, order: int, queue: str) -> None:
-    put(twin, lease(order, LeaseState.RELEASING, pool=DB, unit="x-1"))
-    events.slot_freed(twin.on, UNIT)
-    assert asked(twin) == [(queue, {"unit": "x-1"})]
+@pytest.mark.parametrize(("order", "woken"), [(0, ["x-2"]), (2, ["x-1"]), (1, [])])
+def test_the_turn_goes_to_the_next_lease_of_the_attempt(twin: Twin, order: int, woken: list[str]) -> None:
+    """Those before it have had theirs: their units are not read."""
+    for other in (1, 2):
+        put(twin, lease(other, LeaseState.RELEASING, pool=DB, unit=f"x-{other}"))
+    events.slot_freed(twin.on, replace(UNIT, lease=replace(UNIT.lease, order=order)))
+    assert [each for each in asked(twin) if each[0] == "well"] == [("well", {"unit": unit}) for unit in woken]
+
+
+@pytest.mark.parametrize("state", UnitState)
+def test_it_has_its_turn_when_the_units_before_it_are_put_back(twin: Twin, state: UnitState) -> None:
+    """Their rows say so: those of leases were last written when they were granted."""
+    granted = {"fence": 1, "pool": DB}
+    own = lease(1, LeaseState.GRANTED, unit="r-1", **granted)
+    was = scene(twin, own, lease(0, LeaseState.GRANTED, unit="w-1", **granted))
+    put(twin, replace(WORKER, id="w-1", state=state, hold=None))
+    waits = state in (UnitState.CLEANING, UnitState.DIRTY, UnitState.QUARANTINED)
+    assert (retire.turn_pause(twin.on, was) is not None) is waits
 
 
 def test_when_a_worker_is_back_its_job_may_start_again(twin: Twin) -> None:

@@ -23,6 +23,7 @@ from penstock.kernel.errors import (
     Unsatisfiable,
 )
 from penstock.ports import NotYet
+from penstock.testing.store import lease_now
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import jobs
@@ -226,7 +227,7 @@ def test_the_resources_of_its_attempt_are_put_back_when_its_script_has_ended(twi
 
 def released(twin: Twin, job: str, attempt: int) -> bool:
     lease = twin.store.get(lease_key(job, attempt, WORKER), Lease)
-    return lease is not None and lease.state is LeaseState.RELEASED
+    return lease is not None and lease_now(twin.store.rows, lease).state is LeaseState.RELEASED
 
 
 def test_while_its_script_may_run_the_next_attempt_waits_and_is_told_for_what(twin: Twin, ada: User) -> None:

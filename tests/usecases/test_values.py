@@ -13,7 +13,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import settle, store
-from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.jobs import fenced
 from penstock.usecases.jobs.store import NewValue
 from tests.usecases.exact import commits, running
 from tests.usecases.objects import gets
@@ -132,7 +132,7 @@ def test_a_worker_whose_lease_is_over_puts_nothing(twin: Twin, ada: User) -> Non
     job = running(twin, ada, retries=1)
     mine = job_of(twin, job)
     settle.settle(twin.on, job, 1, "Lost", "its worker was lost")
-    assert refused(lambda: store.put(twin.on, mine, NewValue("a", "b"), [lambda on, _: fence(on, mine)]))[0] == 410
+    assert refused(lambda: store.put(twin.on, mine, NewValue("a", "b"), fenced))[0] == 410
 
 
 def test_each_commit_is_one(twin: Twin, ada: User) -> None:

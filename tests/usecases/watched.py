@@ -15,7 +15,7 @@ from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState
 from penstock.domain.units.comparison import Missing
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.rows import Change, Key, Replace, Row, key_of
-from penstock.testing.store import MemoryStore
+from penstock.testing.store import MemoryStore, lease_now
 
 Kinds = dict[type[Row], list[Any]]
 HOLDING = (LeaseState.GRANTED, LeaseState.READY, LeaseState.RELEASING)
@@ -96,7 +96,7 @@ def _slot(was: Slot | None, now: Slot) -> None:
 
 def _look_at_holders(rows: dict[Key, Row], kinds: Kinds, places: dict[tuple[str, str], Slot]) -> None:
     """Who holds a lease holds its slot with this fence; its unit knows; and nobody else has one."""
-    held = [row for row in kinds[Lease] if row.state in HOLDING]
+    held = [lease for lease in (lease_now(rows, row) for row in kinds[Lease]) if lease.state in HOLDING]
     for lease in held:
         slot, unit = places[lease.pool, str(lease.slot)], rows[unit_key(str(lease.unit))]
         assert isinstance(unit, Unit)

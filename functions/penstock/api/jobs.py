@@ -20,7 +20,7 @@ from penstock.domain.units import units
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases.jobs import cancel, holds, jobs, submit
+from penstock.usecases.jobs import cancel, flow, holds, jobs, submit
 
 router = Router("jobs")
 
@@ -246,7 +246,7 @@ def retry_job(on: System, user: Caller, job: str) -> Created:
 @router.get("/v1/jobs/{job}/timings", "Show how long each step of a job took")
 def get_timings(on: System, user: Caller, job: str) -> TimingsView:
     found = jobs.find(on, user, job)
-    return timings(found, jobs.every_lease(on, found), on.world.now())
+    return timings(found, flow.leases_of_job(on, found.id), on.world.now())
 
 
 def _whole(on: System, job: Job) -> JobView:
@@ -309,6 +309,7 @@ def timings(row: Job, leases: Sequence[Lease], now: datetime) -> TimingsView:
         "running": (end - started) if started else end - end,
         "total": end - row.times.submitted,
     }
-    held = [view(HeldView, one, seconds=one.held, unused_seconds=one.unused) for one in unused.held_times(leases, now)]
+    times = unused.held_times(row, leases, now)
+    spans = [view(HeldView, one, seconds=one.held, unused_seconds=one.unused) for one in times]
     intervals = {name: span.total_seconds() for name, span in seconds.items()}
-    return TimingsView(view(JobTimes, row.times), intervals, held)
+    return TimingsView(view(JobTimes, row.times), intervals, spans)

@@ -57,7 +57,7 @@ from penstock.usecases import caches
 from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.github import tokens
 from penstock.usecases.jobs import store
-from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.jobs import fenced
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.users import oidc
 from penstock.usecases.workers import agents, hosts
@@ -196,7 +196,7 @@ def agent_get_value(on: System, worker: Worker, ask: AgentGetValue) -> StoredVal
 
 @router.post(f"{JOB}/store/put", "Put a value into the job's store")
 def agent_put_value(on: System, worker: Worker, ask: AgentPutValue) -> Empty:
-    store.put(on, worker.job, NewValue(ask.name, ask.value, ask.secret), [fence])
+    store.put(on, worker.job, NewValue(ask.name, ask.value, ask.secret), fenced)
     return Empty()
 
 

@@ -19,7 +19,7 @@ from penstock.domain.artifacts.artifacts import CACHE, Artifact, id_of, parts
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, collection, entry_key, use_key
 from penstock.domain.commands import AgentParts, CacheName, SaveCache
-from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.jobs import Job
 from penstock.domain.replies import (
     CacheDropped,
     CacheHit,
@@ -36,7 +36,7 @@ from penstock.kernel.errors import Moved, Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import owners, uploads
-from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.jobs import fence, fenced
 from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 
@@ -125,11 +125,11 @@ def _description(ask: CacheName) -> str:
 
 
 def _begin_changes(on: System, job: Job, made: Artifact, upload: timedelta) -> tuple[Sequence[Change], None]:
-    fresh = on.store.get(job_key(job.id), Job)
-    if fresh is None or fresh.usage.cache_saves >= limits.CACHE_SAVES:
+    fresh = fenced(on, job)
+    if fresh.usage.cache_saves >= limits.CACHE_SAVES:
         raise Refused(409, "too-many-saves", f"a job saves caches at most {limits.CACHE_SAVES} times")
     counted = replace(fresh, usage=replace(fresh.usage, cache_saves=fresh.usage.cache_saves + 1))
-    return [fence(on, job), Replace(fresh, counted), owners.begin(made, upload)], None
+    return [Replace(fresh, counted), owners.begin(made, upload)], None
 
 
 def sign_parts(on: System, job: Job, ask: AgentParts) -> PartUploads:

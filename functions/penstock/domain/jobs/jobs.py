@@ -95,12 +95,14 @@ class Times:
 
 @dataclass(frozen=True)
 class PastAttempt:
-    """An attempt that was followed by another."""
+    """An attempt that was followed by another. `started` is when its script was, None if it was not."""
 
     attempt: int
     outcome: str
     reason: str
     failure: Kind | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,11 @@ class Job(Row):
         return self.state is State.SETTLED
 
     @property
+    def started(self) -> datetime | None:
+        """When the script of the present attempt was started; None if it was not."""
+        return self.times.started if self.run.worker else None
+
+    @property
     def may_give_back(self) -> bool:
         """Whether the attempt gives back what it holds if it waits too long for the rest."""
         is_limited = self.limits.idle_hold > 0 and self.history.given_back < MAX_GIVE_BACKS
@@ -377,7 +384,7 @@ def retry(
 
     `spared`: it uses up none of the job's retries. `failure`: why the last attempt did not succeed.
     """
-    past = PastAttempt(job.attempt, outcome, why.reason, failure)
+    past = PastAttempt(job.attempt, outcome, why.reason, failure, job.started, now)
     return replace(
         job,
         state=State.QUEUED,

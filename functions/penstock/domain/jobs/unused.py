@@ -35,16 +35,17 @@ class HeldTime:
     unused: timedelta
 
 
-def held_times(leases: Iterable[Lease], now: datetime) -> list[HeldTime]:
+def held_times(job: Job, leases: Iterable[Lease], now: datetime) -> list[HeldTime]:
     """The hold times of a job's attempts, in the order of acquisition: resources by type, the worker last."""
     every = sorted(leases, key=lambda lease: (lease.attempt, lease.order == WORKER, lease.order))
-    begun = {lease.attempt: lease.there for lease in every if lease.order == WORKER}
-    return [_held(lease, lease.granted, begun.get(lease.attempt), now) for lease in every if lease.granted]
+    spans = {past.attempt: (past.started, past.ended) for past in job.history.attempts}
+    spans[job.attempt] = job.started, job.times.settled
+    return [_held(lease, lease.granted, *spans[lease.attempt], now) for lease in every if lease.granted]
 
 
-def _held(lease: Lease, granted: datetime, begun: datetime | None, now: datetime) -> HeldTime:
+def _held(lease: Lease, granted: datetime, begun: datetime | None, ended: datetime | None, now: datetime) -> HeldTime:
     """Times may come from two clocks, so no duration is negative."""
-    end = max(granted, lease.ended or now)
+    end = max(granted, ended or now)
     used = max(granted, min(begun or end, end))
     return HeldTime(lease.attempt, lease.name, lease.type, end - granted, used - granted)
 

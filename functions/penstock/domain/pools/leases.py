@@ -8,16 +8,20 @@
 
 A lease has no due time of its own. Serving its pool moves a waiting lease on (the queue deadline is in the job's row);
 the unit that was made for it moves on the others (the due time is in the unit's row).
+
+The row of a lease says whether it waits or was granted. From then on the row of its unit says what became of it, and
+the lease's is not written again: whoever reads leases reads their units, and has `as_of` say their state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
@@ -52,7 +56,7 @@ class Need:
 
 
 class LeaseState(StrEnum):
-    """The state of a lease."""
+    """The state of a lease. A row has no other than waiting, granted and released."""
 
     WAITING = "waiting"  # moved on by whoever serves the pool
     GRANTED = "granted"  # moved on by the factory or well
@@ -63,11 +67,7 @@ class LeaseState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Lease(Row):
-    """A lease. `token`: the waiting step of the flow.
-
-    `granted`, `there` and `ended`: when it got its slot, when its unit was ready, and when its attempt needed it no
-    more.
-    """
+    """A lease. `token`: the waiting step of the flow. `granted`: when it got its slot."""
 
     kind: ClassVar[str] = "lease"
     job: str
@@ -84,8 +84,6 @@ class Lease(Row):
     fence: int | None = None
     unit: str | None = None
     granted: datetime | None = None
-    there: datetime | None = None
-    ended: datetime | None = None
 
     @property
     def key(self) -> Key:
@@ -107,30 +105,59 @@ def grant(lease: Lease, slot: str, fence: int, unit: str, now: datetime) -> Leas
     return replace(lease, state=LeaseState.GRANTED, slot=slot, fence=fence, unit=unit, granted=now)
 
 
-def ready(lease: Lease, now: datetime) -> Lease:
-    """A granted lease whose unit is ready."""
-    return replace(lease, state=LeaseState.READY, there=now)
-
-
-def end(lease: Lease, now: datetime) -> Lease:
-    """A lease that its attempt needs no more. If nothing was granted it is over; otherwise its unit must go first."""
-    if lease.state is LeaseState.WAITING:
-        return replace(lease, state=LeaseState.RELEASED)
-    if lease.state in (LeaseState.GRANTED, LeaseState.READY):
-        return replace(lease, state=LeaseState.RELEASING, ended=now)
-    return lease
-
-
-def released(lease: Lease) -> Lease:
-    """A lease whose unit is gone and whose slot was given back."""
+def withdraw(lease: Lease) -> Lease:
+    """A waiting lease that its attempt needs no more."""
     return replace(lease, state=LeaseState.RELEASED)
 
 
-def next_release(leases: Iterable[Lease]) -> Lease | None:
-    """The lease to release next: the worker's, then the resources' in reverse order of their acquisition."""
-    open_ = [lease for lease in leases if lease.state is LeaseState.RELEASING]
-    workers = [lease for lease in open_ if lease.order == WORKER]
-    return workers[0] if workers else max(open_, key=lambda lease: lease.order, default=None)
+OF_UNIT: Mapping[UnitState, LeaseState] = {
+    UnitState.CREATING: LeaseState.GRANTED,
+    UnitState.READY: LeaseState.READY,
+    UnitState.CLEANING: LeaseState.RELEASING,
+    UnitState.DIRTY: LeaseState.RELEASING,
+    UnitState.QUARANTINED: LeaseState.RELEASING,
+    UnitState.IDLE: LeaseState.RELEASED,
+    UnitState.GONE: LeaseState.RELEASED,
+}
+"""The state of a lease by that of its unit, until the unit's row says that the lease is over."""
+
+
+def as_of(lease: Lease, unit: Unit | None) -> Lease:
+    """The lease in its present state, by the row of its unit. One whose unit has another lease by now is over.
+
+    A unit's row is never forgotten before it is gone.
+    """
+    if lease.state is not LeaseState.GRANTED:
+        return lease
+    if unit is None or unit.lease.is_over or not is_of(lease, unit):
+        return replace(lease, state=LeaseState.RELEASED)
+    return replace(lease, state=OF_UNIT[unit.state])
+
+
+def with_units(rows: Iterable[Lease], units: Iterable[Unit]) -> list[Lease]:
+    """The leases of these rows in their present state, by the rows of their units."""
+    by_id: dict[str | None, Unit] = {unit.id: unit for unit in units}
+    return [as_of(lease, by_id.get(lease.unit)) for lease in rows]
+
+
+def is_of(lease: Lease, unit: Unit) -> bool:
+    """Whether this is the present lease of a unit, or its last. [SLOT-3]"""
+    had = unit.lease
+    return (had.job, had.attempt, had.order, had.fence) == (lease.job, lease.attempt, lease.order, lease.fence)
+
+
+def next_release(leases: Iterable[Lease], now: Callable[[Lease], Lease]) -> Lease | None:
+    """The lease to release next: the worker's, then the resources' in reverse order of their acquisition.
+
+    `now` tells the present state of one, and is asked in this order, until one is found.
+    """
+    ordered = sorted(leases, key=lambda lease: (lease.order != WORKER, -lease.order))
+    return next((lease for lease in map(now, ordered) if lease.state is LeaseState.RELEASING), None)
+
+
+def released_after(leases: Iterable[Lease], order: int) -> list[Lease]:
+    """Those of an attempt's leases that are released after the one with this order."""
+    return [lease for lease in leases if lease.order != WORKER and (order == WORKER or lease.order < order)]
 
 
 def demand(needs: Iterable[Need]) -> dict[str, int]:

@@ -26,6 +26,7 @@ from penstock.domain.units.units import (
     add_entry,
     format_time,
     mark_gone,
+    release_lease,
 )
 from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unsatisfiable
 
@@ -58,10 +59,13 @@ def is_stuck(unit: Unit, error: DriverError) -> bool:
 
 
 def enter(unit: Unit, reason: str, now: datetime) -> Unit:
-    """A quarantined unit. Raises ValueError for a unit that is not dirty."""
+    """A quarantined unit; its lease is released if its attempt may go on.
+
+    Raises ValueError for a unit that is not dirty.
+    """
     if unit.state is not UnitState.DIRTY:
         raise ValueError(f"unit {unit.id} is {unit.state}, not dirty")
-    unit = add_entry(unit, now, f"quarantined: {reason}")
+    unit = add_entry(release_lease(unit) if may_continue(unit) else unit, now, f"quarantined: {reason}")
     return replace(
         unit,
         state=UnitState.QUARANTINED,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.pools.pools import Warm
+from penstock.domain.units import units
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, add_entry, is_prewarming
 
 
@@ -29,7 +30,7 @@ def keep_warm(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: t
     until = min(now + timedelta(seconds=warm.idle), end)
     unit = add_entry(unit, now, f"clean, and kept for the next ({proof.by})")
     kept = replace(
-        unit,
+        units.release_lease(unit),
         state=UnitState.IDLE,
         cleaning=replace(unit.cleaning, proof=proof, until=until, begun=None),
         step=replace(unit.step, reason=None, tries=0, busy=None, next_look=None),
@@ -61,7 +62,15 @@ def lend(unit: Unit, job: str, attempt: int, order: int, fence: int, now: dateti
     return replace(
         unit,
         state=UnitState.CREATING,
-        lease=replace(unit.lease, job=job, attempt=attempt, order=order, fence=fence, leases=unit.lease.leases + 1),
+        lease=replace(
+            unit.lease,
+            job=job,
+            attempt=attempt,
+            order=order,
+            fence=fence,
+            leases=unit.lease.leases + 1,
+            is_over=False,
+        ),
         creation=replace(
             unit.creation,
             made=made,

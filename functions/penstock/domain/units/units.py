@@ -191,6 +191,7 @@ class UnitLease:
 
     A new lease changes it. A unit that is made ahead of need has had no lease, and its job is "".
     `also` are the pools and names of the slots that it takes beside its own; `leases` counts the leases it has had.
+    `is_over` says that the job's lease is released, although the unit is not gone.
     """
 
     job: str
@@ -201,6 +202,7 @@ class UnitLease:
     fence: int
     also: tuple[tuple[str, str], ...] = ()
     leases: int = 1
+    is_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -472,6 +474,17 @@ def end_lease(unit: Unit, reason: str, now: datetime, *, ended_well: bool = Fals
             cleaning=replace(unit.cleaning, begun=begun),
         )
     return _dirty(unit, reason, now, begun)
+
+
+def release_lease(unit: Unit) -> Unit:
+    """A unit whose lease is released: the attempt's other units are put back, and its job goes on without it."""
+    return replace(unit, lease=replace(unit.lease, is_over=True))
+
+
+def ends_lease(unit: Unit) -> bool:
+    """Whether a lease of this unit has ended and is not released yet."""
+    has_ended = unit.state in (UnitState.CLEANING, UnitState.DIRTY, UnitState.QUARANTINED)
+    return has_ended and bool(unit.lease.job) and not unit.lease.is_over
 
 
 def _rest(unit: Unit, now: datetime, pause: timedelta) -> datetime:

@@ -34,7 +34,7 @@ from penstock.system import System
 from penstock.usecases.github import client, hints
 from penstock.usecases.github.client import Repository
 from penstock.usecases.jobs import store
-from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.jobs import fenced
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.logs import logs
 
@@ -68,7 +68,7 @@ def mint(on: System, job_id: str) -> bool:
         return False
     _record(on, job, found.installation, token)
     try:
-        store.put(on, job, NewValue(NAME, token, secret=True, by=BY), [fence])
+        store.put(on, job, NewValue(NAME, token, secret=True, by=BY), fenced)
     except Refused:  # the job has ended meanwhile
         revoke(on, job.id)
         return False
@@ -97,7 +97,7 @@ def _deny(on: System, job: Job, why: str) -> None:
     if on.store.get(value_key(job.id, NAME), Value) is None:
         logs.append(on, job.id, job.attempt, f"there is no {NAME}, its value is empty: {why}")
         with suppress(Refused):  # the job has ended meanwhile
-            store.put(on, job, NewValue(NAME, "", by=BY), [fence])
+            store.put(on, job, NewValue(NAME, "", by=BY), fenced)
 
 
 def _record(on: System, job: Job, installation: int, token: str) -> None:

@@ -3,6 +3,10 @@
 It acquires, and is over when the worker's agent says hello: the agent's report ends the attempt, or the sweep does.
 
 The schedule function calls `start` for messages. Whatever makes a step's leases ready calls `answer_step`.
+
+What an attempt acquired is read here too: leases, with the units that say what became of them. The rows are not read at
+one moment. But leases end together, and none goes back to a state that it has left: who has read of one unit that its
+lease has ended, and reads the attempt's leases after that, finds all of them ended. [SLOT-3]
 """
 
 from __future__ import annotations
@@ -12,19 +16,14 @@ from collections.abc import Sequence
 from penstock.domain.jobs import unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools import leases
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
+from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need, lease_key
+from penstock.domain.units.units import Unit, unit_key
 from penstock.system import System
 
 
 def answer_step(on: System, held: Sequence[Lease]) -> bool:
     """Answer the step that waits for these leases, if all are ready; returns whether it waited. Safe to repeat."""
     return bool(held) and all(lease.state is LeaseState.READY for lease in held) and on.flows.succeed(held[0].token)
-
-
-def leases_of_step(on: System, job_id: str, attempt: int, step: int) -> list[Lease]:
-    """The leases that one step of an attempt's flow waits for."""
-    found = on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    return [lease for lease in found if lease.step == step]
 
 
 def start(on: System, job_id: str) -> bool:
@@ -36,9 +35,8 @@ def start(on: System, job_id: str) -> bool:
     if job is None or job.state is not State.QUEUED or unused.is_parked(job, on.world.now()):
         return False
     if job.attempt > 1:
-        before = on.store.find(f"job#{job_id}", leases.prefix(job.attempt - 1), Lease)
-        worker = next((lease for lease in before if lease.order == WORKER), None)
-        if worker and worker.state is not LeaseState.RELEASED:
+        worker = on.store.get(lease_key(job_id, job.attempt - 1, WORKER), Lease)
+        if worker and see(on, worker).state is not LeaseState.RELEASED:
             return False
     on.flows.start(job.id, job.attempt, steps(job.request.needs))
     return True
@@ -47,3 +45,60 @@ def start(on: System, job_id: str) -> bool:
 def steps(needs: Sequence[Need]) -> list[int]:
     """The steps in which an attempt acquires its resources; the worker's comes after them."""
     return sorted({need.step for need in needs} - {WORKER})
+
+
+def unit_of(on: System, lease: Lease) -> Unit | None:
+    """The unit that a lease was granted; None while it waits, and once the unit's row has expired."""
+    return on.store.get(unit_key(lease.unit), Unit) if lease.unit else None
+
+
+def see(on: System, lease: Lease) -> Lease:
+    """A lease that was read, in its present state."""
+    return leases.as_of(lease, unit_of(on, lease))
+
+
+def leases_of_attempt(on: System, job: str, attempt: int) -> list[Lease]:
+    """The leases of an attempt."""
+    return [see(on, lease) for lease in lease_rows(on, job, attempt)]
+
+
+def lease_rows(on: System, job: str, attempt: int) -> list[Lease]:
+    """The rows of an attempt's leases: what was granted has ended, perhaps."""
+    return on.store.find(f"job#{job}", leases.prefix(attempt), Lease)
+
+
+def leases_of_job(on: System, job: str) -> list[Lease]:
+    """The leases of all attempts of a job."""
+    return [see(on, lease) for lease in on.store.find(f"job#{job}", "lease#", Lease)]
+
+
+def leases_of_step(on: System, job: str, attempt: int, step: int) -> list[Lease]:
+    """The leases that one step of an attempt's flow waits for."""
+    return [see(on, lease) for lease in lease_rows(on, job, attempt) if lease.step == step]
+
+
+def lease_of_unit(on: System, unit: Unit) -> Lease | None:
+    """The row of a unit's present lease, or its last; None if there was none, or its job is forgotten."""
+    return on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
+
+
+def leases_beside(on: System, unit: Unit) -> list[Lease]:
+    """The leases of the step that a unit's lease is of, that one included; the unit was just read or written."""
+    rows = lease_rows(on, unit.lease.job, unit.lease.attempt)
+    own = {lease.step for lease in rows if lease.order == unit.lease.order}
+    return [_see_with(on, lease, unit) for lease in rows if lease.step in own]
+
+
+def next_release(on: System, job: str, attempt: int, known: Unit | None = None) -> Lease | None:
+    """The lease of an attempt to release next. `known`: a unit of it that was just read."""
+    return leases.next_release(lease_rows(on, job, attempt), lambda lease: _see_with(on, lease, known))
+
+
+def release_after(on: System, unit: Unit) -> Lease | None:
+    """The lease of the attempt to release after that of a unit, which is released: all before had their turn."""
+    rows = lease_rows(on, unit.lease.job, unit.lease.attempt)
+    return leases.next_release(leases.released_after(rows, unit.lease.order), lambda lease: see(on, lease))
+
+
+def _see_with(on: System, lease: Lease, known: Unit | None) -> Lease:
+    return leases.as_of(lease, known) if known and lease.unit == known.id else see(on, lease)

@@ -13,7 +13,7 @@ from penstock.domain.jobs import plans, prerequisites
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.pools import leases, why
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.why import Stopped, Why
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
@@ -24,6 +24,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Check
 from penstock.system import System
 from penstock.usecases import cooldowns
+from penstock.usecases.jobs import flow
 from penstock.usecases.pools import forecast
 
 SCANNED = 1000
@@ -101,19 +102,19 @@ def _explain_waiting(on: System, job: Job, deep: int) -> Why:
 
 
 def _explain_attempt(on: System, job: Job) -> Why:
-    held = leases_of(on, job)
-    waiting = next((lease for lease in held if lease.state is LeaseState.WAITING), None)
-    granted = next((lease for lease in held if lease.state is LeaseState.GRANTED), None)
+    had = leases_of(on, job)
+    waiting = next((lease for lease in had if lease.state is LeaseState.WAITING), None)
+    granted = next((lease for lease in had if lease.state is LeaseState.GRANTED), None)
     unit = on.store.get(unit_key(granted.unit), Unit) if granted and granted.unit else None
     now, later = on.world.now(), plans.steps_of(job)
     found = forecast.forecast_step(on, job, waiting.step) if waiting else None
     if waiting is None or found is None:
         stopped = _blocking_cooldowns(on, unit) if unit else []
         kept = _quarantined_worker(on, job)
-        return why.explain(job, held, None, unit.step.reason if unit else None, stopped=stopped, quarantined=kept)
+        return why.explain(job, had, None, unit.step.reason if unit else None, stopped=stopped, quarantined=kept)
     rest = [forecast.forecast_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
     forecasts = [found[0], *(one[0] for one in rest if one)]
-    return why.explain(job, held, found[1], None, forecasts, now)
+    return why.explain(job, had, found[1], None, forecasts, now)
 
 
 def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
@@ -127,7 +128,7 @@ def _quarantined_worker(on: System, job: Job) -> str | None:
     if job.state is not State.QUEUED or job.attempt == 1:
         return None
     lease = on.store.get(lease_key(job.id, job.attempt - 1, leases.WORKER), Lease)
-    unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
+    unit = flow.unit_of(on, lease) if lease else None
     return quarantine.describe(unit) if unit and unit.state is UnitState.QUARANTINED else None
 
 
@@ -141,12 +142,7 @@ def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
 
 def leases_of(on: System, job: Job) -> list[Lease]:
     """The leases of a job's present attempt."""
-    return on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease)
-
-
-def every_lease(on: System, job: Job) -> list[Lease]:
-    """The leases of all attempts of a job."""
-    return on.store.find(f"job#{job.id}", "lease#", Lease)
+    return flow.leases_of_attempt(on, job.id, job.attempt)
 
 
 def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
@@ -157,11 +153,17 @@ def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
 
 
 def fence(on: System, job: Job) -> Check:
-    """The check, for a commit of an attempt's worker, that it still has its lease. Raises Refused 410. [SLOT-3]
+    """The check, for a commit of an attempt's worker, that it still has its lease. Raises Refused 410. [SLOT-3]"""
+    return Check(fenced(on, job))
 
-    The lease is written when it is settled and never between, so heartbeats don't conflict with it.
+
+def fenced(on: System, job: Job) -> Job:
+    """The job's row, for a commit of its worker that checks or writes it. Raises Refused 410. [SLOT-3]
+
+    A worker has its lease from its hello until its attempt is settled. Both write this row, and little else does while
+    the script runs: heartbeats don't conflict with it.
     """
-    lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
-    if lease is None or lease.state is not LeaseState.READY:
+    fresh = on.store.get(job.key, Job)
+    if fresh is None or fresh.attempt != job.attempt or fresh.state is not State.RUNNING:
         raise LeaseGone
-    return Check(lease)
+    return fresh

@@ -27,8 +27,8 @@ from penstock.system import System
 from penstock.usecases import published
 from penstock.usecases.artifacts import retain
 from penstock.usecases.github import hints
-from penstock.usecases.jobs import store
-from penstock.usecases.jobs.jobs import leases_of, stop_waiting
+from penstock.usecases.jobs import flow, store
+from penstock.usecases.jobs.jobs import stop_waiting
 from penstock.usecases.logs import logs
 from penstock.usecases.telemetry import counters
 
@@ -85,27 +85,39 @@ def _settle_changes(
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.attempt != attempt or not _may_end(job, error, overdue):
         return [], None
-    held = leases_of(on, job)
-    if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, held, on.world.now()):
+    rows, had = _held(on, job, {})
+    now = leases.with_units(rows, [unit for _, unit in had])
+    if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, now, on.world.now()):
         return [], None  # the attempt has made progress since the sweep saw it
     after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
-    return _end_changes(on, Ending(job, after, (), error, is_overdue=overdue is not None), job, held, {})
+    return _end_changes(on, Ending(job, after, (), error, is_overdue=overdue is not None), job, rows, had)
 
 
 def report_changes(on: System, was: Job, reported: Job, marked: Marked) -> tuple[Sequence[Change], Ended]:
     """The report of an attempt and its end, in one commit."""
     after = _concluded(on, reported, None, None, is_overdue=False)
-    return _end_changes(on, Ending(reported, after, (), None, is_overdue=False), was, leases_of(on, was), marked)
+    return _end_changes(on, Ending(reported, after, (), None, is_overdue=False), was, *_held(on, was, marked))
+
+
+def _held(on: System, job: Job, marked: Marked) -> tuple[list[Lease], list[tuple[Unit, Unit]]]:
+    """The rows of an attempt's leases, and their units: as they were read, and with what the report changes."""
+    rows = flow.lease_rows(on, job.id, job.attempt)
+    read: Marked = {
+        unit.id: (unit, unit) for lease in rows if lease.unit not in marked and (unit := flow.unit_of(on, lease))
+    }
+    every = {**read, **marked}
+    return rows, [every[lease.unit] for lease in rows if lease.unit in every]
 
 
 def _end_changes(
-    on: System, ending: Ending, was: Job, held: Sequence[Lease], marked: Marked
+    on: System, ending: Ending, was: Job, rows: Sequence[Lease], had: Sequence[tuple[Unit, Unit]]
 ) -> tuple[Sequence[Change], Ended]:
     """The job's end and the end of every lease of the attempt, in one commit."""
-    had, released = _end_leases(on, ending.before, held, marked)
-    queues, left = _leave_queues(on, was, held)
-    ending = replace(ending, units=had)
-    after = with_failure_details(on, ending, held)
+    units = [unit for _, unit in had]
+    released = _end_leases(on, ending.before, rows, had)
+    queues, left = _leave_queues(on, was, rows)
+    ending = replace(ending, units=units)
+    after = with_failure_details(on, ending, leases.with_units(rows, units))
     ended = [Replace(was, after), *released, *left, *retain.on_settled(on, after), *logs.on_settled(on, after)]
     return ended, (replace(ending, after=after), queues)
 
@@ -130,36 +142,29 @@ def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is
     return after
 
 
-def _end_leases(on: System, job: Job, held: Sequence[Lease], marked: Marked) -> tuple[list[Unit], list[Change]]:
-    """The units of an attempt's leases, and the changes that end these leases."""
-    had: list[Unit] = []
-    changes: list[Change] = []
-    for lease in held:
-        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.unit not in marked else None
-        was, now = marked.get(lease.unit, (unit, unit))
-        had += [now] if now else []
-        changes += _end_lease(on, lease, job, was, now)
-    return had, changes
+def _end_leases(on: System, job: Job, rows: Sequence[Lease], had: Sequence[tuple[Unit, Unit]]) -> list[Change]:
+    """The changes that end an attempt's leases: rows of those that wait, units of those that were granted."""
+    waiting = [lease for lease in rows if lease.state is LeaseState.WAITING]
+    return [
+        *(Replace(lease, leases.withdraw(lease)) for lease in waiting),
+        *(change for was, unit in had for change in _end_unit(on, was, unit, job)),
+    ]
 
 
-def _end_lease(on: System, lease: Lease, job: Job, was: Unit | None, unit: Unit | None) -> list[Change]:
-    """The changes that end a lease. Its unit `was` read, and may be changed already by what ends the lease."""
-    ended = leases.end(lease, on.world.now())
-    changes: list[Change] = [] if ended == lease else [Replace(lease, ended)]
-    if was and unit:
-        has_reported = job.run.report is not None and job.run.report.result is not Result.LOST
-        well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
-        dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
-        changes += [] if dirty == was else [Replace(was, dirty)]
-    return changes
+def _end_unit(on: System, was: Unit, unit: Unit, job: Job) -> list[Change]:
+    """The change that ends a unit's lease. It `was` read, and may be changed already by what ends the lease."""
+    has_reported = job.run.report is not None and job.run.report.result is not Result.LOST
+    well = has_reported or unit.is_a is UnitKind.RESOURCE  # a broken worker has reported that it is
+    dirty = units.end_lease(unit, "its lease ended", on.world.now(), ended_well=well)
+    return [] if dirty == was else [Replace(was, dirty)]
 
 
-def _leave_queues(on: System, job: Job, held: Sequence[Lease]) -> tuple[list[str], list[Change]]:
+def _leave_queues(on: System, job: Job, rows: Sequence[Lease]) -> tuple[list[str], list[Change]]:
     """The pools in whose queues the attempt waits, and the changes that delete its claims there."""
-    steps = {lease.step for lease in held if lease.state is LeaseState.WAITING}
+    steps = {lease.step for lease in rows if lease.state is LeaseState.WAITING}
     claims = [claim for step in sorted(steps) for claim in grants.claims(job, step, on.world.now())]
-    rows = [on.store.get(claim.key, Claim) for claim in claims]
-    return list(dict.fromkeys(claim.pool for claim in claims)), [Delete(row) for row in rows if row]
+    waiting = [on.store.get(claim.key, Claim) for claim in claims]
+    return list(dict.fromkeys(claim.pool for claim in claims)), [Delete(claim) for claim in waiting if claim]
 
 
 def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
@@ -205,7 +210,7 @@ def _unpin_dependencies(on: System, job: Job) -> None:
 
 def start_release(on: System, job_id: str, attempt: int) -> None:
     """Wake the unit of the attempt's first lease to release; if none is left, start the next attempt."""
-    turn = leases.next_release(on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease))
+    turn = flow.next_release(on, job_id, attempt)
     if turn and turn.unit:
         on.queues.advance(turn.unit, turn.order == WORKER)
     job = on.store.get(job_key(job_id), Job)

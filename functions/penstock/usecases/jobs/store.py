@@ -19,9 +19,6 @@ from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.logs import logs
 
-Guard = Callable[[System, Job], Check]
-"""What else a write checks, besides the job."""
-
 
 @dataclass(frozen=True)
 class NewValue:
@@ -33,10 +30,19 @@ class NewValue:
     by: str = ""
 
 
-def put(on: System, job: Job, ask: NewValue, guards: Sequence[Guard] = ()) -> Value:
+def unsettled(on: System, job: Job) -> Job:
+    """The job's row, for a commit that checks or writes it. Raises Refused 409 for a job that is over."""
+    fresh = on.store.get(job_key(job.id), Job)
+    if fresh is None or fresh.is_settled:
+        raise Refused(409, "job-settled", f"job {job.id} is over: nothing is put into its store any more")
+    return fresh
+
+
+def put(on: System, job: Job, ask: NewValue, find: Callable[[System, Job], Job] = unsettled) -> Value:
     """Put a value, replacing one of that name. A secret value stays secret. [SEC-1]
 
-    Raises Refused 400 or 413 for an invalid value, 409 if the job is over or its store is full.
+    `find` reads the job's row, and refuses whoever may not put anything any more. Raises Refused 400 or 413 for an
+    invalid value, 409 if the job is over or its store is full.
     """
     _check(ask)
 
@@ -45,7 +51,7 @@ def put(on: System, job: Job, ask: NewValue, guards: Sequence[Guard] = ()) -> Va
         return on.vault.seal(ask.text.encode(), sealed_as(job.id, ask.name))
 
     def decide() -> tuple[Sequence[Change], tuple[Value, bool]]:
-        fresh, was = _unsettled(on, job), on.store.get(value_key(job.id, ask.name), Value)
+        fresh, was = find(on, job), on.store.get(value_key(job.id, ask.name), Value)
         if was is None:
             _check_room(on, job)
         made = Value(job=job.id, name=ask.name, by=ask.by, time=on.world.now())
@@ -55,8 +61,7 @@ def put(on: System, job: Job, ask: NewValue, guards: Sequence[Guard] = ()) -> Va
         goes_on: Change = (
             Replace(fresh, replace(fresh, usage=replace(fresh.usage, has_secrets=True))) if marks else Check(fresh)
         )
-        guarded = [guard(on, fresh) for guard in guards]
-        return [Replace(was, now) if was else Create(now), goes_on, *guarded], (now, was is None)
+        return [Replace(was, now) if was else Create(now), goes_on], (now, was is None)
 
     value, is_new = transaction.run(on, decide)
     if is_new:
@@ -76,13 +81,6 @@ def _check(ask: NewValue) -> None:
         raise Refused(400, "bad-request", "a value is text: half of a surrogate pair is none") from None
     if size > limits.VALUE_BYTES:
         raise Refused(413, "value-too-big", f"a value has at most {limits.VALUE_BYTES} bytes; this one has {size}")
-
-
-def _unsettled(on: System, job: Job) -> Job:
-    fresh = on.store.get(job_key(job.id), Job)
-    if fresh is None or fresh.is_settled:
-        raise Refused(409, "job-settled", f"job {job.id} is over: nothing is put into its store any more")
-    return fresh
 
 
 def _check_room(on: System, job: Job) -> None:

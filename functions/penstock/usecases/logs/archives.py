@@ -21,11 +21,12 @@ from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs import archives
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, batch_key
-from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.leases import LeaseState
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import owners
+from penstock.usecases.jobs import flow
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 
@@ -87,8 +88,7 @@ def _begin(on: System, row: Archive) -> Archive | None:
 
 
 def _are_leases_released(on: System, job: str) -> bool:
-    held = on.store.find(f"job#{job}", "lease#", Lease)
-    return all(lease.state is LeaseState.RELEASED for lease in held)
+    return all(lease.state is LeaseState.RELEASED for lease in flow.leases_of_job(on, job))
 
 
 def _write_part(on: System, row: Archive) -> Archive | None:

@@ -15,7 +15,7 @@ from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.jobs import jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
-from penstock.domain.pools import grants, leases, pools
+from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import Pick, Stock
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
 from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
@@ -25,7 +25,8 @@ from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
-from penstock.usecases.jobs.flow import answer_step, leases_of_step
+from penstock.usecases.jobs import flow
+from penstock.usecases.jobs.flow import answer_step
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast, grant, lines
 from penstock.usecases.units import prewarm, retire
@@ -75,10 +76,10 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         _log_if_waiting(on, job_id, claimed.leases[0])
 
 
-def _answer_again(on: System, held: Sequence[Lease]) -> None:
+def _answer_again(on: System, had: Sequence[Lease]) -> None:
     """Answer a step that comes again after its claim was granted, and remind those who make its units."""
-    answer_step(on, held)
-    for lease in held:
+    answer_step(on, had)
+    for lease in had:
         if lease.state is LeaseState.GRANTED and lease.unit:
             on.queues.advance(lease.unit, lease.order == WORKER)
 
@@ -111,19 +112,20 @@ def _claim_changes(
     now = on.world.now()
     claims = grants.claims(job, step, now)
     # Until the first claim of an attempt, which moves the job on, it has no leases.
-    every = [] if job.state is State.QUEUED else on.store.find(f"job#{job_id}", leases.prefix(attempt), Lease)
-    held = [lease for lease in every if lease.step == step]
-    if held:
-        renewed = [replace(lease, token=token) for lease in held]
-        changed = [Replace(was, now) for was, now in zip(held, renewed, strict=True) if was.token != token]
-        return changed, Claimed(renewed, claims)
+    every = [] if job.state is State.QUEUED else flow.lease_rows(on, job_id, attempt)
+    had = [lease for lease in every if lease.step == step]
+    if had:
+        renewed = [replace(lease, token=token) for lease in had]
+        changed = [Replace(was, now) for was, now in zip(had, renewed, strict=True) if was.token != token]
+        return changed, Claimed([flow.see(on, lease) for lease in renewed], claims)
     fresh = [_lease(job, need, token, now) for need in needs]
     stocks = grant.look(on, claims) if may_grant else {}
     granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
     made = [change.row for change in granted if isinstance(change, Create) and isinstance(change.row, Lease)] or fresh
     claimed = jobs.acquire(job, now)
     if claimed.may_give_back:
-        claimed = replace(claimed, due=unused.next_check(claimed, [*every, *made]))
+        before = [replace(lease, state=LeaseState.READY) for lease in every]  # or the flow were not at this step
+        claimed = replace(claimed, due=unused.next_check(claimed, [*before, *made]))
     waiting = [] if given else [*map(Create, claims), *map(Create, fresh)]
     return [Replace(job, claimed), *granted, *waiting], Claimed(made, claims, given, stocks)
 
@@ -226,7 +228,7 @@ def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
     """
     claim = next(iter(found.rows.values()))
     job = on.store.get(job_key(claim.job), Job)
-    waiting = leases_of_step(on, claim.job, claim.attempt, claim.step)
+    waiting = flow.leases_of_step(on, claim.job, claim.attempt, claim.step)
     dropped: list[Change] = [Delete(row) for row in found.rows.values()]
     if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
         return on.store.commit(dropped)

@@ -13,7 +13,7 @@ from penstock.domain.probes import factory_test
 from penstock.domain.probes.factory_test import Check, Facts
 from penstock.domain.site.site import Site, Target
 from penstock.domain.units import units, visibility
-from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
@@ -21,7 +21,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.artifacts import outputs
-from penstock.usecases.jobs import jobs, submit
+from penstock.usecases.jobs import flow, jobs, submit
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls as looking
@@ -111,7 +111,7 @@ def progress(on: System, user: User, name: str, job_id: str, version: str) -> Pr
     if job.provenance.proves is None or job.provenance.proves.factory != name:
         raise not_found("test", job_id[:64])
     lease = on.store.get(lease_key(job.id, job.attempt, WORKER), Lease)
-    unit = on.store.get(unit_key(lease.unit), Unit) if lease and lease.unit else None
+    unit = flow.unit_of(on, lease) if lease else None
     if unit:
         looking.resume_visibility(on, unit)
     waits = None if job.is_settled or job.times.started else jobs.explain(on, job).summary

@@ -17,8 +17,7 @@ from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.outcome import NO_HELLO, SILENT
 from penstock.domain.logs.logs import DETAIL
-from penstock.domain.pools import leases
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools.leases import LeaseState
 from penstock.domain.site.site import Limits
 from penstock.domain.units import retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
@@ -128,9 +127,7 @@ def _worker_silent(on: System, unit: Unit) -> None:
 
 def _answer_step(on: System, unit: Unit) -> None:
     """Tell the flow again that the leases of its step are ready: the first answer may have been lost."""
-    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
-    if lease:
-        flow.answer_step(on, flow.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
+    flow.answer_step(on, flow.leases_beside(on, unit))
 
 
 def create(on: System, unit: Unit) -> None:
@@ -226,22 +223,16 @@ def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *
 def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
     """A leased resource is ready: so is its lease, and the flow's step is answered once all leases of it are."""
 
-    def decide() -> tuple[Sequence[Change], Lease | None]:
+    def decide() -> tuple[Sequence[Change], bool]:
         fresh = on.store.get(unit.key, Unit)
-        lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
         job = on.store.get(job_key(unit.lease.job), Job)
-        if fresh != unit or lease is None or lease.state is not LeaseState.GRANTED or job is None:
-            return [], None
-        return [
-            Replace(unit, made),
-            Replace(lease, leases.ready(lease, on.world.now())),
-            Replace(job, jobs.step_on(job, on.world.now())),
-        ], lease
+        if fresh != unit or job is None:
+            return [], False
+        return [Replace(unit, made), Replace(job, jobs.step_on(job, on.world.now()))], True
 
-    lease = transaction.run(on, decide)
-    if lease:
+    if transaction.run(on, decide):
         _log_ready(on, unit)
-        flow.answer_step(on, flow.leases_of_step(on, unit.lease.job, unit.lease.attempt, lease.step))
+        _answer_step(on, made)
 
 
 def _log_ready(on: System, unit: Unit) -> None:
@@ -269,8 +260,8 @@ def order_of(on: System, unit: Unit) -> Order:
 
 def fail_step(on: System, unit: Unit, error: str, cause: str) -> None:
     """Fail the flow's step that waits for this unit's lease."""
-    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
-    if lease and lease.state in (LeaseState.GRANTED, LeaseState.READY):
+    lease = flow.lease_of_unit(on, unit)
+    if lease and flow.see(on, lease).state in (LeaseState.GRANTED, LeaseState.READY):
         on.flows.fail(lease.token, error, cause)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from aws_lambda_powertools import Logger
 
 from penstock.domain.logs.logs import DETAIL
-from penstock.domain.pools import leases, pools
-from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.pools import pools
+from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import HoldTimes
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import CleanProof, Unit
@@ -20,6 +20,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Create, Replace
 from penstock.system import System
 from penstock.usecases import cooldowns
+from penstock.usecases.jobs import flow
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import scheduler
 from penstock.usecases.telemetry import counters
@@ -50,7 +51,7 @@ def _record_hold(on: System, unit: Unit, names: Iterable[str]) -> None:
     """
     lease = None
     if not on.world.draw(SAMPLED):
-        lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
+        lease = flow.lease_of_unit(on, unit)
     if lease is None or lease.granted is None:
         return
     kept = on.world.now() - lease.granted
@@ -82,9 +83,8 @@ def unit_cleaned(on: System, unit: Unit, proof: CleanProof) -> None:
 
 
 def _log_kept(on: System, unit: Unit, proof: CleanProof) -> None:
-    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
-    took = f" after {int((proof.time - lease.ended).total_seconds())} s" if lease and lease.ended else ""
-    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is clean{took} and kept warm"
+    took = int((proof.time - unit.since).total_seconds())
+    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is clean after {took} s and kept warm"
     logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
 
 
@@ -129,9 +129,9 @@ def _pools_of(unit: Unit) -> list[str]:
 
 def _release_next_lease(on: System, unit: Unit) -> None:
     """Wake the unit of the attempt's next lease: leases of one attempt are released one after the other."""
-    left = leases.next_release(on.store.find(f"job#{unit.lease.job}", leases.prefix(unit.lease.attempt), Lease))
+    left = flow.release_after(on, unit)
     if left and left.unit:
-        on.queues.advance(left.unit, left.order == WORKER)
+        on.queues.advance(left.unit, is_worker=False)
 
 
 def _start_next_attempt(on: System, unit: Unit) -> None:

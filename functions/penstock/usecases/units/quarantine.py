@@ -39,8 +39,7 @@ def _enter_changes(on: System, unit: Unit, reason: str) -> list[Change]:
     slots = retire.slots_of(on, unit)
     changes: list[Change] = [Replace(unit, quarantine.enter(unit, reason, now))]
     changes += [change for slot in slots for change in pools.move(slot, pools.set_aside(slot, now))]
-    changes += _count_broken(on, unit) if any(slot.job for slot in slots) else []
-    return [*changes, *(retire.end_lease(on, unit) if quarantine.may_continue(unit) else ())]
+    return [*changes, *(_count_broken(on, unit) if any(slot.job for slot in slots) else ())]
 
 
 def _count_broken(on: System, unit: Unit) -> list[Change]:

@@ -117,24 +117,22 @@ def _not_yet(on: System, unit: Unit, answer: NotYet, lease: timedelta) -> None:
         driver_calls.retry_later(on, unit, unit.step.reason, min(answer.after, left))
         return
     if answer.stops_itself:
-        _end_lease_early(on, unit)
+        unit = _end_lease_early(on, unit)
     driver_calls.retry_later(on, units.with_notes(unit, answer.notes), answer.reason, answer.after)
 
 
-def _end_lease_early(on: System, unit: Unit) -> None:
+def _end_lease_early(on: System, unit: Unit) -> Unit:
     """End the lease of a worker whose job certainly runs no more. Its slot stays taken until it is clean. [JOB-2]
     [UNIT-2]
 
     Its agent could not renew the lease after the worker was given up, and stopped the job by itself before the lease
     ran out. So neither the next attempt nor this one's resources wait until somebody repairs a machine.
     """
-
-    def decide() -> tuple[Sequence[Change], bool]:
-        ends = retire.end_lease(on, unit)
-        return ends, bool(ends)
-
-    if transaction.run(on, decide):
-        events.lease_ended_early(on, unit)
+    ended = units.release_lease(unit)
+    if not units.ends_lease(unit) or not on.store.commit([Replace(unit, ended)]):
+        return unit
+    events.lease_ended_early(on, unit)
+    return replace(ended, version=unit.version + 1)
 
 
 def unit_destroyed(on: System, unit: Unit, proof: CleanProof, site: Site | None = None) -> None:

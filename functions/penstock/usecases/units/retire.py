@@ -11,13 +11,13 @@ from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain.jobs.outcome import Boot
-from penstock.domain.pools import leases, pools
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
 from penstock.domain.units import prewarm, quarantine, retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
+from penstock.usecases.jobs import flow
 from penstock.usecases.telemetry import counters
 
 
@@ -93,8 +93,7 @@ def free_slots(on: System, unit: Unit, gone: Unit) -> tuple[list[Change], bool]:
     """
     if gone.cleaning.proof is None:
         raise ValueError(f"unit {unit.id} has no proof")
-    ends = end_lease(on, unit)
-    return [Replace(unit, gone), *_give_back(on, unit), *ends], bool(ends)
+    return [Replace(unit, gone), *_give_back(on, unit)], units.ends_lease(unit)
 
 
 def _give_back(on: System, unit: Unit) -> list[Change]:
@@ -123,22 +122,16 @@ def _count_broken(pool: Pool, unit: Unit, slots: Sequence[Slot]) -> Pool:
     return quarantine.count_broken(pool, unit) if any(slot.job for slot in slots) else pool
 
 
-def end_lease(on: System, unit: Unit) -> list[Change]:
-    """Release a unit's lease, if that is still to be done."""
-    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
-    return [Replace(lease, leases.released(lease))] if lease and lease.state is LeaseState.RELEASING else []
-
-
 def turn_pause(on: System, unit: Unit) -> timedelta | None:
     """How long until a unit checks again whether it may be released; None when it may now.
 
     An attempt's worker is released first, then its resources in reverse order. A unit that an operator holds keeps all
     after it as they are.
     """
-    turn = leases.next_release(on.store.find(f"job#{unit.lease.job}", leases.prefix(unit.lease.attempt), Lease))
+    turn = flow.next_release(on, unit.lease.job, unit.lease.attempt, unit)
     if turn is None or turn.order == unit.lease.order:
         return None
-    ahead = on.store.get(unit_key(turn.unit or ""), Unit)
+    ahead = flow.unit_of(on, turn)
     if ahead and ahead.state is UnitState.QUARANTINED:  # ending the quarantine wakes this unit
         return retries.BACK_OFF_MOST
     if ahead and ahead.hold:

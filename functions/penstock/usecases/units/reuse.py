@@ -11,8 +11,7 @@ from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain.cooldowns import maker_of
-from penstock.domain.pools import leases, pools
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, pool_key
 from penstock.domain.units import quarantine, retries, reuse, units
 from penstock.domain.units.retries import EARLY
@@ -81,19 +80,20 @@ def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) 
 
     Returns the unit afterwards; None when it was not being cleaned.
     """
-    unit = transaction.run(on, lambda: _cleaned_changes(on, unit_id, proof, lease))
-    if unit is None:
+    found = transaction.run(on, lambda: _cleaned_changes(on, unit_id, proof, lease))
+    if found is None:
         return None
+    before, unit = found
     if unit.state is UnitState.DIRTY:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
         return unit
-    events.unit_cleaned(on, unit, proof)
+    events.unit_cleaned(on, before, proof)
     return unit
 
 
 def _cleaned_changes(
     on: System, unit_id: str, proof: CleanProof, lease: timedelta
-) -> tuple[Sequence[Change], Unit | None]:
+) -> tuple[Sequence[Change], tuple[Unit, Unit] | None]:
     """The one write that makes a slot free and warm: with the proof, and only for its holder. [SLOT-3] [UNIT-2]"""
     unit = on.store.get(unit_key(unit_id), Unit)
     now = on.world.now()
@@ -103,16 +103,12 @@ def _cleaned_changes(
     slots = retire.slots_of(on, unit)
     reason = why_not_kept(on, unit, pool, slots)
     if reason or pool is None or pool.warm is None:
-        return _give_up_changes(unit, reason or "", on)
+        changes, dirty = _give_up_changes(unit, reason or "", on)
+        return changes, (unit, dirty)
     kept = reuse.keep_warm(unit, proof, pool.warm, now, lease)
     learned = quarantine.count_broken(pool, unit)
-    changes: list[Change] = [Replace(unit, kept), Replace(pool, learned)]
-    for at, slot in enumerate(slots):
-        changes += pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=now))
-    held = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
-    if held and held.state is LeaseState.RELEASING:
-        changes.append(Replace(held, leases.released(held)))
-    return changes, kept
+    back = [pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=now)) for at, slot in enumerate(slots)]
+    return [Replace(unit, kept), Replace(pool, learned), *(change for moves in back for change in moves)], (unit, kept)
 
 
 def _give_up_changes(unit: Unit, reason: str, on: System) -> tuple[Sequence[Change], Unit]:

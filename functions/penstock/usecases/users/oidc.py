@@ -19,7 +19,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
-from penstock.usecases.jobs.jobs import LeaseGone, fence
+from penstock.usecases.jobs.jobs import LeaseGone, fenced
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
@@ -47,7 +47,7 @@ def token(on: System, job: Job, audience: str) -> IdentityToken:
         if fresh.usage.identities >= limits.IDENTITIES:
             raise Refused(409, "too-many-tokens", f"a job has at most {limits.IDENTITIES} identity tokens")
         counted = Replace(fresh, replace(fresh, usage=replace(fresh.usage, identities=fresh.usage.identities + 1)))
-        changes: list[Change] = [counted, fence(on, fresh), *_check_owner(on, allowed, fresh)]
+        changes: list[Change] = [counted, *_check_owner(on, allowed, fresh)]
         detail = f"{claims['sub']} for {audience}, attempt {job.attempt}, jti {claims['jti']}"
         return audit.record(on, changes, job.owner, "identity token", f"job {job.id}", detail), claims
 
@@ -70,9 +70,9 @@ def _check_audience(allowed: Identity, audience: str) -> None:
 
 
 def _running_job(on: System, job: Job) -> Job:
-    """The job as it is, while the attempt has not reported yet. Its lease says that it runs."""
-    fresh = on.store.get(job.key, Job)
-    if fresh is None or fresh.attempt != job.attempt or fresh.run.report:
+    """The job as it is, while the attempt runs and has not reported yet."""
+    fresh = fenced(on, job)
+    if fresh.run.report:
         raise LeaseGone
     return fresh
 

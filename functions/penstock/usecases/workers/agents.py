@@ -139,8 +139,7 @@ def _start_changes(
         if job.run.report:
             raise LeaseGone
         return [], (job, None)
-    lease = on.store.get(lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order), Lease)
-    if lease is None or lease.state is not leases.LeaseState.GRANTED or job.state is not State.ACQUIRING:
+    if unit.state is not UnitState.CREATING or job.state is not State.ACQUIRING:
         transaction.check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
         raise LeaseGone
     if job.cancellation.cancelled_by:
@@ -150,7 +149,7 @@ def _start_changes(
     now = on.world.now()
     begun = jobs.start(job, unit.id, now, assignment.health(site, job).seconds)
     there = units.hello(unit, digest, now, lease_, ask.version)
-    return [Replace(unit, there), Replace(lease, leases.ready(lease, now)), Replace(job, begun)], (begun, unit)
+    return [Replace(unit, there), Replace(job, begun)], (begun, unit)
 
 
 def _is_authentic(on: System, unit: Unit, ask: Hello) -> bool:

@@ -12,10 +12,11 @@ from penstock.domain.pools import leases
 from penstock.domain.pools.leases import Lease, lease_key
 from penstock.domain.replies import AgentLimits, AssignedTask, Assignment, HealthChecks, ResourceAccess
 from penstock.domain.site.site import GitHubApp, Health, Limits, Site
-from penstock.domain.units.units import Unit, unit_key
+from penstock.domain.units.units import Unit
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import System
+from penstock.usecases.jobs import flow
 from penstock.usecases.units import secrets
 
 
@@ -79,8 +80,8 @@ def _limits(bounds: Limits) -> AgentLimits:
 def resources(on: System, job: Job) -> dict[str, ResourceAccess]:
     """What the job may know of each resource that it holds, by the name that the job gave it."""
     found: dict[str, ResourceAccess] = {}
-    for lease in on.store.find(f"job#{job.id}", leases.prefix(job.attempt), Lease):
-        unit = on.store.get(unit_key(lease.unit), Unit) if lease.unit and lease.order else None
+    for lease in flow.lease_rows(on, job.id, job.attempt):
+        unit = flow.unit_of(on, lease) if lease.order else None
         if unit and unit.lease.fence == lease.fence:
             known = secrets.metadata_of(on, unit)
             metadata, public = dict(known.metadata), list(known.public)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.figures import price
+from tests.figures import contention, price
 
 
 @pytest.mark.parametrize(("title", "resources"), price.KINDS.items())
@@ -16,4 +16,4 @@ def test_a_job_takes_what_is_committed(title: str, resources: Sequence[str]) -> 
 
 
 def test_every_kind_of_job_has_its_counts() -> None:
-    assert set(price.allowed()) == set(price.KINDS)
+    assert set(price.allowed()) == {*price.KINDS, contention.STORM}

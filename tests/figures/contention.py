@@ -13,6 +13,8 @@ from typing import Any
 
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job
+from penstock.domain.logs import logs
+from penstock.domain.logs.logs import CONTROL, Line
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
@@ -25,7 +27,7 @@ from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 from penstock.usecases.units import release
 from tests.figures.report import Budgets, table
-from tests.figures.virtual import CPU_MS, MESSAGE_MS, Engine, VirtualQueue, VirtualStore, VirtualWorld
+from tests.figures.virtual import CPU_MS, MESSAGE_MS, WRITE_UNITS, Engine, VirtualQueue, VirtualStore, VirtualWorld
 
 USER = User(name="ada", created=START, version=1)
 LONGEST = 1800.0
@@ -112,6 +114,7 @@ class Storm(Twin):
         """All claims at once; ends when everything has come to rest."""
         for job in _jobs(self):
             self._put(job, 0)
+            self._put(_accepted(job), 0)
             self.schedule.send({"do": "acquire", "job": job.id, "attempt": 1, "step": WORKER, "token": job.id})
         return self._measured()
 
@@ -169,7 +172,16 @@ def _jobs(storm: Storm) -> list[Job]:
     return [replace(likes[n % len(likes)], id=storm.world.ulid()) for n in range(storm.case.claims)]
 
 
+def _accepted(job: Job) -> Row:
+    """The line that the log of every job begins with."""
+    batch = logs.append_service_lines(None, job.id, 1, [Line(START, CONTROL, f"job {job.id} is accepted")])
+    assert batch
+    return batch
+
+
 CLAIMS = 1000
+FUNCTIONS = 32
+"""With how many functions the budgets are."""
 HEADS = (
     "claims", "slots", "functions", "partition", "granted", "seconds", "grants/s", "reads", "commits", "lost races",
     "write units", "failed",
@@ -194,6 +206,37 @@ def cases(claims: int) -> dict[str, list[Case]]:
     }
 
 
+STORM = "200 claims at once on as many slots, 32 functions"
+"""The case that `make test` counts anew."""
+
+
+def counts(found: Figures) -> dict[str, float]:
+    """What a grant takes, as tests/figures/counts.toml has it."""
+    return {"reads": found.reads, "commits": found.commits, "lost_races": found.lost, "write_units": found.write_units}
+
+
+GRANTS, LOST, OF_PARTITION = 380, 0.5, 0.6
+"""At least so many grants a second with 32 functions, with at most so many lost races each; and where a partition
+throttles, at least this part of what its write units allow.
+"""
+
+
+def check(budgets: Budgets, found: Figures) -> None:
+    """Say whether a storm on as many slots keeps its budgets."""
+    case = found.case
+    if case.targets > 1 or case.claims > case.slots or case.functions != FUNCTIONS:
+        return
+    is_granted = found.granted == case.claims and not found.failed
+    if case.is_throttled:
+        least = OF_PARTITION * WRITE_UNITS / found.write_units
+        kept = is_granted and found.rate >= least
+        print(budgets.verdict(kept, f"every claim granted where throttled, at least {least:.0f} a second"))
+    else:
+        kept = is_granted and found.rate >= GRANTS and found.lost <= LOST
+        said = f"every claim granted, at least {GRANTS} a second, at most {LOST} lost races each"
+        print(budgets.verdict(kept, said))
+
+
 def row(found: Figures) -> tuple[object, ...]:
     """A row of the table."""
     case = found.case
@@ -210,11 +253,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.figures.contention", description=__doc__)
     parser.add_argument("--claims", type=int, default=CLAIMS)
     parser.add_argument("--only", default="", help="only tables whose title has this text")
+    parser.add_argument("--functions", type=int, help="only with so many functions, on a partition without limits")
     given = parser.parse_args()
     budgets = Budgets()
     for title, each in cases(given.claims).items():
         if given.only in title:
-            table(title, HEADS, [row(Storm(case).claim()) for case in each])
+            chosen = [case for case in each if given.functions in (None, not case.is_throttled and case.functions)]
+            found = [Storm(case).claim() for case in chosen]
+            table(title, HEADS, [row(figures) for figures in found])
+            for figures in found:
+                check(budgets, figures)
     return 0 if budgets.kept else 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.domain.site.site import Limits
 from penstock.domain.units.units import Unit
 from penstock.usecases.workers import agents
-from tests.figures import price
+from tests.figures import contention, price
 
 
 @pytest.mark.parametrize(("title", "resources"), price.KINDS.items())
@@ -20,7 +20,7 @@ def test_a_job_takes_what_is_committed(title: str, resources: Sequence[str]) -> 
 
 
 def test_every_kind_of_job_has_its_counts() -> None:
-    assert set(price.allowed()) == {*price.KINDS, *price.HOURS}
+    assert set(price.allowed()) == {*price.KINDS, *price.HOURS, contention.STORM}
 
 
 @pytest.mark.parametrize("title", price.HOURS)

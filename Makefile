@@ -79,6 +79,8 @@ tour: $(STAMP) ## run one job with one resource on the twin, and print each modu
 bench: $(STAMP) ## measure latency and price of jobs on the local cloud and cold starts, and count what grants take
 	@$(PYTHON) -m penstock.local.bench
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.coldstarts
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.latency
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.warm
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/figures/requirements.txt
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.parsing

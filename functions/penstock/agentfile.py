@@ -13,6 +13,8 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
+from penstock.agent import packed
+
 PACKAGE = Path(__file__).with_name("agent")
 SHEBANG = b"#!/usr/bin/env python3\n"
 START = "import sys\n\nfrom agent.__main__ import main\n\nsys.exit(main(sys.argv))\n"
@@ -29,6 +31,12 @@ def build() -> bytes:
         for name, source in sorted({**sources, "__main__.py": START.encode()}.items()):
             file.writestr(_entry(name), source)
     return buffer.getvalue()
+
+
+@cache
+def build_compiled() -> bytes:
+    """The same with modules compiled for the Python that runs, which starts sooner with it."""
+    return packed.compile_file(build())
 
 
 def version() -> str:

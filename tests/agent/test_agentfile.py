@@ -3,9 +3,12 @@
 import hashlib
 import io
 import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 from penstock import agentfile
+from penstock.agent import packed
 from tests.agent.conftest import PYTHON
 
 
@@ -40,3 +43,40 @@ def test_bmat_starts_without_the_agent(agent):
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "agent.bmat" in imported
     assert not imported & {"agent.worker", "http.client", "subprocess", "ipaddress"}
+
+
+START = """
+import runpy, sys
+sys.addaudithook(lambda event, given: event == "compile" and print(given[1], file=sys.stderr))
+sys.argv = [{path!r}, "run", "--config", "/nonexistent"]
+runpy.run_path({path!r}, run_name="__main__")
+"""
+
+
+def compiled_at_start(path: Path, python: str = sys.executable) -> list[str]:
+    """The agent's modules that are compiled when it starts, to fail for want of its config."""
+    done = subprocess.run([python, "-I", "-c", START.format(path=str(path))], capture_output=True, text=True)
+    assert "No such file" in done.stderr
+    return [line for line in done.stderr.splitlines() if line.endswith(".py") and "agent" in line and " " not in line]
+
+
+def test_a_local_worker_starts_without_compiling_its_agent(agent, tmp_path):
+    path = tmp_path / "agent.pyz"
+    path.write_bytes(agentfile.build_compiled())
+    assert compiled_at_start(path) == []
+    assert len(compiled_at_start(agent)) > 15
+
+
+def test_a_compiled_file_runs_as_any_other(agent, tmp_path):
+    path = tmp_path / "agent.pyz"
+    path.write_bytes(packed.compile_file(agent.read_bytes()))
+    path.chmod(0o755)
+    assert subprocess.run([path, "bmat", "--help"], capture_output=True, text=True).stdout.startswith("usage: bmat ")
+    assert packed.compile_file(path.read_bytes()) == path.read_bytes()
+
+
+def test_a_file_that_another_python_compiled_runs_from_its_sources(agent, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.MAGIC_NUMBER", b"\0\0\r\n")
+    path = tmp_path / "agent.pyz"
+    path.write_bytes(packed.compile_file(agent.read_bytes()))
+    assert len(compiled_at_start(path)) > 15

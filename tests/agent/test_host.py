@@ -344,3 +344,15 @@ def test_a_host_asks_when_its_bell_rings(machine) -> None:
     with lab.changed:
         lab.left = [WORKERS[0]]
     lab.wait_until_clean(WORKERS[0])
+
+
+def test_each_worker_of_a_host_starts_from_a_compiled_copy_that_no_job_has_changed(machine) -> None:
+    """SEC-2: a job may write whatever its user may, so the copy of the job before it is not used."""
+    spoil = (
+        'set -e; pyz="$(dirname "$PENSTOCK_ROOT")/worker/agent.pyz"; grep -q worker.pyc "$pyz"; echo broken > "$pyz"'
+    )
+    host = machine(script=spoil)
+    host.lab.left = WORKERS[:2]
+    host.start()
+    host.lab.wait_until_clean(*WORKERS[:2])
+    assert [told["result"] for told in host.lab.finishes] == ["succeeded"] * 2

@@ -73,7 +73,7 @@ class Site:
     def _warm_up(self) -> None:
         """Fill what a warm function keeps from one call to the next: the parsed site and the agent's file."""
         configuration.current(self.twin.on)
-        agentfile.build()
+        agentfile.build_compiled()
 
     @contextmanager
     def _plugged(self) -> Iterator[None]:

@@ -24,7 +24,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import maintenance, prewarm, retire, secrets
+from penstock.usecases.units import bells, maintenance, prewarm, retire, secrets
 from penstock.usecases.workers import agents
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.quotas import used
@@ -452,7 +452,7 @@ def test_an_agent_asks_with_its_key_and_its_token_until_there_is_a_job(twin: Twi
     worker = only(twin).id
     token, other = "a" * 43, "b" * 43
     said = first_hello(twin, worker, token)
-    assert (said.idle, said.seconds, said.held_seconds) == (True, 5, None)
+    assert (said.idle, said.seconds, said.held_seconds) == (True, bells.IDLE_SECONDS, None)
     assert first_hello(twin, worker, token).idle
     for wrong in ({"token": other}, {"token": token, "key": "wrong"}):
         with pytest.raises(Refused, match="not the key"):

@@ -482,7 +482,9 @@ def test_the_agent_is_told_of_the_caches_in_the_file(twin: Twin, ada: User) -> N
     )
     job = jobs_submit.submit(twin.on, ada, SubmitJob(script), None)
     twin.run()
-    told = assignment.assignment(twin.on, hello(twin, job).job, configuration.current(twin.on), "w", is_kept=False)
+    told = assignment.assignment(
+        twin.on, hello(twin, job).job, configuration.current(twin.on), "w", None, is_kept=False
+    )
     assert told.caches == [CacheAsk("deps", ("x",), "k", ("a",))]
     assert told.limits.cache_bytes == 1024**3
 

@@ -13,6 +13,7 @@ from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
 from penstock.domain.replies import HostInstruction
+from penstock.domain.site.site import Limits
 from penstock.domain.units.hosts import host_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
@@ -260,7 +261,7 @@ def test_nothing_is_cleaned_while_an_operator_holds_the_machine(twin: Twin, ada:
     bench.ask()
     assert worker_of(twin, job).state is UnitState.DIRTY
     said = bench.ask()
-    assert (said.do, said.held_seconds, said.seconds) == ("wait", 3600, 15)
+    assert (said.do, said.held_seconds, said.seconds) == ("wait", 3600, Limits().heartbeat)
     assert bench.do(stage="clean", cleaned="by itself") == "wait"
     maintenance.release(twin.on, root, UnitKind.WORKER, unit.id)
     assert hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "", unit.id, "ended")).do == "wait"

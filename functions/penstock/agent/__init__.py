@@ -32,6 +32,7 @@ These are commands of their own:
 
 bmat          the command with which a job's script asks the agent; it imports nothing else of the agent
 host          the agent of a machine that exists already, which starts a worker per job (docs/operators/hosts.md)
+packed        compiles the file for a host's workers, which start from a copy of it
 """
 
 VERSION = "0.1.0"

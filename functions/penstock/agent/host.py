@@ -34,6 +34,7 @@ from .client import Refused, ServiceError, Unreachable, backoffs, http_request, 
 from .health import remove_leftovers
 from .log import log, now
 from .machine import Machine, write_secret
+from .packed import compile_file
 from .processes import JobProcesses, adopt_orphans, reap_orphans
 
 WRONG_USAGE = 2
@@ -140,7 +141,7 @@ class WorkerProcess:
     `changed` is called when it ends.
     """
 
-    def __init__(self, state: HostState, program: str, url: str, root: str, changed: Callable[[], None]) -> None:
+    def __init__(self, state: HostState, program: bytes, url: str, root: str, changed: Callable[[], None]) -> None:
         self._state, self._program, self._changed = state, program, changed
         self._about = {"url": url, "root": root}
 
@@ -159,9 +160,10 @@ class WorkerProcess:
         lock = self._take()
         if lock is None:
             return
-        config = self._state.worker_folder / "agent.json"
+        config, program = self._state.worker_folder / "agent.json", self._state.worker_folder / "agent.pyz"
+        program.write_bytes(self._program)
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
-        command = [sys.executable, self._program, "run", "--config", str(config)]
+        command = [sys.executable, str(program), "run", "--config", str(config)]
         child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, pass_fds=(lock,))
         os.close(lock)
         self._state.note(self._state.worker, WORKING, pid=child.pid)
@@ -206,7 +208,7 @@ class WorkerProcess:
 class Host:
     """One host. A restart needs only `state`; everything else can be lost."""
 
-    def __init__(self, client: HostClient, state: HostState, machine: Machine, program: str) -> None:
+    def __init__(self, client: HostClient, state: HostState, machine: Machine, program: bytes) -> None:
         self._client, self._state, self._machine = client, state, machine
         self._wake, self._stopped = threading.Event(), False
         self._worker = WorkerProcess(state, program, client.url, machine.root, self._wake.set)
@@ -342,4 +344,5 @@ def serve_host(url: str, host: str, token_file: Path | None, root: Path | None, 
         return WRONG_USAGE
     saved = HostState.load(folder)
     client = HostClient(url.rstrip("/"), host, token, saved.session())
-    return Host(client, saved, machine, os.path.realpath(sys.argv[0])).serve()
+    program = compile_file(Path(os.path.realpath(sys.argv[0])).read_bytes())
+    return Host(client, saved, machine, program).serve()

@@ -113,7 +113,7 @@ class ProcessFactory:
         with os.fdopen(handle, "w") as file:
             json.dump(config, file)
         agent = folder / "agent.pyz"
-        agent.write_bytes(agentfile.build())
+        agent.write_bytes(agentfile.build_compiled())
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", TAG: order.id}
         with (folder / "agent.log").open("ab") as log:
             process = subprocess.Popen(

@@ -133,8 +133,8 @@ def submit(
     if accepted == job.id:
         on.metrics.add(metrics.JOBS_SUBMITTED, target=job.request.target_resolved)
         waits = made.priors or job.request.inputs
-        logs.append(on, job.id, 1, _accepted_line(job, made.priors, by=user.name), CONTROL if waits else DETAIL)
         _start(on, job)
+        logs.append(on, job.id, 1, _accepted_line(job, made.priors, by=user.name), CONTROL if waits else DETAIL)
     return accepted
 
 

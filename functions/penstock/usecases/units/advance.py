@@ -243,9 +243,9 @@ def _log_ready(on: System, unit: Unit) -> None:
 
 def order_of(on: System, unit: Unit) -> Order:
     """What the driver needs. A worker's bootstrap key is derived from its id, so a repeated call gets the same key."""
-    job = on.store.get(job_key(unit.lease.job), Job)
-    need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
     if unit.is_a is UnitKind.RESOURCE:
+        job = on.store.get(job_key(unit.lease.job), Job)
+        need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
         kind = configuration.current(on).resources.get(unit.type)
         settings = kind.settings if kind else {}
         options = need.options if need else {}

@@ -186,7 +186,7 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
         on.flows.succeed(lease.token)
-    unit = on.store.get(unit_key(ask.worker), Unit)
+    unit = before or on.store.get(unit_key(ask.worker), Unit)
     if before:
         counters.job_started(on, job)
         if job.provenance.check:
@@ -198,7 +198,7 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
     health = assignment.health(site, job)
     if unit and before and not health.before and unit.creation.is_probe:
         broken.mark_working(on, unit)
-    return assignment.assignment(on, job, site, ask.worker, is_kept=unit is not None and unit.cleaning.is_kept)
+    return assignment.assignment(on, job, site, ask.worker, lease, is_kept=unit is not None and unit.cleaning.is_kept)
 
 
 def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:

@@ -9,7 +9,7 @@ from penstock.domain.jobs import origins
 from penstock.domain.jobs.jobs import Job, Spec, spec_key
 from penstock.domain.jobs.origins import Origin
 from penstock.domain.pools import leases
-from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools.leases import Lease
 from penstock.domain.replies import AgentLimits, AssignedTask, Assignment, HealthChecks, ResourceAccess
 from penstock.domain.site.site import GitHubApp, Health, Limits, Site
 from penstock.domain.units.units import Unit
@@ -20,13 +20,12 @@ from penstock.usecases.jobs import flow
 from penstock.usecases.units import secrets
 
 
-def assignment(on: System, job: Job, site: Site, worker: str, *, is_kept: bool) -> Assignment:
-    """All that an agent needs to run a job."""
+def assignment(on: System, job: Job, site: Site, worker: str, lease: Lease | None, *, is_kept: bool) -> Assignment:
+    """All that an agent needs to run a job, given its worker's lease."""
     bounds, checks = site.limits, health(site, job)
     spec = on.store.get(spec_key(job.id), Spec)
     if spec is None:
         raise Refused(410, "spec-gone", "the job's script is no longer kept")
-    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     need = next(need for need in job.request.needs if need.order == leases.WORKER)
     origin = origins.origin(job, spec, site.github or GitHubApp(0)) if job.provenance.check else None
     due = (job.times.started or on.world.now()) + timedelta(seconds=job.limits.timeout)
@@ -80,6 +79,8 @@ def _limits(bounds: Limits) -> AgentLimits:
 def resources(on: System, job: Job) -> dict[str, ResourceAccess]:
     """What the job may know of each resource that it holds, by the name that the job gave it."""
     found: dict[str, ResourceAccess] = {}
+    if all(need.order == leases.WORKER for need in job.request.needs):
+        return found
     for lease in flow.lease_rows(on, job.id, job.attempt):
         unit = flow.unit_of(on, lease) if lease.order else None
         if unit and unit.lease.fence == lease.fence:

@@ -16,7 +16,7 @@ from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import Artifact, artifact_key
 from penstock.domain.artifacts.outputs import Output, output_key
 from penstock.domain.artifacts.volumes import Volume, VolumeState, volume_key
-from penstock.domain.jobs.jobs import Job, Publication, Spec, spec_key
+from penstock.domain.jobs.jobs import Job, Publication
 from penstock.domain.published import (
     ALL_SERIES,
     MAX_SERIES,
@@ -35,6 +35,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import outputs, owners
+from penstock.usecases.jobs.jobs import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.users import audit
 
@@ -113,7 +114,7 @@ def publish_declared(on: System, job: Job) -> str:
 
     Done before the job settles, and again if that was interrupted. A failure of one does not stop the others.
     """
-    spec = on.store.get(spec_key(job.id), Spec)
+    spec = spec_of(on, job)
     rows = on.store.find(f"job#{job.id}", "output#", Output, limit=limits.OUTPUTS)
     kept = {row.path: row for row in rows if row.is_committed and row.attempt == job.attempt}
     wrong: list[str] = []

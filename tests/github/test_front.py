@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.github.commits import Stage
-from penstock.domain.jobs.jobs import Outcome, Result, Spec, State, spec_key
+from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.usecases.jobs import cancel
+from penstock.usecases.jobs.jobs import spec_of
 from penstock.usecases.logs import logs
 from tests.github.fake import INSTALLATION
 from tests.github.payloads import push
@@ -44,7 +45,7 @@ def test_a_push_runs_the_jobs_of_its_commit_and_shows_each(rig: Rig) -> None:
 
 def test_the_env_says_where_the_commit_came_from(rig: Rig) -> None:
     rig.say("push", push(A, "feature/x"))
-    spec = rig.on.store.get(spec_key(rig.jobs()["build"].id), Spec)
+    spec = spec_of(rig.on, rig.jobs()["build"])
     assert spec is not None
     assert spec.env == {
         "CI": "true", "GITHUB_REPOSITORY": "oxide/hubris", "GITHUB_SHA": A, "GITHUB_BRANCH": "feature/x",

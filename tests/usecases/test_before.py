@@ -8,13 +8,13 @@ import pytest
 
 from penstock.aws import dynamodb
 from penstock.domain.commands import Hello, SubmitJob
-from penstock.domain.jobs.jobs import Spec, spec_key
 from penstock.domain.jobs.origins import Origin
 from penstock.domain.replies import Assignment
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
+from penstock.usecases.jobs.jobs import spec_of
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
@@ -48,7 +48,7 @@ def test_a_check_of_a_commit_begins_in_its_repository(twin: Twin, ada: User) -> 
     )
     assert answer.toolchain == "rust-toolchain.toml"
     assert [each.workdir for each in answer.tasks] == ["/work/oxide/hubris"]
-    spec = twin.store.get(spec_key(job), Spec)
+    spec = spec_of(twin.on, job_of(twin, job))
     assert spec
     assert dynamodb.load("spec", dynamodb.dump(spec), spec.version) == spec
 

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import prerequisites as domain_prerequisites
 from penstock.domain.jobs.dependencies import Dependent
-from penstock.domain.jobs.jobs import Outcome, Result, Spec, State, spec_key
+from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, Unreached
@@ -15,6 +15,7 @@ from penstock.kernel.rows import Create
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.jobs.jobs import spec_of
 from penstock.usecases.workers.agents import Caller
 from tests.usecases.dependencies import depends
 from tests.usecases.steps import SCRIPT, finish, hello, job_of, submit, sweep, told
@@ -355,7 +356,7 @@ def test_one_job_of_a_file_with_a_matrix(twin: Twin, ada: User) -> None:
     found = job_of(twin, job)
     assert (found.name, found.request.target) == ("build (linux, b)", "linux")
     assert [each.name for each in found.request.dependencies] == ["fetch/x", "fetch/y"]
-    spec = twin.store.get(spec_key(job), Spec)
+    spec = spec_of(twin.on, found)
     assert spec
     assert dict(spec.env) == {"MATRIX_OS": "linux", "MATRIX_BOARD": "b"}
     assert job_of(twin, jobs_submit.retry(twin.on, ada, found)).name == "build (linux, b)"

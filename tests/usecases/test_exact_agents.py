@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.commands import AgentLine, Hello
-from penstock.domain.jobs.jobs import Job, Report, Result, State, spec_key
+from penstock.domain.jobs.jobs import Job, Report, Result, State
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.leases import Lease, LeaseState
 from penstock.domain.replies import ResultReceived
@@ -222,7 +222,7 @@ def test_an_assignment_says_who_holds_what_until_when(twin: Twin, ada: User) -> 
     assert agents.hello(twin.on, ask).deadline == (now + timedelta(seconds=600)).isoformat()
     drop(twin, lease_of(twin, job, 0))
     assert agents.hello(twin.on, ask).fence == 0
-    del twin.store.rows[spec_key(job)]
+    put(twin, job_of(twin, job), spec=None)
     with pytest.raises(Refused, match="no longer kept"):
         agents.hello(twin.on, ask)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from penstock.aws import dynamodb
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobfile.sections import Post
-from penstock.domain.jobs.jobs import Spec, spec_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
+from penstock.usecases.jobs.jobs import spec_of
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.usecases.steps import TOKEN, finish, job_of, worker_of
@@ -42,7 +42,7 @@ def told(twin: Twin, job: str) -> object:
 def test_the_agent_is_told_them_in_their_order(twin: Twin, ada: User) -> None:
     job = submit.submit(twin.on, ada, SubmitJob(FILE), None)
     assert told(twin, job) == POSTS
-    spec = twin.store.get(spec_key(job), Spec)
+    spec = spec_of(twin.on, job_of(twin, job))
     assert spec
     assert dynamodb.load("spec", dynamodb.dump(spec), spec.version) == spec
     finish(twin, job)

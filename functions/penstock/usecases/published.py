@@ -14,7 +14,7 @@ from penstock import transaction
 from penstock.domain import published
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.jobs.jobs import Job, Publication, Spec, spec_key
+from penstock.domain.jobs.jobs import Job, Publication
 from penstock.domain.published import (
     ALL_SERIES,
     MAX_SERIES,
@@ -33,6 +33,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import outputs, owners
+from penstock.usecases.jobs.jobs import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.users import audit
 
@@ -110,7 +111,7 @@ def publish_declared(on: System, job: Job) -> str:
 
     Done before the job settles, and again if that was interrupted. A failure of one does not stop the others.
     """
-    spec = on.store.get(spec_key(job.id), Spec)
+    spec = spec_of(on, job)
     kept = {row.path: row for row in owners.outputs_of(on, job.id) if row.attempt == job.attempt}
     wrong: list[str] = []
     for each in spec.publish if spec else ():

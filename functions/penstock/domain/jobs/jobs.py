@@ -8,7 +8,8 @@
 A job settles exactly once [JOB-1]: only `settle` makes it settled, and it accepts only an unsettled job. A cancellation
 is recorded beside the state, so that it never races with it.
 
-Beside the job's row: its spec (what to run and publish), the accepted submission, and whether somebody watches the log.
+Beside the job's row: its spec (what to run and publish) unless that is short, the accepted submission, and whether
+somebody watches the log.
 """
 
 from __future__ import annotations
@@ -232,10 +233,11 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class Job(Row):
-    """A job and its present attempt. Kept small, for it is written at every step; the script is in its spec.
+    """A job and its present attempt. Kept small, for it is written at every step.
 
     Each group of fields is a value of its own that changes as a whole: a write says which part of the job it changes.
-    `keep` is who wants to look at its worker and resources after its end.
+    `keep` is who wants to look at its worker and resources after its end; `spec` is what it runs, unless that is so
+    long that it has a row of its own.
     """
 
     kind: ClassVar[str] = "job"
@@ -254,6 +256,7 @@ class Job(Row):
     flow: Flow = Flow()
     cancellation: Cancellation = Cancellation()
     keep: HoldRequest | None = None
+    spec: Spec | None = None
     end: End = End()
     usage: Usage = Usage()
     due: datetime | None = None
@@ -446,7 +449,7 @@ class Publication:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec(Row):
-    """What a job runs: written once, and read to start or repeat it.
+    """What a job runs: written once, in its job's row or in one of its own, and read to start or repeat it.
 
     `toolchain`: a Rust channel, or the name of the repository's file that names it; "" for none.
     """

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.jobs import plans, prerequisites
-from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.jobs import Job, Spec, State, job_key, spec_key
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.pools import leases, why
 from penstock.domain.pools.leases import Lease, LeaseState, lease_key
@@ -44,6 +44,11 @@ def find(on: System, user: User, job_id: str) -> Job:
     if job is None or not user.may_see(job.owner):
         raise not_found("job", job_id[:64])
     return job
+
+
+def spec_of(on: System, job: Job) -> Spec | None:
+    """What a job runs; None if that is no longer kept."""
+    return job.spec or on.store.get(spec_key(job.id), Spec)
 
 
 def list_jobs(

@@ -43,7 +43,6 @@ from penstock.domain.jobs.jobs import (
     Submission,
     Times,
     job_key,
-    spec_key,
 )
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.logs.logs import CONTROL, DETAIL
@@ -59,6 +58,7 @@ from penstock.kernel.rows import Change, Create
 from penstock.system import System
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import flow, holds, prerequisites
+from penstock.usecases.jobs.jobs import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import configuration
@@ -77,6 +77,12 @@ CHECKED = (
     "hold_on_failure",
 )
 """The values of a request that are checked as if they stood in the file."""
+
+
+SHORT_BYTES = 2200
+"""How many bytes as JSON, with every default, a new job and what it runs may take to stand in one row. Stored without
+defaults, and compressed, that is less than 1 KB at the job's end, as a rule: so much is written for one unit.
+"""
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ def submit(
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], _repeated_job(known, memory)
-        begun = [Create(job), Create(spec)]
+        begun = [Create(replace(job, spec=spec))] if _is_short(job, spec) else [Create(job), Create(spec)]
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
         return [*begun, *waiting, *([Create(memory)] if memory else [])], job.id
 
@@ -179,7 +185,7 @@ def _start(on: System, job: Job) -> None:
 
 def retry(on: System, user: User, job: Job) -> str:
     """Submit a job's request again as a new job: of the user, or of the same repository if it was one's before."""
-    spec = on.store.get(spec_key(job.id), Spec)
+    spec = spec_of(on, job)
     if spec is None:
         raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
     if origins.is_cloned(job, spec):
@@ -320,9 +326,18 @@ def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, .
 def _check_fits(job: Job, spec: Spec) -> None:
     """Raises Refused 413 if the job's rows would be too big. Its own row grows with every attempt and needs room."""
     for row, most, what in ((job, limits.ROW_BYTES // 2, "tags and resources"), (spec, limits.ROW_BYTES, "script")):
-        size = len(json.dumps(asdict(row), default=str, ensure_ascii=False).encode())
+        size = _json_bytes(row)
         if size > most:
             raise Refused(413, "job-too-big", f"the job's {what} take {size} bytes as JSON; there is room for {most}")
+
+
+def _is_short(job: Job, spec: Spec) -> bool:
+    """Whether the job's row has room for what it runs. If not, a second row costs less than to write it each time."""
+    return _json_bytes(job) + _json_bytes(spec) <= SHORT_BYTES
+
+
+def _json_bytes(row: Job | Spec) -> int:
+    return len(json.dumps(asdict(row), default=str, ensure_ascii=False).encode())
 
 
 def job_file(ask: SubmitJob) -> JobFile:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from penstock.domain.artifacts import volumes
 from penstock.domain.jobs import origins
-from penstock.domain.jobs.jobs import Job, Spec, spec_key
+from penstock.domain.jobs.jobs import Job, Spec
 from penstock.domain.jobs.origins import Origin
 from penstock.domain.pools import leases
 from penstock.domain.pools.leases import Lease
@@ -17,13 +17,14 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import System
 from penstock.usecases.jobs import flow
+from penstock.usecases.jobs.jobs import spec_of
 from penstock.usecases.units import secrets
 
 
 def assignment(on: System, job: Job, site: Site, worker: str, lease: Lease | None, *, is_kept: bool) -> Assignment:
     """All that an agent needs to run a job, given its worker's lease."""
     bounds, checks = site.limits, health(site, job)
-    spec = on.store.get(spec_key(job.id), Spec)
+    spec = spec_of(on, job)
     if spec is None:
         raise Refused(410, "spec-gone", "the job's script is no longer kept")
     need = next(need for need in job.request.needs if need.order == leases.WORKER)

@@ -12,7 +12,7 @@ from penstock.agent.downloads import COPIES_CHECK_SECONDS, MOST_COPIES, UNUSED_S
 from penstock.agent.worker import copies_for
 from tests.agent.control_plane import IDLE, order
 
-A, B = "01HX0000000000000000000000", "01HX0000000000000000000001"
+A, B = (f"01HX000000000000000000000{number}.01HW0000000000000000000000" for number in range(2))
 SEE = 'cat "$PENSTOCK_INPUT/a"'
 TOUCH = 'cat "$PENSTOCK_INPUT/a"; echo more >> "$PENSTOCK_INPUT/a"'
 
@@ -164,6 +164,9 @@ def test_copies_of_an_earlier_agent_are_removed_before_the_first_job(kept: Kept)
 
 
 def test_an_id_that_is_a_path_is_ignored(kept: Kept) -> None:
-    kept.all.keep("../a", str(kept.jobs))
-    kept.all.keep("", str(kept.jobs))
+    path = kept.jobs / "file"
+    path.write_bytes(b"x")
+    for id in ("../a", "..", ".a", "a/b", ""):
+        kept.all.keep(id, str(path))
     assert kept.there() == []
+    assert not (kept.folder.parent / "a").exists()

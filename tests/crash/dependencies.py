@@ -8,7 +8,7 @@ from tests.crash.scenarios import Steps, scenario
 from tests.crash.sitefile import BRIEF
 
 
-@scenario(minutes=3)
+@scenario(minutes=2)
 def outputs_go(life: Life) -> Steps:
     """A job sends an output, which is kept for a minute after its end, and then is gone with all that said so."""
     life.configure(BRIEF)

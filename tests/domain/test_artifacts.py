@@ -82,6 +82,12 @@ def test_an_output_is_what_its_own_job_owns_as_one(artifact: Artifact, is_output
     assert artifacts.is_output(artifact) is is_output
 
 
+def test_only_a_named_output_without_bytes_is_begun() -> None:
+    assert artifacts.is_begun(BEGUN)
+    for other in (THERE, replace(BEGUN, sort="cache"), artifacts.destroy(BEGUN, NOW)):
+        assert not artifacts.is_begun(other)
+
+
 @pytest.mark.parametrize(
     ("artifact", "has_bytes"),
     [(THERE, True), (BEGUN, False), (replace(THERE, lost=NOW), False), (artifacts.destroy(THERE, NOW), False)],

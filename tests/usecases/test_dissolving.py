@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact, is_output
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, is_output
 from penstock.domain.artifacts.inputs import Input, declare
 from penstock.domain.artifacts.retention import LatestFailure
 from penstock.domain.jobs.jobs import Job, Result
@@ -95,6 +95,22 @@ def test_an_inputs_name_goes_with_its_ownership_in_one_write(twin: Twin, ada: Us
     owners.release_input(twin.on, name, f"job#{job}")
     assert [sorted(type(change).__name__ for change in changes) for changes in written] == [["Delete", "Replace"]]
     assert (of(twin, Input), outputs(twin)) == ([], [])
+
+
+def test_what_was_only_named_goes_with_the_job_and_what_is_committed_meanwhile_is_let_go(twin: Twin, ada: User) -> None:
+    """ART-2: no agent can commit it any more, so nothing waits for its time."""
+    job = ended(twin, ada, 2)
+    named, _ = of(twin, Artifact)
+    put(twin, named, state=ArtifactState.CREATING, owners=(), due=end_of(twin, job) + HOUR)
+    at_the_end(twin, job)
+    expire.end_retention(twin.on, job)
+    owned = {"state": ArtifactState.CREATED, "owners": (f"job#{job}", "pin#ada"), "due": None}
+    before_the_next_commit(twin, lambda: put(twin, of(twin, Artifact)[0], **owned))
+    owners.release_output(twin.on, named.id, f"job#{job}")
+    assert of(twin, Artifact)[0].owners == ("pin#ada",)
+    put(twin, of(twin, Artifact)[0], state=ArtifactState.CREATING, owners=(), due=end_of(twin, job) + HOUR)
+    expire.end_retention(twin.on, job)
+    assert [row.state for row in of(twin, Artifact)] == [ArtifactState.DESTROYING] * 2
 
 
 def test_inputs_and_outputs_share_what_one_call_releases(

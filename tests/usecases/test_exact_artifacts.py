@@ -137,7 +137,7 @@ def test_what_is_being_destroyed_is_not_given_more_time(twin: Twin, ada: User) -
     put(twin, artifact(twin), state=ArtifactState.DESTROYING, owners=(), due=START)
     written = commits(twin)
     owners.delete_unowned(twin.on, artifact(twin).id)
-    owners.release(twin.on, artifact(twin).id, "job#J")
+    owners.release_output(twin.on, artifact(twin).id, "job#J")
     assert written == []
 
 

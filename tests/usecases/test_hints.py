@@ -34,7 +34,7 @@ ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
     "advance": lambda twin: advance.advance(twin.on, "w-none"),
     "forget": lambda twin: owners.delete_unowned(twin.on, NOTHING),
     "destroy": lambda twin: owners.delete_bytes(twin.on, NOTHING),
-    "let go": lambda twin: owners.release(twin.on, NOTHING, "job#1"),
+    "let go": lambda twin: owners.release_output(twin.on, NOTHING, "job#1"),
     "let an input go": lambda twin: owners.release_input(twin.on, declare(NOBODY, "a", twin.world.now()), "job#1"),
     "nudge a unit": lambda twin: sweep.nudge(twin.on, "unit", unit_key("w-none")),
     "nudge a job": lambda twin: sweep.nudge(twin.on, "job", job_key(NOBODY)),

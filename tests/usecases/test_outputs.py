@@ -88,6 +88,29 @@ def test_what_is_named_as_its_attempt_ends_is_never_seen_and_goes_by_itself(twin
     assert nothing_is_left(twin)
 
 
+def test_a_name_whose_write_was_answered_with_its_own_repetition_is_there_once(twin: Twin, ada: User) -> None:
+    """A plain write that the SDK sends again fails as a lost race, and its row is there."""
+    job = running(twin, ada)
+    commit = twin.store.commit
+
+    def twice(changes: list[Change]) -> bool:
+        twin.store.commit = commit  # type: ignore[method-assign]
+        return commit(changes) and commit(changes)
+
+    twin.store.commit = twice  # type: ignore[method-assign]
+    (told,) = outputs.begin(twin.on, job, files()).uploads
+    assert [row.id for row in rows(twin)] == [told.id]
+
+
+def test_an_archive_of_a_cache_counts_as_no_output(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "OUTPUTS", 1)
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files())
+    put(twin, rows(twin)[0], sort="cache")
+    assert outputs.begin(twin.on, job, files()).uploads
+    assert len(rows(twin)) == 2
+
+
 def test_one_file_is_named_in_one_write_without_a_transaction(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     written = commits(twin)

@@ -222,6 +222,36 @@ def test_lists_come_in_pages(twin: Twin, ada: User) -> None:
     assert len(names) == 5
 
 
+def pages(twin: Twin, user: User, limit: int, page: str = "") -> list[list[str]]:
+    """The artifacts of all pages of a list, by their jobs."""
+    found, after = explain.list_artifacts(twin.on, user, "", limit, page)
+    told = [[one.artifact.job for one in found]]
+    return told + (pages(twin, user, limit, after) if after else [])
+
+
+def test_a_list_goes_through_the_jobs_from_the_newest_on(twin: Twin, ada: User, root: User) -> None:
+    first, _, third = ended(twin, ada, 3), ended(twin, root, 2), ended(twin, ada, 1)
+    assert pages(twin, ada, 2) == [[third, first], [first, first], []]
+    assert pages(twin, ada, 9) == [[third, first, first, first]]
+
+
+def test_a_page_looks_at_so_many_jobs_and_the_next_goes_on_behind_them(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "JOBS_AT_ONCE", 1)
+    first, second = ended(twin, ada, 1), ended(twin, ada, 0)
+    assert pages(twin, ada, 9) == [[], [first], []]
+    assert pages(twin, ada, 9, f".{second}") == [[first], []]
+
+
+def test_a_page_shows_nothing_of_anothers_job(twin: Twin, ada: User, root: User) -> None:
+    """SEC-2: a page is what a client says it is."""
+    job = ended(twin, root, 2)
+    last = f"7{'Z' * 25}.{job}"
+    assert [len(page) for page in pages(twin, root, 9, last)] == [2]
+    assert pages(twin, ada, 9, last) == [[]]
+
+
 def test_who_asks_for_what_is_gone_is_told_since_when(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     name = artifact(twin).id

@@ -217,7 +217,7 @@ class Copies:
 
     def keep(self, id: str, path: str) -> None:
         """Keep a copy of a job's file, if there is room. Nothing depends on it."""
-        if not id.isalnum():
+        if not id.replace(".", "").isalnum() or id.startswith("."):
             return
         with self._lock, contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, exist_ok=True)

@@ -166,6 +166,11 @@ def is_output(artifact: Artifact) -> bool:
     return artifact.sort == OUTPUT and owner(JOB, artifact.job) in artifact.owners
 
 
+def is_begun(artifact: Artifact) -> bool:
+    """Whether an artifact is a named output whose bytes have not arrived."""
+    return artifact.sort == OUTPUT and artifact.state is ArtifactState.CREATING
+
+
 def own(artifact: Artifact, owner: str) -> Artifact:
     """An artifact with one more owner."""
     return replace(artifact, owners=tuple(sorted({*artifact.owners, owner})))

@@ -17,7 +17,7 @@ from aws_lambda_powertools import Logger
 
 from penstock import transaction
 from penstock.domain import metrics
-from penstock.domain.artifacts import retention
+from penstock.domain.artifacts import artifacts, retention
 from penstock.domain.artifacts.artifacts import JOB, id_of, owner
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.retention import LatestFailure, Retention, latest_key, retention_key
@@ -118,14 +118,15 @@ def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
 
 
 def _release_all(on: System, row: Retention) -> None:
-    """Release the inputs and outputs that a job owns, then its log. A pinned output stays where it is."""
+    """Release the inputs and outputs that a job owns, and what was only named; then its log. Pinned outputs stay."""
     job, mine = row.job, owner(JOB, row.job)
     names = on.store.find(f"job#{job}", "input#", Input, limit=AT_ONCE)
-    kept = list(islice(owners.outputs_of(on, job), AT_ONCE - len(names)))
+    left = (row for row in owners.made_for(on, job) if artifacts.is_output(row) or artifacts.is_begun(row))
+    kept = list(islice(left, AT_ONCE - len(names)))
     for name in names:
         owners.release_input(on, name, mine)
     for output in kept:
-        owners.release(on, output.id, mine)
+        owners.release_output(on, output.id, mine)
     if len(names) + len(kept) == AT_ONCE:
         on.store.commit([Replace(row, row)])  # so that the next sweep goes on: something came of this one
         return

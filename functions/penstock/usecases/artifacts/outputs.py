@@ -8,7 +8,7 @@ from functools import partial
 
 from penstock import transaction
 from penstock.domain.artifacts import artifacts, retention
-from penstock.domain.artifacts.artifacts import JOB, OUTPUT, Artifact, ArtifactState, artifact_key, owner
+from penstock.domain.artifacts.artifacts import JOB, OUTPUT, Artifact, artifact_key, owner
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, AgentParts
 from penstock.domain.jobs.jobs import Job
@@ -35,20 +35,23 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> OutputUploads:
     """
     site = configuration.current(on)
     check(files, site.limits.output_bytes)
+    upload = timedelta(seconds=site.retention.upload)
+    rows = transaction.run(on, lambda: _begin_changes(on, job, files, upload))
+    return OutputUploads([_upload(on, row, file) for row, file in zip(rows, files, strict=True)])
+
+
+def _begin_changes(
+    on: System, job: Job, files: Sequence[AgentFile], upload: timedelta
+) -> tuple[Sequence[Change], list[Artifact]]:
+    """The rows of files that have none yet. A write whose answer was lost is found when this is repeated."""
     known = [row for row in owners.made_for(on, job.id) if row.sort == OUTPUT]
-    begun = {_identity(row): row for row in known if _is_begun(row, job)}
+    begun = {_identity(row): row for row in known if artifacts.is_begun(row) and row.attempt == job.attempt}
     rows = [begun.get(_identity(file)) or _output(on, job, file) for file in files]
     there = {row.id for row in known}
     fresh = [row for row in rows if row.id not in there]
     if len(known) + len(fresh) > limits.OUTPUTS:
         raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
-    upload = timedelta(seconds=site.retention.upload)
-    transaction.run(on, lambda: ([owners.begin(row, upload) for row in fresh], None))
-    return OutputUploads([_upload(on, row, file) for row, file in zip(rows, files, strict=True)])
-
-
-def _is_begun(row: Artifact, job: Job) -> bool:
-    return row.state is ArtifactState.CREATING and row.attempt == job.attempt
+    return [owners.begin(row, upload) for row in fresh], rows
 
 
 def _identity(file: Artifact | AgentFile) -> tuple[str, int, str]:

@@ -65,9 +65,14 @@ def existing(on: System, named: Sequence[str]) -> list[str]:
     return [id for id in named if find(on, id)]
 
 
-def release(on: System, id: str, owner: str) -> None:
-    """Take an owner from an artifact; with the last one it goes. [ART-1] [ART-2]"""
-    transaction.run(on, lambda: (release_changes(on, find(on, id), owner), None))
+def release_output(on: System, id: str, owner: str) -> None:
+    """Take an output from its job; with the last owner it goes, and so does a name without bytes. [ART-1] [ART-2]"""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        row = find(on, id)
+        return ([destroy_change(on, row)] if row and artifacts.is_begun(row) else release_changes(on, row, owner)), None
+
+    transaction.run(on, decide)
 
 
 def release_input(on: System, name: Input, owner: str) -> None:

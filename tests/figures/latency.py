@@ -44,7 +44,7 @@ MS: Mapping[str, float] = {
 
 MOST_HOPS = 4
 NEW, IDLE = "a new worker, without its boot", "an idle worker"
-MOST_MS = {NEW: 348, IDLE: 373}
+MOST_MS = {NEW: 333, IDLE: 358}
 
 SITE = site_toml(targets={"default": {"limit": 4, "warm": {"max": 1, "idle": "1h"}}})
 USER = User(name="ada", created=START, version=1)

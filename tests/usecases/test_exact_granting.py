@@ -88,7 +88,7 @@ def test_a_removed_pool_grants_nothing_and_notifies_nobody(ada: User) -> None:
     twin.run()
     assert not all_units(twin)
     lines = told(twin, job)
-    assert lines == [f"job {job} accepted: a worker of default"]
+    assert lines == [f"job {job} accepted: a worker of default", "the job waits for a worker of default"]
     drop(twin, pool_row(twin, "target/default"))
     scheduler.serve(twin.on, "target/default")
     assert told(twin, job) == lines

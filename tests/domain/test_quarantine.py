@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.domain.pools import pools
 from penstock.domain.units import lifecycle, maintenance, quarantine, units
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.kernel.errors import (
@@ -180,7 +181,7 @@ TARGET = pool(name="target/ubuntu", broken=2)
     ],
 )
 def test_bad_workers_are_counted_one_after_the_other(worker: Unit, count: int) -> None:
-    assert quarantine.count_broken(TARGET, worker).broken == count
+    assert pools.count_broken(TARGET, worker).broken == count
 
 
 def test_what_was_wrong_is_said() -> None:

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.github.commits import Stage
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.usecases.jobs import cancel
-from penstock.usecases.jobs.jobs import spec_of
+from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
 from tests.github.fake import INSTALLATION
 from tests.github.payloads import push

@@ -18,8 +18,8 @@ from penstock.domain.pools.pools import Claim, Slot, SlotState
 from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.usecases.jobs import flow, settle, submit
-from penstock.usecases.jobs.jobs import LeaseGone
-from penstock.usecases.pools import grant, lines, scheduler
+from penstock.usecases.jobs.flow import LeaseGone
+from penstock.usecases.pools import grant, scheduler
 from penstock.usecases.units import release
 from penstock.usecases.units import release as units_release
 from penstock.usecases.workers import agents
@@ -60,8 +60,8 @@ def grants_past_who_waits(patch: pytest.MonkeyPatch) -> None:
 
 def looks_at_one_line(patch: pytest.MonkeyPatch) -> None:
     """Who serves a pool reads the first claims of its queue, whatever they take, and nobody behind them."""
-    first = lines.first
-    patch.setattr(lines, "first", lambda on, pool, *most: first(on, pool, *most)[:2])
+    first = grant.first_waiting
+    patch.setattr(grant, "first_waiting", lambda on, pool, *most: first(on, pool, *most)[:2])
 
 
 def release_without_fence(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Slot
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.domain.users import users
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import flow
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import reuse
 from penstock.usecases.units.secrets import bootstrap_key
@@ -69,9 +69,9 @@ def any_job_of_the_worker(patch: pytest.MonkeyPatch) -> None:
         job = on.store.get(job_key(job_id), Job)
         unit = on.store.get(unit_key(job.run.worker), Unit) if job and job.run.worker else None
         if unit is None or unit.state is not UnitState.READY or unit.lease.attempt != job.attempt:
-            raise jobs.LeaseGone
+            raise flow.LeaseGone
         if unit.session.token_hash != users.digest(token):
-            raise jobs.LeaseGone
+            raise flow.LeaseGone
         return agents.Caller(unit, job)
 
     patch.setattr(agents, "authenticate", authenticate)

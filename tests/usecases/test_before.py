@@ -14,7 +14,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
-from penstock.usecases.jobs.jobs import spec_of
+from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents

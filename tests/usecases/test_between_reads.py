@@ -16,7 +16,7 @@ from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Slot, SlotState, collection
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
-from penstock.usecases.jobs import jobs, settle
+from penstock.usecases.jobs import flow, settle
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, submit, sweep
@@ -73,7 +73,7 @@ def test_a_claim_that_is_granted_while_its_job_is_settled_is_given_back(
     settle.settle(twin.on, second, 1, "Unsatisfiable", "no more")
     as_it_was(twin)
     assert job_of(twin, second).end.outcome is Outcome.FAILED
-    states = {lease.state for lease in jobs.leases_of(twin.on, job_of(twin, second))}
+    states = {lease.state for lease in flow.leases_of(twin.on, job_of(twin, second))}
     assert not states & {LeaseState.WAITING, LeaseState.GRANTED, LeaseState.READY}
     twin.run()
     sweep(twin)

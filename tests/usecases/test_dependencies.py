@@ -15,7 +15,7 @@ from penstock.kernel.rows import Create
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
-from penstock.usecases.jobs.jobs import spec_of
+from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.workers.agents import Caller
 from tests.usecases.dependencies import depends
 from tests.usecases.steps import SCRIPT, finish, hello, job_of, submit, sweep, told

@@ -12,7 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.ports import MachineFate, MachineNotice
 from penstock.testing.twin import Hand, Twin
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import flow
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.units import cloud_events, maintenance
 from penstock.usecases.workers import agents
@@ -106,7 +106,7 @@ def test_a_resource_that_an_operator_takes_away_is_to_blame(twin: Twin, ada: Use
     job = submit(twin, ada, retries=0, resources=["bench"])
     twin.run()
     hello(twin, job)
-    bench = next(lease.unit for lease in jobs.leases_of(twin.on, job_of(twin, job)) if lease.order)
+    bench = next(lease.unit for lease in flow.leases_of(twin.on, job_of(twin, job)) if lease.order)
     maintenance.recycle(twin.on, root, UnitKind.RESOURCE, bench or "", "it smokes")
     twin.run()
     evidence = failure_of(twin, job, Kind.RESOURCE_LOST)

@@ -22,7 +22,7 @@ from penstock.testing.store import with_version
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, inventory, outputs, pins
 from penstock.usecases.jobs import store
-from penstock.usecases.jobs.jobs import fenced
+from penstock.usecases.jobs.flow import fenced
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.workers import agents
 from tests.usecases.dependencies import depends

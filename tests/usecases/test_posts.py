@@ -8,7 +8,7 @@ from penstock.domain.jobfile.sections import Post
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
-from penstock.usecases.jobs.jobs import spec_of
+from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.usecases.steps import TOKEN, finish, job_of, worker_of

@@ -11,7 +11,7 @@ from penstock.domain.users.users import ADMIN, User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
 from penstock.testing.twin import Twin
-from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.jobs import cancel, flow
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
@@ -230,7 +230,7 @@ def test_a_privilege_that_is_given_again_is_as_if_it_had_not_been_taken(twin: Tw
     assert users.find(twin.on, "eve").revoked == ()
     job = submit(twin, users.find(twin.on, "eve"), resources=["bench"])
     twin.run()
-    assert {lease.name: lease.state for lease in jobs.leases_of(twin.on, job_of(twin, job))}["bench"] == "ready"
+    assert {lease.name: lease.state for lease in flow.leases_of(twin.on, job_of(twin, job))}["bench"] == "ready"
 
 
 def test_a_user_who_is_no_more_may_have_nothing(twin: Twin, eve: User, root: User) -> None:

@@ -17,7 +17,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Create
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import jobs
-from penstock.usecases.pools import lines, scheduler
+from penstock.usecases.pools import forecast, scheduler
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
 from tests.usecases.steps import (
@@ -164,11 +164,15 @@ def test_the_place_of_a_claim_is_behind_those_before_it_in_every_line(twin: Twin
     rest = [("J1", 0, "a"), ("J9", 0, "a"), ("J2", 0, "b"), ("J8", 0, "b"), ("J7", 5, "c"), ("J0", -5, "c")]
     for job, priority, line in rest:
         twin.store.commit([Create(replace(waits, job=job, priority=priority, line=line))])
-    assert lines.position(twin.on, waits) == 4
+    assert forecast.position(twin.on, waits) == 4
     twin.store.commit([Create(waits)])
-    assert lines.position(twin.on, waits) == 4
-    assert lines.length(twin.on, "p") == 7
-    assert [(first.job, count) for first, count in lines.lengths(twin.on, "p")] == [("J1", 3), ("J2", 2), ("J7", 2)]
+    assert forecast.position(twin.on, waits) == 4
+    assert forecast.queue_length(twin.on, "p") == 7
+    assert [(first.job, count) for first, count in forecast.line_lengths(twin.on, "p")] == [
+        ("J1", 3),
+        ("J2", 2),
+        ("J7", 2),
+    ]
 
 
 def test_a_waiting_claim_reads_little_of_its_queue_and_its_holders(twin: Twin, ada: User) -> None:

@@ -20,7 +20,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs, settle
-from penstock.usecases.pools import lines
+from penstock.usecases.pools import grant
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import secrets
@@ -191,7 +191,7 @@ def test_of_each_line_only_the_first_claims_are_read_however_long_it_is(twin: Tw
         return reads[-1]
 
     twin.store.find = noting  # type: ignore[method-assign]
-    found = lines.first(twin.on, "quota/vcpus")
+    found = grant.first_waiting(twin.on, "quota/vcpus")
     assert [claim.job for claim in found] == [*jobs_of["large"][:WINDOW], *jobs_of["small"]]
     assert len(reads) <= 3
     assert sum(map(len, reads)) <= 3 * WINDOW

@@ -13,7 +13,7 @@ from penstock.domain.jobs.jobs import Job, Spec, job_key, spec_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import submit
-from penstock.usecases.jobs.jobs import spec_of
+from penstock.usecases.jobs.flow import spec_of
 from tests.usecases.exact import commits
 from tests.usecases.retained_jobs import of
 from tests.usecases.steps import job_of

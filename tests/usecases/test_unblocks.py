@@ -15,7 +15,7 @@ from penstock.domain.site.site import Shape
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
-from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.jobs import cancel, flow, jobs
 from penstock.usecases.site import apply
 from tests.usecases.steps import finish, hello, job_of, submit
 
@@ -82,7 +82,7 @@ def end(twin: Twin, job: str) -> None:
 
 
 def waits(twin: Twin, job: str) -> bool:
-    held = jobs.leases_of(twin.on, job_of(twin, job))
+    held = flow.leases_of(twin.on, job_of(twin, job))
     return any(lease.state is LeaseState.WAITING for lease in held)
 
 

@@ -13,7 +13,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import settle, store
-from penstock.usecases.jobs.jobs import fenced
+from penstock.usecases.jobs.flow import fenced
 from penstock.usecases.jobs.store import NewValue
 from tests.usecases.exact import commits, running
 from tests.usecases.objects import gets

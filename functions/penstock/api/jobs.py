@@ -215,7 +215,7 @@ def list_jobs(
 ) -> JobPage:
     filters = {"state": state or "", "target": target}
     rows, following = jobs.list_jobs(on, user, owner, filters, tag, limit, page)
-    return JobPage([show(row, jobs.leases_of(on, row)) for row in rows], following)
+    return JobPage([show(row, flow.leases_of(on, row)) for row in rows], following)
 
 
 @router.get("/v1/jobs/{job}", "Show a job")
@@ -250,7 +250,7 @@ def get_timings(on: System, user: Caller, job: str) -> TimingsView:
 
 
 def _whole(on: System, job: Job) -> JobView:
-    return show(job, jobs.leases_of(on, job), holds.held_units(on, job))
+    return show(job, flow.leases_of(on, job), holds.held_units(on, job))
 
 
 def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> JobView:

@@ -13,7 +13,7 @@ from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
-from penstock.usecases.pools import forecast, lines
+from penstock.usecases.pools import forecast, grant
 from penstock.usecases.site import apply
 from penstock.usecases.workers import presence
 
@@ -146,7 +146,9 @@ def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     slots = [slot for state in shown for slot in on.store.find(pk, f"{state}#", Slot)]
     apart = forecast.quarantined_of(on, slots, SHOWN) if whole else []
     known = presence.hosts_of(on, pool) if whole else {}
-    waiting = Waiting(lines.length(on, pool.name), lines.first(on, pool.name, QUEUED)[:QUEUED] if whole else ())
+    waiting = Waiting(
+        forecast.queue_length(on, pool.name), grant.first_waiting(on, pool.name, QUEUED)[:QUEUED] if whole else ()
+    )
     return show(pool, slots, waiting, apart, known, whole=whole)
 
 

@@ -57,7 +57,7 @@ from penstock.usecases import caches
 from penstock.usecases.artifacts import inputs, outputs
 from penstock.usecases.github import tokens
 from penstock.usecases.jobs import store
-from penstock.usecases.jobs.jobs import fenced
+from penstock.usecases.jobs.flow import fenced
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.users import oidc
 from penstock.usecases.workers import agents, hosts

@@ -36,7 +36,7 @@ from penstock.kernel.errors import Moved, Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import owners, uploads
-from penstock.usecases.jobs.jobs import fence, fenced
+from penstock.usecases.jobs.flow import fence, fenced
 from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 

@@ -33,7 +33,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import outputs, owners
-from penstock.usecases.jobs.jobs import spec_of
+from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.users import audit
 

@@ -220,7 +220,7 @@ def _resume_acquiring(on: System, job: Job) -> None:
 
     AWS says which: it refuses the answer to a step that was answered. Nobody else has the token of that message.
     """
-    held = jobs.leases_of(on, job)
+    held = flow.leases_of(on, job)
     if any(lease.state in (LeaseState.WAITING, LeaseState.GRANTED) for lease in held):
         _extend_wait(on, job, held)
     elif job.flow.nudged or not _answer_again(on, held):

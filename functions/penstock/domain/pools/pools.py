@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
+from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Key, Place, Replace, Row
 
@@ -378,3 +379,15 @@ def record_hold(times: HoldTimes, kept: timedelta) -> HoldTimes:
     holds = times.holds + 1
     more = max(0.0, kept.total_seconds()) - times.mean_hold
     return replace(times, holds=holds, mean_hold=times.mean_hold + more / min(holds, RECENT_HOLDERS))
+
+
+def count_broken(pool: Pool, unit: Unit) -> Pool:
+    """The unit's pool after a lease of it ended: one more broken in a row, or none.
+
+    A worker whose job was cancelled before it booted tells nothing, nor does a resource that no canary used.
+    """
+    if pool.name != unit.lease.pool:
+        return pool
+    if unit.is_broken:
+        return replace(pool, broken=pool.broken + 1)
+    return replace(pool, broken=0) if unit.session.past_hash else pool

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.pools.pools import Pool
 from penstock.domain.units.units import (
     STEP_WITHIN,
     CleanProof,
@@ -132,18 +131,6 @@ PROBE_WITHIN = timedelta(minutes=15)
 """How long one probe may take before the next one starts. Longer than the default boot deadline, which `boot` may
 raise.
 """
-
-
-def count_broken(pool: Pool, unit: Unit) -> Pool:
-    """The unit's pool after a lease of it ended: one more broken in a row, or none.
-
-    A worker whose job was cancelled before it booted tells nothing, nor does a resource that no canary used.
-    """
-    if pool.name != unit.lease.pool:
-        return pool
-    if unit.is_broken:
-        return replace(pool, broken=pool.broken + 1)
-    return replace(pool, broken=0) if unit.session.past_hash else pool
 
 
 def why_broken(unit: Unit) -> str:

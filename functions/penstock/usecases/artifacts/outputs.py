@@ -18,7 +18,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases.artifacts import owners, uploads
-from penstock.usecases.jobs.jobs import fence
+from penstock.usecases.jobs.flow import fence
 from penstock.usecases.site import configuration
 
 SIGNED_SECONDS_MOST = 3600

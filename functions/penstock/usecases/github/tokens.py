@@ -34,7 +34,7 @@ from penstock.system import System
 from penstock.usecases.github import client, hints
 from penstock.usecases.github.client import Repository
 from penstock.usecases.jobs import store
-from penstock.usecases.jobs.jobs import fenced
+from penstock.usecases.jobs.flow import fenced
 from penstock.usecases.jobs.store import NewValue
 from penstock.usecases.logs import logs
 

@@ -12,7 +12,8 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases.jobs import settle
-from penstock.usecases.jobs.jobs import find, stop_waiting
+from penstock.usecases.jobs.flow import stop_waiting
+from penstock.usecases.jobs.jobs import find
 from penstock.usecases.logs import logs
 from penstock.usecases.users import audit
 

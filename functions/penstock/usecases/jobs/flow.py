@@ -4,7 +4,8 @@ It acquires, and is over when the worker's agent says hello: the agent's report 
 
 The schedule function calls `start` for messages. Whatever makes a step's leases ready calls `answer_step`.
 
-What an attempt acquired is read here too: leases, with the units that say what became of them. The rows are not read at
+Who writes for an attempt checks with `fence` that it is not over. What an attempt runs and acquired is read here too:
+its spec, and its leases, with the units that say what became of them. The rows are not read at
 one moment. But leases end together, and none goes back to a state that it has left: who has read of one unit that its
 lease has ended, and reads the attempt's leases after that, finds all of them ended. [SLOT-3]
 """
@@ -14,11 +15,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.domain.jobs import unused
-from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.jobs import Job, Spec, State, job_key, spec_key
 from penstock.domain.pools import leases
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need, lease_key
 from penstock.domain.units.units import Unit, unit_key
+from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Check
 from penstock.system import System
+
+
+class LeaseGone(Refused):
+    """The attempt is over. Created anew for each use: a stored exception would keep every frame that raised it."""
+
+    def __init__(self) -> None:
+        super().__init__(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
 
 
 def answer_step(on: System, held: Sequence[Lease]) -> bool:
@@ -42,9 +52,21 @@ def start(on: System, job_id: str) -> bool:
     return True
 
 
+def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
+    """Fail the step that a job's flow waits in, unless its script runs."""
+    for lease in leases_of(on, job):
+        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
+            on.flows.fail(lease.token, error, cause)
+
+
 def steps(needs: Sequence[Need]) -> list[int]:
     """The steps in which an attempt acquires its resources; the worker's comes after them."""
     return sorted({need.step for need in needs} - {WORKER})
+
+
+def spec_of(on: System, job: Job) -> Spec | None:
+    """What a job runs; None if that is no longer kept."""
+    return job.spec or on.store.get(spec_key(job.id), Spec)
 
 
 def unit_of(on: System, lease: Lease) -> Unit | None:
@@ -57,9 +79,9 @@ def see(on: System, lease: Lease) -> Lease:
     return leases.as_of(lease, unit_of(on, lease))
 
 
-def leases_of_attempt(on: System, job: str, attempt: int) -> list[Lease]:
-    """The leases of an attempt."""
-    return [see(on, lease) for lease in lease_rows(on, job, attempt)]
+def leases_of(on: System, job: Job) -> list[Lease]:
+    """The leases of a job's present attempt."""
+    return [see(on, lease) for lease in lease_rows(on, job.id, job.attempt)]
 
 
 def lease_rows(on: System, job: str, attempt: int) -> list[Lease]:
@@ -102,3 +124,20 @@ def release_after(on: System, unit: Unit) -> Lease | None:
 
 def _see_with(on: System, lease: Lease, known: Unit | None) -> Lease:
     return leases.as_of(lease, known) if known and lease.unit == known.id else see(on, lease)
+
+
+def fence(on: System, job: Job) -> Check:
+    """The check, for a commit of an attempt's worker, that it still has its lease. Raises Refused 410. [SLOT-3]"""
+    return Check(fenced(on, job))
+
+
+def fenced(on: System, job: Job) -> Job:
+    """The job's row, for a commit of its worker that checks or writes it. Raises Refused 410. [SLOT-3]
+
+    A worker has its lease from its hello until its attempt is settled. Both write this row, and little else does while
+    the script runs: heartbeats don't conflict with it.
+    """
+    fresh = on.store.get(job.key, Job)
+    if fresh is None or fresh.attempt != job.attempt or fresh.state is not State.RUNNING:
+        raise LeaseGone
+    return fresh

@@ -20,7 +20,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import flow, jobs
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.units import maintenance
@@ -65,7 +65,7 @@ def on_reported(on: System, job: Job, keep: HoldRequest) -> list[tuple[Unit, Uni
 
 def units_of(on: System, job: Job) -> list[Unit]:
     """The units of a job's present attempt; none of leases that wait, nor units whose rows have expired."""
-    names = dict.fromkeys(str(lease.unit) for lease in jobs.leases_of(on, job))
+    names = dict.fromkeys(str(lease.unit) for lease in flow.leases_of(on, job))
     found = (on.store.get(unit_key(name), Unit) for name in names)
     return [unit for unit in found if unit and (unit.lease.job, unit.lease.attempt) == (job.id, job.attempt)]
 

@@ -1,7 +1,4 @@
-"""A user's jobs: find, list and explain them; and the check that an attempt is not over. [SLOT-3]
-
-Called by the API, by agents' calls, and by the other use cases of jobs.
-"""
+"""A user's jobs: find, list and explain them. Called by the API, and by the other use cases of jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Mapping
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.jobs import plans, prerequisites
-from penstock.domain.jobs.jobs import Job, Spec, State, job_key, spec_key
+from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.pools import leases, why
 from penstock.domain.pools.leases import Lease, LeaseState, lease_key
@@ -21,7 +18,6 @@ from penstock.domain.users import users
 from penstock.domain.users.users import User
 from penstock.kernel import rows
 from penstock.kernel.errors import Refused, not_found
-from penstock.kernel.rows import Check
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import flow
@@ -31,24 +27,12 @@ SCANNED = 1000
 """How many jobs one page of a filtered list reads."""
 
 
-class LeaseGone(Refused):
-    """The attempt is over. Created anew for each use: a stored exception would keep every frame that raised it."""
-
-    def __init__(self) -> None:
-        super().__init__(410, "lease-gone", "this worker is no longer wanted: stop, and exit")
-
-
 def find(on: System, user: User, job_id: str) -> Job:
     """A job that the user may see. Another's job is treated as nonexistent. Raises Refused 404. [SEC-2]"""
     job = on.store.get(job_key(job_id), Job) if rows.is_ulid(job_id) else None
     if job is None or not user.may_see(job.owner):
         raise not_found("job", job_id[:64])
     return job
-
-
-def spec_of(on: System, job: Job) -> Spec | None:
-    """What a job runs; None if that is no longer kept."""
-    return job.spec or on.store.get(spec_key(job.id), Spec)
 
 
 def list_jobs(
@@ -107,7 +91,7 @@ def _explain_waiting(on: System, job: Job, deep: int) -> Why:
 
 
 def _explain_attempt(on: System, job: Job) -> Why:
-    had = leases_of(on, job)
+    had = flow.leases_of(on, job)
     waiting = next((lease for lease in had if lease.state is LeaseState.WAITING), None)
     granted = next((lease for lease in had if lease.state is LeaseState.GRANTED), None)
     unit = on.store.get(unit_key(granted.unit), Unit) if granted and granted.unit else None
@@ -143,32 +127,3 @@ def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
     priors = {prior.id: prior for prior in found if prior}
     files = on.store.find(f"job#{job.id}", "input#", Input) if job.request.inputs else []
     return prerequisites.judge(job.request.dependencies, priors, files, on.world.now()), priors
-
-
-def leases_of(on: System, job: Job) -> list[Lease]:
-    """The leases of a job's present attempt."""
-    return flow.leases_of_attempt(on, job.id, job.attempt)
-
-
-def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
-    """Fail the step that a job's flow waits in, unless its script runs."""
-    for lease in leases_of(on, job):
-        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
-            on.flows.fail(lease.token, error, cause)
-
-
-def fence(on: System, job: Job) -> Check:
-    """The check, for a commit of an attempt's worker, that it still has its lease. Raises Refused 410. [SLOT-3]"""
-    return Check(fenced(on, job))
-
-
-def fenced(on: System, job: Job) -> Job:
-    """The job's row, for a commit of its worker that checks or writes it. Raises Refused 410. [SLOT-3]
-
-    A worker has its lease from its hello until its attempt is settled. Both write this row, and little else does while
-    the script runs: heartbeats don't conflict with it.
-    """
-    fresh = on.store.get(job.key, Job)
-    if fresh is None or fresh.attempt != job.attempt or fresh.state is not State.RUNNING:
-        raise LeaseGone
-    return fresh

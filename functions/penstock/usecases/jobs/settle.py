@@ -28,7 +28,7 @@ from penstock.usecases import published
 from penstock.usecases.artifacts import retain
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, store
-from penstock.usecases.jobs.jobs import stop_waiting
+from penstock.usecases.jobs.flow import stop_waiting
 from penstock.usecases.logs import logs
 from penstock.usecases.telemetry import counters
 

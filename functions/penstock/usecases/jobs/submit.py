@@ -58,7 +58,7 @@ from penstock.kernel.rows import Change, Create
 from penstock.system import System
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import flow, holds, prerequisites
-from penstock.usecases.jobs.jobs import spec_of
+from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import configuration

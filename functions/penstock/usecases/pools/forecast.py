@@ -5,19 +5,19 @@ The API calls these to explain a job or a plan; the scheduler, to log what a job
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import forecast, grants, graph, pools, why
 from penstock.domain.pools.forecast import ClaimId, Forecast, Queue
 from penstock.domain.pools.graph import Graph
-from penstock.domain.pools.pools import Claim, HoldTimes, Pool, Slot, SlotState, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, HoldTimes, Pool, Slot, SlotState, behind, collection, pool_key
 from penstock.domain.pools.why import Block
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases.pools import lines
+from penstock.usecases.pools import grant
 from penstock.usecases.workers import presence
 
 POOLS_READ = 32
@@ -71,7 +71,7 @@ def _with_claim(queue: Queue, claim: Claim) -> Queue:
 def _position(on: System, queue: Queue, claim: Claim) -> int:
     """A claim's place in a queue that was read. One that is longer than what is read of it is counted."""
     if len(queue.claims) > ROWS_READ:
-        return lines.position(on, claim)
+        return position(on, claim)
     return len(queue.before(ClaimId.from_claim(claim))) + 1
 
 
@@ -132,7 +132,7 @@ def read_queue(on: System, name: str) -> Queue | None:
     states = (SlotState.HELD,) if pool.is_amount else (SlotState.FREE, SlotState.HELD)
     slots = [slot for state in states for slot in on.store.find(pk, f"{state}#", Slot, limit=ROWS_READ)]
     idle = on.store.find(pk, f"{SlotState.IDLE}#", Slot, limit=ROWS_READ)
-    claims = lines.first(on, name, ROWS_READ)[:ROWS_READ]
+    claims = grant.first_waiting(on, name, ROWS_READ)[:ROWS_READ]
     return Queue(*pools.as_free(pool, slots, idle), claims, on.store.get(HoldTimes(pool=name).key, HoldTimes))
 
 
@@ -141,3 +141,23 @@ def quarantined_of(on: System, slots: Sequence[Slot], most: int) -> list[Unit]:
     aside = [slot.unit for slot in slots if slot.state is SlotState.HELD and slot.job is None and slot.unit]
     found = (on.store.get(unit_key(unit), Unit) for unit in aside[:most])
     return [unit for unit in found if unit and unit.state is UnitState.QUARANTINED]
+
+
+def line_lengths(on: System, pool: str) -> Iterator[tuple[Claim, int]]:
+    """The first claim of each line of a pool's queue, and how many claims the line has. All of them are counted."""
+    after = ""
+    while found := on.store.find(collection(pool), WAITING, Claim, limit=1, after=after):
+        first = found[0]
+        yield first, on.store.count(collection(pool), f"{WAITING}{first.line}#")
+        after = behind(first.line)
+
+
+def queue_length(on: System, pool: str) -> int:
+    """How many claims wait in a pool's queue."""
+    return on.store.count(collection(pool), WAITING)
+
+
+def position(on: System, claim: Claim) -> int:
+    """A claim's place in its queue, or that which it would have, counted from 1. All before it are counted."""
+    before = [replace(claim, line=first.line) for first, _ in line_lengths(on, claim.pool)]
+    return 1 + sum(on.store.count(each.key.pk, f"{WAITING}{each.line}#", upto=each.before_it) for each in before)

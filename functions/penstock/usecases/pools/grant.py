@@ -10,16 +10,15 @@ from collections.abc import Mapping, Sequence
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, leases, pools
-from penstock.domain.pools.grants import Allocator, Stock
+from penstock.domain.pools.grants import WINDOW, Allocator, Stock, heads
 from penstock.domain.pools.leases import WORKER, Lease, Need
-from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, behind, collection, pool_key
 from penstock.domain.probes import factory_test
 from penstock.domain.units import units
 from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState, unit_key
 from penstock.kernel.rows import Change, Create, Replace, Row
 from penstock.system import System
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import lines
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import retire
 
@@ -35,13 +34,32 @@ time seldom fight for the same slot then, which all but one would lose.
 """
 
 
+def first_waiting(on: System, pool: str, most: int = 0) -> list[Claim]:
+    """The first claims of each line of a pool's queue, in the order in which they are granted. [QUEUE-1] [QUEUE-2]
+
+    Of each line at most WINDOW are read, or `most`; then its others are passed over. So this is one read for each line
+    that is as long, and as many as the others fill.
+    """
+    most = most or WINDOW
+    found: list[Claim] = []
+    after = ""
+    while True:
+        page = on.store.find(collection(pool), WAITING, Claim, limit=most, after=after)
+        found += page
+        if len(page) < most:
+            return heads(found, most)
+        line = page[-1].line
+        is_read = sum(claim.line == line for claim in found) >= most
+        after = behind(line) if is_read else page[-1].key.sk
+
+
 def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
     """What a pool has, and what the other pools have that its claims want as well. Empty if nobody waits.
 
     Of each pool the first claims, and as many free slots as these want together. Where they want more than there is,
     also the rows of the other pools that decide whose turn it is; where slots are reserved for one, what is idle.
     """
-    claims = lines.first(on, pool_name)
+    claims = first_waiting(on, pool_name)
     found: dict[str, Stock] = {}
     for name in dict.fromkeys(name for claim in claims for name in claim.pools):
         stock = read_stock(on, name, claims if name == pool_name else None)
@@ -85,7 +103,7 @@ def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock |
     Its slots are read before its row. A limit that was lowered before one of them came back is seen then. [SLOT-1]
     """
     pk = pools.collection(name)
-    waiting = lines.first(on, name) if claims is None else claims
+    waiting = first_waiting(on, name) if claims is None else claims
     most = sum(claim.count for claim in waiting)
     cold = _free(on, name, "cold", most)
     pool = on.store.get(pool_key(name), Pool)

@@ -28,7 +28,7 @@ from penstock.system import System
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs.flow import answer_step
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast, grant, lines
+from penstock.usecases.pools import forecast, grant
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
 
@@ -171,7 +171,7 @@ def _serve_overtaken(on: System, claims: Sequence[Claim]) -> None:
     Nothing is reserved there any more for claims that must wait until the new one had its turn. [QUEUE-1]
     """
     for claim in claims[1:]:
-        if any(other.order > claim.order for other in lines.first(on, claim.pool)):
+        if any(other.order > claim.order for other in grant.first_waiting(on, claim.pool)):
             on.queues.schedule({"do": "serve", "pool": claim.pool})
 
 
@@ -281,6 +281,6 @@ def serve_other_queues(on: System, pool_name: str) -> None:
 
     Nothing is reserved there any more for claims that cannot be granted now: others may get it. [QUEUE-1]
     """
-    for name in dict.fromkeys(name for claim in lines.first(on, pool_name) for name in claim.pools):
+    for name in dict.fromkeys(name for claim in grant.first_waiting(on, pool_name) for name in claim.pools):
         if name != pool_name:
             on.queues.schedule({"do": "serve", "pool": name})

@@ -16,7 +16,7 @@ from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held
 from penstock.system import System
 from penstock.usecases import cooldowns
-from penstock.usecases.pools import lines
+from penstock.usecases.pools import forecast, grant
 from penstock.usecases.telemetry.counters import elapsed
 
 MOST = 1000
@@ -48,10 +48,10 @@ def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
     """Who waits, and for how long. A job that waits in several queues counts in that of its own pool, so once."""
     now, jobs = on.world.now(), 0
     for pool in waited_for:
-        lengths = list(lines.lengths(on, pool))
+        lengths = list(forecast.line_lengths(on, pool))
         jobs += sum(length for first, length in lengths if first.pools[0] == pool)
         on.metrics.add(metrics.POOL_WAITING, sum(length for _, length in lengths), pool=pool)
-        for claim in lines.first(on, pool, MOST):
+        for claim in grant.first_waiting(on, pool, MOST):
             seconds = elapsed(claim.since, now)
             on.metrics.add(metrics.OLDEST_WAIT, seconds, pool=pool)
             on.metrics.add(metrics.OLDEST_WAIT_PERCENT, 100 * seconds / site.limits.queue)

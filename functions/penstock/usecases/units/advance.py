@@ -135,7 +135,7 @@ def create(on: System, unit: Unit) -> None:
     locked = _lock_if_shared(on, unit)
     if locked:
         _call_create(on, locked)
-        prewarm.unlock(on, locked)
+        boundary.unlock(on, locked)
 
 
 def _lock_if_shared(on: System, unit: Unit) -> Unit | None:
@@ -273,7 +273,7 @@ def renew(on: System, unit: Unit, order: Order) -> None:
     locked = _lock_if_shared(on, unit)
     if locked:
         _call_renew(on, locked, order)
-        prewarm.unlock(on, locked)
+        boundary.unlock(on, locked)
 
 
 def _call_renew(on: System, unit: Unit, order: Order) -> None:

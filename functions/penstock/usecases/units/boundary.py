@@ -20,11 +20,14 @@ from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 
+from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.site.site import Site
+from penstock.domain.units import prewarm
 from penstock.domain.units.units import CleanProof, Unit, UnitKind
 from penstock.kernel.errors import DriverError, RateLimited, Short, Shortage, TimeLimit, Unknown
+from penstock.kernel.rows import Change, Replace
 from penstock.ports import (
     CleaningDriver,
     Driver,
@@ -299,3 +302,22 @@ def _describe_value(value: object) -> str:
 
 def _wrong(what: str) -> Unknown:
     return Unknown(f"the driver {what}", WRONG_ANSWER)
+
+
+def unlock(on: System, begun: Unit) -> None:
+    """A call is over. If its unit was locked and another process wrote it meanwhile, ask for the next call.
+
+    Nobody makes another call before, because this one could come late and undo it.
+    """
+    if begun.step.busy is None:
+        return
+
+    def decide() -> tuple[Sequence[Change], Unit | None]:
+        fresh = on.store.get(begun.key, Unit)
+        if fresh is None or fresh.step.busy != begun.step.busy:
+            return [], None
+        return [Replace(fresh, prewarm.end_call(fresh))], fresh
+
+    unit = transaction.run(on, decide)
+    if unit:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

@@ -149,25 +149,6 @@ def _matches_site(on: System, site: Site, unit: Unit) -> bool:
     return pools.amounts(retire.slots_of(on, unit)[1:]) == site.takes(kind.uses)
 
 
-def unlock(on: System, begun: Unit) -> None:
-    """A call is over. If its unit was locked and another process wrote it meanwhile, ask for the next call.
-
-    Nobody makes another call before, because this one could come late and undo it.
-    """
-    if begun.step.busy is None:
-        return
-
-    def decide() -> tuple[Sequence[Change], Unit | None]:
-        fresh = on.store.get(begun.key, Unit)
-        if fresh is None or fresh.step.busy != begun.step.busy:
-            return [], None
-        return [Replace(fresh, prewarm.end_call(fresh))], fresh
-
-    unit = transaction.run(on, decide)
-    if unit:
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-
-
 def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:
     """The commit that makes a coming unit idle: on its well's answer, or its agent's hello."""
     now = on.world.now()

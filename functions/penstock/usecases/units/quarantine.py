@@ -47,7 +47,7 @@ def _count_broken(on: System, unit: Unit) -> list[Change]:
     pool = on.store.get(pool_key(unit.lease.pool), Pool)
     if pool is None:
         return []
-    counted = quarantine.count_broken(pool, unit)
+    counted = pools.count_broken(pool, unit)
     return [Replace(pool, counted)] if counted != pool else []
 
 

@@ -22,7 +22,7 @@ from penstock.ports import NotYet
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.site import configuration
-from penstock.usecases.units import boundary, driver_calls, events, prewarm, quarantine, retire, reuse
+from penstock.usecases.units import boundary, driver_calls, events, quarantine, retire, reuse
 
 
 def destroy(on: System, unit: Unit) -> None:
@@ -39,7 +39,7 @@ def destroy(on: System, unit: Unit) -> None:
     begun = reuse.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
     if begun:
         _call_destroy(on, begun, site)
-        prewarm.unlock(on, begun)
+        boundary.unlock(on, begun)
 
 
 def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:

@@ -13,7 +13,7 @@ from penstock import transaction
 from penstock.domain.jobs.outcome import Boot
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
-from penstock.domain.units import prewarm, quarantine, retries, units
+from penstock.domain.units import prewarm, retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System
@@ -119,7 +119,7 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
 
 def _count_broken(pool: Pool, unit: Unit, slots: Sequence[Slot]) -> Pool:
     """A lease that ends says whether its worker was broken; a unit that nobody leased says nothing."""
-    return quarantine.count_broken(pool, unit) if any(slot.job for slot in slots) else pool
+    return pools.count_broken(pool, unit) if any(slot.job for slot in slots) else pool
 
 
 def turn_pause(on: System, unit: Unit) -> timedelta | None:

@@ -13,7 +13,7 @@ from penstock import transaction
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, pool_key
-from penstock.domain.units import quarantine, retries, reuse, units
+from penstock.domain.units import retries, reuse, units
 from penstock.domain.units.retries import EARLY
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
@@ -106,7 +106,7 @@ def _cleaned_changes(
         changes, dirty = _give_up_changes(unit, reason or "", on)
         return changes, (unit, dirty)
     kept = reuse.keep_warm(unit, proof, pool.warm, now, lease)
-    learned = quarantine.count_broken(pool, unit)
+    learned = pools.count_broken(pool, unit)
     back = [pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=now)) for at, slot in enumerate(slots)]
     return [Replace(unit, kept), Replace(pool, learned), *(change for moves in back for change in moves)], (unit, kept)
 

@@ -19,7 +19,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System
-from penstock.usecases.jobs.jobs import LeaseGone, fenced
+from penstock.usecases.jobs.flow import LeaseGone, fenced
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.users import audit

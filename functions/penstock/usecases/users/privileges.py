@@ -21,7 +21,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Replace, Row
 from penstock.system import System
-from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.jobs import cancel, flow
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.users import users as granting
@@ -70,7 +70,7 @@ def end_waiting(on: System, job_id: str, why: str) -> bool:
     if job is None:
         return False
     logs.append(on, job.id, job.attempt, why)
-    jobs.stop_waiting(on, job, "Unsatisfiable", why)
+    flow.stop_waiting(on, job, "Unsatisfiable", why)
     return True
 
 
@@ -80,7 +80,7 @@ def end_waiting_jobs(on: System, user: User) -> Revocation:
     holding: list[str] = []
     for job in _jobs_needing_privileges(on, user.name):
         wanted = {need.order: users.explain_denial(user, need.privileges) for need in job.request.needs}
-        held = jobs.leases_of(on, job)
+        held = flow.leases_of(on, job)
         lacking = [lease for lease in held if wanted.get(lease.order)]
         waiting = next((lease for lease in lacking if lease.state is LeaseState.WAITING), None)
         if waiting and end_waiting(on, job.id, str(wanted[waiting.order])):

@@ -44,7 +44,7 @@ from penstock.system import System
 from penstock.usecases.artifacts import owners
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import holds, settle
-from penstock.usecases.jobs.jobs import LeaseGone
+from penstock.usecases.jobs.flow import LeaseGone
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import configuration

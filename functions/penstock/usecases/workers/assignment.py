@@ -17,7 +17,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.system import System
 from penstock.usecases.jobs import flow
-from penstock.usecases.jobs.jobs import spec_of
+from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.units import secrets
 
 

@@ -119,6 +119,12 @@ def test_rows_of_what_is_gone_are_looked_for_once_more() -> None:
     assert archives.rows_deleted(row, NOW + archives.LATE_ROWS_WITHIN).due is None
 
 
+def test_a_short_log_that_is_deleted_is_gone_from_the_start() -> None:
+    row = archives.never_archived("J1", NOW)
+    assert (row.job, row.state, row.since, row.settled, row.due) == ("J1", ArchiveState.GONE, NOW, NOW, NOW)
+    assert archives.rows_deleted(row, NOW).due == NOW + archives.LATE_ROWS_WITHIN
+
+
 @pytest.mark.parametrize(
     ("after", "expected"), [(0, (0, 10)), (3, (0, 10)), (4, (10, 20)), (8, (10, 20)), (9, (30, 3)), (10, (30, 3))]
 )

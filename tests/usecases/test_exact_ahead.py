@@ -158,7 +158,7 @@ def test_the_slot_of_one_that_is_held_says_since_when_it_is_held(twin: Twin, roo
 def test_a_call_lets_go_of_what_it_began_and_of_nothing_else() -> None:
     twin = a_twin(DB)
     unit, now = only(twin), twin.world.now()
-    boundary.unlock(twin.on, replace(unit, id="r-none"))
+    boundary.unlock(twin.on, replace(unit, id="r-none", step=replace(unit.step, busy=now)))
     boundary.unlock(twin.on, unit)
     other = change_unit(twin, unit, busy=now + timedelta(seconds=9))
     boundary.unlock(twin.on, replace(unit, step=replace(unit.step, busy=now)))

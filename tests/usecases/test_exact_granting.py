@@ -70,6 +70,27 @@ def test_a_grant_has_only_those_served_that_wait_behind_it_elsewhere(ada: User) 
     assert served(twin, lambda: finish(twin, first)) == [], "its own pool is served already"
 
 
+def test_a_grant_that_leaves_nobody_waiting_has_nobody_served(ada: User) -> None:
+    """Three have all the cores; the fourth, which waits in both queues, gets what the first gives back."""
+    twin = site(QUOTAS)
+    first, *_, last = (submit(twin, ada) for _ in range(4))
+    twin.run()
+    hello(twin, first)
+    asked = served(twin, lambda: finish(twin, first))
+    assert live(twin, last)
+    assert asked == [], "whoever gave the slot back has served its own pool"
+
+
+def test_as_many_as_have_room_are_granted_without_a_sweep(ada: User) -> None:
+    """More than one call grants. [QUEUE-1]"""
+    twin = site(site_toml(targets={"default": {"limit": 1}}))
+    jobs = [submit(twin, ada) for _ in range(2 * scheduler.GRANTS + 2)]
+    twin.run()
+    apply.resize(twin.on, "target/default", len(jobs))
+    twin.run()
+    assert all(live(twin, job) for job in jobs)
+
+
 @pytest.mark.parametrize(("resources", "queue"), [([], "factory"), (["bench"], "well")])
 def test_whoever_makes_what_was_granted_is_asked_to(ada: User, resources: list[str], queue: str) -> None:
     """They are different functions, and each may do no more than its own."""

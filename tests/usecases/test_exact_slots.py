@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 
 import pytest
 
-from penstock.domain.pools.pools import HoldTimes, Slot, collection
+from penstock import transaction
+from penstock.domain.pools.pools import HoldTimes, Pool, Slot, collection
 from penstock.domain.site.site import Shape
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Replace
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
+from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from tests.usecases.exact import drop, pool_row, running, site
 from tests.usecases.races import before_the_next_write_of
@@ -137,3 +142,40 @@ def test_a_pool_learns_nothing_of_a_slot_that_was_idle(ada: User) -> None:
     twin.run()
     assert unit_of(twin, agent.worker).state is UnitState.GONE
     assert hold_times(twin, "target/linux") == before
+
+
+def test_slots_that_are_new_are_made_forty_at_a_time_and_the_pool_stays_due_from_the_first_on(ada: User) -> None:
+    """A function that dies in between leaves a pool that the sweep finds at the same time. [SLOT-1]"""
+    twin, dues = site(site_toml(targets={"default": {"limit": 1}})), list[datetime | None]()
+    commit = twin.store.commit
+
+    def noting(changes: Sequence[Change]) -> bool:
+        rows = (change.row for change in changes if isinstance(change, Replace))
+        dues.extend(row.due for row in rows if isinstance(row, Pool))
+        twin.pass_time(1)
+        return commit(changes)
+
+    apply.resize(twin.on, "target/default", 100)
+    twin.store.commit = noting  # type: ignore[method-assign]
+    resize.resize(twin.on, "target/default")
+    assert len(at(twin, "target/default", "free")) == 100
+    assert (len(dues), len({*dues[:-1]}), dues[-1]) == (4, 1, None), "three times 40 at most, and that it is done"
+
+
+def test_refusals_that_do_not_end_leave_the_rest_to_the_sweep_and_commits_in_between_do_not_count(ada: User) -> None:
+    count = transaction.TRIES + 2
+    twin = site(site_toml(targets={"linux": {"limit": count}, "default": "linux"}))
+    apply.resize(twin.on, "target/linux", 0)
+    twin.run()
+    commit, refused = twin.store.commit, list[bool]()
+
+    def refusing(changes: Sequence[Change]) -> bool:
+        """Every second commit is refused."""
+        refused.append(not (refused and refused[-1]))
+        return not refused[-1] and commit(changes)
+
+    apply.resize(twin.on, "target/linux", count)
+    twin.store.commit = refusing  # type: ignore[method-assign]
+    resize.resize(twin.on, "target/linux")
+    twin.store.commit = commit  # type: ignore[method-assign]
+    assert len(at(twin, "target/linux", "free")) == count

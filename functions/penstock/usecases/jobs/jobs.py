@@ -150,13 +150,6 @@ def leases_of(on: System, job: Job) -> list[Lease]:
     return flow.leases_of_attempt(on, job.id, job.attempt)
 
 
-def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
-    """Fail the step that a job's flow waits in, unless its script runs."""
-    for lease in leases_of(on, job):
-        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
-            on.flows.fail(lease.token, error, cause)
-
-
 def fence(on: System, job: Job) -> Check:
     """The check, for a commit of an attempt's worker, that it still has its lease. Raises Refused 410. [SLOT-3]"""
     return Check(fenced(on, job))

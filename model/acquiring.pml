@@ -55,6 +55,35 @@ inline claim_and_serve(f, o, goes_on) {
 }
 #endif
 
+/* A new job that needs a worker only is created with its claim, if nobody waits and a slot is free: it has no flow. */
+#ifdef ONLY_FLOWS
+#define MAY_CLAIM(j) false
+#else
+#define MAY_CLAIM(j) (is_new[j] && to_start[j] && (holder[0] == 0 || holder[1] == 0) && NOBODY_WAITS)
+#endif
+#if FLOWS == 1
+#define NOBODY_WAITS true
+#elif FLOWS == 2
+#define NOBODY_WAITS (!claimed[0] && !claimed[3])
+#elif FLOWS == 3
+#define NOBODY_WAITS (!claimed[0] && !claimed[3] && !claimed[6])
+#else
+#define NOBODY_WAITS (!claimed[0] && !claimed[3] && !claimed[6] && !claimed[9])
+#endif
+
+inline grant_with_job(j, goes_on) {
+    is_new[j] = 0;
+    to_start[j] = 0;
+    l = (j) * ATTEMPTS * 3;
+    s = (holder[0] == 0 -> 0 : 1);
+    take(s, l, fence[s]);
+    job[j] = ACQUIRING;
+    version[j]++;
+    moved();
+    check_slots();
+    if :: goes_on -> to_advance[l] = 1 :: else fi
+}
+
 /* The first claim in a pool's queue, then the first free slot: two reads. */
 inline next_claim(x, p) {
     seen_claim[x] = 0;

@@ -68,6 +68,6 @@ inline cancel(j, goes_on) {
 inline stop_waiting(j) {
     f1 = (j) * ATTEMPTS + attempt[j];
     for (i : 0 .. 2) {
-        if :: lease[f1 * 3 + i] == WAITING || lease[f1 * 3 + i] == GRANTED -> answer(f1, i, CANCELLED) :: else fi
+        if :: lease[f1 * 3 + i] == WAITING || lease[f1 * 3 + i] == GRANTED -> fail_step(f1, i, CANCELLED) :: else fi
     }
 }

@@ -12,6 +12,7 @@
  *   CLEANERS   of these, how many may put back the same unit                        1
  *   PROMPT     no deadline of hours helps: the sweep and its short ones must do
  *   NO_SWEEP   nothing is ever swept
+ *   ONLY_FLOWS no job is created with its claim: all claim by the steps of flows
  *   TWINS      resource B is a second one of type A: one step claims both, one grant gives both
  */
 #ifndef JOBS
@@ -120,7 +121,7 @@
 #define MUTE 3
 #define STOPPED 4
 #define MAY_RUN(f) (agent[f] == RUNS || agent[f] == MUTE)
-/* flows: parked for order o is o + 1 */
+/* flows: parked for order o is o + 1; 0 has not begun. An attempt whose job was created with its claim has none */
 #define PARKED(o) ((o) + 1)
 #define SETTLING 5
 #define ENDED 6
@@ -128,7 +129,7 @@
 #define OFF 255
 
 byte job[JOBS], attempt[JOBS], version[JOBS], report[JOBS];
-bit cancelled[JOBS], nudged[JOBS], was_settled[JOBS];
+bit cancelled[JOBS], nudged[JOBS], was_settled[JOBS], is_new[JOBS];
 byte lease[LEASES], slot_of[LEASES], fence_of[LEASES];
 bit claimed[LEASES];
 byte unit[LEASES];

@@ -36,6 +36,17 @@ inline end_by_report(f, goes_on) {
     fi
 }
 
+/* Fails the step that waits for a lease. An attempt that has no flow ends in the same call. */
+inline fail_step(f, o, w) {
+    if
+#ifndef NOBODY_ANSWERS
+    :: flow[f] == 0 && !ending[f] -> begins(ending[f]); ending[f] = BY_REPORT; read_end(f, f, w)
+#endif
+    :: flow[f] != 0 -> answer(f, o, w)
+    :: else
+    fi
+}
+
 inline end_lease(l0) {
     if
     :: lease[l0] == WAITING -> lease[l0] = RELEASED; claimed[l0] = 0

@@ -109,7 +109,9 @@ end:
 proctype Job(byte me) {
 end:
     do
-    :: d_step { to_start[me] -> to_start[me]--; start(me); skip }
+    :: d_step { MAY_CLAIM(me) -> grant_with_job(me, 1); skip }
+    :: d_step { crashes && MAY_CLAIM(me) -> crash(); grant_with_job(me, 0); skip }
+    :: d_step { to_start[me] -> is_new[me] = 0; to_start[me]--; start(me); skip }
     :: d_step { cancels && job[me] != SETTLED && !cancelled[me] -> cancels--; cancel(me, 1); skip }
     :: d_step { cancels && crashes && job[me] != SETTLED && !cancelled[me] -> cancels--; crash(); cancel(me, 0); skip }
     :: d_step { to_stop[me] -> to_stop[me] = 0; stop_waiting(me); skip }
@@ -187,6 +189,7 @@ inline sweep_jobs() {
     for (s : 0 .. JOBS - 1) {
         if
         :: job[s] == QUEUED && !cancelled[s] ->
+            is_new[s] = 0;
             if :: attempt[s] > 0 -> f1 = s * ATTEMPTS + attempt[s] - 1; put_back(f1) :: else fi;
             f1 = NOW(s);
             if
@@ -257,7 +260,7 @@ end:
 init {
     atomic {
         for (s : 0 .. SLOTS - 1) { holder[s] = (s % 2 < LIMIT_OF(s / 2) -> 0 : OFF) }
-        for (s : 0 .. JOBS - 1) { to_start[s] = 1; run Job(s) }
+        for (s : 0 .. JOBS - 1) { to_start[s] = 1; is_new[s] = (NEED_OF(s) == 0); run Job(s) }
         for (s : 0 .. FLOWS - 1) { run Attempt(s) }
         for (s : 0 .. POOLS - 1) { run Pool(s) }
 #if LOSSES + DUPS > 0

@@ -33,7 +33,7 @@ inline advance_lose(l0, goes_on) {
     f1 = FLOW_OF(l0);
     j1 = JOB_OF(f1);
     if
-    :: unit[l0] == CREATING -> if :: goes_on -> answer(f1, 0, LOST) :: else fi
+    :: unit[l0] == CREATING -> if :: goes_on -> fail_step(f1, 0, LOST) :: else fi
     :: unit[l0] == UP && job[j1] == RUNNING && attempt[j1] == ATTEMPT_OF(f1) ->
         if :: report[j1] == NOTHING -> report[j1] = LOST; version[j1]++; moved() :: else fi;
         end_by_report(f1, goes_on)

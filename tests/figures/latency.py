@@ -42,9 +42,9 @@ MS: Mapping[str, float] = {
 }
 """Milliseconds of each: `message` from sending until its function is called; `state` until a flow has entered it."""
 
-MOST_HOPS = 4
+MOST_HOPS = 3
 NEW, IDLE = "a new worker, without its boot", "an idle worker"
-MOST_MS = {NEW: 333, IDLE: 358}
+MOST_MS = {NEW: 163, IDLE: 188}
 
 SITE = site_toml(targets={"default": {"limit": 4, "warm": {"max": 1, "idle": "1h"}}})
 USER = User(name="ada", created=START, version=1)

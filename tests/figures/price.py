@@ -27,7 +27,7 @@ from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Row, key
 from penstock.local import prices
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
-from penstock.testing.twin import START, Twin
+from penstock.testing.twin import START, MemoryFlows, Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import submit
@@ -170,6 +170,16 @@ def index_units(was: Row | None, now: Row | None) -> int:
     )
 
 
+class BilledFlows(MemoryFlows):
+    """The twin's flows, of which each begins with a Map, also if that has nothing to do."""
+
+    store: BilledStore
+
+    def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
+        self.store.bill.transitions += 1
+        super().start(job, attempt, steps)
+
+
 class BilledTwin(Twin):
     """The twin with a store that bills, and with what else AWS charges for."""
 
@@ -178,7 +188,9 @@ class BilledTwin(Twin):
     def __init__(self) -> None:
         super().__init__()
         self.store = BilledStore()
-        self.on = replace(self.on, store=self.store)
+        self.flows = BilledFlows(self.queues)
+        self.flows.store = self.store
+        self.on = replace(self.on, store=self.store, flows=self.flows)
         apply.apply(self.on, "root", SITE, "site.toml")
         self.run()
         self.store.bill = Bill()
@@ -215,7 +227,6 @@ def run(resources: Sequence[str]) -> Bill:
     twin = BilledTwin()
     twin.request("submit")
     job = submit.submit(twin.on, USER, SubmitJob(SCRIPT, resources=list(resources), output_rules=["=/work/kept"]), None)
-    twin.bill.transitions += 1  # the Map, also if it has nothing to do
     twin.run()
     _work(twin, job)
     twin.run()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.jobs.jobs import Job, Result, job_key
 from penstock.domain.pools.leases import Lease, lease_key, prefix
 from penstock.domain.pools.pools import Claim, Pool, Slot
 from penstock.domain.units.units import Unit, unit_key
@@ -174,12 +174,12 @@ class ObservedStore(MemoryStore):
         """What the model asks beside the states that rows come from."""
         touched = {type(row) for row in _rows(changes)}
         for lease in leases:
-            job = before[Key(f"job#{lease.job}", "job")]
+            job = (self.rows if name == "grant_with_job" else before)[job_key(lease.job)]
             assert isinstance(job, Job)
-            if name in ("claim", "grant_at_once", "hello", "settle"):
+            if name in ("claim", "grant_at_once", "grant_with_job", "hello", "settle"):
                 assert job.attempt == lease.attempt, f"{name} of an attempt that is over"
                 assert Job in touched or name == "claim", f"{name} does not write the job"
-            if name in ("claim", "grant_at_once", "hello"):
+            if name in ("claim", "grant_at_once", "grant_with_job", "hello"):
                 assert not job.cancellation.cancelled_by, f"{name} for a cancelled job"
                 assert not job.is_settled, f"{name} for a settled job"
             if name == "release" and lease.order:

@@ -48,7 +48,7 @@ def check_guard(name: str, changes: Sequence[Change], before: Mapping[Key, Row],
     if name == "resize_slot":
         moved = {row.pool for row in _written(changes) if isinstance(row, Slot)}
         assert moved <= written, f"{name} moves slots and does not write their pool's row"
-    if name in ("grant", "grant_at_once"):
+    if name in ("grant", "grant_at_once", "grant_with_job"):
         for slot in (row for row in _written(changes) if isinstance(row, Slot)):
             pool = before[pool_key(slot.pool)]
             assert isinstance(pool, Pool)

@@ -8,6 +8,7 @@ from penstock.domain.logs import archives
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
+from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 
 SITE = site_toml(
@@ -43,6 +44,12 @@ def ada() -> User:
 @pytest.fixture
 def root() -> User:
     return User(name="root", privileges=("admin",), created=START, version=1)
+
+
+@pytest.fixture
+def by_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No job gets its worker when it is submitted: it claims by its flow, as it does while its pool is throttled."""
+    monkeypatch.setattr(submit, "CLAIM_TRIES", 0)
 
 
 @pytest.fixture

@@ -534,6 +534,7 @@ def test_a_sweep_stops_in_time(twin: Twin, ada: User) -> None:
     assert sorted(looked) == sorted(jobs)
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_full_log_is_told_to_the_agent(twin: Twin, ada: User) -> None:
     apply.apply(twin.on, "admin", SITE + "[limits]\nlog_events = 100\n", "site.toml")
     job = running(twin, ada)

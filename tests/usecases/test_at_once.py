@@ -20,6 +20,8 @@ from penstock.usecases.site import apply
 from tests.usecases.quotas import used
 from tests.usecases.steps import finish, hello, job_of, run_to_end, slots, submit
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 SITE = site_toml(
     targets={
         "linux": {"limit": 3, "uses": {"vcpus": 2}},

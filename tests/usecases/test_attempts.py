@@ -28,6 +28,8 @@ from tests.usecases.steps import (
     worker_of,
 )
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 
 @pytest.mark.parametrize(("error", "outcome"), [(None, Outcome.SUCCEEDED), ("Unsatisfiable", Outcome.SUCCEEDED)])
 def test_a_job_settles_once(twin: Twin, ada: User, error: str | None, outcome: Outcome) -> None:

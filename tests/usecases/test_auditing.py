@@ -96,6 +96,7 @@ def test_what_is_removed_by_hand(twin: Twin, ada: User, root: User) -> None:
     assert entries(twin) == [("root", "remove", f"worker {unit.id}", "sold")]
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_cancelling_anothers_job_is_noted_and_ones_own_is_not(twin: Twin, ada: User, root: User) -> None:
     mine, hers = submit(twin, ada), submit(twin, ada)
     cancel.cancel(twin.on, ada, mine)

@@ -21,6 +21,8 @@ from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, submit, sweep
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 READS = 24
 """More than any of these steps reads: the last ones find nothing left to disturb."""
 

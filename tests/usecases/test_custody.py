@@ -288,6 +288,7 @@ def test_recycling_a_running_worker_ends_its_attempt(twin: Twin, ada: User) -> N
     assert (job_of(twin, job).attempt, unit_of(twin, worker.id).state) == (2, UnitState.DIRTY)
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_recycling_a_worker_that_boots_ends_the_step_and_reports_nothing(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="other")
     twin.run()

@@ -281,6 +281,7 @@ def test_a_file_s_dependency_needs_a_job(twin: Twin, ada: User) -> None:
     assert "penstock job run DIR" in (fault.hint or "")
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_job_goes_without_what_was_left_out_of_its_set(twin: Twin, ada: User) -> None:
     script = (
         '#!/bin/bash\n#: name = "x"\n#: variety = "basic"\n'
@@ -303,6 +304,7 @@ def test_a_job_goes_without_what_was_left_out_of_its_set(twin: Twin, ada: User) 
         jobs_submit.submit(twin.on, ada, SubmitJob(script, without=["two"]), None)
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_plan_needs_none_and_says_for_what_it_would_wait(twin: Twin, ada: User) -> None:
     found = jobs_submit.plan(twin.on, ada, SubmitJob(HEADED))
     assert found.sentences[0] == "first it would wait for the job of 'the build' to fail"

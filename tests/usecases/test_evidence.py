@@ -31,6 +31,7 @@ def oversleep(twin: Twin, ada: User, hand: Talkative) -> str:
     return job
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_what_it_printed_is_in_the_log_once_and_line_by_line(twin: Twin, ada: User) -> None:
     hand = Talkative("i-1 is terminated; end of its console:\nkernel panic\n")
     log = log_of(twin, oversleep(twin, ada, hand))
@@ -44,6 +45,7 @@ def test_its_key_is_not(twin: Twin, ada: User) -> None:
     assert "config: (its key)!" in log_of(twin, job)
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_driver_that_cannot_tell_stops_nothing(twin: Twin, ada: User) -> None:
     job = oversleep(twin, ada, Talkative(Misconfigured("no leave to read consoles")))
     assert any("cannot tell" in line and "no leave to read consoles" in line for line in log_of(twin, job))

@@ -32,6 +32,8 @@ from tests.usecases.exact import (
 )
 from tests.usecases.steps import job_of, live, submit, told
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 TWO = {"a": {"type": "licence"}, "b": {"type": "licence"}}
 
 

@@ -84,6 +84,7 @@ def test_a_look_that_lost_its_race_sends_nothing(twin: Twin, ada: User) -> None:
     assert told(twin, job) == lines
 
 
+@pytest.mark.usefixtures("by_flow")
 @pytest.mark.parametrize("state", list(LeaseState))
 def test_what_cannot_be_had_fails_the_step_that_waits_for_it(twin: Twin, ada: User, state: LeaseState) -> None:
     from penstock.kernel.errors import Unsatisfiable
@@ -252,6 +253,7 @@ def test_a_look_that_learns_nothing_new_writes_and_sends_nothing(twin: Twin, ada
     assert [line.partition("yet: ")[2] for line in told(twin, job) if "yet: " in line] == ["it boots", "nearly"]
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_new_machine_that_says_no_hello_is_told_of_as_new(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()

@@ -30,6 +30,8 @@ from tests.usecases.steps import finish, hello, job_of, live, submit, told
 from tests.usecases.warm import SITE as WARM
 from tests.usecases.warm import unit_of, worker_at_rest
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 QUOTAS = site_toml(
     targets={"default": {"limit": 4, "uses": {"cores": 2}}},
     wells={"locks": "lock"},

@@ -76,6 +76,7 @@ UNFIT: dict[str, Callable[[Twin, Unit], None]] = {
 }
 
 
+@pytest.mark.usefixtures("by_flow")
 @pytest.mark.parametrize("how", ["as it was", *UNFIT])
 def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ada: User, how: str) -> None:
     """UNIT-3: its slot may have been read as free before it was held, retired or lent. It takes nothing besides."""

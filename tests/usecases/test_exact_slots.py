@@ -24,6 +24,8 @@ from tests.usecases.steps import finish, submit, worker_of
 from tests.usecases.warm import SITE as WARM
 from tests.usecases.warm import unit_of, worker_at_rest
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 SITE = site_toml(
     targets={"linux": {"limit": 3}, "default": {"limit": 9}},
     wells={"locks": "lock"},

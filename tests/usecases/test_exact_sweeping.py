@@ -35,6 +35,8 @@ from tests.usecases.exact import (
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, run_to_end, submit, told
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 
 def test_the_sweep_tells_whoever_makes_a_unit(twin: Twin, ada: User) -> None:
     job = running(twin, ada, resources=["bench"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from penstock.domain.jobs.jobs import Job, Result, State, job_key
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Change
 from penstock.ports import NotYet, Ready
 from penstock.testing.twin import START, Twin
 from penstock.usecases.pools import scheduler
@@ -33,6 +34,7 @@ from tests.usecases.warm import unit_of as unit_by_id
 from tests.usecases.warm import worker_at_rest
 
 
+@pytest.mark.usefixtures("by_flow")
 @pytest.mark.parametrize(("after", "is_lost"), [(-1, False), (0, True)])
 def test_a_worker_is_lost_at_its_deadline_and_not_before(twin: Twin, ada: User, after: int, is_lost: bool) -> None:
     job = running(twin, ada)
@@ -64,13 +66,23 @@ def test_only_a_machine_that_never_spoke_is_one_that_does_not_boot(ada: User, is
     assert pool_row(twin, "target/linux").broken == broken
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_worker_that_says_hello_while_its_attempt_is_given_up_stays_ready(twin: Twin, ada: User) -> None:
     """UNIT-1: it is written back as one that never said hello only if that is still so."""
     job = submit(twin, ada)
     twin.run()
     twin.pass_time(2000)
-    twin.flows.fail = lambda *given: hello(twin, job)  # type: ignore[method-assign, assignment]
+    commit = twin.store.commit
+
+    def after_hello(changes: Sequence[Change]) -> bool:
+        twin.store.commit = commit  # type: ignore[method-assign]
+        hello(twin, job)
+        return commit(changes)
+
+    twin.store.commit = after_hello  # type: ignore[method-assign]
     advance.advance(twin.on, worker_of(twin, job).id)
+    twin.run()
+    assert job_of(twin, job).state is State.RUNNING
     found = worker_of(twin, job)
     assert (found.state, found.step.reason) == (UnitState.READY, None)
 

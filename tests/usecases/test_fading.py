@@ -60,6 +60,7 @@ def test_what_was_reported_stays_and_is_not_written_again(twin: Twin, ada: User)
     assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_job_whose_worker_boots_has_the_step_ended_that_waits_for_it(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()

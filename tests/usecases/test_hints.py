@@ -21,6 +21,8 @@ from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.units import advance
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, live, run_to_end, submit
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 NOBODY = "01KDVDNA01AAAAAAAAAAAAAAAA"
 NOTHING = f"{NOBODY}.{NOBODY}"
 

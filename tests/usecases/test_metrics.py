@@ -407,6 +407,7 @@ def test_strays_are_told_until_they_are_destroyed(twin: Twin) -> None:
     assert of(metrics.DRIVER_CALLS, operation="destroy", result="ok") == [1]
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_sweep_tells_of_itself(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     submit(twin, ada)
     twin.queues.messages.clear()
@@ -456,6 +457,7 @@ def test_an_id_or_an_unknown_dimension_is_noticed(twin: Twin) -> None:
     assert Order("w-1", "linux", "1").id not in str(dict(twin.metrics.told))
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_what_the_sweep_ends_is_counted_as_such(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcome, "MAX_SPARED", 0)
     stuck = submit(twin, ada, retries=0)

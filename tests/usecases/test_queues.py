@@ -32,6 +32,8 @@ from tests.usecases.steps import (
     told,
 )
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 
 class Stopped(BaseException):
     """A function that was killed."""

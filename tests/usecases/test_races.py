@@ -31,6 +31,8 @@ from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
 from tests.usecases.watched import WatchedStore
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 TOKEN = "t" * 43
 ADA = User(name="ada", created=START, version=1)
 SITE = site_toml(

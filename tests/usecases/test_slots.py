@@ -38,6 +38,8 @@ from tests.usecases.steps import (
     worker_of,
 )
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 
 def watch_pools(twin: Twin) -> None:
     """Check after every commit that no slot is there twice and that nothing is granted beyond the limit. [SLOT-1]"""

@@ -28,6 +28,7 @@ def size(twin: Twin, ada: User, script: str) -> int:
     return sum(len(json.dumps(asdict(row), default=str).encode()) for row in (made.job, made.spec))
 
 
+@pytest.mark.usefixtures("by_flow")
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_short_one_is_written_with_its_job_and_a_long_one_has_its_row(twin: Twin, ada: User, more: int) -> None:
     script = SCRIPT + "x" * (submit.SHORT_BYTES - size(twin, ada, SCRIPT) + more)
@@ -43,6 +44,7 @@ def test_a_short_one_is_written_with_its_job_and_a_long_one_has_its_row(twin: Tw
     assert (spec_of(twin.on, job_of(twin, again)) or found).script == script
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_character_counts_as_many_bytes_as_it_takes(twin: Twin, ada: User) -> None:
     room = submit.SHORT_BYTES - size(twin, ada, SCRIPT)
     job = submit.submit(twin.on, ada, SubmitJob(SCRIPT + "é" * (room // 2 + 1)), None)

@@ -17,6 +17,8 @@ from tests.usecases.conftest import SITE
 from tests.usecases.steps import run_to_end, slots, submit
 from tests.usecases.watched import WatchedStore
 
+pytestmark = pytest.mark.usefixtures("by_flow")
+
 Fits = Callable[[Sequence[Change]], bool]
 
 

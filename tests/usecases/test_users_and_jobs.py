@@ -193,6 +193,7 @@ def test_what_is_cancelled_twice_is_written_once(twin: Twin, ada: User) -> None:
     assert job_of(twin, job).version == version
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_the_flow_of_a_job_whose_script_runs_is_left_alone(twin: Twin, ada: User) -> None:
     """What it waited with before was answered; only what waits is told."""
     running, waiting = (submit(twin, ada) for _ in range(2))
@@ -206,6 +207,7 @@ def test_the_flow_of_a_job_whose_script_runs_is_left_alone(twin: Twin, ada: User
     assert ended == ["cancelled by ada"]
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_who_cancelled_first_is_who_cancelled(twin: Twin, ada: User, root: User) -> None:
     job = submit(twin, ada)
     before_the_next_commit(twin, lambda: cancel.cancel(twin.on, root, job))

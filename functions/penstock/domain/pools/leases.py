@@ -67,7 +67,9 @@ class LeaseState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Lease(Row):
-    """A lease. `token`: the waiting step of the flow. `granted`: when it got its slot."""
+    """A lease. `token`: the step of the flow that waits for it; "" if its attempt has no flow. `granted`: when it got
+    its slot.
+    """
 
     kind: ClassVar[str] = "lease"
     job: str
@@ -78,7 +80,7 @@ class Lease(Row):
     type: str
     pool: str
     state: LeaseState
-    token: str
+    token: str = ""
     since: datetime
     slot: str | None = None
     fence: int | None = None

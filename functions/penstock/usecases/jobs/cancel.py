@@ -12,7 +12,6 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
 from penstock.usecases.jobs import settle
-from penstock.usecases.jobs.flow import stop_waiting
 from penstock.usecases.jobs.jobs import find
 from penstock.usecases.logs import logs
 from penstock.usecases.users import audit
@@ -38,7 +37,7 @@ def cancel(on: System, user: User, job_id: str) -> Job:
     job, is_new = transaction.run(on, decide)
     if is_new:
         logs.append(on, job.id, job.attempt, f"cancelled by {user.name}")
-    stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancellation.cancelled_by}")
+    settle.stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancellation.cancelled_by}")
     if job.flow.parked_until:  # start its flow, which then ends it as cancelled
         on.queues.schedule({"do": "start", "job": job.id})
     if job.state is not State.WAITING:

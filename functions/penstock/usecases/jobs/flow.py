@@ -1,6 +1,7 @@
 """The flow of an attempt: it is started, and its parked steps are answered. Its definition is attempt.asl.json.
 
-It acquires, and is over when the worker's agent says hello: the agent's report ends the attempt, or the sweep does.
+It acquires, and is over when the worker's agent says hello: the agent's report ends the attempt, or the sweep does. An
+attempt whose worker was granted with its job has no flow, and its lease no token.
 
 The schedule function calls `start` for messages. Whatever makes a step's leases ready calls `answer_step`.
 
@@ -33,7 +34,12 @@ class LeaseGone(Refused):
 
 def answer_step(on: System, held: Sequence[Lease]) -> bool:
     """Answer the step that waits for these leases, if all are ready; returns whether it waited. Safe to repeat."""
-    return bool(held) and all(lease.state is LeaseState.READY for lease in held) and on.flows.succeed(held[0].token)
+    return bool(held) and all(lease.state is LeaseState.READY for lease in held) and lease_ready(on, held[0])
+
+
+def lease_ready(on: System, lease: Lease) -> bool:
+    """Answer the step that waits for a lease; returns whether there was one, and it waited. Safe to repeat."""
+    return bool(lease.token) and on.flows.succeed(lease.token)
 
 
 def start(on: System, job_id: str) -> bool:
@@ -50,13 +56,6 @@ def start(on: System, job_id: str) -> bool:
             return False
     on.flows.start(job.id, job.attempt, steps(job.request.needs))
     return True
-
-
-def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
-    """Fail the step that a job's flow waits in, unless its script runs."""
-    for lease in leases_of(on, job):
-        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
-            on.flows.fail(lease.token, error, cause)
 
 
 def steps(needs: Sequence[Need]) -> list[int]:

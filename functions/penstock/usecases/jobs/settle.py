@@ -28,7 +28,6 @@ from penstock.usecases import published
 from penstock.usecases.artifacts import retain
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, store
-from penstock.usecases.jobs.flow import stop_waiting
 from penstock.usecases.logs import logs
 from penstock.usecases.telemetry import counters
 
@@ -53,13 +52,15 @@ def settle(
     error: str | None,
     cause: str | None,
     overdue: datetime | None = None,
+    *,
+    unbegun: bool = False,
 ) -> None:
     """Record how an attempt ended, and begin to release what it had. A second call only continues the release.
 
     With `overdue` the sweep ends the attempt: only if the job is still due by then when the end is written. Nothing
-    moves its flow on, so the flow is to be stopped.
+    moves its flow on, so the flow is to be stopped. `unbegun`: only if its script has not begun when that is written.
     """
-    ended = transaction.run(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue))
+    ended = transaction.run(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue, unbegun=unbegun))
     if ended is not None:
         attempt_ended(on, *ended)
     go_on(on, job_id, attempt)
@@ -80,11 +81,15 @@ def _settle_changes(
     error: str | None,
     cause: str | None,
     overdue: datetime | None,
+    *,
+    unbegun: bool,
 ) -> tuple[Sequence[Change], Ended | None]:
     """The end of an attempt, if it may be ended for this reason."""
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.attempt != attempt or not _may_end(job, error, overdue):
         return [], None
+    if unbegun and job.state is State.RUNNING:
+        return [], None  # its agent's hello came first
     rows, had = _held(on, job, {})
     now = leases.with_units(rows, [unit for _, unit in had])
     if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, now, on.world.now()):
@@ -249,6 +254,21 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
     job, is_new = found
     attempt_lost(on, job, cause, is_new=is_new)
     return is_new
+
+
+def stop_waiting(on: System, job: Job, error: str, cause: str) -> None:
+    """Fail the step that a job's flow waits in, unless its script runs."""
+    for lease in flow.leases_of(on, job):
+        if lease.state in (LeaseState.WAITING, LeaseState.GRANTED):
+            fail_step(on, lease, error, cause)
+
+
+def fail_step(on: System, lease: Lease, error: str, cause: str) -> None:
+    """Fail the step of the flow that waits for a lease. An attempt that has no flow ends at once. [JOB-1]"""
+    if lease.token:
+        on.flows.fail(lease.token, error, cause)
+    else:
+        settle(on, lease.job, lease.attempt, error, cause, unbegun=True)
 
 
 def attempt_lost(on: System, job: Job, cause: str, *, is_new: bool) -> None:

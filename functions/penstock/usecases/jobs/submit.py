@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import count
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -52,7 +53,7 @@ from penstock.domain.site.site import Site, Target, step_numbers
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User, digest, is_repository
 from penstock.kernel import limits
-from penstock.kernel.errors import Fault, Refused, Unreached
+from penstock.kernel.errors import Fault, Refused, Throttled, Unreached
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create
 from penstock.system import System
@@ -60,7 +61,8 @@ from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import flow, holds, prerequisites
 from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast
+from penstock.usecases.pools import forecast, scheduler
+from penstock.usecases.pools.scheduler import Claimed
 from penstock.usecases.site import configuration
 from penstock.usecases.users import users
 
@@ -78,6 +80,11 @@ CHECKED = (
 )
 """The values of a request that are checked as if they stood in the file."""
 
+
+CLAIM_TRIES = 2
+"""How often a new job tries to get its worker in the commit that creates it. Then it claims by the step of its flow, as
+it does when its pool is throttled: its user's call takes no longer for that.
+"""
 
 SHORT_BYTES = 2200
 """How many bytes as JSON, with every default, a new job and what it runs may take to stand in one row. Stored without
@@ -118,30 +125,36 @@ def submit(
     made = prepare(on, user, ask, check=check)
     source = (ask.tags or {}) if before is None else before.provenance.vouched
     vouched = oidc.vouched(source) if user.may_vouch else {}
-    job, spec = (
-        replace(
-            made.job,
-            provenance=replace(made.job.provenance, proves=proves, canary=canary, vouched=vouched, check=check),
-        ),
-        made.spec,
-    )
-    memory = _submission(user, ask, key, job)
+    provenance = replace(made.job.provenance, proves=proves, canary=canary, vouched=vouched, check=check)
+    new = replace(made, job=replace(made.job, provenance=provenance))
+    memory = _submission(user, ask, key, new.job)
+    try:
+        accepted, claimed = _accept(on, new, memory, CLAIM_TRIES)
+    except Throttled:  # its pool has too much to do: the job's own rows need not wait for that
+        accepted, claimed = _accept(on, new, memory, 0)
+    if accepted == new.job.id:
+        on.metrics.add(metrics.JOBS_SUBMITTED, target=new.job.request.target_resolved)
+        _begin(on, new, claimed, _accepted_line(new.job, new.priors, by=user.name))
+    return accepted
 
-    def decide() -> tuple[Sequence[Change], str]:
+
+def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> tuple[str, Claimed]:
+    """Write the rows of a new job, and the id of the one that was accepted; the first `claims` tries also claim."""
+    tries = count()
+
+    def decide() -> tuple[Sequence[Change], tuple[str, Claimed]]:
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
-            return [], _repeated_job(known, memory)
-        begun = [Create(replace(job, spec=spec))] if _is_short(job, spec) else [Create(job), Create(spec)]
+            return [], (_repeated_job(known, memory), Claimed())
+        may_claim = next(tries) < claims
+        job, granted, claimed = scheduler.claim_with_job(on, made.job) if may_claim else (made.job, [], Claimed())
+        begun = (
+            [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]
+        )
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
-        return [*begun, *waiting, *([Create(memory)] if memory else [])], job.id
+        return [*begun, *granted, *waiting, *([Create(memory)] if memory else [])], (job.id, claimed)
 
-    accepted = transaction.run(on, decide)
-    if accepted == job.id:
-        on.metrics.add(metrics.JOBS_SUBMITTED, target=job.request.target_resolved)
-        waits = made.priors or job.request.inputs
-        _start(on, job)
-        logs.append(on, job.id, 1, _accepted_line(job, made.priors, by=user.name), CONTROL if waits else DETAIL)
-    return accepted
+    return transaction.run(on, decide)
 
 
 def _submission(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
@@ -174,13 +187,21 @@ def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
     )
 
 
-def _start(on: System, job: Job) -> None:
-    """Start the job's flow; of a job that waits for others, judge first whether they have settled meanwhile."""
+def _begin(on: System, made: Draft, claimed: Claimed, accepted: str) -> None:
+    """What follows once a job is accepted: it is granted what it needs, or its flow is to get it that.
+
+    Of one that waits for others, judge first whether they have settled meanwhile.
+    """
+    job = made.job
+    if claimed.given:
+        scheduler.granted_at_once(on, claimed, accepted)
+        return
     if job.state is State.WAITING:
         prerequisites.start_waiting(on, job)
-        return
-    with suppress(Unreached):  # the job is accepted, and its row is due: the sweep starts it
-        on.flows.start(job.id, 1, flow.steps(job.request.needs))
+    else:
+        with suppress(Unreached):  # the job is accepted, and its row is due: the sweep starts it
+            on.flows.start(job.id, 1, flow.steps(job.request.needs))
+    logs.append(on, job.id, 1, accepted, CONTROL if job.state is State.WAITING else DETAIL)
 
 
 def retry(on: System, user: User, job: Job) -> str:

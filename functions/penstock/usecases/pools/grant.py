@@ -195,9 +195,17 @@ def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
 
 
 def claim_granted(
-    on: System, claim: Claim, given: Sequence[Unit], waiting: Sequence[Lease], stocks: Mapping[str, Stock]
+    on: System,
+    claim: Claim,
+    given: Sequence[Unit],
+    waiting: Sequence[Lease],
+    stocks: Mapping[str, Stock],
+    before: str = "",
 ) -> None:
-    """What follows once a claim is granted, in order: its units are made or prepared, counted, and logged."""
+    """What follows once a claim is granted, in order: its units are made or prepared, counted, and logged.
+
+    `before`: a line of the job's log that stands before that.
+    """
     for unit in given:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, maker=unit.maker)
     ready = {slot.unit for stock in stocks.values() for slot in stock.warm}
@@ -205,4 +213,4 @@ def claim_granted(
     counters.claim_granted(on, given, waiting, warm)
     waited = int((given[0].since - waiting[0].since).total_seconds())
     got = ", ".join(f"slot {unit.lease.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
-    logs.append(on, claim.job, claim.attempt, f"{claim.pool}: got {got} after {waited} s", DETAIL)
+    logs.append(on, claim.job, claim.attempt, f"{before}\n{claim.pool}: got {got} after {waited} s".lstrip(), DETAIL)

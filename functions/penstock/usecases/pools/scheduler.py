@@ -1,6 +1,7 @@
 """Claims and grants: who gets which slots, and when. [QUEUE-1] [QUEUE-2]
 
-The schedule function calls `acquire` and `serve` for messages; whatever frees slots calls `serve`.
+The schedule function calls `acquire` and `serve` for messages; whatever frees slots calls `serve`. What accepts a job
+calls `claim_with_job` and `granted_at_once`.
 However large a pool or long a queue, a grant reads no more than a bounded part of it.
 """
 
@@ -23,7 +24,7 @@ from penstock.domain.pools.why import explain
 from penstock.domain.units.units import Unit
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Create, Delete, Replace
+from penstock.kernel.rows import Change, Create, Delete, Replace, exact_look
 from penstock.system import System
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs.flow import answer_step
@@ -64,8 +65,7 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
     if claimed.stale:
         on.flows.fail(token, claimed.stale, "the attempt needs nothing more")
     elif claimed.given:
-        grant.claim_granted(on, claimed.claims[0], claimed.given, claimed.leases, claimed.stocks)
-        _fill(on, claimed.stocks)
+        granted_at_once(on, claimed)
     elif claimed.leases[0].state is not LeaseState.WAITING:
         _answer_again(on, claimed.leases)
     elif not on.store.get(pool_key(claimed.claims[0].pool), Pool):
@@ -76,19 +76,40 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         _log_if_waiting(on, job_id, claimed.leases[0])
 
 
+def claim_with_job(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
+    """A new job's claim, for the commit that creates the job: if it needs a worker only, and is granted that at once.
+
+    Its attempt has no flow then: nothing is to be acquired after the worker. Everybody else claims by the step of a
+    flow. Without a claim the job is returned as it was. docs/decisions/0057-a-worker-that-is-free-needs-no-flow.md
+    """
+    needs = job.request.needs
+    if job.state is not State.QUEUED or any(need.step != WORKER for need in needs):
+        return job, [], Claimed()
+    now = on.world.now()
+    claims = grants.claims(job, WORKER, now)
+    stocks = grant.look(on, claims)
+    fresh = [_lease(job, need, "", now) for need in needs]
+    granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
+    if not given:
+        return job, [], Claimed()
+    looked_at = replace(job, indexed=exact_look(job))  # a short job is over by then: the index is not written before
+    return jobs.acquire(looked_at, now), granted, Claimed(fresh, claims, given, stocks)
+
+
+def granted_at_once(on: System, claimed: Claimed, accepted: str = "") -> None:
+    """What follows once a claim was granted when it came. `accepted` stands before that in the log of a new job."""
+    grant.claim_granted(on, claimed.claims[0], claimed.given, claimed.leases, claimed.stocks, accepted)
+    for name, stock in claimed.stocks.items():
+        if stock.pool.min_warm:
+            prewarm.fill(on, name)  # in the place of those that were granted
+
+
 def _answer_again(on: System, had: Sequence[Lease]) -> None:
     """Answer a step that comes again after its claim was granted, and remind those who make its units."""
     answer_step(on, had)
     for lease in had:
         if lease.state is LeaseState.GRANTED and lease.unit:
             on.queues.advance(lease.unit, lease.order == WORKER)
-
-
-def _fill(on: System, stocks: Mapping[str, Stock]) -> None:
-    """Have units made ahead of need in the place of those that were granted."""
-    for name, stock in stocks.items():
-        if stock.pool.min_warm:
-            prewarm.fill(on, name)
 
 
 def _needs(job: Job | None, attempt: int, step: int) -> list[Need]:

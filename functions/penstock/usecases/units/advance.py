@@ -113,9 +113,9 @@ def _worker_silent(on: System, unit: Unit) -> None:
         since = "for its next job" if unit.session.past_hash else "after it was made"
         if unit.step.reason != NO_HELLO:
             driver_calls.log_evidence(on, unit, hide=bootstrap_key(on.signing_key(), unit.id))
-        fail_step(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
         marked = replace(unit, health=replace(unit.health, is_unheard=unit.lease.leases == 1))
-        on.store.commit([Replace(unit, retries.retry_later(marked, NO_HELLO, now, units.STEP_WITHIN))])
+        if on.store.commit([Replace(unit, retries.retry_later(marked, NO_HELLO, now, units.STEP_WITHIN))]):
+            fail_step(on, unit, "Lost", f"worker {unit.id} did not say hello in time {since}")
         return
 
     def is_silent(fresh: Unit) -> bool:
@@ -259,10 +259,10 @@ def order_of(on: System, unit: Unit) -> Order:
 
 
 def fail_step(on: System, unit: Unit, error: str, cause: str) -> None:
-    """Fail the flow's step that waits for this unit's lease."""
+    """Fail the flow's step that waits for this unit's lease, or end its attempt."""
     lease = flow.lease_of_unit(on, unit)
     if lease and flow.see(on, lease).state in (LeaseState.GRANTED, LeaseState.READY):
-        on.flows.fail(lease.token, error, cause)
+        settle.fail_step(on, lease, error, cause)
 
 
 def renew(on: System, unit: Unit, order: Order) -> None:

@@ -21,7 +21,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Replace, Row
 from penstock.system import System
-from penstock.usecases.jobs import cancel, flow
+from penstock.usecases.jobs import cancel, flow, settle
 from penstock.usecases.logs import logs
 from penstock.usecases.site import configuration
 from penstock.usecases.users import users as granting
@@ -70,7 +70,7 @@ def end_waiting(on: System, job_id: str, why: str) -> bool:
     if job is None:
         return False
     logs.append(on, job.id, job.attempt, why)
-    flow.stop_waiting(on, job, "Unsatisfiable", why)
+    settle.stop_waiting(on, job, "Unsatisfiable", why)
     return True
 
 

@@ -43,7 +43,7 @@ from penstock.ports import IdentityDriver
 from penstock.system import System
 from penstock.usecases.artifacts import owners
 from penstock.usecases.github import hints
-from penstock.usecases.jobs import holds, settle
+from penstock.usecases.jobs import flow, holds, settle
 from penstock.usecases.jobs.flow import LeaseGone
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
@@ -185,7 +185,7 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
     """A worker's job starts, unless its agent repeats the call; the answer is all that the agent needs."""
     lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
     if lease:
-        on.flows.succeed(lease.token)
+        flow.lease_ready(on, lease)
     unit = before or on.store.get(unit_key(ask.worker), Unit)
     if before:
         counters.job_started(on, job)

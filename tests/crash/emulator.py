@@ -11,8 +11,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import pytest
@@ -29,6 +30,17 @@ from penstock.testing.twin import TestWorld
 Send = Callable[[AWSPreparedRequest], AWSResponse]
 
 
+class Loses(Protocol):
+    """Says of a message that SQS has taken whether it is lost; `by_service` if a flow or a rule has sent it."""
+
+    def __call__(self, *, by_service: bool) -> bool: ...
+
+
+def _never(*, by_service: bool) -> bool:
+    del by_service
+    return False
+
+
 class Wire:
     """Takes the place of the network. `through` may be replaced by whoever wants to make a request go wrong."""
 
@@ -37,6 +49,7 @@ class Wire:
         self._one_at_a_time = threading.Lock()
         self._flows = flows
         self.through: Send = self.answer
+        self.loses: Loses = _never
 
     def send(self, request: AWSPreparedRequest) -> AWSResponse:
         """What botocore calls to send a request."""
@@ -283,6 +296,7 @@ def install(patch: pytest.MonkeyPatch, world: TestWorld) -> tuple[Wire, Flows]:
     patch.setattr(stepfunctions, "ThreadPoolExecutor", OneByOne)
     patch.setattr(stepfunctions, "futures_wait", lambda _: None)
     patch.setattr(stepfunctions, "_call_lambda", flows.invoke)
+    _lose_messages(patch, wire)
     for module in (sqs, eventbridge, endpoint, aws_clock):
         patch.setattr(module, "time", clock)
     # Nobody checks these two, and they take a third of the time of a call.
@@ -290,6 +304,26 @@ def install(patch: pytest.MonkeyPatch, world: TestWorld) -> tuple[Wire, Flows]:
     patch.setattr(useragent.UserAgentString, "to_string", lambda _: "crash-sweep")
     patch.setattr(httpsession.URLLib3Session, "send", lambda _, request: wire.send(request))
     return wire, flows
+
+
+def _lose_messages(patch: pytest.MonkeyPatch, wire: Wire) -> None:
+    """Ask of every message that comes into a queue whether it is lost: those of handlers, of flows and of rules."""
+    send, dispatch = sqs._act_send_message, eventbridge._dispatch_to_sqs
+
+    def sent(data: dict[str, Any], url: str, *, by_service: bool) -> dict[str, Any]:
+        taken: dict[str, Any] = send(data, url)
+        if wire.loses(by_service=by_service):
+            queue = sqs._get_q(data.get("QueueUrl", url))
+            queue["messages"] = [each for each in queue["messages"] if each["id"] != taken["MessageId"]]
+        return taken
+
+    def dispatched(*given: Any) -> None:
+        if not wire.loses(by_service=True):
+            dispatch(*given)
+
+    patch.setitem(sqs._HANDLERS, "SendMessage", partial(sent, by_service=False))
+    patch.setattr(sqs, "_act_send_message", partial(sent, by_service=True))
+    patch.setattr(eventbridge, "_dispatch_to_sqs", dispatched)
 
 
 def _sign(signer: Any, operation: str, request: Any, *_: Any, **__: Any) -> None:

@@ -25,11 +25,18 @@ class Mode(StrEnum):
     THROTTLED = "throttled"  # the service refuses the call, however often the SDK tries, and we after it
     TWICE = "twice"  # before the call, the same event is delivered once more and handled to its end
     OVERTAKEN = "overtaken"  # before the call, everything else that can happen happens, sweep and all
+    LOST = "lost"  # SQS takes a message, and nobody ever receives it: as in a dead-letter queue, or purged
 
 
 class Died(BaseException):
     """The function's process ended. No `except Exception` of ours sees it."""
 
+
+SENDS = "SendMessage"
+"""The operation whose message may be lost. No code of ours sends several at once."""
+
+SERVICE = "aws"
+"""Who sends the messages of flows and rules. Only the loss of one is tried there: AWS makes these calls by itself."""
 
 READS = ("Get", "Query", "BatchGet", "List", "Head")
 """How the names of operations begin that change nothing. What is not known to be one counts as a change."""
@@ -77,6 +84,9 @@ def points(calls: Sequence[Call], modes: Iterable[Mode], of: Collection[str] = (
     before a call that follows a read is to die before that read.
     """
 
+    def is_possible(call: Call, mode: Mode) -> bool:
+        return call.operation == SENDS if mode is Mode.LOST else call.handler != SERVICE
+
     def differs(number: int, mode: Mode) -> bool:
         if mode in (Mode.ANSWER_LOST, Mode.DIES_AFTER):
             return not calls[number].reads
@@ -85,7 +95,8 @@ def points(calls: Sequence[Call], modes: Iterable[Mode], of: Collection[str] = (
         return mode is not Mode.DIES_BEFORE or is_first or not (before and before.reads)
 
     numbers = [number for number, call in enumerate(calls) if not of or call.handler in of]
-    return [Fault(number, mode) for mode in modes for number in numbers if every or differs(number, mode)]
+    possible = [Fault(number, mode) for mode in modes for number in numbers if is_possible(calls[number], mode)]
+    return [fault for fault in possible if every or differs(fault.number, fault.mode)]
 
 
 @dataclass(frozen=True)
@@ -110,8 +121,10 @@ class Seam:
         self._plan = plan
         self._refused: tuple[int, str] | None = None
         self._known: set[str] = set()
+        self._loses = False
         self._answer: Send = wire.answer
         wire.through = self._through
+        wire.loses = self._is_lost
 
     @contextmanager
     def running(self, handler: str) -> Iterator[None]:
@@ -143,19 +156,30 @@ class Seam:
 
     def call(self, operation: str, way: Way) -> Any:
         """A handler's call, which goes wrong if that is its turn."""
+        mode = self._turn(self.handler, operation)
+        return self._go_wrong(mode, way) if mode else way.answer()
+
+    def _turn(self, handler: str, operation: str) -> Mode | None:
+        """Count a call; what goes wrong there."""
         number = len(self.calls)
-        self.calls.append(Call(self.handler, operation, self.events))
+        self.calls.append(Call(handler, operation, self.events))
         mode = None if self.mode else self._plan(number)
-        if mode is None:
-            return way.answer()
-        self.mode = mode
-        return self._go_wrong(mode, way)
+        self.mode = self.mode or mode
+        return mode
+
+    def _is_lost(self, *, by_service: bool) -> bool:
+        """Whether a message that SQS has taken is lost."""
+        if by_service:
+            return self._turn(SERVICE, SENDS) is Mode.LOST
+        is_lost, self._loses = self._loses, False
+        return is_lost
 
     def _go_wrong(self, mode: Mode, way: Way) -> Any:
         if mode is Mode.DIES_BEFORE:
             raise Died
         if mode is Mode.THROTTLED:
             return way.refuse()
+        self._loses = mode is Mode.LOST
         if mode in (Mode.TWICE, Mode.OVERTAKEN):
             with self.running(""):
                 (self.again if mode is Mode.TWICE else self.others)()

@@ -26,8 +26,9 @@ from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
 
-QUICK = [pytest.param("submit", mode, marks=() if mode is Mode.DIES_AFTER else pytest.mark.long) for mode in Mode]
-"""`make test` tries the mode that leaves rows that no message announces."""
+NO_HINT = (Mode.DIES_AFTER, Mode.LOST)
+QUICK = [pytest.param("submit", mode, marks=() if mode in NO_HINT else pytest.mark.long) for mode in Mode]
+"""`make test` tries the modes that leave rows that no message announces."""
 EACH = 3
 CALM = [
     pytest.param(scenario, marks=() if number % EACH == 0 else pytest.mark.long)

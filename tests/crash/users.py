@@ -39,9 +39,10 @@ class Users:
         self._user("PUT", "/v1/config", {"toml": toml}, 200)
 
     def abort(self, job: str) -> None:
-        """Stop a job's flow in the console of Step Functions."""
+        """Stop the flow of a job's present attempt in the console of Step Functions."""
+        (attempt,) = [row.attempt for row in self.jobs() if row.id == job]
         machine = self.site.machine.replace(":stateMachine:", ":execution:")
-        self.site.clients["stepfunctions"].stop_execution(executionArn=f"{machine}:{job}-1")
+        self.site.clients["stepfunctions"].stop_execution(executionArn=f"{machine}:{job}-{attempt}")
 
     def release(self, worker: str) -> None:
         """Let a worker out of quarantine; that it is out already is fine."""

@@ -11,8 +11,9 @@ from penstock.domain.logs.archives import LATE_ROWS_WITHIN, SHORT_BYTES, Archive
 from penstock.domain.logs.logs import Batch
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Delete
 from penstock.testing.twin import Twin
-from penstock.usecases.logs import logs
+from penstock.usecases.logs import archives, logs
 from tests.usecases.archives import ended, paged, row_of
 from tests.usecases.exact import put, running
 from tests.usecases.retained_jobs import of
@@ -55,3 +56,15 @@ def test_a_short_log_goes_when_its_jobs_retention_ends(twin: Twin, ada: User) ->
         sweep(twin)
     row = row_of(twin, job)
     assert (row.state, row.due, row.version) == (ArchiveState.GONE, None, 3), "created, deleted, and looked at again"
+
+
+def test_a_log_that_is_half_deleted_is_gone_to_its_readers(twin: Twin, ada: User) -> None:
+    """The process that deletes it died after its first row: nobody is shown the rest as if it were the log."""
+    job = ended(twin, ada)
+    archives.delete(twin.on, job)
+    first, *left = sorted((row for row in of(twin, Batch) if row.job == job), key=lambda row: row.first)
+    assert twin.store.commit([Delete(first)])
+    assert left
+    with pytest.raises(Refused, match="is gone since"):
+        logs.read(twin.on, job, 0, 10)
+    assert logs.read(twin.on, job, left[0].first - 1, 1)[0].seq == left[0].first, "who had the first lines reads on"

@@ -111,7 +111,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (anybody_cancels, {"SEC-2"}, ()),
     (free_before_clean, {"UNIT-2"}, ()),
     (plants_warm.keep_without_cleaning, {"UNIT-2"}, ()),
-    (plants_warm.called_by_two, {"UNIT-2"}, ("UNIT-3",)),
+    (plants_warm.called_by_two, {"UNIT-2", "UNIT-3"}, ()),
     (plants_warm.idle_counts_for_nothing, {"SLOT-1"}, ()),
     (plants_warm.idle_makes_no_room, {"QUEUE-1", "QUEUE-3"}, ()),
     (plants_warm.key_opens_again, {"SEC-2"}, ()),

@@ -79,10 +79,13 @@ def test_a_worker_that_says_hello_while_its_attempt_is_given_up_stays_ready(twin
         hello(twin, job)
         return commit(changes)
 
+    failed: list[Any] = []
+    twin.flows.fail = lambda *given: failed.append(given)  # type: ignore[method-assign]
     twin.store.commit = after_hello  # type: ignore[method-assign]
     advance.advance(twin.on, worker_of(twin, job).id)
     twin.run()
     assert job_of(twin, job).state is State.RUNNING
+    assert failed == []
     found = worker_of(twin, job)
     assert (found.state, found.step.reason) == (UnitState.READY, None)
 

@@ -115,6 +115,8 @@ def test_who_needs_a_resource_claims_by_the_steps_of_its_flow(twin: Twin, ada: U
     assert job_of(twin, job).state is State.QUEUED
     assert began_flow(twin, job)
     assert not rows(twin, Lease)
+    twin.run()
+    assert all(told(twin, job)), "no line is empty"
 
 
 def test_who_waits_for_a_job_claims_when_that_is_over(twin: Twin, ada: User) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -63,3 +64,17 @@ def kill(pids: set[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def kill_all(name: str, value: str, tries: int = 40) -> bool:
+    """Kill the processes that are tagged until there are none: one may start another while it is killed.
+
+    Returns whether there are none any more; a process that a device keeps waiting may take longer than a second to die.
+    """
+    for _ in range(tries):
+        alive = tagged(name, value)
+        if not alive:
+            return True
+        kill(alive, signal.SIGKILL)
+        time.sleep(0.025)
+    return not tagged(name, value)

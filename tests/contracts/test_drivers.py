@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -333,6 +335,15 @@ class TestProcess:
         factory.create(order())
         assert processes.tagged(TAG, ONE) == set()
         assert list(factory.list()) == []
+
+    def test_what_a_worker_starts_while_it_is_killed_is_killed_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """UNIT-1: one look at all processes misses those that are started behind it."""
+        sleepers = [subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: ONE}) for _ in range(2)]
+        looks, tagged = iter([{sleepers[0].pid}]), processes.tagged
+        until(lambda: len(tagged(TAG, ONE)) == len(sleepers))
+        monkeypatch.setattr(processes, "tagged", lambda name, value: next(looks, None) or tagged(name, value))
+        assert processes.kill_all(TAG, ONE)
+        assert [sleeper.wait() for sleeper in sleepers] == [-signal.SIGKILL] * 2
 
     def test_a_worker_that_is_cleaned_while_it_is_made_does_not_live(
         self, factory: Any, monkeypatch: pytest.MonkeyPatch

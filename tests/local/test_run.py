@@ -66,7 +66,7 @@ class TestRun:
         log, _, cost = said.partition("\ncost\n")
         assert "hello" in log
         assert "at AWS list prices" in cost
-        assert "Step Functions" in cost
+        assert "DynamoDB" in cost
         assert_nothing_is_left(tmp_path)
 
     def test_make_run_exits_with_the_status_of_a_failed_job(self, tmp_path: Path) -> None:

@@ -30,8 +30,11 @@ QUIET_SECONDS = 3
 """How long to wait before polling a job: polls are not part of its price."""
 
 TRANSITIONS = 2
-DOLLARS = 0.00016
-"""Most that a job without resources may take; each resource may take one transition more."""
+"""How many a flow may take, and one more for each resource. A job without resources that finds a worker free has none.
+"""
+
+DOLLARS = 0.00007
+"""Most that a job without resources may take."""
 
 
 class Budgets:
@@ -114,8 +117,8 @@ class Bench:
         budget = "" if resources else f" ({self.budgets.verdict(total - timed, DOLLARS)})"
         print(f"| **all** | | | **${total:.7f}** |")
         print(f"| without the seconds of functions, which are this machine's | | | ${total - timed:.7f}{budget} |")
-        transitions = sum(read["transitions"].values()) / count
-        verdict = self.budgets.verdict(transitions, TRANSITIONS + len(resources))
+        transitions = sum(read.get("transitions", {}).values()) / count
+        verdict = self.budgets.verdict(transitions, TRANSITIONS + len(resources) if resources else 0)
         print(f"\nTransitions per job: {transitions:.1f} ({verdict}).")
         seconds = [self.first_line(job) for job in done]
         print(f"Seconds from submit to the script's first line: median {statistics.median(seconds):.2f}.")

@@ -79,7 +79,8 @@ class ProcessFactory:
         os.close(claim)
         self._spawn(order, folder)
         if (folder / "gone").exists():  # destroyed meanwhile, so no list shows it: kill it here
-            processes.kill(processes.tagged(TAG, order.id) | processes.recorded(folder / "pid"), signal.SIGKILL)
+            processes.kill(processes.recorded(folder / "pid"), signal.SIGKILL)
+            processes.kill_all(TAG, order.id)
         return Ready({"folder": str(folder)})
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:

@@ -101,7 +101,7 @@ prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, te
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/fuzz/requirements.txt
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.fuzz --seconds 900 readers
 
-mutate: $(STAMP) ## drop and weaken every condition that keeps a promise, where it changed: a test must notice
+mutate: $(STAMP) ## drop, weaken or move every condition and effect that keeps a promise, where it changed: a test must notice
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.mutate; status=$$?; mkdir -p build; \
 	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/internals/promises.md; exit $$status
 

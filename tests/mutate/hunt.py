@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -23,6 +24,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from tests.mutate import plant, watch
+from tests.mutate.effects import BEFORE
 from tests.mutate.record import ENDLESS, short
 from tests.mutate.sites import Mutant
 
@@ -32,8 +34,9 @@ PATIENCE = 20.0
 BUDGET = 30.0
 """Seconds of tests, as they usually take, that are run against one mutant: what only slower ones notice is not safe."""
 
-RACES = "test_races.py"
-"""Asked first where a write has lost its condition: only somebody who moves in between notices that."""
+RACES = re.compile(r"test_races\.py|test_between_reads\.py")
+"""Asked first where a write has lost its condition, or reads are in another order: only somebody who moves in between
+notices that."""
 
 MEMORY = 6 << 30
 """Bytes of address space; a mutant that never ends may ask for more."""
@@ -128,7 +131,8 @@ class Hunter:
         """The tests that can notice a mutant, the fastest first."""
         sign = f"{mutant.module} {mutant.watched} {mutant.when}"
         names = [name for name, profile in self.profiles.items() if sign in profile.seen]
-        races = [name for name in names if mutant.how == "unconditional" and RACES in name]
+        is_race = mutant.how == "unconditional" or mutant.how.startswith(BEFORE)
+        races = [name for name in names if is_race and RACES.search(name)]
         names.sort(key=lambda name: (name not in races, self.profiles[name].seconds))
         spent = list(accumulate(self.profiles[name].seconds for name in names))
         return [name for name, seconds in zip(names, spent, strict=True) if seconds <= self._budget]

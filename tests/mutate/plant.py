@@ -13,8 +13,10 @@ from typing import Any
 from penstock.aws.dynamodb import Table
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row, key_of
 from penstock.testing.store import MemoryStore
+from tests.mutate import effects
 from tests.mutate.scope import UNSAFE, modules, source
 from tests.mutate.sites import Mutant, mutated
+from tests.mutate.trees import put
 
 
 def plant(mutant: Mutant) -> None:
@@ -30,21 +32,11 @@ def tree_of(mutant: Mutant) -> ast.Module:
     """The mutant's module."""
     tree = ast.parse(source(mutant.module))
     nodes = list(ast.walk(tree))
-    put(nodes, nodes[mutant.at], mutated(mutant, nodes[mutant.at]))
+    if effects.is_one(mutant):
+        effects.make(mutant, nodes)
+    else:
+        put(nodes, nodes[mutant.at], mutated(mutant, nodes[mutant.at]))
     return ast.fix_missing_locations(tree)
-
-
-def put(nodes: Iterable[ast.AST], old: ast.AST, new: ast.expr) -> None:
-    """Replace a node where it hangs in its tree."""
-    for parent in nodes:
-        for name, value in ast.iter_fields(parent):
-            if value is old:
-                setattr(parent, name, new)
-                return
-            if isinstance(value, list) and any(each is old for each in value):
-                value[next(at for at, each in enumerate(value) if each is old)] = new
-                return
-    raise ValueError(f"it hangs nowhere: {ast.dump(old)}")
 
 
 def swap(module: str, tree: ast.Module, names: Iterable[str]) -> None:

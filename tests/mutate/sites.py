@@ -12,7 +12,7 @@ from io import StringIO
 from itertools import accumulate
 from tokenize import COMMENT, generate_tokens
 
-from tests.mutate.scope import functions, modules, source
+from tests.mutate.scope import functions, source
 
 STORE = "penstock.aws.dynamodb"
 """Here comparisons make conditions of DynamoDB, and have mutants of their own."""
@@ -28,7 +28,7 @@ SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 @dataclass(frozen=True)
 class Mutant:
-    """One condition of one function, changed in one way.
+    """One condition of one function, or one effect, changed in one way.
 
     `at` is the node that is replaced, by its place in a walk over the module; `watched` the node whose value tells
     whether a test can notice: only one that sees it `when` true, or false; None says that any will do.
@@ -64,25 +64,19 @@ class _Way:
 
 @cache
 def mutants(module: str) -> tuple[Mutant, ...]:
-    """Every mutant of a module."""
+    """Every mutant of the conditions of a module."""
     found: list[Mutant] = []
     for function, node, _, tree in functions(module):
         places = {id(each): at for at, each in enumerate(ast.walk(tree))}
         count: Counter[str] = Counter()
         for way in _ways(module, node):
-            text = _text(module, way.node)
+            text = text_of(module, way.node)
             count[text + way.how] += 1
             number = count[text + way.how]
             text += f" ({number})" if number > 1 else ""
             at, watched = places[id(way.node)], places[id(way.watched)]
             found.append(Mutant(module, function, text, way.how, at, watched, way.when))
     return tuple(found)
-
-
-def every() -> Iterator[Mutant]:
-    """Every mutant of every module."""
-    for module in modules():
-        yield from mutants(module)
 
 
 @cache
@@ -141,7 +135,7 @@ def _wording(function: ast.FunctionDef) -> Iterator[ast.AST]:
             yield node
 
 
-def _text(module: str, node: ast.AST) -> str:
+def text_of(module: str, node: ast.AST) -> str:
     """A node as it is written, its layout aside."""
     data, starts = _lines(source(module))
     first, last = _span(starts, node)
@@ -149,19 +143,19 @@ def _text(module: str, node: ast.AST) -> str:
     return text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
 
 
-def _nodes(function: ast.AST) -> Iterator[ast.AST]:
+def nodes_of(function: ast.AST) -> Iterator[ast.AST]:
     """A function's nodes, but for what is in the words that it says: those decide nothing."""
     yield function
     for child in ast.iter_child_nodes(function):
         if not isinstance(child, ast.JoinedStr):
-            yield from _nodes(child)
+            yield from nodes_of(child)
 
 
 def _ways(module: str, function: ast.FunctionDef) -> Iterator[_Way]:
-    tests = {id(test) for node in _nodes(function) for test in _tests(node)}
-    loops = {id(node.test) for node in _nodes(function) if isinstance(node, ast.While)}
-    inner = {id(part) for node in _nodes(function) for part in _parts(node)}
-    for node in _nodes(function):
+    tests = {id(test) for node in nodes_of(function) for test in _tests(node)}
+    loops = {id(node.test) for node in nodes_of(function) if isinstance(node, ast.While)}
+    inner = {id(part) for node in nodes_of(function) for part in _parts(node)}
+    for node in nodes_of(function):
         kept = id(node) not in inner and _is_boolean(node) and module != STORE
         if kept or id(node) in tests:
             yield from _forced(node, id(node) in loops)
@@ -210,7 +204,7 @@ def _forced(node: ast.AST, loops: bool) -> Iterator[_Way]:
 def _dropped(module: str, node: ast.BoolOp) -> Iterator[_Way]:
     """Without an operand: one before the last matters only where it stops an `and`, or decides an `or`."""
     for number, value in enumerate(node.values):
-        text = _text(module, value)
+        text = text_of(module, value)
         again = [ast.dump(each) for each in node.values].index(ast.dump(value)) != number
         when = None if value is node.values[-1] else isinstance(node.op, ast.Or)
         yield _Way(node, f"without {text}" + f" at {number}" * again, value, when)

@@ -10,23 +10,26 @@ from pathlib import Path
 import pytest
 
 from tests.mutate import plant, record, sites
+from tests.mutate.kinds import CONDITIONS, EFFECTS, KINDS, Kind
 from tests.mutate.record import ENDLESS, Entry, Record, gaps
-from tests.mutate.renamed import renamed
 from tests.mutate.scope import WHOLE, modules, source
 from tests.mutate.sites import Mutant
 
-ALL = list(sites.every())
+ALL = list(CONDITIONS.every())
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
 
-def test_every_named_condition_has_a_test_that_notices_its_loss() -> None:
-    assert gaps(Record.load()) == [], "run `make mutate`"
+@each_kind
+def test_every_mutant_has_a_test_that_notices_it(kind: Kind) -> None:
+    assert gaps(Record.load(kind=kind)) == [], "run `make mutate`"
 
 
-def test_a_function_that_changed_has_to_be_mutated_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Record.load()
-    mutant = next(each for each in ALL if kept.is_noticed(each))
+@each_kind
+def test_a_function_that_changed_has_to_be_mutated_again(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Record.load(kind=kind)
+    mutant = next(each for each in kind.every() if kept.is_noticed(each))
     assert kept.is_noticed(mutant)
-    monkeypatch.setattr(record, "digest", lambda module, function: "another")
+    monkeypatch.setattr(record, "digest", lambda module, function, kind: "another")
     assert not kept.is_known(mutant)
     assert f"{mutant.module}:{mutant.function} changed since it was mutated" in gaps(kept)
 
@@ -40,14 +43,15 @@ def test_a_function_whose_exceptions_have_old_names_has_to_be_mutated_again() ->
         assert f"{mutant.module}:{mutant.function} changed since it was mutated" in gaps(kept)
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    kept = Record.load()
+@each_kind
+def test_what_is_written_is_read_again(kind: Kind, tmp_path: Path) -> None:
+    kept = Record.load(kind=kind)
     kept.save(tmp_path / "again")
-    assert (tmp_path / "again").read_text(encoding="utf-8") == record.PATH.read_text(encoding="utf-8")
+    assert (tmp_path / "again").read_text(encoding="utf-8") == kind.record.read_text(encoding="utf-8")
 
 
 def test_a_function_that_moved_keeps_its_entry(tmp_path: Path) -> None:
-    text = record.PATH.read_text(encoding="utf-8")
+    text = CONDITIONS.record.read_text(encoding="utf-8")
     (tmp_path / "record").write_text(text.replace("\npenstock.domain.pools.pools\n", "\npenstock.domain.lakes\n"))
     moved, kept = Record.load(tmp_path / "record"), Record.load()
     assert moved.entries == kept.entries
@@ -61,12 +65,6 @@ def test_a_function_that_moved_and_changed_gets_hints(tmp_path: Path) -> None:
     assert not moved.is_known(take)
     assert moved.candidates(take) == ["test_x"]
     assert "('penstock.domain.lakes', 'take') is in the record, and not in the code" in gaps(moved)
-
-
-def test_names_that_changed_are_renamed_in_the_text_of_a_function() -> None:
-    assert renamed("return granting . pick ( granting_ )", {"granting": "grants", "pick": "x"}) == (
-        "return grants . x ( granting_ )"
-    )
 
 
 def test_a_function_is_known_when_all_its_mutants_were_tried(tmp_path: Path) -> None:
@@ -85,13 +83,15 @@ def test_a_function_is_known_when_all_its_mutants_were_tried(tmp_path: Path) -> 
     assert again.is_noticed(some[2])
 
 
-def test_the_tests_that_notice_exist() -> None:
-    named = {test for entry in Record.load().entries.values() for test in entry.tests}
-    assert sorted(named - record.defined().keys()) == [], "renamed? then rename it in tests/mutants.txt as well"
+@each_kind
+def test_the_tests_that_notice_exist(kind: Kind) -> None:
+    named = {test for entry in Record.load(kind=kind).entries.values() for test in entry.tests}
+    assert sorted(named - record.defined().keys()) == [], f"renamed? then rename it in {kind.record.name} as well"
 
 
-def test_what_is_equivalent_says_why() -> None:
-    assert all(len(why) > 20 for why in record.equivalents().values())
+@each_kind
+def test_what_is_equivalent_says_why(kind: Kind) -> None:
+    assert all(len(why) > 20 for why in record.equivalents(kind).values())
 
 
 def test_what_ends_processes_is_never_mutated() -> None:
@@ -153,7 +153,11 @@ def _dumped(module: str) -> str:
     return ast.dump(ast.parse(source(module)))
 
 
-@pytest.mark.parametrize("mutant", ALL[::25], ids=lambda mutant: f"{mutant.module}-{mutant.function}-{mutant.at}")
+@pytest.mark.parametrize(
+    "mutant",
+    [*ALL[::25], *list(EFFECTS.every())[::10]],
+    ids=lambda mutant: f"{mutant.module}-{mutant.function}-{mutant.at}-{mutant.how.split()[0]}",
+)
 def test_a_mutant_is_another_program(mutant: Mutant) -> None:
     tree = plant.tree_of(mutant)
     compile(tree, mutant.module, "exec")

@@ -1,4 +1,7 @@
-"""Which tests evaluate which condition, and with which value: only those can notice its mutants."""
+"""Which tests evaluate which condition, and with which value, or come to which effect.
+
+Only those can notice its mutants.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from tests.mutate import plant
+from tests.mutate import plant, trees
 from tests.mutate.scope import source
 from tests.mutate.sites import Mutant
 
-VERSION = "1"
+VERSION = "2"
 """Of what is noted, and how."""
 
 Seen = set[str]
@@ -44,5 +47,5 @@ def _watch(module: str, mutants: list[Mutant]) -> None:
         watched = nodes[at]
         assert isinstance(watched, ast.expr)
         name = ast.Constant(f"{module} {at}")
-        plant.put(nodes, watched, ast.Call(ast.Name("__seen__", ast.Load()), [name, watched], []))
+        trees.put(nodes, watched, ast.Call(ast.Name("__seen__", ast.Load()), [name, watched], []))
     plant.swap(module, ast.fix_missing_locations(tree), {mutant.function for mutant in mutants})

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.mutate import record, scope, sites
+from tests.mutate import record, scope
+from tests.mutate.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 GIVEN = tomllib.loads(Path(__file__).with_name("promises.toml").read_text(encoding="utf-8"))
@@ -81,16 +82,17 @@ def model() -> Found:
 
 def figures() -> dict[str, Figures]:
     """The last run of mutation, by promise, and under "" of all that is mutated."""
-    known, same = record.Record.load(), record.equivalents()
     carry = {(m, name): labels for m in scope.modules() for name, _, labels, _ in scope.functions(m)}
     count: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for mutant in sites.every():
-        is_open, is_same = known.is_open(mutant), mutant.key in same
-        was_noticed = mutant.key[:2] in known.entries and not is_open and not is_same
-        marks = True, was_noticed, is_same, is_open
-        for label in (*carry[mutant.module, mutant.function], ""):
-            for at, more in enumerate(marks):
-                count[label][at] += more
+    for kind in KINDS.values():
+        known, same = record.Record.load(kind=kind), record.equivalents(kind)
+        for mutant in kind.every():
+            is_open, is_same = known.is_open(mutant), mutant.key in same
+            was_noticed = mutant.key[:2] in known.entries and not is_open and not is_same
+            marks = True, was_noticed, is_same, is_open
+            for label in (*carry[mutant.module, mutant.function], ""):
+                for at, more in enumerate(marks):
+                    count[label][at] += more
     return {label: Figures(*numbers) for label, numbers in count.items()}
 
 

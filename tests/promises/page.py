@@ -19,11 +19,12 @@ label in a docstring, and so does each test of it.
 `tests/promises/promises.toml` and the docstrings. A test fails if the page is stale, or if a promise has no code or no
 test.
 
-The figures come from the last `make mutate`. It makes *mutants*: it drops or weakens one condition in code that carries
-a label, and checks that a test fails ([decision 0013](../decisions/0013-mutation-tested-conditions.md)).
-`tests/mutants.txt` lists the tests that fail, by function. `tests/mutate/equivalent.toml` lists the mutants that behave
-like the original, each with the reason. Every mutant that no test notices needs a test or a reason; `python -m
-tests.mutate --open` tries these mutants again and shows them.
+The figures come from the last `make mutate`. It makes *mutants* of code that carries a label: it drops or weakens one
+condition ([decision 0013](../decisions/0013-mutation-tested-conditions.md)), or leaves out or moves one effect
+([decision 0058](../decisions/0058-effects-are-mutation-tested.md)), and checks that a test fails. `tests/mutants.txt`
+and `tests/mutants_effects.txt` list the tests that fail, by function. `equivalent.toml` and `equivalent_effects.toml`
+in `tests/mutate` list the mutants that behave like the original, each with the reason. Every mutant that no test
+notices needs a test or a reason; `python -m tests.mutate --open` tries these mutants again and shows them.
 """
 
 

@@ -46,9 +46,13 @@ class Budgets:
     def verdict(self, value: float, most: float) -> str:
         """The budget in words."""
         if value <= most:
-            return f"budget {most:g}"
+            return f"budget {_number(most)}"
         self.kept = False
-        return f"OVER the budget of {most:g}"
+        return f"OVER the budget of {_number(most)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.7f}".rstrip("0").rstrip(".")
 
 
 def main() -> int:

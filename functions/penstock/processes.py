@@ -66,15 +66,23 @@ def kill(pids: set[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
+LOOKS = 3
+"""After how many looks in a row that find nothing there is nothing. One look misses what is started behind it by a
+process that has ended when its turn comes, and a process that just starts a program: that has no environment yet.
+"""
+
+
 def kill_all(name: str, value: str, tries: int = 40) -> bool:
     """Kill the processes that are tagged until there are none: one may start another while it is killed.
 
     Returns whether there are none any more; a process that a device keeps waiting may take longer than a second to die.
     """
+    empty = 0
     for _ in range(tries):
         alive = tagged(name, value)
-        if not alive:
-            return True
         kill(alive, signal.SIGKILL)
+        empty = 0 if alive else empty + 1
+        if empty == LOOKS:
+            return True
         time.sleep(0.025)
-    return not tagged(name, value)
+    return False

@@ -337,11 +337,11 @@ class TestProcess:
         assert list(factory.list()) == []
 
     def test_what_a_worker_starts_while_it_is_killed_is_killed_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """UNIT-1: one look at all processes misses those that are started behind it."""
+        """UNIT-1: one look at all processes misses those that are started behind it, or have no environment yet."""
         sleepers = [subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: ONE}) for _ in range(2)]
-        looks, tagged = iter([{sleepers[0].pid}]), processes.tagged
+        looks, tagged = [{sleepers[0].pid}, *[set[int]()] * (processes.LOOKS - 1)], processes.tagged
         until(lambda: len(tagged(TAG, ONE)) == len(sleepers))
-        monkeypatch.setattr(processes, "tagged", lambda name, value: next(looks, None) or tagged(name, value))
+        monkeypatch.setattr(processes, "tagged", lambda name, value: looks.pop(0) if looks else tagged(name, value))
         assert processes.kill_all(TAG, ONE)
         assert [sleeper.wait() for sleeper in sleepers] == [-signal.SIGKILL] * 2
 

@@ -93,9 +93,8 @@ class ProcessFactory:
     def _destroy(self, folder: Path, unit: str, now: datetime) -> CleanProof | NotYet:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / "gone").touch()
-        alive = processes.tagged(TAG, unit) | processes.recorded(folder / "pid")
-        processes.kill(alive, signal.SIGKILL)
-        if processes.tagged(TAG, unit):
+        processes.kill(processes.recorded(folder / "pid"), signal.SIGKILL)
+        if not processes.kill_all(TAG, unit):
             return NotYet(1, "its processes are being killed")
         for entry in folder.iterdir():
             if entry.name not in ("gone", "agent.log"):

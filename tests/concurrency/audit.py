@@ -118,6 +118,11 @@ class Waiting:
     looked: float = 0.0
     passed: int = 0
 
+    @property
+    def order(self) -> list[str]:
+        """Its place in the queue: its key without the line, by which the rows of a queue are sorted."""
+        return self.key[1].split("#")[2:]
+
     def asks_no_more_than(self, other: Waiting) -> bool:
         """Whether there is room for it wherever there is room for the other."""
         return self.counts.keys() == other.counts.keys() and all(
@@ -182,7 +187,7 @@ def _passed(pool: str, queue: Sequence[Waiting], had: Had) -> Iterator[str]:
 
 
 def _is_passed_by(claim: Waiting, later: Waiting) -> bool:
-    return claim.key < later.key and claim.granted["began"] > later.granted["ended"]  # type: ignore[index]
+    return claim.order < later.order and claim.granted["began"] > later.granted["ended"]  # type: ignore[index]
 
 
 def _taken_from(
@@ -194,8 +199,8 @@ def _taken_from(
     left, ended = had.left(pool, later), later.granted["ended"]  # type: ignore[index]
     perhaps = [one for one in granted if one.came < ended and one.granted["ended"] > later.looked]  # type: ignore[index]
     wanted = 0
-    for claim in sorted(ahead, key=lambda claim: claim.key):
-        before = [one for one in perhaps if one.key <= claim.key]
+    for claim in sorted(ahead, key=lambda claim: claim.order):
+        before = [one for one in perhaps if one.order <= claim.order]
         asked = {name: sum(one.counts.get(name, 0) for one in before) for name in claim.counts}
         if all(count <= had.limits[name] for name, count in asked.items()):
             wanted += claim.counts[pool]

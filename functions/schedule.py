@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.usecases.jobs import flow, prerequisites, settle
-from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.pools import resize, scheduler, serving
 
 log = Logger()
 bootstrap.prepare("store", "queues", "flows")
@@ -21,8 +21,10 @@ def step(message: dict[str, Any]) -> None:
     match message:
         case {"do": "acquire", "job": job, "attempt": attempt, "step": number, "token": token}:
             scheduler.acquire(on, job, attempt, number, token)
-        case {"do": "serve", "pool": pool}:
-            scheduler.serve(on, pool)
+        case {"do": "serve", "pools": [*pools], "group": group}:
+            serving.serve(on, pools, group)
+        case {"do": "granted", "units": [*units], "warm": [*warm]}:
+            serving.granted(on, units, warm)
         case {"do": "resize", "pool": pool}:
             resize.resize(on, pool)
         case {"do": "start", "job": job}:

@@ -58,6 +58,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "table": ROWS,
         "listing index": INDEX,
         "schedule queue": ENQUEUE,
+        "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
         "well queue": ENQUEUE,
         "flow": (*ANSWER_STEP, *START_FLOW),
@@ -69,6 +70,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "agent_api": {
         "table": ROWS,
         "schedule queue": ENQUEUE,
+        "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,  # a worker that reports that it is clean may be leased again or destroyed at once
         "well queue": ENQUEUE,
         "flow": ANSWER_STEP,
@@ -82,6 +84,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "schedule": {
         "table": ROWS,
         "schedule queue": (*CONSUME, *ENQUEUE),
+        "serve queue": (*CONSUME, *ENQUEUE),
         "factory queue": ENQUEUE,
         "well queue": ENQUEUE,
         "flow": (*ANSWER_STEP, *START_FLOW),
@@ -89,6 +92,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "factory": {
         "table": ROWS,
         "schedule queue": ENQUEUE,
+        "serve queue": ENQUEUE,
         "factory queue": (*CONSUME, *ENQUEUE),
         "well queue": ENQUEUE,
         "flow": ANSWER_STEP,
@@ -98,6 +102,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "well": {
         "table": ROWS,
         "schedule queue": ENQUEUE,
+        "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
         "well queue": (*CONSUME, *ENQUEUE),
         "flow": ANSWER_STEP,
@@ -107,6 +112,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "settle": {
         "table": ROWS,
         "schedule queue": ENQUEUE,
+        "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
         "well queue": ENQUEUE,
     },
@@ -115,6 +121,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "due index": INDEX,
         "listing index": INDEX,
         "schedule queue": ENQUEUE,
+        "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
         "well queue": ENQUEUE,
         "sweep queue": (*CONSUME, *ENQUEUE),
@@ -135,6 +142,7 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "github_work": {
         "table": ROWS,
         "schedule queue": ENQUEUE,
+        "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
         "well queue": ENQUEUE,
         "flow": (*ANSWER_STEP, *START_FLOW),

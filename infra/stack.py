@@ -27,7 +27,7 @@ from infra.grants import (
 )
 from infra.machine_events import MachineEvents
 from infra.measures import Monitored
-from infra.queues import NAMES, Queues
+from infra.queues import CONSUMERS, NAMES, Queues
 from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, lent_objects, machines, wildcards
 from infra.schedule import Schedule
 from infra.settings import Settings
@@ -37,8 +37,13 @@ from infra.table import DUE, LISTING, Rows
 from penstock.usecases import sweep
 from penstock.usecases.units import bells
 
-BATCH = {"schedule": 10, "factory": 1, "well": 1, "sweep": 1}
+BATCH = {"schedule": 10, "serve": 10, "factory": 1, "well": 1, "sweep": 1}
 """Messages per call. A driver may take a minute, and so may a part of a sweep: no message waits for another's."""
+
+AT_ONCE = {"sweep": sweep.CALLS, "serve": 50}
+"""How many calls some queues have at a time, whatever the site has of the others: groups of pools that many wait for
+are few, and each has one call.
+"""
 
 
 class Penstock(Stack):
@@ -48,7 +53,7 @@ class Penstock(Stack):
         super().__init__(scope, name, description="The gate in front of scarce things")
         self.rows = Rows(self, "Rows", keep=settings.keep)
         self.storage = Storage(self, "Storage", keep=settings.keep, identity_keys=settings.identity_keys)
-        self.queues = Queues(self, "Queues", timeouts={each: SIZES[each].timeout for each in NAMES})
+        self.queues = Queues(self, "Queues", timeouts={each: SIZES[CONSUMERS[each]].timeout for each in NAMES})
         self.api = Api(self, "Api")
         front = GitHubFront(self, "GitHub", queues=self.queues, keep=settings.keep) if settings.github else None
         environment = {**self._environment(settings), **(front.environment if front else {})}
@@ -84,12 +89,13 @@ class Penstock(Stack):
         executions of the account to others.
         """
         for each, batch in BATCH.items():
-            self.functions.of[each].add_event_source_mapping(
-                "Queue",
+            name = "Queue" if each == CONSUMERS[each] else f"{each.title()}Queue"
+            self.functions.of[CONSUMERS[each]].add_event_source_mapping(
+                name,
                 event_source_arn=self.queues.of[each].queue_arn,
                 batch_size=batch,
                 report_batch_item_failures=True,
-                max_concurrency=sweep.CALLS if each == "sweep" else at_once,
+                max_concurrency=AT_ONCE.get(each, at_once),
             )
 
     def _permit(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar, cast
@@ -83,11 +83,12 @@ class Moment:
         row = self.store.rows.get(unit_key(slot.unit or ""))
         return row if isinstance(row, Unit) else None
 
-    def taken(self) -> tuple[Counter[str], Counter[str]]:
-        """How much of each pool the commit gave away: slots that were warm, and everything else."""
+    def taken(self, but: Collection[str]) -> tuple[Counter[str], Counter[str]]:
+        """How much of each pool the commit gave to jobs but some: slots that were warm, and everything else."""
         warm, cold = Counter[str](), Counter[str]()
         for was, now in self.of(Slot):
-            if now and now.state is SlotState.HELD and (was is None or was.state is SlotState.FREE):
+            is_taken = now and now.state is SlotState.HELD and (was is None or was.state is SlotState.FREE)
+            if now and is_taken and now.job not in but:
                 (warm if was and was.unit else cold)[now.pool] += now.count
         return warm, cold
 
@@ -104,7 +105,7 @@ class Moment:
         for name in claim.pools:
             pool = self.store.rows.get(pool_key(name))
             row = self.store.rows.get(replace(claim, pool=name).key)
-            if not isinstance(pool, Pool) or not isinstance(row, Claim) or pool.paused:
+            if not isinstance(pool, Pool) or not isinstance(row, Claim) or pool.is_closed:
                 return False
             queue = self.store.scan(collection(name), WAITING, Claim)
             ahead = [other for other in queue if other.order < row.order]

@@ -166,13 +166,13 @@ def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
     later may go first from a queue that the earlier does not stand in; that counts as passing.
     """
     granted = [was for was, now in moment.of(Claim) if was and now is None and _is_grant(moment, was)]
-    warm, cold = moment.taken()
     for was in granted:
         looked = moment.task.looked.get(collection(was.pool), -1) if moment.task else -1
         for other in moment.store.scan(collection(was.pool), WAITING, Claim):
             is_before = other.order < was.order and moment.facts.born.get(other.key, 0) <= looked
             stands_there = set(was.pools) <= set(other.pools) and moment.could_see(other)
-            if is_before and stands_there and moment.has_room(other, warm, cold):
+            earlier = {each.job for each in granted if each.order < other.order}
+            if is_before and stands_there and moment.has_room(other, *moment.taken(but=earlier)):
                 yield "QUEUE-2", f"{was.job} was granted {was.pool} before {other.job}, though there was room"
         for other in moment.harmed(was, moment.room(was.pool)) if moment.decided_alone(was) else ():
             moment.facts.overtaken[other.key] += 1

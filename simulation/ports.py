@@ -222,6 +222,10 @@ class SimulatedQueues(MemoryQueues):
         body = json.loads(json.dumps(message))
         self.host.at("send", lambda: self._send("schedule", body, 0), effect=True)
 
+    def serve(self, names: Sequence[str], group: str) -> None:
+        """Two calls may serve a group at once, although SQS avoids that: nothing is safe only because they do not."""
+        self.schedule({"do": "serve", "pools": names, "group": group})
+
     def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         assert 0 <= after <= 900, f"SQS delays a message by 900 s at most, not by {after}"
         queue = "factory" if is_worker else "well"

@@ -80,6 +80,9 @@ class Queues(Protocol):
     def schedule(self, message: Mapping[str, Any]) -> None:
         """Send the scheduler a step."""
 
+    def serve(self, names: Sequence[str], group: str) -> None:
+        """Have what some pools have granted to those who wait. Of one group one call at a time does that, as a rule."""
+
     def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         """Send a unit's factory or well its next step, after some seconds (at most 900).
 

@@ -32,12 +32,24 @@ inline serve_who_was_before(c) {
     skip
 }
 
+/* Who wants the same as c and waits before it: whatever lets that go on serves c after it. */
+inline find_who_is_first(c) {
+    is_first = 1;
+    for (hk : 0 .. PLACES - 1) {
+        same = 1;
+        for (ha : 0 .. POOLS - 1) { if :: COUNT(c, ha) != COUNT(hk, ha) -> same = 0 :: else fi }
+        if :: hk != c && same && (queue[OWN(c)] & BIT(hk)) && BEFORE(hk, c, OWN(c)) -> is_first = 0 :: else fi
+    }
+}
+
 inline acquire(c, goes_on) {
     if
     :: !ended[JOB_OF(c)] && lease[c] == 0 -> claim(c)
     :: else
     fi;
-    if :: goes_on && lease[c] == WAITING -> to_serve[OWN(c)] = 1; serve_who_was_before(c) :: else fi;
+    find_who_is_first(c);
+    if :: goes_on && lease[c] == WAITING && is_first -> to_serve[OWN(c)] = 1 :: else fi;
+    if :: goes_on && lease[c] == WAITING -> serve_who_was_before(c) :: else fi;
 #ifdef TWO_COMMITS
     for (i : 0 .. POOLS - 1) { if :: goes_on && COUNT(c, i) -> to_serve[i] = 1 :: else fi }
 #endif

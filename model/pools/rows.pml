@@ -169,5 +169,5 @@ byte crashes = CRASHES, losses = LOSSES, cancels = CANCELS;
 byte rounds; /* sweeps since a row last changed */
 
 hidden byte i, k, n, m, s, v, w;
-hidden byte asked[POOLS], those, g, h, ha, hk, ho, ht;
+hidden byte asked[POOLS], those, g, h, ha, hk, ho, ht, is_first, same;
 hidden short room;

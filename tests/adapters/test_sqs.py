@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ class Client:
 def test_a_message_belongs_to_the_group_of_its_maker(is_worker: bool, url: str) -> None:
     """A fair queue delivers other groups first while one takes much of the time of all."""
     client = Client()
-    queues = SqsQueues(client, "schedule", "factory", "well", "sweep")  # type: ignore[arg-type]
+    queues = SqsQueues(client, "schedule", "serve", "factory", "well", "sweep")  # type: ignore[arg-type]
     queues.advance("u-1", is_worker, 5, "spring")
     queues.advance("u-1", is_worker, 1000)
     first, second = client.sent
@@ -31,3 +32,19 @@ def test_a_message_belongs_to_the_group_of_its_maker(is_worker: bool, url: str) 
         "QueueUrl": url, "MessageBody": '{"unit": "u-1"}', "DelaySeconds": 5, "MessageGroupId": "spring"
     }  # fmt: skip
     assert second == {"QueueUrl": url, "MessageBody": '{"unit": "u-1"}', "DelaySeconds": 900}
+
+
+def test_each_request_to_serve_is_a_message_of_its_own() -> None:
+    """SQS drops a message of a FIFO queue with the same id of deduplication as one of the last five minutes."""
+    client = Client()
+    queues = SqsQueues(client, "schedule", "serve", "factory", "well", "sweep")  # type: ignore[arg-type]
+    for group in ("quota/a", "quota/a", "quota/b" + "b" * 200):
+        queues.serve(["target/linux", "quota/a"], group)
+    first, second, other = client.sent
+    assert (first["QueueUrl"], json.loads(first["MessageBody"])) == (
+        "serve", {"do": "serve", "pools": ["target/linux", "quota/a"], "group": "quota/a"}
+    )  # fmt: skip
+    assert first["MessageGroupId"] == second["MessageGroupId"] != other["MessageGroupId"]
+    assert len({sent["MessageDeduplicationId"] for sent in client.sent}) == 3
+    assert all(len(sent["MessageGroupId"]) <= 128 for sent in client.sent)
+    assert not any("DelaySeconds" in sent for sent in client.sent), "a FIFO queue takes none"

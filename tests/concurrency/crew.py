@@ -21,7 +21,7 @@ from penstock.local.cloud import REGION
 from penstock.system import System
 from penstock.testing.twin import MemoryObjects, MemoryVault
 from penstock.usecases.jobs import flow, settle, submit
-from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.pools import resize, scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance
 from tests.concurrency import faults, site
@@ -161,6 +161,8 @@ def _take(on: System, message: dict[str, Any]) -> None:
     elif do == "settle":
         settle.settle(on, message["job"], 1, message["error"], message["cause"])
     elif do == "serve":
-        scheduler.serve(on, message["pool"])
+        serving.serve(on, message["pools"])
+    elif do == "granted":
+        serving.granted(on, message["units"], message["warm"])
     elif do == "start":
         raise AssertionError("no job has a second attempt")

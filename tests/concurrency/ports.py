@@ -20,6 +20,9 @@ class Messages:
     def schedule(self, message: Mapping[str, Any]) -> None:
         self.put(dict(message))
 
+    def serve(self, names: Sequence[str], group: str) -> None:
+        self.put({"do": "serve", "pools": list(names), "group": group})
+
     def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         del is_worker
         self.put({"do": "advance", "unit": unit}, after)

@@ -18,7 +18,7 @@ from tests.crash.faults import Died, Mode, Plan, Seam, calm
 from tests.crash.site import Site
 from tests.functions.service import Context, request
 
-FUNCTIONS = {"github": "github_work"}
+FUNCTIONS = {"github": "github_work", "serve": "schedule"}
 """Which function takes from a queue, where it is not called as the queue is."""
 
 FAILED = -1

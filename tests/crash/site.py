@@ -26,7 +26,7 @@ from tests.crash.hub import SECRET, Hub
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
-QUEUES = ("schedule", "factory", "well", "sweep", "github", "settle")
+QUEUES = ("schedule", "serve", "factory", "well", "sweep", "github", "settle")
 """The queues of the stack, and one in place of the rule that calls `settle` when a flow ended badly."""
 
 VISIBILITY_SECONDS = 180
@@ -215,6 +215,8 @@ class Site:
 
     def _queue(self, name: str) -> str:
         attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+        if name == "serve":
+            name, attributes = f"{name}.fifo", {**attributes, "FifoQueue": "true"}
         return str(self.clients["sqs"].create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
     def _flow(self) -> str:

@@ -213,7 +213,7 @@ def test_what_is_not_made_yet_makes_room_first() -> None:
     for count in (1, 2, 3):
         wanted = replace(claim, count=count)
         stock = Stock(Pool(name=RACK, limit=3), [wanted], idle=[replace(one, state=SlotState.IDLE) for one in kept])
-        found.append(grants.units_to_evict(RACK, {RACK: stock}))
+        found.append(grants.units_to_evict(RACK, {RACK: stock})[1])
     assert found == [["w-2"], ["w-2", "w-1"], ["w-2", "w-1", "w-3"]]
 
 

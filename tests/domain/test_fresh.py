@@ -57,18 +57,18 @@ def test_it_is_not_granted_what_is_warm_but_what_is_cold() -> None:
 
 def test_a_hand_takes_a_cold_slot_for_it_and_its_unit_is_not_kept() -> None:
     given = stocks(fresh(), 1, (warm("1", "w-1"),))
-    hand = Allocator(fresh()[TARGET], given)
-    assert hand.warm(TARGET) is None
-    made = hand.order(unit(id="w-2", pool=TARGET, order=0), NEED)
+    hand = Allocator(given)
+    assert hand.warm(fresh()[TARGET], TARGET) is None
+    made = hand.order(fresh()[TARGET], unit(id="w-2", pool=TARGET, order=0), NEED)
     assert (made.lease.slot, made.cleaning.is_kept) == ("c0", False)
 
 
 def test_what_is_warm_makes_room_if_that_alone_is_in_the_way() -> None:
     """The one that was idle for longest, and only where no slot, or none of the quota, is left without it."""
     kept = (warm("1", "w-1"), warm("2", "w-2", age=5))
-    assert grants.units_to_evict(TARGET, stocks(fresh(), 0, kept)) == ["w-2"]
-    assert grants.units_to_evict(TARGET, stocks(fresh(), 1, kept)) == ["w-2"]
-    assert grants.units_to_evict(TARGET, stocks(fresh(), 1, kept[:1])) == []
+    assert grants.units_to_evict(TARGET, stocks(fresh(), 0, kept))[1] == ["w-2"]
+    assert grants.units_to_evict(TARGET, stocks(fresh(), 1, kept))[1] == ["w-2"]
+    assert grants.units_to_evict(TARGET, stocks(fresh(), 1, kept[:1]))[1] == []
 
 
 def test_nothing_more_makes_room_while_enough_is_leaving() -> None:
@@ -77,7 +77,7 @@ def test_nothing_more_makes_room_while_enough_is_leaving() -> None:
     given = stocks(fresh(), 0, (warm("2", "w-2"),))
     given[TARGET] = replace(given[TARGET], idle=[leaving])
     given[QUOTA] = replace(given[QUOTA], idle=[*given[QUOTA].idle, replace(taken, leaving=True)])
-    assert grants.units_to_evict(TARGET, given) == []
+    assert grants.units_to_evict(TARGET, given)[1] == []
 
 
 @given(st.integers(0, 2), st.integers(0, 2), st.integers(0, 6))
@@ -92,7 +92,7 @@ def test_it_never_starves(cold: int, kept: int, rounds: int) -> None:
     given = {name: replace(stock, claims=[rows[name], behind[name]]) for name, stock in given.items()}
     found = grants.pick(TARGET, given)
     if found is None or found.rows[TARGET].job == "B":
-        assert grants.units_to_evict(TARGET, given)
+        assert grants.units_to_evict(TARGET, given)[1]
     if found and found.rows[TARGET].job == "A":
         assert cold
         assert not found.overtaken
@@ -102,4 +102,4 @@ def test_it_never_starves(cold: int, kept: int, rounds: int) -> None:
 def test_nothing_makes_room_in_a_paused_pool(paused: str) -> None:
     given = stocks(fresh(), 0, (warm("1", "w-1"),))
     given[paused] = replace(given[paused], pool=replace(given[paused].pool, paused=True))
-    assert grants.units_to_evict(TARGET, given) == []
+    assert grants.units_to_evict(TARGET, given)[1] == []

@@ -42,11 +42,6 @@ def stock(store: MemoryStore, of: Pool, free: Sequence[Slot] = (), warm: Sequenc
     return {of.name: Stock(current(store, of), wanted, *now)}
 
 
-def hand(stocks: dict[str, Stock], job: str = "J1") -> Allocator:
-    (name,) = stocks
-    return Allocator(claim(job, pool=name, pools=(name,)), stocks)
-
-
 def ordered(name: str, **changes: object) -> Unit:
     return unit(**{"id": name, "order": 1, "since": NOW, **changes})
 
@@ -56,8 +51,8 @@ def test_a_slot_that_was_held_in_between_is_not_the_free_one_that_was_read() -> 
     time with the fence of the first."""
     read = pool()
     store = stored(read, slot("1"))
-    late = hand(stock(store, read, [slot("1")]))
-    late.order(ordered("r-2"), SLOT_ALONE)
+    late = Allocator(stock(store, read, [slot("1")]))
+    late.order(claim("J1"), ordered("r-2"), SLOT_ALONE)
     free = current(store, slot("1"))
     taken = pools.take(free, claim("other"), 1, "r-1", NOW)
     assert store.commit(pools.move(free, taken))
@@ -81,9 +76,9 @@ def test_only_the_first_of_two_grants_from_one_read_of_an_amount_is_made() -> No
     """SLOT-1: each alone fits, and both together do not."""
     blocks = pool(name=BLOCKS, is_amount=True, limit=1)
     store = stored(blocks)
-    hands = [hand(stock(store, blocks), job) for job in ("A", "B")]
+    hands = [Allocator(stock(store, blocks)) for _ in range(2)]
     for each, name in zip(hands, ("r-1", "r-2"), strict=True):
-        each.order(ordered(name), AMOUNT_ALONE)
+        each.order(claim("J1"), ordered(name), AMOUNT_ALONE)
     assert [store.commit(each.changes()) for each in hands] == [True, False]
 
 
@@ -91,8 +86,8 @@ def test_a_unit_that_is_there_is_not_made_over() -> None:
     """UNIT-2: what is known of it would be lost, and with it that it is to be destroyed."""
     there = ordered("r-1", state=UnitState.DIRTY, order=2)
     store = stored(pool(), slot("1"), there)
-    again = hand(stock(store, pool(), [slot("1")]))
-    again.order(ordered("r-1"), SLOT_ALONE)
+    again = Allocator(stock(store, pool(), [slot("1")]))
+    again.order(claim("J1"), ordered("r-1"), SLOT_ALONE)
     assert not store.commit(again.changes())
     assert current(store, there).state is UnitState.DIRTY
 
@@ -102,10 +97,10 @@ def test_a_warm_unit_that_moved_since_it_was_read_is_not_handed_over() -> None:
     warm, idle = slot("1", unit="w-1", since=NOW), unit(state=UnitState.IDLE, until=NOW, pool=BENCH)
     store = stored(pool(warm=Warm()), warm, idle)
     read = current(store, idle)
-    given = hand(stock(store, pool(), (), [warm]))
-    own = given.warm(BENCH)
+    given = Allocator(stock(store, pool(), (), [warm]))
+    own = given.warm(claim("J1"), BENCH)
     assert own
-    given.over(read, own, [], 1, NOW)
+    given.over(claim("J1"), read, own, [], 1, NOW)
     assert store.commit([Replace(read, replace(read, step=replace(read.step, reason="to be destroyed")))])
     assert not store.commit(given.changes())
     assert current(store, idle).step.reason == "to be destroyed"
@@ -114,9 +109,9 @@ def test_a_warm_unit_that_moved_since_it_was_read_is_not_handed_over() -> None:
 def test_what_a_pool_is_stays_as_it_is_where_a_grant_changes_nothing_of_it() -> None:
     """QUEUE-1: grants of different slots do not get in each other's way."""
     store = stored(pool(), slot("1"), slot("2"))
-    hands = [hand(stock(store, pool(), [slot(name)])) for name in ("1", "2")]
+    hands = [Allocator(stock(store, pool(), [slot(name)])) for name in ("1", "2")]
     for each, name in zip(hands, ("r-1", "r-2"), strict=True):
-        assert not each.order(ordered(name), SLOT_ALONE).cleaning.is_kept
+        assert not each.order(claim("J1"), ordered(name), SLOT_ALONE).cleaning.is_kept
     assert [store.commit(each.changes()) for each in hands] == [True, True]
 
 

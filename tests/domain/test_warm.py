@@ -92,7 +92,7 @@ def test_a_warm_unit_of_a_paused_quota_is_not_handed_over() -> None:
 def test_those_make_room_that_were_idle_for_longest_and_no_more_than_needed(
     cold: int, used: int, idle_: tuple[Slot, ...], evicted: list[str]
 ) -> None:
-    assert grants.units_to_evict(TARGET, stocks(claims(), cold=cold, used=used, idle=idle_)) == evicted
+    assert grants.units_to_evict(TARGET, stocks(claims(), cold=cold, used=used, idle=idle_))[1] == evicted
 
 
 def test_a_unit_that_makes_room_in_one_pool_makes_it_in_the_next_before_another_does() -> None:
@@ -106,11 +106,11 @@ def test_a_unit_that_makes_room_in_one_pool_makes_it_in_the_next_before_another_
         name: Stock(pool(name=name, is_amount=True, limit=2, used=2), [rows[name]], idle=of[name])
         for name in (cores, memory)
     }
-    assert grants.units_to_evict(cores, given) == ["w-1"]
+    assert grants.units_to_evict(cores, given)[1] == ["w-1"]
 
 
 def test_nobody_makes_room_in_a_paused_pool() -> None:
-    assert grants.units_to_evict(TARGET, stocks(claims(), cold=1, idle=(idle_slot(),), paused=True)) == []
+    assert grants.units_to_evict(TARGET, stocks(claims(), cold=1, idle=(idle_slot(),), paused=True))[1] == []
 
 
 def test_a_warm_unit_makes_room_on_its_own_slot_for_a_type_that_uses_the_slot_alone() -> None:
@@ -124,11 +124,11 @@ def test_a_warm_unit_makes_room_on_its_own_slot_for_a_type_that_uses_the_slot_al
         bench: Stock(pool(name=bench), [used], (), [slot("b", unit="r-1", since=NOW)]),
     }
     assert grants.pick(own, given) is None
-    assert grants.units_to_evict(own, given) == ["r-1"]
+    assert grants.units_to_evict(own, given)[1] == ["r-1"]
 
 
 def test_a_warm_unit_that_the_claim_itself_gets_makes_no_room_for_it() -> None:
-    assert grants.units_to_evict(TARGET, stocks(claims(leases=2), warm=(warm(),), used=4)) == []
+    assert grants.units_to_evict(TARGET, stocks(claims(leases=2), warm=(warm(),), used=4))[1] == []
 
 
 def test_nobody_makes_room_for_who_stands_too_far_back_in_another_queue() -> None:
@@ -136,7 +136,7 @@ def test_nobody_makes_room_for_who_stands_too_far_back_in_another_queue() -> Non
     given = stocks(claims("Z"), cold=1, idle=(idle_slot(),))
     others = [claim(f"A{number:02d}", pool=QUOTA, pools=(QUOTA,)) for number in range(grants.WINDOW)]
     given[QUOTA] = replace(given[QUOTA], claims=others)
-    assert grants.units_to_evict(TARGET, given) == []
+    assert grants.units_to_evict(TARGET, given)[1] == []
 
 
 def test_who_must_not_be_passed_keeps_others_from_making_room() -> None:
@@ -144,7 +144,7 @@ def test_who_must_not_be_passed_keeps_others_from_making_room() -> None:
     given = stocks(wanted, cold=1, idle=(idle_slot(),))
     ahead = claim("A", pool=TARGET, count=3, overtaken=grants.MAX_OVERTAKEN, pools=(TARGET,), takes=({TARGET: 3},))
     given[TARGET] = replace(given[TARGET], pool=pool(name=TARGET, limit=3), claims=[ahead, wanted[TARGET]])
-    assert grants.units_to_evict(TARGET, given) == []
+    assert grants.units_to_evict(TARGET, given)[1] == []
 
 
 NEED = Need(0, 0, "worker", "linux", TARGET, "here", uses={QUOTA: 4})
@@ -152,8 +152,8 @@ NEED = Need(0, 0, "worker", "linux", TARGET, "here", uses={QUOTA: 4})
 
 def test_a_hand_takes_from_all_pools_of_a_claim_in_one_commit() -> None:
     given = stocks(claims(), cold=1, used=0)
-    hand = Allocator(claims()[TARGET], given)
-    made = hand.order(unit(pool=TARGET, order=0), NEED)
+    hand = Allocator(given)
+    made = hand.order(claims()[TARGET], unit(pool=TARGET, order=0), NEED)
     assert (made.lease.slot, made.lease.fence, made.lease.also, made.cleaning.is_kept) == (
         "c0",
         1,
@@ -168,11 +168,12 @@ def test_a_hand_takes_from_all_pools_of_a_claim_in_one_commit() -> None:
 def test_a_hand_gives_a_warm_unit_to_its_next_lease() -> None:
     """SLOT-3: the slot's fence grows, and the unit goes with it."""
     own, other = warm(fence=3), idle_slot()
-    hand = Allocator(claims("B", attempt=2)[TARGET], stocks(claims("B"), warm=(own,)))
-    assert hand.warm(TARGET) is own
-    assert hand.warm(TARGET) is None
+    mine = claims("B", attempt=2)[TARGET]
+    hand = Allocator(stocks(claims("B"), warm=(own,)))
+    assert hand.warm(mine, TARGET) is own
+    assert hand.warm(mine, TARGET) is None
     was = unit(state=UnitState.IDLE, until=NOW, proof=PROOF)
-    given = hand.over(was, own, [other], 0, NOW)
+    given = hand.over(mine, was, own, [other], 0, NOW)
     assert (given.lease.job, given.lease.attempt, given.lease.fence, given.lease.leases, given.state) == (
         "B",
         2,

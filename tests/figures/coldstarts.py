@@ -105,7 +105,7 @@ EVENTS: Mapping[str, dict[str, Any]] = {
     "api": request("GET", "/v1/jobs"),
     "agent_api": request("POST", "/v1/agent/hello"),
     "github_webhook": request("POST", "/v1/github/webhook"),
-    "schedule": messages({"do": "serve", "pool": "target/linux"}),
+    "schedule": messages({"do": "serve", "pools": ["target/linux"], "group": "target/linux"}),
     "factory": messages({"unit": "w-01KDVDNA02G83EFRTNJJN6PQ8A"}),
     "well": messages({"unit": "r-01KDVDNA02G83EFRTNJJN6PQ8A"}),
     "settle": {"job": "01KDVDNA02G83EFRTNJJN6PQ8A", "attempt": 1},
@@ -117,7 +117,7 @@ EVENTS: Mapping[str, dict[str, Any]] = {
 def environment(url: str) -> dict[str, str]:
     """A function's environment, whose AWS is at a URL."""
     names = ("BUCKET", "TABLE", "SIGNING_SECRET", "METADATA_KEY", "GITHUB_TOKENS", "GITHUB_KEY", "GITHUB_SECRET")
-    queues = ("SCHEDULE_QUEUE", "FACTORY_QUEUE", "WELL_QUEUE", "GITHUB_QUEUE")
+    queues = ("SCHEDULE_QUEUE", "SERVE_QUEUE", "FACTORY_QUEUE", "WELL_QUEUE", "GITHUB_QUEUE")
     return {
         **{name: name.lower() for name in names}, **dict.fromkeys(queues, f"{url}/queue"),
         "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": url,

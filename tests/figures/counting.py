@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -67,6 +67,11 @@ class CountingStore(MemoryStore):
 
     def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
         found = super().find(pk, prefix, kind, **how)
+        self._add(reads=1, rows_read=len(found))
+        return found
+
+    def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
+        found = super().rows_at(keys)
         self._add(reads=1, rows_read=len(found))
         return found
 
@@ -145,5 +150,12 @@ class CountingTwin(Twin):
             self.store.commit([Create(SlotName(pool=pool, name=name)), Create(Slot(pool=pool, name=name, state=state))])
 
     def release(self, unit: Unit) -> Counts:
-        """What it takes to put a unit back and to grant what falls free."""
-        return self.count(lambda: advance.advance(self.on, unit.id))
+        """What it takes to put a unit back and to grant what falls free, but for the message that asks for that."""
+
+        def release() -> None:
+            advance.advance(self.on, unit.id)
+            for message in [each for each in self.queues.messages if each[2].get("do") == "serve"][:1]:
+                self.queues.messages.remove(message)
+                self.take(*message[1:])
+
+        return self.count(release)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from penstock.domain.pools.pools import Pool, SlotState, pool_key
 from penstock.kernel.rows import Replace
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, serving
 from tests.figures.counting import CountingTwin, Counts
 
 LICENCE = "resource/licence"
@@ -47,7 +47,7 @@ def by_size(slots: int, state: SlotState = SlotState.FREE) -> Counts:
         return twin.release(unit)
     twin.slots(LICENCE, slots - 1, state)
     twin.wait("licence", 1)
-    return twin.count(lambda: scheduler.serve(twin.on, LICENCE))
+    return twin.count(lambda: serving.serve(twin.on, [LICENCE]))
 
 
 def lowered(slots: int) -> Counts:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.figures.counting import Counts
 
-READS, ROWS_READ, COMMITS, ROWS_WRITTEN = 23, 47, 5, 12
+READS, ROWS_READ, COMMITS, ROWS_WRITTEN = 19, 31, 5, 11
 """Most that a release and the grant that follows may take, with any number waiting. One read says how long it took."""
 
 

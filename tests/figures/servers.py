@@ -16,7 +16,7 @@ from penstock.domain.pools.pools import Slot, SlotName, SlotState
 from penstock.kernel.rows import Create
 from penstock.system import System
 from penstock.usecases.jobs import submit
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import serving
 from tests.concurrency import cloud, crew, site
 from tests.concurrency.crew import Orders
 from tests.concurrency.faults import Rates
@@ -98,9 +98,9 @@ def _serve(orders: Orders, threads: int, barrier: threading.Barrier, lost: objec
 def _serve_until_none_waits(orders: Orders, barrier: threading.Barrier, lost: object) -> None:
     on, store, messages = crew.system(orders)
     barrier.wait()
-    scheduler.serve(on, POOL)
+    serving.serve(on, [POOL])
     while message := messages.take():
         if message["do"] == "serve":
-            scheduler.serve(on, POOL)
+            serving.serve(on, [POOL])
     with lost.get_lock():  # type: ignore[attr-defined]
         lost.value += store.lost  # type: ignore[attr-defined]

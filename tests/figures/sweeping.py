@@ -255,7 +255,7 @@ class Flooded(Twin):
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        nudge, expiring, serve = sweep.nudge, expire.nudge, sweep.scheduler.serve
+        nudge, expiring, serve = sweep.nudge, expire.nudge, sweep.serving.serve
 
         def nudged(on: Any, kind: str, key: Key) -> None:
             if kind not in expire.NUDGES:
@@ -266,14 +266,15 @@ class Flooded(Twin):
             self._note(key)
             expiring(on, kind, key)
 
-        def served(on: Any, pool: str) -> None:
-            self.seen.served.setdefault(pool, self.world.now())
-            serve(on, pool)
+        def served(on: Any, names: Sequence[str]) -> None:
+            for pool in names:
+                self.seen.served.setdefault(pool, self.world.now())
+            serve(on, names)
 
         with (
             mock.patch.object(sweep, "nudge", nudged),
             mock.patch.object(expire, "nudge", expired),
-            mock.patch.object(sweep.scheduler, "serve", served),
+            mock.patch.object(sweep.serving, "serve", served),
         ):
             yield
 

@@ -30,6 +30,8 @@ from tests.figures.scale import PlainStore
 R = TypeVar("R", bound=Row)
 
 CPU_MS = 3.5
+ROW_MS = 0.35
+"""What each row of a batch takes besides, of CPU."""
 READ_MS = (5.0, 6.0)
 WRITE_MS = (5.0, 6.0)
 TRANSACTION_MS = (10.0, 20.0)
@@ -39,6 +41,10 @@ READ_TRIES = 4
 """How often the SDK sends a throttled read."""
 AGAIN_S = 360
 """After how long a message comes again whose function failed."""
+BATCH = 10
+"""How many messages of a FIFO queue a call gets at most."""
+BLOCKED_S = 60
+"""For how long a group of messages waits whose call failed."""
 RECEIVES = 5
 """How often a message comes at most; then it is a dead letter."""
 RAMP_FIRST, RAMP_PER_S = 5, 5
@@ -138,6 +144,14 @@ class VirtualStore(PlainStore):
 
     def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
         return self._read(pk, lambda: MemoryStore.find(self, pk, prefix, kind, **how), lambda rows: rows)
+
+    def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
+        """The rows of jobs, each in a partition of its own, whose limits nobody reaches."""
+        found = MemoryStore.rows_at(self, keys)
+        self.counts["reads"] += 1
+        self.engine.sleep((CPU_MS + ROW_MS * len(found)) / 1000)
+        self.engine.between(READ_MS)
+        return found
 
     def count(self, pk: str, prefix: str, **how: Any) -> int:
         found: list[Row] = []
@@ -257,3 +271,46 @@ class VirtualQueue:
                     self.dead += 1
                     self.open -= 1
         self._busy -= 1
+
+
+class VirtualGroups:
+    """A FIFO queue: of each group, one call at a time has messages, up to ten of them."""
+
+    def __init__(self, engine: Engine, take: Callable[[Any], None]) -> None:
+        self._engine, self._take = engine, take
+        self._waiting: dict[str, deque[Any]] = defaultdict(deque)
+        self._busy: set[str] = set()
+        self.failed = 0
+
+    def send(self, message: Any, group: str) -> None:
+        """A message of a group."""
+        self._waiting[group].append(message)
+        self._next(group)
+
+    def _next(self, group: str) -> None:
+        if group not in self._busy and self._waiting[group]:
+            self._busy.add(group)
+            self._engine.spawn(lambda: self._work(group))
+
+    def _work(self, group: str) -> None:
+        waiting = self._waiting[group]
+        batch = [waiting.popleft() for _ in range(min(BATCH, len(waiting)))]
+        failed = []
+        for message in unique(batch):
+            try:
+                self._take(message)
+            except Exception:
+                self.failed += 1
+                failed.append(message)
+        self._engine.at(self._engine.time + (BLOCKED_S if failed else 0), lambda: self._free(group, failed))
+
+    def _free(self, group: str, again: Sequence[Any]) -> None:
+        """What failed comes again when nobody works on it any more; until then its group waits."""
+        self._waiting[group].extendleft(again)
+        self._busy.remove(group)
+        self._next(group)
+
+
+def unique(batch: Sequence[Any]) -> list[Any]:
+    """The messages of a batch, each once: bootstrap.each does so."""
+    return [message for place, message in enumerate(batch) if message not in batch[:place]]

@@ -20,7 +20,7 @@ ENVIRONMENT = {
     "AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "key",
     "AWS_SECRET_ACCESS_KEY": "secret", "TABLE": "prepared", "BUCKET": "outputs", "FLOW": "flow",
     "SCHEDULE_QUEUE": "https://sqs/schedule", "FACTORY_QUEUE": "https://sqs/factory", "WELL_QUEUE": "https://sqs/well",
-    "SWEEP_QUEUE": "https://sqs/sweep",
+    "SWEEP_QUEUE": "https://sqs/sweep", "SERVE_QUEUE": "https://sqs/serve.fifo",
 }  # fmt: skip
 
 

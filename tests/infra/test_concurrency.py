@@ -24,7 +24,7 @@ def test_messages_leave_a_quarter_of_the_accounts_concurrency_to_others(stack: T
 
 
 def test_a_site_sets_how_many_calls_there_are_at_a_time(made_stacks: Mapping[str, Path]) -> None:
-    assert most_calls(Template.read(made_stacks["few"] / "Penstock.template.json")) == [40, 40, 40, 100]
+    assert most_calls(Template.read(made_stacks["few"] / "Penstock.template.json")) == [40, 40, 40, 50, 100]
 
 
 @pytest.mark.parametrize("most", [2, 1000])

@@ -35,7 +35,7 @@ def granted(out: Template, name: str) -> dict[str, set[str]]:
     names[f"<{table}.Arn>"] = "table"
     metadata = named(out, "KMS::Key", "Metadata")
     names[f"<{metadata}.Arn>"] = "metadata key"
-    for queue in ("schedule", "factory", "well"):
+    for queue in ("schedule", "serve", "factory", "well"):
         names[f"<{out.queue(queue)[0]}.Arn>"] = f"{queue} queue"
     found: dict[str, set[str]] = {}
     for statement in out.statements(out.functions()[name]["Role"]):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.queues import NAMES
+from infra.queues import CONSUMERS, NAMES
 from infra.sizes import GITHUB_SIZES, SIZES
 from penstock.domain.units.units import CLEAN_WITHIN
 from penstock.domain.units.visibility import CALL_WITHIN
@@ -61,7 +61,8 @@ def test_the_public_url_is_the_parameter_or_the_apis_own(stack: Template) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_a_queue_outwaits_its_function_and_sets_failures_aside(stack: Template, name: str) -> None:
     _, queue = stack.queue(name)
-    assert queue["VisibilityTimeout"] == 6 * stack.functions()[name]["Timeout"]
+    times = 1 if name == "serve" else 6  # a group waits until its messages come again
+    assert queue["VisibilityTimeout"] == times * stack.functions()[CONSUMERS[name]]["Timeout"]
     assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
     dead = queue["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
     (alarm,) = [each for each in stack.of("CloudWatch::Alarm") if each.startswith(f"AlarmsDeadLetters{name}")]
@@ -82,11 +83,18 @@ def test_each_queue_wakes_its_function_and_takes_partial_failures(stack: Templat
         given = mapping["Properties"]
         assert given["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         function = stack.content["Resources"][given["FunctionName"]["Ref"]]["Properties"]
-        name = function["Handler"].removesuffix(".handler")
-        assert given["EventSourceArn"]["Fn::GetAtt"][0] == stack.queue(name)[0]
+        name = next(each for each in NAMES if given["EventSourceArn"]["Fn::GetAtt"][0] == stack.queue(each)[0])
+        assert function["Handler"] == f"{CONSUMERS[name]}.handler"
         sizes[name] = given["BatchSize"]
-        assert given["ScalingConfig"] == {"MaximumConcurrency": 100 if name == "sweep" else 200}
-    assert sizes == {"schedule": 10, "factory": 1, "well": 1, "sweep": 1}
+        assert given["ScalingConfig"] == {"MaximumConcurrency": {"sweep": 100, "serve": 50}.get(name, 200)}
+    assert sizes == {"schedule": 10, "serve": 10, "factory": 1, "well": 1, "sweep": 1}
+
+
+def test_one_call_at_a_time_has_messages_of_a_group(stack: Template) -> None:
+    """SQS sees to that in FIFO queues alone; their throughput is that of each group."""
+    _, queue = stack.queue("serve")
+    assert queue["FifoQueue"] is True
+    assert (queue["DeduplicationScope"], queue["FifoThroughputLimit"]) == ("messageGroup", "perMessageGroupId")
 
 
 def test_the_table_has_its_keys_its_two_indexes_and_is_kept(stack: Template) -> None:

@@ -21,7 +21,7 @@ from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Ro
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import MemoryFlows
 from penstock.usecases.jobs import flow, submit
-from penstock.usecases.pools import grant, scheduler
+from penstock.usecases.pools import grant, scheduler, serving
 from tests.rows import changed
 
 
@@ -188,16 +188,16 @@ def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
 
 
 def keeps_a_lock(patch: pytest.MonkeyPatch) -> None:
-    """`usecases.pools.scheduler.serve`: it takes a lock, and an error leaves the lock taken."""
-    serve, taken = scheduler.serve, set()
+    """`usecases.pools.serving.serve`: it takes a lock, and an error leaves the lock taken."""
+    serve, taken = serving.serve, set()
 
-    def locked(on: Any, pool: str) -> None:
-        if pool not in taken:
-            taken.add(pool)
-            serve(on, pool)
-            taken.remove(pool)
+    def locked(on: Any, names: Sequence[str], *group: str) -> None:
+        if not taken.intersection(names):
+            taken.update(names)
+            serve(on, names, *group)
+            taken.difference_update(names)
 
-    patch.setattr(scheduler, "serve", locked)
+    patch.setattr(serving, "serve", locked)
 
 
 def fails_when_nothing_is_free(patch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from penstock.ports import Order
 from penstock.usecases import cooldowns, sweep
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.pools import resize as pools_resize
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.units import advance, driver_calls, events, reconcile, release, retire
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import agents
@@ -65,7 +65,7 @@ def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
         on.store.commit(retire._give_back(on, unit))
-        scheduler.serve(on, unit.lease.pool)
+        serving.serve(on, [unit.lease.pool])
         hand_over(on, unit, made)
 
     patch.setattr(advance, "_resource_ready", offered)
@@ -136,7 +136,7 @@ def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
 
     def silent(on: Any, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(scheduler, "serve", lambda on, pool: None)
+            inner.setattr(scheduler, "freed", lambda *_: None)
             go_on(on, unit)
 
     patch.setattr(events, "slot_freed", silent)
@@ -148,7 +148,7 @@ def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:
 
     def silent(on: Any, pool: str) -> None:
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(scheduler, "serve", lambda on, pool: None)
+            inner.setattr(scheduler, "freed", lambda *_: None)
             resize(on, pool)
 
     patch.setattr(pools_resize, "resize", silent)

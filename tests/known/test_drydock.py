@@ -13,7 +13,7 @@ from penstock.ports import NotYet
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.jobs import cancel as jobs_cancel
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.units import advance, secrets
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
@@ -89,7 +89,12 @@ def test_race_5_several_releases_at_once(twin: Known, ada: User) -> None:
     first, second, third = (submit(twin, ada, resources=["bench"]) for _ in range(3))
     twin.run()
     bench = units_of(twin, first)[0]
-    with just_before(twin, frees_bench, lambda: advance.advance(twin.on, bench.id)):
+
+    def released() -> None:
+        advance.advance(twin.on, bench.id)
+        serving.serve(twin.on, [bench.lease.pool])
+
+    with just_before(twin, frees_bench, released):
         run_to_end(twin, first)
     assert [(slot.job, slot.fence) for slot in held(twin, "resource/bench")] == [(second, 2)]
     run_to_end(twin, second)

@@ -8,7 +8,7 @@ from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.units import secrets
 from penstock.usecases.workers import agents
@@ -25,7 +25,7 @@ WEEK = 7 * 24 * 3600
 def test_two_builds_with_one_label_get_the_same_resource(twin: Known, ada: User) -> None:
     """JENKINS lockable-resources#123: both chose among the free ones before either had locked. SLOT-1"""
     made = [submit(twin, ada, resources=["licence"]) for _ in range(3)]
-    with always_before(twin, grants, lambda: scheduler.serve(twin.on, "resource/licence")):
+    with always_before(twin, grants, lambda: serving.serve(twin.on, ["resource/licence"])):
         twin.run()
     assert sorted(holders(twin, "resource/licence").items()) == [("1", made[0]), ("2", made[1])]
 

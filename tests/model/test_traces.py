@@ -13,7 +13,7 @@ from penstock.kernel.rows import Replace
 from tests.model.observer import ACTIONS, Stray, actions_of
 from tests.model.scenario import Scenario
 
-SEEDS = 60
+SEEDS = 62
 pytestmark = pytest.mark.xdist_group("traces")  # which share the walks
 
 

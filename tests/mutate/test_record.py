@@ -132,7 +132,7 @@ def _hows(module: str, function: str, text: str) -> set[str]:
 
 
 def test_conditions_are_dropped_and_weakened() -> None:
-    rows, table, users = "penstock.kernel.rows", "penstock.aws.dynamodb", "penstock.usecases.pools.scheduler"
+    rows, table, serving = "penstock.kernel.rows", "penstock.aws.dynamodb", "penstock.usecases.pools.serving"
     assert _hows(rows, "holds", "stored is None") == {"true", "false"}
     both = "stored is not None and stored.version == change.was.version"
     assert _hows(rows, "holds", both) == {
@@ -140,7 +140,7 @@ def test_conditions_are_dropped_and_weakened() -> None:
     }  # fmt: skip
     assert _hows(table, "unchanged", "Item.row_version == was.version") == {"always met", "met by any row"}
     assert _hows(table, "Table._write", "absent()") == {"always met"}
-    assert _hows(users, "_grant", "Delete(row)") == {"unconditional"}
+    assert _hows(serving, "_dropped", "Delete(row)") == {"unconditional"}
     assert _hows("penstock.domain.pools.pools", "take_amount", "pool.used + count > pool.limit") == {
         "true",
         "false",

@@ -19,7 +19,7 @@ from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.usecases.jobs import flow, settle, submit
 from penstock.usecases.jobs.flow import LeaseGone
-from penstock.usecases.pools import grant, scheduler
+from penstock.usecases.pools import grant, scheduler, serving
 from penstock.usecases.units import release
 from penstock.usecases.units import release as units_release
 from penstock.usecases.workers import agents
@@ -32,7 +32,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def serve_before_write(patch: pytest.MonkeyPatch) -> None:
     """A claim serves its pool, and only then writes its place in the queue: a release in between wakes nobody."""
-    serve, acquire = scheduler.serve, scheduler.acquire
+    serve, acquire = serving.serve, scheduler.acquire
 
     def early(on: Any, job: str, attempt: int, step: int, token: str) -> None:
         for need in scheduler._needs(on.store.get(job_key(job), Job), attempt, step):

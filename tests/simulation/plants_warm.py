@@ -16,7 +16,7 @@ from penstock.domain.pools.pools import Slot
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.domain.users import users
 from penstock.usecases.jobs import flow
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import serving
 from penstock.usecases.units import reuse
 from penstock.usecases.units.secrets import bootstrap_key
 from penstock.usecases.workers import agents
@@ -48,7 +48,7 @@ def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def idle_makes_no_room(patch: pytest.MonkeyPatch) -> None:
     """Who waits for what an idle unit takes, waits until it has been idle for long enough."""
-    patch.setattr(scheduler, "evict", lambda *_: None)
+    patch.setattr(serving, "evict", lambda *_: None)
 
 
 def key_opens_again(patch: pytest.MonkeyPatch) -> None:

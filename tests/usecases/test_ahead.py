@@ -22,7 +22,7 @@ from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import serving
 from penstock.usecases.site import apply
 from penstock.usecases.units import bells, maintenance, prewarm, retire, secrets
 from penstock.usecases.workers import agents
@@ -118,12 +118,12 @@ def test_no_unit_is_prewarmed_while_a_job_waits(twin: Twin, ada: User) -> None:
     twin.run()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prewarm, "fill", lambda on, name: looked.append(name))
-        scheduler.serve(twin.on, LINUX)
+        serving.serve(twin.on, [LINUX])
         assert looked == []
         cancel.cancel(twin.on, ada, waiting[2])
         twin.run()
         looked.clear()
-        scheduler.serve(twin.on, LINUX)
+        serving.serve(twin.on, [LINUX])
     assert looked == [LINUX]
 
 

@@ -206,8 +206,8 @@ def test_what_is_idle_and_released_only_has_its_pools_served(twin: Twin, ada: Us
     hold(twin, unit_of(twin, agent.worker))
     sent(twin)
     maintenance.release(twin.on, ROOT, WORKER, agent.worker)
-    served = [{"do": "serve", "pool": pool} for pool in ("target/linux", "quota/vcpus")]
-    assert sent(twin) == [("schedule", message) for message in served]
+    served = {"do": "serve", "pools": ["target/linux", "quota/vcpus"], "group": "quota/vcpus"}
+    assert sent(twin) == [("schedule", served)]
 
 
 def test_the_journal_says_why_what_is_released_is_not_kept(twin: Twin, ada: User) -> None:

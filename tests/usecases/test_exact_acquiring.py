@@ -121,7 +121,7 @@ def test_a_claim_that_is_gone_before_it_is_told_of_tells_nothing(twin: Twin, ada
     job = submit(twin, ada, resources=["bench"])
     with pytest.MonkeyPatch.context() as patch:
         rows = (lambda: lease_of(twin, job, 1)) if gone == "lease" else (lambda: job_of(twin, job))
-        patch.setattr(scheduler, "serve", lambda on, pool: drop(twin, rows()))
+        patch.setattr(scheduler, "_ask_if_first", lambda *_: drop(twin, rows()))
         twin.run()
     assert not [line for line in told(twin, job) if "wait" in line]
 
@@ -142,6 +142,7 @@ def test_a_claim_that_nobody_waits_with_is_dropped(twin: Twin, ada: User) -> Non
         if unit.lease.order:
             put(twin, unit, state=UnitState.DIRTY)
             advance.advance(twin.on, unit.id)
+    twin.run()
     assert not [row for row in twin.store.rows.values() if isinstance(row, Claim)]
     assert not [unit for unit in all_units(twin) if unit.lease.order and unit.state is not UnitState.GONE]
 

@@ -87,8 +87,8 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     job = job_of(warm_twin, submit(warm_twin, ada, target="linux"))
     if how in UNFIT:
         UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
-    hand = Allocator(Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,)))), {})
-    lent = grant._assign_warm(warm_twin.on, hand, slot, job.request.needs[-1])
+    hand, mine = Allocator({}), Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,))))
+    lent = grant._assign_warm(warm_twin.on, hand, mine, slot, job.request.needs[-1])
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 
 

@@ -85,7 +85,7 @@ def test_the_end_leaves_the_queues_that_it_waits_in_and_serves_those(twin: Twin,
     twin.run()
     sent(twin)
     settle.settle(twin.on, job, 1, "Unsatisfiable", "")
-    served = [message["pool"] for _, message in sent(twin) if message.get("do") == "serve"]
+    served = [name for _, message in sent(twin) if message.get("do") == "serve" for name in message["pools"]]
     assert served == ["resource/bench"] * waits
     assert [row for row in twin.store.rows.values() if isinstance(row, Claim)] == []
 

@@ -19,7 +19,7 @@ from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import serving
 from penstock.usecases.telemetry.counters import Isolation
 from tests.usecases.exact import (
     Flows,
@@ -284,7 +284,7 @@ def test_only_pools_that_somebody_waits_for_are_served(twin: Twin, ada: User) ->
     twin.run()
     served: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "serve", lambda on, pool: served.append(pool))
+        patch.setattr(serving, "serve", lambda on, names: served.extend(names))
         sweep.serve_all(twin.on, Isolation())
     assert served == ["resource/bench"]
 

@@ -17,7 +17,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.jobs import cancel, flow, settle
-from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.pools import resize, scheduler, serving
 from penstock.usecases.units import advance
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, live, run_to_end, submit
 
@@ -29,7 +29,7 @@ NOTHING = f"{NOBODY}.{NOBODY}"
 ABOUT_NOTHING: dict[str, Callable[[Twin], object]] = {
     "acquire": lambda twin: scheduler.acquire(twin.on, NOBODY, 1, 0, "token"),
     "start": lambda twin: flow.start(twin.on, NOBODY),
-    "serve": lambda twin: scheduler.serve(twin.on, "resource/none"),
+    "serve": lambda twin: serving.serve(twin.on, ["resource/none"]),
     "resize": lambda twin: resize.resize(twin.on, "resource/none"),
     "settle": lambda twin: settle.settle(twin.on, NOBODY, 1, None, None),
     "put back": lambda twin: settle.start_release(twin.on, NOBODY, 1),

@@ -21,6 +21,7 @@ from penstock.ports import NotYet
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, flow, jobs, settle
+from penstock.usecases.pools import serving
 from tests.usecases.exact import lease_of, put, sent, site
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep
@@ -256,6 +257,7 @@ def test_a_grant_that_comes_before_it_gives_back_stands(impatient: Twin, ada: Us
 
     def granted() -> None:
         finish_silently(twin, other)
+        serving.serve(twin.on, ["resource/licence"])
         assert lease_of(twin, job, 2).state is LeaseState.GRANTED
 
     before_the_next_commit(twin, granted)

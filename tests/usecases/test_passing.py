@@ -12,7 +12,7 @@ from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle
-from penstock.usecases.pools import grant, scheduler
+from penstock.usecases.pools import grant, serving
 from penstock.usecases.site import apply
 from tests.usecases.quotas import is_granted, run_to_end, used
 from tests.usecases.races import before_the_next_commit
@@ -103,7 +103,7 @@ def test_one_that_is_cancelled_while_it_is_overtaken_waits_no_more(twin: Twin, a
         settle.settle(twin.on, *twin.flows.settling.popleft())
 
     before_the_next_commit(twin, cancelled)
-    scheduler.serve(twin.on, "target/wide")
+    serving.serve(twin.on, ["target/wide"])
     assert is_granted(twin, passing, "target/wide")
     assert counts(twin, second) == {}
 
@@ -180,9 +180,6 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
     assert large < waiting
 
 
-def test_the_other_queues_are_served_and_not_its_own(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_other_queues_of_those_who_wait_are_served_too(twin: Twin, ada: User) -> None:
     kept_for_large(twin, ada)
-    served: list[Any] = []
-    monkeypatch.setattr(twin.queues, "schedule", served.append)
-    scheduler.serve_other_queues(twin.on, "target/large")
-    assert served == [{"do": "serve", "pool": VCPUS}]
+    assert serving.with_others(twin.on, "target/large") == ["target/large", VCPUS]

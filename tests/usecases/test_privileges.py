@@ -12,7 +12,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, flow
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import serving
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import privileges, users
@@ -190,7 +190,7 @@ def test_a_grant_and_a_revocation_at_once_do_not_both_win(twin: Twin, eve: User,
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.store, "commit", late)
-        scheduler.serve(twin.on, "resource/bench")
+        serving.serve(twin.on, ["resource/bench"])
     twin.run()
     assert job_of(twin, job).end.outcome is Outcome.FAILED
     assert slots(twin, "resource/bench", SlotState.FREE) == ["bench-1"]
@@ -206,7 +206,7 @@ def test_a_grant_of_what_anybody_may_have_does_not_hang_on_its_owner(twin: Twin,
     before_the_next_commit(
         twin, lambda: users.change_privilege(twin.on, "eve", "resource.bench", grant=False, by="root")
     )
-    scheduler.serve(twin.on, "resource/licence")
+    serving.serve(twin.on, ["resource/licence"])
     makes = [changes for changes in tried if any(isinstance(one, Create) and one.row.kind == "unit" for one in changes)]
     assert len(makes) == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Create
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import jobs
-from penstock.usecases.pools import forecast, scheduler
+from penstock.usecases.pools import forecast, scheduler, serving
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
 from tests.usecases.steps import (
@@ -40,10 +41,10 @@ class Stopped(BaseException):
 
 
 def stop_serving(monkeypatch: pytest.MonkeyPatch) -> None:
-    def serve(on: Any, pool: str) -> None:
-        raise Stopped(pool)
+    def serve(on: Any, names: Sequence[str], group: str = "") -> None:
+        raise Stopped(names)
 
-    monkeypatch.setattr(scheduler, "serve", serve)
+    monkeypatch.setattr(serving, "serve", serve)
 
 
 def test_a_claim_whose_function_died_before_serving_is_granted_by_the_sweep(twin: Twin, ada: User) -> None:

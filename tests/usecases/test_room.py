@@ -25,7 +25,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire
 from penstock.usecases.jobs import settle
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import reconcile
@@ -175,19 +175,19 @@ def test_a_claim_is_granted_if_a_commit_has_just_room_for_it(
 
 def test_one_pool_that_cannot_be_served_keeps_no_other_waiting(twin: Twin) -> None:
     jobs = [submit(twin, CAROL, resources=[kind]) for kind in ("account", "mid", "plain")]
-    serve = scheduler.serve
+    serve = serving.serve
 
-    def failing(on: Any, pool: str) -> None:
-        if pool == "quota/credit":  # the first of all
+    def failing(on: Any, names: Sequence[str]) -> None:
+        if "quota/credit" in names:  # the first of all
             raise ValueError("a row that cannot be")
-        serve(on, pool)
+        serve(on, names)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scheduler, "DIRECT_TRIES", 0)
-        patch.setattr(scheduler, "serve", lambda on, pool: None)
+        patch.setattr(serving, "serve", lambda *_: None)
         twin.run()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "serve", failing)
+        patch.setattr(serving, "serve", failing)
         assert sweep.sweep(twin.on).failed == 1
     for job in jobs:
         run_to_end(twin, job)

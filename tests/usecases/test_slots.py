@@ -192,10 +192,10 @@ def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(
         twin.run()
         hello(twin, early)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(scheduler, "serve", lambda on, pool: None)
+            patch.setattr(scheduler, "freed", lambda *_: None)
             finish(twin, early)
 
-    came_to_it = between(twin, 1 if waits else 0, hold_and_give_back)
+    came_to_it = between(twin, 2 if waits else 0, hold_and_give_back)
     twin.run()
     assert came_to_it()
     slot = next(slot for slot in slots_of(twin) if slot.job)

@@ -5,7 +5,7 @@ How late that makes others at a hundred thousand rows is told by `python -m test
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -27,7 +27,7 @@ from penstock.usecases import overdue, sweep
 from penstock.usecases.artifacts import expire
 from penstock.usecases.jobs import cancel
 from penstock.usecases.overdue import LITTLE, PARTS, Walk
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.workers import agents
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, worker_of
@@ -375,11 +375,11 @@ def served(bare: Twin, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The pools that are served, each of which takes a second."""
     names: list[str] = []
 
-    def serve(on: Any, pool: str) -> None:
-        names.append(pool)
+    def serve(on: Any, pools: Sequence[str]) -> None:
+        names.extend(pools)
         bare.pass_time(1)
 
-    monkeypatch.setattr(scheduler, "serve", serve)
+    monkeypatch.setattr(serving, "serve", serve)
     return names
 
 
@@ -427,7 +427,7 @@ def test_a_message_about_pools_has_its_time(bare: Twin, served: list[str]) -> No
 
 def test_who_waits_is_reported_by_whoever_looks(bare: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     names, now = pools(bare, 3), bare.world.now()
-    monkeypatch.setattr(scheduler, "serve", lambda on, pool: None)
+    monkeypatch.setattr(scheduler, "freed", lambda *_: None)
     message = {"pools": [names[0], names[1]], "until": (now + HOUR).isoformat()}
     sweep.go_on(bare.on, message, now + HOUR)
     for metric in (metrics.POOL_WAITING, metrics.POOL_LIMIT):
@@ -436,10 +436,10 @@ def test_who_waits_is_reported_by_whoever_looks(bare: Twin, monkeypatch: pytest.
 
 
 def test_what_a_message_could_not_move_on_is_counted(bare: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(on: Any, pool: str) -> None:
+    def failing(on: Any, pools: Sequence[str]) -> None:
         raise ValueError("a pool that cannot be")
 
-    monkeypatch.setattr(scheduler, "serve", failing)
+    monkeypatch.setattr(serving, "serve", failing)
     names, now = pools(bare, 2), bare.world.now()
     message = {"pools": [names[0], names[1]], "until": (now + HOUR).isoformat()}
     assert sweep.go_on(bare.on, message, now + HOUR) == 1

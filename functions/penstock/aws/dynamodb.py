@@ -346,9 +346,10 @@ BUSY_ALONE = (
 )
 """The codes of answers which the SDK has tried again, in vain."""
 
-THROTTLED_TRIES = 5
-"""How often a throttled transaction is sent. Between the tries pass 1.5 s at most, in all: a request has 29 s, and
-makes several commits. Then its message comes again, or its client is asked to.
+THROTTLED_TRIES = 7
+"""How often a throttled transaction is sent. Between the tries pass 3.5 s at most, in all: a request has 29 s, and
+makes several commits. Then its message comes again, or its client is asked to. When 32 functions claim at once more
+than a partition takes, one of 2,000 transactions was not through after five tries.
 """
 
 

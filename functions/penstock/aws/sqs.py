@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -15,11 +17,12 @@ LONGEST_DELAY = 900
 
 
 class SqsQueues:
-    """Four queues: one for the scheduler, one for factories, one for wells, one for the sweep."""
+    """Five queues: two for the scheduler, one for factories, one for wells, one for the sweep."""
 
-    def __init__(self, client: SQSClient, schedule: str, factory: str, well: str, sweep: str) -> None:
+    def __init__(self, client: SQSClient, schedule: str, serve: str, factory: str, well: str, sweep: str) -> None:
         self._client = client
         self._schedule = schedule
+        self._serve = serve
         self._factory = factory
         self._well = well
         self._sweep = sweep
@@ -27,6 +30,17 @@ class SqsQueues:
     def schedule(self, message: Mapping[str, Any]) -> None:
         """Send the scheduler a step."""
         self._send(self._schedule, message, 0)
+
+    def serve(self, names: Sequence[str], group: str) -> None:
+        """Have some pools served. The queue is a FIFO queue: of a group, one call at a time has messages.
+
+        Each message is for itself: SQS drops one within five minutes of another with the same id of deduplication.
+        """
+        body = json.dumps({"do": "serve", "pools": list(names), "group": group})
+        group_id = hashlib.sha256(group.encode()).hexdigest()
+        self._client.send_message(
+            QueueUrl=self._serve, MessageBody=body, MessageGroupId=group_id, MessageDeduplicationId=uuid4().hex
+        )
 
     def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         """Send the unit's factory or well its next step.

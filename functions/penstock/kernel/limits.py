@@ -76,6 +76,9 @@ TRANSACTION_ITEMS = 100
 "Constraints". KB and MB there are powers of two.
 """
 
+BATCH_KEYS = 100
+"""How many rows one request reads by their keys."""
+
 TRANSACTION_BYTES = 4 * 1024 * 1024
 
 ITEM_BYTES = 400 * 1024

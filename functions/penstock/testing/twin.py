@@ -30,7 +30,7 @@ from penstock.testing.store import MemoryStore
 from penstock.usecases import sweep
 from penstock.usecases.github import steps
 from penstock.usecases.jobs import flow, prerequisites, settle
-from penstock.usecases.pools import resize, scheduler
+from penstock.usecases.pools import resize, scheduler, serving
 from penstock.usecases.units import advance
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -77,6 +77,9 @@ class MemoryQueues:
 
     def schedule(self, message: Mapping[str, Any]) -> None:
         self.messages.append((self.world.now(), "schedule", json.loads(json.dumps(message))))
+
+    def serve(self, names: Sequence[str], group: str) -> None:
+        self.schedule({"do": "serve", "pools": names, "group": group})
 
     def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         due = self.world.now() + timedelta(seconds=after)
@@ -383,7 +386,8 @@ class Twin:
             scheduler.acquire(self.on, given["job"], given["attempt"], given["step"], given["token"])
         else:
             take: dict[str, Callable[..., object]] = {
-                "serve": scheduler.serve,
+                "serve": serving.serve,
+                "granted": serving.granted,
                 "resize": resize.resize,
                 "start": flow.start,
                 "judge": prerequisites.judge,

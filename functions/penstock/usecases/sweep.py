@@ -29,7 +29,7 @@ from penstock.usecases.artifacts import expire
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, jobs, prerequisites, settle
 from penstock.usecases.overdue import Walk
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import serving
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply, configuration
 from penstock.usecases.telemetry import gauges
@@ -278,7 +278,7 @@ def serve_pools(on: System, pools: Sequence[Pool], rows: Isolation, until: datet
             is_waited_for = bool(on.store.find(collection(pool.name), WAITING, Claim, limit=1))
             waited_for += [pool.name] if is_waited_for else []
             if is_waited_for or pool.min_warm:
-                scheduler.serve(on, pool.name)
+                serving.serve(on, [pool.name])
     return waited_for
 
 

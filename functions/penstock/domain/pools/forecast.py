@@ -21,7 +21,7 @@ from typing import NamedTuple
 from penstock.domain.pools import pools
 from penstock.domain.pools.grants import Pick, Stock, has_reservation, heads, overtaken_by, pick
 from penstock.domain.pools.leases import WORKER
-from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState
+from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState, serving_order
 from penstock.kernel.frozen import dataclass
 
 
@@ -226,7 +226,7 @@ class Simulation:
 
     def _serve(self, names: Iterable[str]) -> None:
         """Serve pools in turn, as the scheduler does: grant what can be granted from their queues."""
-        for name in list(names):
+        for name in serving_order(names):
             while not self._is_granted and (found := pick(name, self._stocks())):
                 self._grant(found)
 

@@ -37,6 +37,9 @@ waits longer for it: who stands behind so many in its line wants the same as the
 """
 
 
+Order = tuple[int, str, int, int]
+"""A claim's place among all claims of a queue: `Claim.order`."""
+
 Turns = Callable[[str], Sequence[bool]]
 """What `satisfiable` returns for a pool's queue."""
 
@@ -112,6 +115,11 @@ class Stock:
         return self.pool.limit - self.pool.used if self.pool.is_amount else len(self.free)
 
     @property
+    def is_used_up(self) -> bool:
+        """Whether nothing of it is free, with or without a unit."""
+        return self.left <= 0 and not self.warm
+
+    @property
     def room(self) -> int:
         """How much has no lease: what is free, and what every kept unit would free."""
         return self.left + len(self.warm) + sum(slot.count for slot in self.idle if not slot.withdrawn)
@@ -156,6 +164,60 @@ def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     return next((each for each in found if each), None)
 
 
+def picks(pool: str, stocks: Mapping[str, Stock]) -> list[Pick]:
+    """The claims in a pool's queue that can be granted one after the other, as far as their stocks tell. [QUEUE-2]
+
+    No more than one if it overtakes somebody, or if something is reserved: what comes after that is read anew. Nobody
+    is granted before a claim that was not read: of each line the first are known, so what stands before its last is.
+    """
+    found: list[Pick] = []
+    known = _known(stocks)
+    while (next_ := pick(pool, stocks)) and (not found or _is_known(next_, known)) and not next_.overtaken:
+        found.append(next_)
+        if any(stock.idle for stock in stocks.values()):
+            return found
+        stocks = _after(next_, stocks)
+    return found or ([next_] if next_ else [])
+
+
+def _known(stocks: Mapping[str, Stock]) -> dict[str, Sequence[Order]]:
+    """Of each queue, the last known claim of each line that may go on."""
+    found: dict[str, Sequence[Order]] = {}
+    for name, stock in stocks.items():
+        lines = Counter(claim.line for claim in stock.claims)
+        last = {claim.line: claim.order for claim in stock.claims if lines[claim.line] >= WINDOW}
+        found[name] = list(last.values())
+    return found
+
+
+def _is_known(found: Pick, known: Mapping[str, Sequence[Order]]) -> bool:
+    """Whether all claims before this one are known, in each of its queues."""
+    return all(row.order <= last for name, row in found.rows.items() for last in known[name])
+
+
+def after(found: Iterable[Pick], stocks: Mapping[str, Stock]) -> Mapping[str, Stock]:
+    """What is there once claims are granted that overtake nobody."""
+    for each in found:
+        stocks = _after(each, stocks)
+    return stocks
+
+
+def _after(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, Stock]:
+    cold = cold_demand(found, stocks)
+    left = dict(stocks)
+    for name, row in found.rows.items():
+        stock, count = stocks[name], cold[name]
+        warm = sum(next(iter(takes)) == name for takes in found.reuses)
+        left[name] = replace(
+            stock,
+            pool=replace(stock.pool, used=stock.pool.used + count) if stock.pool.is_amount else stock.pool,
+            claims=[claim for claim in stock.claims if claim is not row],
+            free=stock.free if stock.pool.is_amount else stock.free[count:],
+            warm=stock.warm[warm:],
+        )
+    return left
+
+
 def has_all(claims: Sequence[Claim], stocks: Mapping[str, Stock]) -> bool:
     """Whether the pools have what a new claim wants, given by its rows for each of them, where nobody waits."""
     found = Pick({claim.pool: claim for claim in claims}, ())
@@ -182,19 +244,19 @@ def cold_demand(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
     return total
 
 
-def units_to_evict(pool: str, stocks: Mapping[str, Stock]) -> list[str]:
-    """The kept units to destroy so that the first claim that waits only for them can be granted.
+def units_to_evict(pool: str, stocks: Mapping[str, Stock]) -> tuple[str, list[str]]:
+    """The kept units to destroy so that the first claim that waits only for them can be granted, and its own pool.
 
-    None if what is leaving already is enough, or if no claim could be granted even then. Units that are not made yet go
-    first, then those that were idle for longest.
+    No units if what is leaving already is enough, or if no claim could be granted even then. Units that are not made
+    yet go first, then those that were idle for longest.
     """
     turns = _turns(stocks)
     for claim in stocks[pool].claims:
         found = _rows(claim, stocks)
         units = _room(found, stocks) if found and _passing(found, stocks, turns) else None
         if units is not None:
-            return units
-    return []
+            return claim.pools[0], units
+    return pool, []
 
 
 def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
@@ -315,34 +377,33 @@ def _place(claim: Claim, claims: Sequence[Claim]) -> int | None:
 
 
 class Allocator:
-    """Takes from the stocks of one claim's pools, lease by lease, and collects the changes. [SLOT-1] [SLOT-2]"""
+    """Takes from stocks what claims are granted, lease by lease, and collects the changes. [SLOT-1] [SLOT-2]"""
 
-    def __init__(self, claim: Claim, stocks: Mapping[str, Stock]) -> None:
-        self.claim = claim
+    def __init__(self, stocks: Mapping[str, Stock]) -> None:
         self._before = {name: stock.pool for name, stock in stocks.items()}
         self._pools = dict(self._before)
         self._free = {name: list(stock.free) for name, stock in stocks.items()}
         self._warm = {name: list(stock.warm) for name, stock in stocks.items()}
         self._changes: list[Change] = []
 
-    def warm(self, pool: str) -> Slot | None:
+    def warm(self, claim: Claim, pool: str) -> Slot | None:
         """The next slot of a pool with a warm unit; None for a fresh claim."""
-        return self._warm[pool].pop(0) if self._warm[pool] and not self.claim.fresh else None
+        return self._warm[pool].pop(0) if self._warm[pool] and not claim.fresh else None
 
-    def over(self, unit: Unit, own: Slot, others: Sequence[Slot], order: int, now: datetime) -> Unit:
+    def over(self, claim: Claim, unit: Unit, own: Slot, others: Sequence[Slot], order: int, now: datetime) -> Unit:
         """Hand a warm unit over to its next lease, with everything that it takes."""
-        taken = pools.take(own, self.claim, order, unit.id, now)
-        given = reuse.lend(unit, self.claim.job, self.claim.attempt, order, taken.fence, now)
+        taken = pools.take(own, claim, order, unit.id, now)
+        given = reuse.lend(unit, claim.job, claim.attempt, order, taken.fence, now)
         self._changes += [*pools.move(own, taken), Replace(unit, given)]
         for slot in others:
-            self._changes += pools.move(slot, pools.hand_over(slot, self.claim, order, now))
+            self._changes += pools.move(slot, pools.hand_over(slot, claim, order, now))
         return given
 
-    def order(self, unit: Unit, need: Need) -> Unit:
+    def order(self, claim: Claim, unit: Unit, need: Need) -> Unit:
         """Give a unit that will be made its own slot, and all that its type uses."""
-        own, *others = [slot for pool, count in need.takes.items() for slot in self._take(pool, count, unit)]
+        own, *others = [slot for pool, count in need.takes.items() for slot in self._take(claim, pool, count, unit)]
         also = tuple((other.pool, other.name) for other in others)
-        is_kept = self._pools[need.pool].warm is not None and not self.claim.fresh
+        is_kept = self._pools[need.pool].warm is not None and not claim.fresh
         made = replace(
             unit,
             lease=replace(unit.lease, slot=own.name, fence=own.fence, also=also),
@@ -351,18 +412,25 @@ class Allocator:
         self._changes.append(Create(made))
         return made
 
-    def _take(self, pool: str, count: int, unit: Unit) -> list[Slot]:
+    def _take(self, claim: Claim, pool: str, count: int, unit: Unit) -> list[Slot]:
         if self._pools[pool].is_amount:
-            left, held = pools.take_amount(self._pools[pool], self.claim, unit.lease.order, count, unit.id, unit.since)
+            left, held = pools.take_amount(self._pools[pool], claim, unit.lease.order, count, unit.id, unit.since)
             self._pools[pool] = left
             self._changes.append(Create(held))
             return [held]
         free, self._free[pool] = self._free[pool][:count], self._free[pool][count:]
-        taken = [pools.take(slot, self.claim, unit.lease.order, unit.id, unit.since) for slot in free]
+        taken = [pools.take(slot, claim, unit.lease.order, unit.id, unit.since) for slot in free]
         self._changes += [change for was, now in zip(free, taken, strict=True) for change in pools.move(was, now)]
         return taken
 
     def changes(self) -> list[Change]:
-        """All changes, for one commit."""
+        """All changes since the last commit, for one commit."""
         pooled = [Replace(was, self._pools[name]) for name, was in self._before.items() if was != self._pools[name]]
         return [*self._changes, *pooled]
+
+    def committed(self) -> None:
+        """The changes are made. What is taken after that is for another commit."""
+        for name, was in self._before.items():
+            if was != self._pools[name]:
+                self._before[name] = self._pools[name] = replace(self._pools[name], version=was.version + 1)
+        self._changes = []

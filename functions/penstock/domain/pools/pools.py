@@ -215,6 +215,18 @@ def is_quota(pool: str) -> bool:
     return pool.startswith(QUOTA)
 
 
+def serving_order(names: Iterable[str]) -> list[str]:
+    """Pools in the order in which they are served: quotas first. Who waits for one waits for many other pools, and all
+    are read together; so its first claims have their turn before those behind them, whatever else these wait for.
+    """
+    return sorted(names, key=is_quota, reverse=True)
+
+
+def group_of(names: Sequence[str]) -> str:
+    """The group in which pools are served that a claim takes from: that of a quota among them, which others share."""
+    return next(filter(is_quota, names), names[0])
+
+
 def collection(pool: str) -> str:
     """The collection of a pool's rows."""
     return f"pool#{pool}"
@@ -224,6 +236,11 @@ def line_of(takes: Sequence[Mapping[str, int]], *, fresh: bool) -> str:
     """The line of the claims that take this."""
     said = repr(([sorted(each.items()) for each in takes], fresh))
     return hashlib.sha256(said.encode()).hexdigest()[:8]
+
+
+def line_prefix(line: str) -> str:
+    """What the sort keys of a line's claims begin with."""
+    return f"{WAITING}{line}#"
 
 
 def behind(line: str) -> str:

@@ -17,7 +17,7 @@ from penstock.domain.jobs.dependencies import Dependent, dependent_key
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
 from penstock.domain.jobs.outcome import Ending, LostBy
-from penstock.domain.pools import grants, leases
+from penstock.domain.pools import grants, leases, pools
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState
 from penstock.domain.pools.pools import Claim
 from penstock.domain.units import retries, units
@@ -182,10 +182,10 @@ def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
     _log_end(on, ending)
 
 
-def _serve_queues(on: System, pools: Sequence[str]) -> None:
+def _serve_queues(on: System, names: Sequence[str]) -> None:
     """Serve queues that a claim left: slots that were reserved for it may be granted to others."""
-    for pool in pools:
-        on.queues.schedule({"do": "serve", "pool": pool})
+    if names:
+        on.queues.serve(names, pools.group_of(names))
 
 
 def _log_end(on: System, ending: Ending) -> None:

@@ -5,7 +5,7 @@ However large a pool or long a queue, no more than a bounded part of it is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import DETAIL
@@ -54,7 +54,8 @@ def first_waiting(on: System, pool: str, most: int = 0) -> list[Claim]:
 
 
 def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
-    """What a pool has, and what the other pools have that its claims want as well. Empty if nobody waits.
+    """What a pool has, and what the other pools have that its claims want as well. Empty if nobody waits, or without
+    such a pool.
 
     Of each pool the first claims, and as many free slots as these want together. Where they want more than there is,
     also the rows of the other pools that decide whose turn it is; where slots are reserved for one, what is idle.
@@ -65,6 +66,8 @@ def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
         stock = read_stock(on, name, claims if name == pool_name else None)
         if stock is not None:
             found[name] = stock
+    if pool_name not in found:
+        return {}
     short = [claim for stock in found.values() if stock.is_short for claim in stock.claims]
     for name in dict.fromkeys(name for claim in short for name in claim.pools):
         pool = None if name in found else on.store.get(pool_key(name), Pool)
@@ -81,7 +84,7 @@ def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
     found: dict[str, Stock] = {}
     for claim in claims:
         cold = _free(on, claim.pool, "cold", max(SPREAD, claim.count))
-        pool, waits = _head(on, claim.pool)
+        pool, waits = head(on, claim.pool)
         if pool is None or pool.is_closed or waits:
             return {}
         warm = _warm(on, pool, claim.count) if pool.warm else []
@@ -90,7 +93,7 @@ def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
     return found
 
 
-def _head(on: System, name: str) -> tuple[Pool | None, bool]:
+def head(on: System, name: str) -> tuple[Pool | None, bool]:
     """A pool's row, and whether anybody waits there. They stand next to each other, so one request reads both."""
     found = on.store.find(pools.collection(name), "", Row, limit=2, after=pools.BEFORE_ITS_ROW)
     pool = next((row for row in found if isinstance(row, Pool)), None)
@@ -135,28 +138,31 @@ def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
 
 
 def grant_changes(
-    on: System, job: Job, claim: Claim, waiting: Sequence[Lease], stocks: Mapping[str, Stock]
+    on: System, job: Job, claim: Claim, waiting: Sequence[Lease], hand: Allocator
 ) -> tuple[list[Change], list[Unit]]:
-    """The changes that give every lease of a step a unit, and these units; none if a warm unit proved unfit.
+    """The changes of a step's leases, each of which gets a unit, and these units; none if a warm unit proved unfit.
 
-    Leases of a claim that is granted when it comes are created by this commit.
+    The changes of what they take are the allocator's. Leases of a claim that is granted when it comes are created.
     """
-    hand = Allocator(claim, stocks)
     changes: list[Change] = []
     given: list[Unit] = []
     for lease in waiting:
         need = next(need for need in job.request.needs if need.order == lease.order)
-        warm = hand.warm(need.pool)
-        unit = _assign_warm(on, hand, warm, need) if warm else hand.order(_order_unit(on, job, lease, need), need)
+        warm = hand.warm(claim, need.pool)
+        unit = _assign_warm(on, hand, claim, warm, need) if warm else _ordered(on, hand, job, claim, lease, need)
         if unit is None:
             return [], []
         granted = leases.grant(lease, unit.lease.slot, unit.lease.fence, unit.id, unit.since)
         changes.append(Replace(lease, granted) if lease.version else Create(granted))
         given.append(unit)
-    return [*changes, *hand.changes()], given
+    return changes, given
 
 
-def _assign_warm(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | None:
+def _ordered(on: System, hand: Allocator, job: Job, claim: Claim, lease: Lease, need: Need) -> Unit:
+    return hand.order(claim, _order_unit(on, job, lease, need), need)
+
+
+def _assign_warm(on: System, hand: Allocator, claim: Claim, warm: Slot, need: Need) -> Unit | None:
     """A warm unit for a need. One of another factory, or with other quotas, is destroyed instead."""
     unit = on.store.get(unit_key(warm.unit or ""), Unit)
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
@@ -167,7 +173,7 @@ def _assign_warm(on: System, hand: Allocator, warm: Slot, need: Need) -> Unit | 
     if unit.maker != need.maker or pools.amounts(others) != need.uses or is_late:
         retire.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
         return None
-    return hand.over(unit, warm, others, need.order, now)
+    return hand.over(claim, unit, warm, others, need.order, now)
 
 
 def _order_unit(on: System, job: Job, lease: Lease, need: Need) -> Unit:
@@ -195,22 +201,21 @@ def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
 
 
 def claim_granted(
-    on: System,
-    claim: Claim,
-    given: Sequence[Unit],
-    waiting: Sequence[Lease],
-    stocks: Mapping[str, Stock],
-    before: str = "",
+    on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str], before: str = ""
 ) -> None:
-    """What follows once a claim is granted, in order: its units are made or prepared, counted, and logged.
+    """What follows once a step is granted, in order: its units are made or prepared, counted, and logged.
 
-    `before`: a line of the job's log that stands before that.
+    `warm` are those that were kept for the next lease. `before`: a line of the job's log that stands before that.
     """
     for unit in given:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, maker=unit.maker)
-    ready = {slot.unit for stock in stocks.values() for slot in stock.warm}
-    warm = {unit.id for unit in given if unit.id in ready}
     counters.claim_granted(on, given, waiting, warm)
-    waited = int((given[0].since - waiting[0].since).total_seconds())
+    lease, until = given[0].lease, waiting[0].granted or given[0].since
+    waited = int((until - waiting[0].since).total_seconds())
     got = ", ".join(f"slot {unit.lease.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
-    logs.append(on, claim.job, claim.attempt, f"{before}\n{claim.pool}: got {got} after {waited} s".lstrip(), DETAIL)
+    logs.append(on, lease.job, lease.attempt, f"{before}\n{lease.pool}: got {got} after {waited} s".lstrip(), DETAIL)
+
+
+def ready_units(stocks: Mapping[str, Stock]) -> set[str | None]:
+    """The units that were kept for whoever came."""
+    return {slot.unit for stock in stocks.values() for slot in stock.warm}

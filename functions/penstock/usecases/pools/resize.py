@@ -13,7 +13,7 @@ from penstock.domain.pools import capacity, pools
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.units import retire
 from penstock.usecases.workers import presence
 
@@ -46,8 +46,7 @@ def resize(on: System, pool_name: str) -> None:
                 retire.retire(on, slot.unit or "", "the site keeps fewer warm")
         on.world.pause(tries)
         tries = 0 if moved else tries + 1
-    scheduler.serve(on, pool_name)
-    scheduler.serve_other_queues(on, pool_name)
+    scheduler.freed(on, serving.with_others(on, pool_name))
 
 
 def _slots(on: System, pool_name: str) -> list[Slot] | None:

@@ -1,40 +1,36 @@
-"""Claims and grants: who gets which slots, and when. [QUEUE-1] [QUEUE-2]
+"""Claims: a step gets what it needs at once, or waits in its queues; and who asks that pools are served. [QUEUE-1]
 
-The schedule function calls `acquire` and `serve` for messages; whatever frees slots calls `serve`. What accepts a job
-calls `claim_with_job` and `granted_at_once`.
-However large a pool or long a queue, a grant reads no more than a bounded part of it.
+The schedule function calls `acquire` for messages; what accepts a job calls `claim_with_job` and `granted_at_once`;
+whatever gives something back calls `freed`. penstock.usecases.pools.serving grants those who wait what they wait for.
+However large a pool or long a queue, no more than a bounded part of it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from itertools import count
 
 from penstock import transaction
-from penstock.domain import metrics
 from penstock.domain.jobs import jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools import grants, pools
-from penstock.domain.pools.grants import Pick, Stock
+from penstock.domain.pools.grants import Allocator, Stock
 from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
-from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools.pools import Claim, Pool, pool_key
 from penstock.domain.pools.why import explain
 from penstock.domain.units.units import Unit
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Create, Delete, Replace, exact_look
+from penstock.kernel.rows import Change, Create, Replace, exact_look
 from penstock.system import System
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs.flow import answer_step
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast, grant
-from penstock.usecases.units import prewarm, retire
+from penstock.usecases.units import prewarm
 from penstock.usecases.users import privileges
-
-GRANTS = 25
-"""How many grants one call makes. If more are possible, it schedules another call."""
 
 DIRECT_TRIES = 6
 """How often a new claim tries to be granted at once. After that many lost races it waits in its queues, and is granted
@@ -71,8 +67,7 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
     elif not on.store.get(pool_key(claimed.claims[0].pool), Pool):
         on.flows.fail(token, "Unsatisfiable", f"the site no longer has {claimed.claims[0].pool}")
     else:
-        serve(on, claimed.claims[0].pool)
-        _serve_overtaken(on, claimed.claims)
+        _ask_if_first(on, claimed.claims)
         _log_if_waiting(on, job_id, claimed.leases[0])
 
 
@@ -98,7 +93,8 @@ def claim_with_job(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
 
 def granted_at_once(on: System, claimed: Claimed, accepted: str = "") -> None:
     """What follows once a claim was granted when it came. `accepted` stands before that in the log of a new job."""
-    grant.claim_granted(on, claimed.claims[0], claimed.given, claimed.leases, claimed.stocks, accepted)
+    warm = [unit.id for unit in claimed.given if unit.id in grant.ready_units(claimed.stocks)]
+    grant.claim_granted(on, claimed.given, claimed.leases, warm, accepted)
     for name, stock in claimed.stocks.items():
         if stock.pool.min_warm:
             prewarm.fill(on, name)  # in the place of those that were granted
@@ -165,8 +161,9 @@ def _grant_at_once(
     why, owner = privileges.check_owner(on, job.owner, wanted) if wanted else (None, [])
     if why:
         return [], []
-    granted, given = grant.grant_changes(on, job, claims[0], fresh, stocks)
-    changes = [*granted, *owner]
+    hand = Allocator(stocks)
+    granted, given = grant.grant_changes(on, job, claims[0], fresh, hand)
+    changes = [*granted, *hand.changes(), *owner]
     has_room = len(changes) < limits.TRANSACTION_ITEMS  # beside the job's row
     return (changes, given) if given and has_room else ([], [])
 
@@ -186,14 +183,36 @@ def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
     )
 
 
-def _serve_overtaken(on: System, claims: Sequence[Claim]) -> None:
-    """Serve the queues in which a new claim is not last, except for its own pool, which is served anyway.
+def freed(on: System, names: Sequence[str]) -> None:
+    """Something came back to pools, and that is written: have it granted if anybody waits. [QUEUE-1]
 
-    Nothing is reserved there any more for claims that must wait until the new one had its turn. [QUEUE-1]
+    A claim is written before it asks to be served, and what is free before this looks who waits. So of the two, one
+    sees the other. Where nobody waits, units are made ahead of need.
     """
-    for claim in claims[1:]:
-        if any(other.order > claim.order for other in grant.first_waiting(on, claim.pool)):
-            on.queues.schedule({"do": "serve", "pool": claim.pool})
+    heads = {name: grant.head(on, name) for name in names}
+    if any(is_waited_for for _, is_waited_for in heads.values()):
+        on.queues.serve(names, pools.group_of(names))
+        return
+    for name, (pool, _) in heads.items():
+        if pool and pool.min_warm:
+            prewarm.fill(on, name)
+
+
+def _ask_if_first(on: System, claims: Sequence[Claim]) -> None:
+    """Ask that a new claim's pools are served, if it is the first of its line, or others stand behind it. [QUEUE-1]
+
+    Who stands before it in its line wants the same: whatever lets them go on serves this claim after them. Those behind
+    it have nothing reserved any more that they cannot have until it had its turn: others may get that.
+    """
+    own = claims[0]
+    first = on.store.find(pools.collection(own.pool), pools.line_prefix(own.line), Claim, limit=1)
+    is_first = any(claim.order >= own.order for claim in first)
+    if is_first or any(_is_overtaking(on, claim) for claim in claims):
+        on.queues.serve(own.pools, pools.group_of(own.pools))
+
+
+def _is_overtaking(on: System, claim: Claim) -> bool:
+    return any(other.order > claim.order for other in grant.first_waiting(on, claim.pool))
 
 
 def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
@@ -203,105 +222,3 @@ def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     lease_now = on.store.get(lease.key, Lease)
     if job and blocked and lease_now and lease_now.state is LeaseState.WAITING:
         logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
-
-
-def serve(on: System, pool_name: str) -> None:
-    """Grant what can be granted to those who wait for a pool. [QUEUE-1] [QUEUE-2]
-
-    A claim and a release both write first and serve after, with consistent reads. So of two that race, one sees both.
-    """
-    left: dict[str, None] = {}
-    for tries in range(GRANTS):
-        stocks = grant.read_stocks(on, pool_name)
-        found = grants.pick(pool_name, stocks) if stocks else None
-        if found is None:
-            evict(on, pool_name, stocks)
-            _resize_what_is_over(on, stocks)
-            if not stocks and _has_min_warm(on, pool_name):
-                prewarm.fill(on, pool_name)
-            break
-        if _grant(on, found, stocks):
-            left |= dict.fromkeys(name for name in found.rows if name != pool_name)
-        else:
-            on.world.pause(min(tries, 4))
-    else:
-        left[pool_name] = None
-    _serve_waiting(on, left)
-
-
-def _resize_what_is_over(on: System, stocks: Mapping[str, Stock]) -> None:
-    """A slot came back to a pool of which more may be held than its limit: a resize decides which one is free."""
-    for name, stock in stocks.items():
-        if stock.free and stock.pool.is_closed:
-            on.queues.schedule({"do": "resize", "pool": name})
-
-
-def _has_min_warm(on: System, pool_name: str) -> bool:
-    """Whether units of a pool are made ahead of need."""
-    pool = on.store.get(pool_key(pool_name), Pool)
-    return pool is not None and pool.min_warm > 0
-
-
-def _grant(on: System, found: Pick, stocks: Mapping[str, Stock]) -> bool:
-    """Grant a claim in all its pools at once, or drop one that no longer waits. False for a lost race. [SLOT-2]
-
-    What needs a privilege is granted only while the owner has it. [SEC-2]
-    """
-    claim = next(iter(found.rows.values()))
-    job = on.store.get(job_key(claim.job), Job)
-    waiting = flow.leases_of_step(on, claim.job, claim.attempt, claim.step)
-    dropped: list[Change] = [Delete(row) for row in found.rows.values()]
-    if job is None or not waiting or any(lease.state is not LeaseState.WAITING for lease in waiting):
-        return on.store.commit(dropped)
-    wanted = job.privileges_of(claim.step)
-    why, owner = privileges.check_owner(on, job.owner, wanted) if wanted else (None, [])
-    if why:
-        privileges.end_waiting(on, job.id, why)
-        return on.store.commit(dropped)
-    passed = [Replace(other, replace(other, overtaken=other.overtaken + 1)) for other in found.overtaken]
-    granted, given = grant.grant_changes(on, job, claim, waiting, stocks)
-    changes = [*dropped, *passed, *granted, *owner]
-    if len(changes) > limits.TRANSACTION_ITEMS:
-        privileges.end_waiting(on, job.id, _too_many(claim, len(changes)))
-        return on.store.commit(dropped)
-    if not given or not on.store.commit(changes):
-        return False
-    grant.claim_granted(on, claim, given, waiting, stocks)
-    return True
-
-
-def _too_many(claim: Claim, rows: int) -> str:
-    """Why a claim can never be granted, although its job was accepted: by an older version, which counted otherwise."""
-    most = limits.TRANSACTION_ITEMS
-    return f"{claim.pool}: to grant all that the job wants at once takes {rows} rows, and a commit has room for {most}"
-
-
-def _serve_waiting(on: System, left: Iterable[str]) -> None:
-    """A granted claim left all its queues: what was reserved for it there may be granted to others. [QUEUE-1]
-
-    Who waits is read after the grant: a claim that came just before it, and was behind it, would not be served
-    otherwise.
-    """
-    for name in left:
-        if on.store.find(pools.collection(name), pools.WAITING, Claim, limit=1):
-            on.queues.schedule({"do": "serve", "pool": name})
-
-
-def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
-    """Have idle units destroyed if nothing else keeps a claim waiting. It is granted when they are gone. [QUEUE-1]"""
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=grant.IDLE) for name in stocks}
-    if any(idle.values()) or any(stock.warm for stock in stocks.values()):
-        known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
-        for unit in grants.units_to_evict(pool_name, known):
-            was_idle = retire.retire(on, unit, "it made room for others")
-            on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=pool_name)
-
-
-def serve_other_queues(on: System, pool_name: str) -> None:
-    """Serve the other queues of those who wait for a pool that was paused or lowered.
-
-    Nothing is reserved there any more for claims that cannot be granted now: others may get it. [QUEUE-1]
-    """
-    for name in dict.fromkeys(name for claim in grant.first_waiting(on, pool_name) for name in claim.pools):
-        if name != pool_name:
-            on.queues.schedule({"do": "serve", "pool": name})

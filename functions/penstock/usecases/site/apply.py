@@ -170,7 +170,10 @@ def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
         return audit.record(on, changes, by, "pause" if paused else "resume", f"pool {name}"), now
 
     pool = transaction.run(on, decide)
-    on.queues.schedule({"do": "resize" if paused else "serve", "pool": name})
+    if paused:
+        on.queues.schedule({"do": "resize", "pool": name})
+    else:
+        on.queues.serve([name], name)
     return pool
 
 

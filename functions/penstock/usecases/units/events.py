@@ -119,8 +119,7 @@ def slot_freed(on: System, unit: Unit) -> None:
 
 def _serve_pools(on: System, unit: Unit) -> None:
     """Grant the slots that the unit gave up, in its own pool and in those of everything else that it took."""
-    for pool in _pools_of(unit):
-        scheduler.serve(on, pool)
+    scheduler.freed(on, _pools_of(unit))
 
 
 def _pools_of(unit: Unit) -> list[str]:

@@ -109,8 +109,8 @@ def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[C
 def _resume(on: System, unit: Unit) -> None:
     """Resume what the hold delayed: the unit's own next step, and grants of its slots. [QUEUE-1]"""
     if unit.state is UnitState.IDLE:
-        for pool in dict.fromkeys((unit.lease.pool, *(pool for pool, _ in unit.lease.also))):
-            on.queues.schedule({"do": "serve", "pool": pool})
+        names = list(dict.fromkeys((unit.lease.pool, *(pool for pool, _ in unit.lease.also))))
+        on.queues.serve(names, pools.group_of(names))
     if unit.state is not UnitState.IDLE or units.is_prewarming(unit):
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
 

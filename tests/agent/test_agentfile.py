@@ -75,6 +75,12 @@ def test_a_compiled_file_runs_as_any_other(agent, tmp_path):
     assert packed.compile_file(path.read_bytes()) == path.read_bytes()
 
 
+def test_a_compiled_file_says_nothing_of_the_moment_it_was_made(agent):
+    compiled = zipfile.ZipFile(io.BytesIO(packed.compile_file(agent.read_bytes())))
+    assert {entry.date_time for entry in compiled.infolist()} == {agentfile.LONG_AGO}
+    assert {entry.external_attr for entry in compiled.infolist()} == {0o100644 << 16}
+
+
 def test_a_file_that_another_python_compiled_runs_from_its_sources(agent, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.MAGIC_NUMBER", b"\0\0\r\n")
     path = tmp_path / "agent.pyz"

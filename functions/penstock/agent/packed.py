@@ -23,8 +23,15 @@ def compile_file(packed: bytes) -> bytes:
             if not entry.filename.endswith(COMPILED):
                 source = file.read(entry)
                 made.writestr(entry, source)
-                made.writestr(entry.filename[: -len(SOURCE)] + COMPILED, _compiled(source, entry.filename))
+                made.writestr(_beside(entry), _compiled(source, entry.filename))
     return packed[: packed.index(b"PK")] + buffer.getvalue()
+
+
+def _beside(source: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    """The compiled module's entry. It has the date of its source, so that the same file always gives the same bytes."""
+    entry = zipfile.ZipInfo(source.filename[: -len(SOURCE)] + COMPILED, source.date_time)
+    entry.create_system, entry.external_attr = source.create_system, source.external_attr
+    return entry
 
 
 def _compiled(source: bytes, name: str) -> bytes:

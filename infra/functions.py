@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from aws_cdk import Annotations, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -12,6 +12,9 @@ from constructs import Construct
 
 from infra import bundle, bytecode
 from infra.sizes import SIZES, Size
+
+SNAPSHOT = "live"
+"""The alias of a function's newest version, which is what Lambda has a snapshot of."""
 
 
 class Functions(Construct):
@@ -25,11 +28,13 @@ class Functions(Construct):
         environment: Mapping[str, str],
         libcloud: bool = False,
         drivers: str = "",
+        snapstart: Collection[str] = (),
     ) -> None:
         super().__init__(scope, name)
         self._code = bundle.code()
         if not bytecode.compiler():
             Annotations.of(self).add_warning_v2("penstock:not-compiled", bytecode.WARNING)
+        self._snapstart = snapstart
         self._layer = lambda_.LayerVersion(
             self,
             "Libraries",
@@ -38,6 +43,12 @@ class Functions(Construct):
             compatible_architectures=[lambda_.Architecture.ARM_64],
         )
         self.of = {each: self._function(each, size, environment) for each, size in SIZES.items()}
+
+        self._snapshots = {each: self.of[each].add_alias(SNAPSHOT) for each in snapstart}
+
+    def called(self, name: str) -> lambda_.IFunction:
+        """What events and requests call: the function, or its version that starts from a snapshot."""
+        return self._snapshots.get(name, self.of[name])
 
     def add(self, name: str, size: Size, environment: Mapping[str, str]) -> None:
         """Add a function of an optional part."""
@@ -73,4 +84,5 @@ class Functions(Construct):
             role=role,
             log_group=log,
             environment=dict(environment),
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if name in self._snapstart else None,
         )

@@ -50,7 +50,7 @@ def _attach(function: str) -> Sequence[iam.PolicyStatement]:
     The function is named by ARN, because its role's policy must exist before the function.
     """
     arn = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:{function}"
-    from_function = {"ArnEquals": {"lambda:SourceFunctionArn": arn}}
+    from_function = {"ArnEquals": {"lambda:SourceFunctionArn": [arn, f"{arn}:*"]}}
     return [
         iam.PolicyStatement(actions=list(ATTACH), resources=["*"]),
         iam.PolicyStatement(effect=iam.Effect.DENY, actions=list(ATTACH), resources=["*"], conditions=from_function),

@@ -9,6 +9,7 @@ from typing import Any
 
 from aws_cdk import RemovalPolicy
 
+from infra.sizes import WAITED_FOR
 from penstock.domain.metrics import Level
 
 KEYS = 5
@@ -38,6 +39,7 @@ class Settings:
       named any more is deleted (docs/users/identity.md).
     - `at_once` is how many calls of the schedule, the factory and the well function each run at a time at most. What
       is left of the account's concurrency is for users, agents and their heartbeats, whatever comes at once.
+    - `snapstart` names functions that start from a snapshot: docs/decisions/0060.
     - `github` adds the front end for GitHub: infra/github.py.
     - `metrics` is the level of metrics: off, site or pools; `alarm_email` receives the alarms.
     """
@@ -60,15 +62,18 @@ class Settings:
     alarm_email: str = ""
     github: bool = False
     at_once: int = 200
+    snapstart: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError for invalid networks, keys and concurrency, and for incomplete settings of lent roles."""
+        """Raises ValueError for invalid networks, keys, concurrency and functions, and incomplete lent roles."""
         if self.well_subnets or self.well_security_groups:
             _check("well_subnets", "subnet-", self.well_subnets)
             _check("well_security_groups", "sg-", self.well_security_groups)
         _check_keys(self.identity_keys)
         if not MIN_AT_ONCE <= self.at_once <= MAX_AT_ONCE:
             raise ValueError(f"at_once must be {MIN_AT_ONCE} to {MAX_AT_ONCE} calls, not {self.at_once}")
+        if unknown := set(self.snapstart) - set(WAITED_FOR):
+            raise ValueError(f"snapstart must be some of {', '.join(WAITED_FOR)}, not {', '.join(sorted(unknown))}")
         if self.sts_roles and not self.sts_boundary:
             raise ValueError("sts_roles needs sts_boundary, which limits what policies can give to the roles")
         if self.s3_well and not self.sts_roles:
@@ -103,6 +108,7 @@ class Settings:
             alarm_email=str(context.get("alarm_email", "")),
             github=is_set("github"),
             at_once=int(context.get("at_once", Settings.at_once)),
+            snapstart=tuple(dict.fromkeys(listed("snapstart"))),
         )
 
     @property

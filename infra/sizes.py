@@ -9,7 +9,11 @@ from datetime import timedelta
 
 @dataclass(frozen=True)
 class Size:
-    """The timeout of a function, and its memory in MB."""
+    """The timeout of a function, and its memory in MB.
+
+    At most a quarter of the memory is used by a call without rows (tests/figures/coldstarts.py): the rest is for a page
+    of rows, a long log and a driver's libraries. The processor comes with the memory: docs/decisions/0049.
+    """
 
     timeout: timedelta
     memory: int = 512
@@ -24,6 +28,9 @@ SIZES: Mapping[str, Size] = {
     "settle": Size(timedelta(seconds=60)),
     "sweep": Size(timedelta(seconds=120)),
 }
+
+WAITED_FOR = ("api", "agent_api", "schedule", "factory", "well")
+"""The functions between a user's call and the first line of a job: somebody waits for their cold starts."""
 
 GITHUB_SIZES: Mapping[str, Size] = {
     "github_webhook": Size(timedelta(seconds=9)),  # GitHub itself gives up after 10 s

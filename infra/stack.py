@@ -58,10 +58,15 @@ class Penstock(Stack):
         front = GitHubFront(self, "GitHub", queues=self.queues, keep=settings.keep) if settings.github else None
         environment = {**self._environment(settings), **(front.environment if front else {})}
         self.functions = Functions(
-            self, "Functions", environment=environment, libcloud=settings.libcloud, drivers=settings.drivers
+            self,
+            "Functions",
+            environment=environment,
+            libcloud=settings.libcloud,
+            drivers=settings.drivers,
+            snapstart=settings.snapstart,
         )
         functions = self.functions.of
-        self.api.route(users=functions["api"], agents=functions["agent_api"])
+        self.api.route(users=self.functions.called("api"), agents=self.functions.called("agent_api"))
         self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])
         Schedule(self, "Schedule", sweep=functions["sweep"], settle=functions["settle"], flow=flow.arn(self))
         self._feed(settings.at_once)
@@ -90,7 +95,7 @@ class Penstock(Stack):
         """
         for each, batch in BATCH.items():
             name = "Queue" if each == CONSUMERS[each] else f"{each.title()}Queue"
-            self.functions.of[CONSUMERS[each]].add_event_source_mapping(
+            self.functions.called(CONSUMERS[each]).add_event_source_mapping(
                 name,
                 event_source_arn=self.queues.of[each].queue_arn,
                 batch_size=batch,

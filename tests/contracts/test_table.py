@@ -219,7 +219,7 @@ def test_the_waits_of_a_throttled_transaction_fit_into_a_request(monkeypatch: py
     """A request has 29 s, and makes several commits."""
     waited: list[float] = []
     monkeypatch.setattr(clock.time, "sleep", waited.append)
-    monkeypatch.setattr(clock.random, "uniform", lambda least, most: most)
+    monkeypatch.setattr(clock.RANDOM, "uniform", lambda least, most: most)
     for tries in range(dynamodb.THROTTLED_TRIES - 1):
         clock.back_off(tries)
     assert waited == [0.1, 0.2, 0.4, 0.8, 1, 1]

@@ -23,7 +23,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from infra.github import QUEUE as GITHUB
 from infra.node import use_bundled
+from infra.queues import NAMES
+from infra.sizes import GITHUB_SIZES, SIZES
 from tests.figures.report import Budgets, table
 
 LAMBDA_BRINGS = ("boto3", "botocore", "s3transfer", "urllib3", "dateutil", "six", "jmespath")
@@ -32,6 +35,8 @@ OTHERS = ("schedule", "factory", "well", "settle", "sweep", "github_work")
 MOST_OF_BOTO3 = {**dict.fromkeys(APIS, 2.0), **dict.fromkeys(OTHERS, 1.5)}
 MOST_ABOVE_WARM = 30
 """Milliseconds of CPU by which the first call may be slower than a warm one."""
+MOST_OF_MEMORY = 0.25
+"""What part of a function's memory may be used by a call without rows."""
 
 IMPORT = """
 import time; start = time.process_time()
@@ -117,7 +122,7 @@ EVENTS: Mapping[str, dict[str, Any]] = {
 def environment(url: str) -> dict[str, str]:
     """A function's environment, whose AWS is at a URL."""
     names = ("BUCKET", "TABLE", "SIGNING_SECRET", "METADATA_KEY", "GITHUB_TOKENS", "GITHUB_KEY", "GITHUB_SECRET")
-    queues = ("SCHEDULE_QUEUE", "SERVE_QUEUE", "FACTORY_QUEUE", "WELL_QUEUE", "GITHUB_QUEUE")
+    queues = [f"{each.upper()}_QUEUE" for each in (*NAMES, GITHUB)]
     return {
         **{name: name.lower() for name in names}, **dict.fromkeys(queues, f"{url}/queue"),
         "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": url,
@@ -203,12 +208,14 @@ def report(deployed: Deployed, repeats: int) -> bool:
         for name, each in calls.items():
             each.append(deployed.called(name))
     medians = {name: statistics.median(found) for name, found in imports.items()}
-    rows: list[tuple[object, ...]] = [("`import boto3`", round(medians["boto3"]), "1.00", "", "", "", "", "")]
+    rows: list[tuple[object, ...]] = [("`import boto3`", round(medians["boto3"]), "1.00", *[""] * 6)]
+    sizes = {**SIZES, **GITHUB_SIZES}
     budgets, is_kept = Budgets(), True
     for name in EVENTS:
         ready, first, warm, memory = (statistics.median(column) for column in zip(*calls[name], strict=True))
         ratio = medians[name] / medians["boto3"]
         is_kept &= round(ratio, 2) <= MOST_OF_BOTO3[name] and first - warm <= MOST_ABOVE_WARM
+        is_kept &= memory <= MOST_OF_MEMORY * sizes[name].memory
         most = f"{MOST_OF_BOTO3[name]:g}"
         figures = (
             round(medians[name]),
@@ -218,6 +225,7 @@ def report(deployed: Deployed, repeats: int) -> bool:
             f"{first:.1f}",
             f"{warm:.1f}",
             round(memory),
+            sizes[name].memory,
         )
         rows.append((f"`{name}`", *figures))
     heads = (
@@ -228,10 +236,15 @@ def report(deployed: Deployed, repeats: int) -> bool:
         "with clients, ms",
         "first call, ms",
         "warm call, ms",
+        "MB used",
         "MB",
     )
     table("Cold starts, as deployed", heads, rows)
-    print(budgets.verdict(is_kept, f"imports as above, a first call {MOST_ABOVE_WARM} ms over a warm one"))
+    print(
+        budgets.verdict(
+            is_kept, f"imports as above, a first call {MOST_ABOVE_WARM} ms over a warm one, a quarter of the memory"
+        )
+    )
     return is_kept
 
 

@@ -40,6 +40,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "drivers": {},
     "uncompiled": {},
     "few": {"at_once": "40"},
+    "snapshots": {"snapstart": "api, schedule"},
     "told": {"alarm_email": "ops@example.com", "metrics": "off"},
     **{f"watched-{level}": {"name": "Watched", "metrics": level} for level in ("off", "site", "pools")},
 }

@@ -58,7 +58,8 @@ def test_lambda_may_attach_it_and_our_code_may_not(joined: Template, name: str) 
     allowed, denied = sorted(attaching(joined, name), key=lambda each: each["Effect"])
     assert (allowed["Effect"], denied["Effect"]) == ("Allow", "Deny")
     assert set(denied["Action"]) == set(allowed["Action"]) == set(ATTACH)
-    source = denied["Condition"]["ArnEquals"]["lambda:SourceFunctionArn"]
+    source, version = denied["Condition"]["ArnEquals"]["lambda:SourceFunctionArn"]
+    assert text(version) == f"{text(source)}:*"
     assert text(source) == f"arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:function:Penstock-{name}"
     assert joined.functions()[name]["FunctionName"] == f"Penstock-{name}"
 

@@ -15,6 +15,12 @@ from datetime import UTC, datetime
 from penstock.kernel import rows
 from penstock.kernel.errors import TimeLimit
 
+RANDOM = random.SystemRandom()
+"""It has no state. All processes that Lambda starts from one snapshot would have the same.
+
+Source: Lambda Developer Guide, Handling uniqueness with Lambda SnapStart.
+"""
+
 AGAIN = 1.0
 """Seconds after which a block that went on after its limit is broken off again."""
 
@@ -36,14 +42,14 @@ class RealWorld:
 
     def draw(self, count: int) -> int:
         """A number from 0 on below a count."""
-        return random.randrange(count)
+        return RANDOM.randrange(count)
 
     def pause(self, tries: int) -> None:
         """Full jitter: up to 10 ms, doubled with every try, at most 0.5 s.
 
         Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
         """
-        time.sleep(random.uniform(0, min(0.5, 0.01 * 2**tries)))
+        time.sleep(RANDOM.uniform(0, min(0.5, 0.01 * 2**tries)))
 
     @contextmanager
     def limit(self, seconds: float) -> Iterator[None]:
@@ -73,4 +79,4 @@ class RealWorld:
 
 def back_off(tries: int) -> None:
     """Wait before a throttled request is repeated: half to all of 0.1 s, doubled with every try, at most 1 s."""
-    time.sleep(min(1, 0.1 * 2**tries) * random.uniform(0.5, 1))
+    time.sleep(min(1, 0.1 * 2**tries) * RANDOM.uniform(0.5, 1))

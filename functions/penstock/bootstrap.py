@@ -24,6 +24,7 @@ from penstock.aws.cloudwatch import EmfMetrics
 from penstock.aws.dynamodb import Table
 from penstock.aws.github import GitHub
 from penstock.aws.kms import KmsAppKey, KmsSigner, KmsVault
+from penstock.aws.reach import watched
 from penstock.aws.s3 import S3Objects
 from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
@@ -78,7 +79,7 @@ def aws() -> System:
         store=Lazy(lambda: Table(env["TABLE"], env["AWS_REGION"], session)),
         queues=Lazy(
             lambda: SqsQueues(
-                boto3.client("sqs", config=config),
+                watched(boto3.client("sqs", config=config)),
                 env["SCHEDULE_QUEUE"],
                 env["SERVE_QUEUE"],
                 env["FACTORY_QUEUE"],
@@ -86,11 +87,11 @@ def aws() -> System:
                 env["SWEEP_QUEUE"],
             )
         ),
-        flows=Lazy(lambda: StepFlows(boto3.client("stepfunctions", config=config), env["FLOW"])),
-        objects=Lazy(lambda: S3Objects(boto3.client("s3", config=_s3_config(config)), env["BUCKET"])),
+        flows=Lazy(lambda: StepFlows(watched(boto3.client("stepfunctions", config=config)), env["FLOW"])),
+        objects=Lazy(lambda: S3Objects(watched(boto3.client("s3", config=_s3_config(config))), env["BUCKET"])),
         drivers=Registry(env),
         world=RealWorld(),
-        vault=Lazy(lambda: KmsVault(boto3.client("kms", config=config), env["METADATA_KEY"])),
+        vault=Lazy(lambda: KmsVault(watched(boto3.client("kms", config=config)), env["METADATA_KEY"])),
         url=env.get("PUBLIC_URL", "").rstrip("/"),
         signing_key=_signing_key,
         metrics=metrics(),
@@ -111,27 +112,29 @@ def _signing_key() -> str:
 
 
 def _secret(name: str) -> str:
-    client = boto3.client("secretsmanager")
+    client = watched(boto3.client("secretsmanager"))
     return client.get_secret_value(SecretId=os.environ[name])["SecretString"]
 
 
 def _signer(keys: str, config: Config) -> Signer:
     """Signs identity tokens with the first key; the public halves of the others are published too."""
     named = [key for key in keys.split(",") if key]
-    return KmsSigner(boto3.client("kms", config=config), named) if named else NoSigner()
+    return KmsSigner(watched(boto3.client("kms", config=config)), named) if named else NoSigner()
 
 
 def _github(config: Config) -> Mapping[str, Any]:
     """What the front end for GitHub needs, if the deployment has one."""
     key = os.environ["GITHUB_TOKENS"]
-    tokens = Lazy(lambda: KmsVault(boto3.client("kms", config=config), key))
+    tokens = Lazy(lambda: KmsVault(watched(boto3.client("kms", config=config)), key))
     return {"forge": Lazy(lambda: _forge(config)), "minted": tokens}
 
 
 def _forge(config: Config) -> GitHub:
     env = os.environ
-    key = KmsAppKey(boto3.client("kms", config=config), env["GITHUB_KEY"])
-    return GitHub(boto3.client("sqs", config=config), env["GITHUB_QUEUE"], key, _webhook_secret, RealWorld().now)
+    key = KmsAppKey(watched(boto3.client("kms", config=config)), env["GITHUB_KEY"])
+    return GitHub(
+        watched(boto3.client("sqs", config=config)), env["GITHUB_QUEUE"], key, _webhook_secret, RealWorld().now
+    )
 
 
 @cache

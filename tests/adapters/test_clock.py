@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import threading
 import time
@@ -71,3 +72,11 @@ def test_another_thread_has_no_limit() -> None:
 
 def test_no_handler_of_an_error_takes_it_for_its_own() -> None:
     assert not issubclass(TimeLimit, Exception)
+
+
+def test_two_processes_of_one_snapshot_draw_different_numbers() -> None:
+    """What `random` would draw next is a part of the snapshot."""
+    before, world = random.getstate(), RealWorld()
+    first = [world.draw(1 << 30) for _ in range(4)]
+    random.setstate(before)
+    assert [world.draw(1 << 30) for _ in range(4)] != first

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from penstock.kernel.errors import Throttled
+from penstock.kernel.errors import Throttled, Unreached
 from tests.functions.odd import ODD, ULID
 from tests.functions.service import Service, refused
 
@@ -293,3 +293,20 @@ def test_who_meets_a_throttled_table_is_asked_to_come_again(service: Service, mo
     reply = service.ask("POST", "/v1/jobs", {"script": "#!/bin/bash\ntrue\n"})
     assert (reply.status, reply.json["code"]) == (503, "throttled")
     assert reply.headers["retry-after"]
+
+
+def test_who_needs_a_service_that_does_not_answer_is_asked_to_come_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreached(*_: object, **__: object) -> None:
+        raise Unreached("sqs did not take SendMessage: 503")
+
+    job = service.ask("POST", "/v1/jobs", {"script": "#!/bin/bash\ntrue\n"}).json["id"]
+    for port in (service.twin.queues, service.twin.flows):
+        for call in ("schedule", "serve", "advance", "stop", "fail"):
+            if hasattr(port, call):
+                monkeypatch.setattr(port, call, unreached)
+    reply = service.ask("POST", f"/v1/jobs/{job}/cancel")
+    assert (reply.status, reply.json["code"]) == (503, "unreached")
+    assert reply.headers["retry-after"]
+    assert "sqs" not in reply.json["detail"]

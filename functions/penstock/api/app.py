@@ -35,7 +35,7 @@ from penstock import bootstrap
 from penstock.api import body
 from penstock.domain.users.users import User
 from penstock.kernel import limits
-from penstock.kernel.errors import Moved, Refused, Throttled
+from penstock.kernel.errors import Moved, Refused, Throttled, Unreached
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -89,6 +89,7 @@ def resolver(routers: Iterable[BaseRouter] = ()) -> APIGatewayHttpResolver:
     app.exception_handler(Refused)(problem)
     app.exception_handler(Moved)(_busy)
     app.exception_handler(Throttled)(_throttled)
+    app.exception_handler(Unreached)(_unreached)
     app.not_found(_no_route)
     for router in routers:
         app.include_router(router)  # type: ignore[arg-type]
@@ -137,6 +138,11 @@ def _busy(_: Moved) -> Response[Any]:
 
 def _throttled(_: Throttled) -> Response[Any]:
     return problem(Refused(503, "throttled", "the service has too much to do at the moment; try again in a moment"))
+
+
+def _unreached(unreached: Unreached) -> Response[Any]:
+    log.warning("a request could not be done now", extra={"why": str(unreached)})
+    return problem(Refused(503, "unreached", "a service that this needs does not answer; try again in a moment"))
 
 
 def _no_route(_: Exception) -> Response[Any]:

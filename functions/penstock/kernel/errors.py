@@ -5,7 +5,7 @@
     ├── Moved                  a lost race that would not settle within its tries: again later
     ├── Throttled              a service refused for longer than we try: again later
     ├── TooBig                 a commit that no store can take, however often it is tried: our fault
-    ├── Unreached              a hint could not be sent; the row's due time makes up for it
+    ├── Unreached              a service did not take a call: again later; of a hint, its row's due time makes up for it
     └── DriverError            raised by factories and wells, and nothing else is
         ├── RateLimited        no call of that kind for a while
         ├── Short              there is none now; says what is not worth asking for, as far as it was seen
@@ -76,7 +76,7 @@ class TooBig(PenstockError):
 
 
 class Unreached(PenstockError):
-    """A service that hints are sent through did not take one."""
+    """A service cannot be reached, or does not take a call now."""
 
 
 class DriverError(PenstockError):

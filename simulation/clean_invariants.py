@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from penstock.domain.pools.leases import WORKER
 from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.units.units import Unit, UnitState
+from simulation import faults
 from simulation.commits import Broke, Moment
+
+APART = timedelta(seconds=2 * faults.APART_SECONDS)
+"""By how much the clocks of two processes differ at most: one has ended the lease, the other writes the proof."""
 
 
 def freed_clean(moment: Moment) -> Iterator[Broke]:
@@ -49,7 +54,7 @@ def _is_clean(moment: Moment, unit: Unit) -> bool:
     """Whether a unit has nothing of its last lease. One that was made ahead of need, and never leased, has had none."""
     if unit.lease.leases == 0:
         return unit.id not in moment.facts.ended
-    if unit.cleaning.proof is None or unit.cleaning.proof.time < moment.facts.ended[unit.id]:
+    if unit.cleaning.proof is None or unit.cleaning.proof.time + APART < moment.facts.ended[unit.id]:
         return False
     return moment.rests(unit.id) if unit.lease.order == WORKER else moment.cleanings.get(unit.id) == unit.cleaning.proof
 

@@ -11,6 +11,7 @@ from penstock.domain.jobs.jobs import Job
 from simulation import faults, operators
 from simulation.errors import Broken
 from simulation.handlers import Handlers
+from simulation.ports import Service
 
 AT_ONCE = 6
 """How many handlers may be under way."""
@@ -69,10 +70,16 @@ class Engine(Handlers):
                 flow = self.dice.choice(flows)
                 self.flows.end(flow.job, flow.attempt, self.dice.choice(("TIMED_OUT", "ABORTED", "FAILED")))
         if self.chance("throttle"):
-            self.throttled_until = self.world.now() + timedelta(seconds=self.dice.choice(faults.THROTTLED_SECONDS))
-            self.tell(f"the table is throttled until {self.throttled_until:%H:%M:%S}")
+            self._refuse("the table")
+        if self.chance("outage"):
+            self._refuse(self.dice.choice(("SQS", "Step Functions")))
         if self.chance("jump"):
             self._pass(self.dice.choice((100, 400, 4000)))
+
+    def _refuse(self, service: Service) -> None:
+        until = self.world.now() + timedelta(seconds=self.dice.choice(faults.REFUSING_SECONDS))
+        self.refusing[service] = until
+        self.tell(f"{service} refuses most requests until {until:%H:%M:%S}")
 
     def _step(self, until: datetime) -> bool:
         """Let one thing happen. False when nothing is left to happen until then."""
@@ -118,7 +125,7 @@ class Engine(Handlers):
     def _calm_down(self) -> None:
         """No more faults: only sweeps and time. Everything must finish."""
         self.weather = replace(faults.CALM, switch=self.storm.switch)
-        self.throttled_until = self.world.now()
+        self.refusing.clear()
         while self.tasks:
             self._resume()
         self.people.restore()

@@ -28,6 +28,9 @@ class Weather:
     jump: float = 0.0  # that the clock makes a leap, at a step of the run
     lag: float = 0.0  # that a listing or the due index is behind
     throttle: float = 0.0  # that the table begins to refuse most requests, for minutes, at a step of the run
+    outage: float = 0.0  # that SQS or Step Functions begins to refuse most requests, for minutes, at a step of the run
+    again: float = 0.0  # that EventBridge calls twice, or minutes late
+    apart: float = 0.0  # that the clock of a handler's process is some seconds off
 
     def without(self, kinds: Collection[str]) -> Weather:
         """The same weather with some kinds of trouble taken out."""
@@ -59,11 +62,18 @@ _CHANCES = {
 
 
 THROTTLE_CHANCES = (0.0, 0.0, 0.0005, 0.003)
-THROTTLED_SECONDS = (30, 120, 600)
-"""How long the table refuses requests once it begins to."""
+OUTAGE_CHANCES = (0.0, 0.0, 0.001, 0.004)
+REFUSING_SECONDS = (30, 120, 600)
+"""How long a service refuses requests once it begins to."""
 
 REFUSED = 0.8
 """How many of the requests it then refuses: DynamoDB never refuses all of them."""
+
+AGAIN_CHANCES = (0.0, 0.0, 0.1, 0.3)
+
+APART_CHANCES = (0.0, 0.0, 0.2, 0.6)
+APART_SECONDS = 2.0
+"""How far a clock is off at most. Those of Lambda are within milliseconds: Amazon Time Sync Service."""
 
 
 def draw(dice: random.Random, more: random.Random) -> Weather:
@@ -74,4 +84,10 @@ def draw(dice: random.Random, more: random.Random) -> Weather:
     drawn = Weather(**{kind: dice.choice(chances) for kind, chances in _CHANCES.items()})
     if dice.random() < 0.2:
         return replace(CALM, switch=max(drawn.switch, 0.05), slow=drawn.slow)
-    return replace(drawn, throttle=more.choice(THROTTLE_CHANCES))
+    return replace(
+        drawn,
+        throttle=more.choice(THROTTLE_CHANCES),
+        outage=more.choice(OUTAGE_CHANCES),
+        again=more.choice(AGAIN_CHANCES),
+        apart=more.choice(APART_CHANCES),
+    )

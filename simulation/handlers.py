@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from penstock.kernel.errors import PenstockError, Refused
@@ -23,7 +23,7 @@ from simulation.checks import Promises
 from simulation.cloud import Outside
 from simulation.errors import Broken
 from simulation.faults import Weather
-from simulation.ports import SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
+from simulation.ports import Clock, Service, SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
 from simulation.scenario import Plan
 from simulation.tasks import Baton, Died, Task
 from simulation.trace import Story
@@ -65,7 +65,7 @@ class Handlers(Twin):
         self.tasks: list[Task] = []
         self.machines: dict[str, Machine] = {}
         self.is_harmed = False
-        self.throttled_until = START
+        self.refusing: dict[Service, datetime] = {}
         self.broken: Broken | None = None
         self._harms = 0
         self._is_open = False
@@ -89,7 +89,7 @@ class Handlers(Twin):
         self.outside = self._outside()
         self.outside.made = self._boot
         self.on = System(
-            self.store, self.queues, self.flows, self.objects, self.outside, self.world, MemoryVault(),
+            self.store, self.queues, self.flows, self.objects, self.outside, Clock(self.world), MemoryVault(),
             "http://here", lambda: hashlib.sha256(b"key").hexdigest(), RecordedMetrics(wanted=seed % MEASURED == 0),
         )  # fmt: skip
 
@@ -144,9 +144,10 @@ class Handlers(Twin):
         rate: float = getattr(self.weather, kind)
         return rate > 0 and self.dice.random() < rate
 
-    def is_throttled(self) -> bool:
-        """Whether the table refuses the request of a handler now."""
-        is_time = self.world.now() < self.throttled_until and self.baton.current is not None
+    def refuses(self, service: Service) -> bool:
+        """Whether a service refuses the request of a handler now."""
+        until = self.refusing.get(service)
+        is_time = until is not None and self.world.now() < until and self.baton.current is not None
         return is_time and self.dice.random() < faults.REFUSED
 
     def harm(self) -> None:
@@ -168,6 +169,8 @@ class Handlers(Twin):
         task = Task(name, call, then, self.world.now(), unit=unit, intruder=intruder)
         if self.chance("die"):
             task.dies_at, task.dies_after = self.dice.randint(1, 8), self.dice.random() < 0.5
+        if self.chance("apart"):
+            task.apart = timedelta(seconds=self.dice.uniform(-faults.APART_SECONDS, faults.APART_SECONDS))
         self.story.tell(self.world.now(), name, "begins")
         self.tasks.append(task)
         self.baton.start(task)
@@ -228,6 +231,8 @@ class Handlers(Twin):
 
     def _event(self) -> None:
         job, attempt, status = self.flows.events.popleft()
+        if self.chance("again"):
+            self.flows.events.append((job, attempt, status))
         self._begin_settling((job, attempt, status, None), lambda: None)
 
     def _begin_settling(self, given: tuple[str, int, str | None, str | None], again: Callable[[], None]) -> None:
@@ -238,6 +243,8 @@ class Handlers(Twin):
     def _sweep(self) -> None:
         harms = self._harms
         self._next_sweep = self.world.now() + timedelta(seconds=61)
+        if self.chance("again"):
+            self._next_sweep += timedelta(seconds=self.dice.choice((-60, 180, 600)))
 
         def swept(task: Task) -> None:
             if task.error is None and not task.result.failed and self._harms == harms:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from sortedcontainers import SortedDict
 
 from penstock.domain.pools.pools import BEFORE_ITS_ROW, WAITING, Slot, SlotState, collection
-from penstock.kernel.errors import Throttled
+from penstock.kernel.errors import Throttled, Unreached
 from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Place, Row, key_of, shard_of
 from penstock.testing.store import LAST, MemoryStore, as_stored
 from penstock.testing.twin import MemoryFlows, MemoryQueues, TestWorld
@@ -25,6 +25,8 @@ T = TypeVar("T")
 A = TypeVar("A", bound=bool | None)
 
 Message = tuple[datetime, str, dict[str, Any]]
+
+Service = Literal["the table", "SQS", "Step Functions"]
 
 
 class Host(Protocol):
@@ -43,8 +45,8 @@ class Host(Protocol):
     def tell(self, what: str) -> None:
         """Add to the story."""
 
-    def is_throttled(self) -> bool:
-        """Whether the table refuses the request of a handler now."""
+    def refuses(self, service: Service) -> bool:
+        """Whether a service refuses the request of a handler now."""
 
     def chance(self, kind: str) -> bool:
         """Whether a kind of fault happens now."""
@@ -68,6 +70,20 @@ class SimulatedWorld(TestWorld):
         self.host.at("pause", lambda: None)
 
 
+class Clock:
+    """The world as handlers have it: the clock of each one's process is its own."""
+
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
+        self.ulid, self.secret, self.draw = world.ulid, world.secret, world.draw
+        self.pause, self.limit = world.pause, world.limit
+
+    def now(self) -> datetime:
+        """The time by the clock of the process of whoever asks."""
+        task = self._world.host.task
+        return self._world.now() + task.apart if task else self._world.now()
+
+
 class SimulatedStore(MemoryStore):
     """The store in memory, with its rows by collection, and indexes that may lag."""
 
@@ -85,7 +101,7 @@ class SimulatedStore(MemoryStore):
         """A request, which the table may refuse however often it is repeated. Raises Throttled."""
 
         def answer_or_refuse() -> T:
-            if self._host.is_throttled():
+            if self._host.refuses("the table"):
                 raise Throttled(f"the table refuses to {what}")
             return answer()
 
@@ -219,8 +235,7 @@ class SimulatedQueues(MemoryQueues):
     host: Host
 
     def schedule(self, message: Mapping[str, Any]) -> None:
-        body = json.loads(json.dumps(message))
-        self.host.at("send", lambda: self._send("schedule", body, 0), effect=True)
+        self._request("schedule", json.loads(json.dumps(message)), 0)
 
     def serve(self, names: Sequence[str], group: str) -> None:
         """Two calls may serve a group at once, although SQS avoids that: nothing is safe only because they do not."""
@@ -229,14 +244,18 @@ class SimulatedQueues(MemoryQueues):
     def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         assert 0 <= after <= 900, f"SQS delays a message by 900 s at most, not by {after}"
         queue = "factory" if is_worker else "well"
-        self.host.at("send", lambda: self._send(queue, {"unit": unit}, after), effect=True)
+        self._request(queue, {"unit": unit}, after)
 
     def sweep(self, message: Mapping[str, Any]) -> None:
-        body = json.loads(json.dumps(message))
-        self.host.at("send", lambda: self._send("sweep", body, 0), effect=True)
+        self._request("sweep", json.loads(json.dumps(message)), 0)
+
+    def _request(self, queue: str, body: dict[str, Any], after: int) -> None:
+        self.host.at("send", lambda: self._send(queue, body, after), effect=True)
 
     def _send(self, queue: str, body: dict[str, Any], after: int) -> None:
         host, said = self.host, " ".join(str(value) for key, value in body.items() if key != "token")
+        if host.refuses("SQS"):
+            raise Unreached(f"SQS refuses to send to {queue}: {said}")
         if host.chance("lose"):
             host.harm()
             host.tell(f"send to {queue}: {said} (lost)")
@@ -262,7 +281,17 @@ class SimulatedFlows(MemoryFlows):
         self.badly: list[tuple[str, int, str]] = []
 
     def start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
-        self._host.at("start", lambda: self._start(job, attempt, steps), effect=True)
+        self._ask("start", lambda: self._start(job, attempt, steps), effect=True)
+
+    def _ask(self, what: str, answer: Callable[[], T], *, effect: bool = False) -> T:
+        """A request, which Step Functions may refuse. Raises Unreached."""
+
+        def answer_or_refuse() -> T:
+            if self._host.refuses("Step Functions"):
+                raise Unreached(f"Step Functions refuses to {what}")
+            return answer()
+
+        return self._host.at(what, answer_or_refuse, effect=effect)
 
     def _start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         is_new = (job, attempt) not in self.executions
@@ -270,7 +299,7 @@ class SimulatedFlows(MemoryFlows):
         self._host.tell(f"start the flow of {job}/{attempt}{'' if is_new else ' (it was started before)'}")
 
     def stop(self, job: str, attempt: int) -> None:
-        self._host.at("stop", lambda: self.end(job, attempt, "ABORTED"), effect=True)
+        self._ask("stop", lambda: self.end(job, attempt, "ABORTED"), effect=True)
 
     def end(self, job: str, attempt: int, status: str) -> None:
         """End a flow from outside, if it is not over."""
@@ -305,10 +334,10 @@ class SimulatedFlows(MemoryFlows):
             self._host.tell(f"{how} {token}")
             return answer()
 
-        return self._host.at("answer", send, effect=True)
+        return self._ask("answer", send, effect=True)
 
     def ended(self) -> Iterable[tuple[str, int, str]]:
-        return self._host.at("ended", lambda: list(self.badly[-100:]))
+        return self._ask("ended", lambda: list(self.badly[-100:]))
 
 
 def _is_in(row: Row, listing: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import greenlet
@@ -28,6 +28,7 @@ class Task:
     begun: datetime
     unit: str | None = None
     intruder: bool = False
+    apart: timedelta = timedelta()
     dies_at: int = 0
     dies_after: bool = True
     killed: bool = False

@@ -11,7 +11,7 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.leases import demand
 from penstock.domain.pools.pools import Pool
 from penstock.domain.users.users import User
-from penstock.kernel.errors import Throttled
+from penstock.kernel.errors import Throttled, Unreached
 from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, submit
 from penstock.usecases.site import apply
@@ -34,7 +34,7 @@ class People:
         self.left = list(enumerate(engine.plan.jobs))
 
     def submit(self) -> None:
-        """Submit the next job; repeat it with the same key if the function died, and later if it was throttled."""
+        """Submit the next job; repeat it with the same key if the function died, and later if a service refused."""
         number, ask = self.left.pop(0)
         self._submit(number, ask)
 
@@ -47,7 +47,7 @@ class People:
                 engine.promises.accepted(task.result)
             elif isinstance(task.error, Died):
                 self._submit(number, ask)
-            elif isinstance(task.error, Throttled):
+            elif isinstance(task.error, Throttled | Unreached):
                 self.left.append((number, ask))
 
         self._do(

@@ -18,6 +18,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from infra.measures import Monitored
+from infra.queues import TRIES
 from penstock.domain import metrics
 from penstock.domain.metrics import Level
 from penstock.domain.units.units import UnitKind, UnitState
@@ -85,7 +86,7 @@ def _of_aws(on: Monitored) -> Iterator[Alarm]:
         yield Alarm("FunctionThrottles", f"Lambda throttles the function {name}", throttles, times=2, of=name)
     for name, queue in on.queues.items():
         dead = on.dead[name].metric_approximate_number_of_messages_visible(period=five, statistic="Maximum")
-        yield Alarm("DeadLetters", f"The function {name} failed 5 times on a message", dead, of=name)
+        yield Alarm("DeadLetters", f"The function {name} failed {TRIES} times on a message", dead, of=name)
         age = queue.metric_approximate_age_of_oldest_message(period=five, statistic="Maximum")
         yield Alarm("QueueAge", f"A message to {name} has waited for half an hour", age, QUEUE_SECONDS, of=name)
     errors = on.api.metric_server_error(period=five, statistic="Sum")

@@ -24,6 +24,9 @@ from infra.sizes import GITHUB_SIZES
 
 QUEUE = "github"
 BATCH = 5
+AT_ONCE = 50
+"""How many calls of github_work for messages run at a time at most."""
+
 EVERY = Duration.minutes(5)
 """How often missed deliveries are fetched from GitHub."""
 
@@ -89,7 +92,11 @@ class GitHubFront(Construct):
         api.hook("/v1/github/webhook", functions.of["github_webhook"])
         work = functions.of["github_work"]
         work.add_event_source_mapping(
-            "Queue", event_source_arn=self.queue.queue_arn, batch_size=BATCH, report_batch_item_failures=True
+            "Queue",
+            event_source_arn=self.queue.queue_arn,
+            batch_size=BATCH,
+            report_batch_item_failures=True,
+            max_concurrency=AT_ONCE,
         )
         events.Rule(self, "Missed", schedule=events.Schedule.rate(EVERY), targets=[targets.LambdaFunction(work)])
         stack = Stack.of(self)  # an output of the stack has its plain name

@@ -14,18 +14,18 @@ NAMES = ("schedule", "serve", "factory", "well", "sweep")
 CONSUMERS = {name: "schedule" if name == "serve" else name for name in NAMES}
 """The functions that take their messages. One takes two queues, and is warm for both."""
 
-TRIES = 5
-"""Deliveries before a message goes to the dead-letter queue."""
-
-VISIBILITY_FACTOR = 6
-"""Times the function's timeout. Source: AWS Lambda developer guide, "Using Lambda with Amazon SQS"."""
+TRIES = 20
+"""Deliveries before a message goes to the dead-letter queue: what fails for twenty minutes is no passing trouble."""
 
 
 SECURE: Any = {"encryption": sqs.QueueEncryption.SQS_MANAGED, "enforce_ssl": True}
 
 
 class Queues(Construct):
-    """A queue and its dead-letter queue for each of NAMES."""
+    """A queue and its dead-letter queue for each of NAMES.
+
+    What a call did not do comes again after the function's timeout, the least that Lambda takes: docs/decisions/0061.
+    """
 
     def __init__(self, scope: Construct, name: str, *, timeouts: dict[str, timedelta]) -> None:
         super().__init__(scope, name)
@@ -43,7 +43,7 @@ class Queues(Construct):
         return sqs.Queue(
             self,
             name.title(),
-            visibility_timeout=Duration.seconds(VISIBILITY_FACTOR * timeout.total_seconds()),
+            visibility_timeout=Duration.seconds(timeout.total_seconds()),
             retention_period=Duration.days(4),
             dead_letter_queue=sqs.DeadLetterQueue(queue=dead, max_receive_count=TRIES),
             **SECURE,
@@ -52,8 +52,7 @@ class Queues(Construct):
     def _groups(self, name: str, timeout: timedelta) -> sqs.Queue:
         """A FIFO queue, of which one call at a time has messages of a group.
 
-        While a call that failed has them, their group waits: as briefly as Lambda permits, which is the function's
-        timeout. Throughput is counted by group, not for the whole queue.
+        While a call that failed has them, their group waits. Throughput is counted by group, not for the whole queue.
         """
         self.dead[name] = dead = sqs.Queue(
             self, f"{name.title()}Dead", fifo=True, retention_period=Duration.days(14), **SECURE

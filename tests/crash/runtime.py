@@ -15,11 +15,8 @@ from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 
 from tests.crash.emulator import Task
 from tests.crash.faults import Died, Mode, Plan, Seam, calm
-from tests.crash.site import Site
+from tests.crash.site import CONSUMERS, Site
 from tests.functions.service import Context, request
-
-FUNCTIONS = {"github": "github_work", "serve": "schedule"}
-"""Which function takes from a queue, where it is not called as the queue is."""
 
 FAILED = -1
 """The status of a request that no function answered: a gateway says 502 or 504."""
@@ -95,7 +92,7 @@ class Runtime:
 
     def _take(self, name: str, url: str, message: dict[str, Any]) -> None:
         event = json.loads(message["Body"]) if name == "settle" else _batch(name, message)
-        name = FUNCTIONS.get(name, name)
+        name = CONSUMERS.get(name, name)
         receipt = {"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]}
         before = self.seam.mode
         try:

@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
+from infra.sizes import GITHUB_SIZES, SIZES
 from penstock import bootstrap
 from penstock.aws import dynamodb
 from penstock.domain.units import quarantine
@@ -29,9 +30,10 @@ REGION = "us-east-1"
 QUEUES = ("schedule", "serve", "factory", "well", "sweep", "github", "settle")
 """The queues of the stack, and one in place of the rule that calls `settle` when a flow ended badly."""
 
-VISIBILITY_SECONDS = 180
+CONSUMERS = {"github": "github_work", "serve": "schedule"}
+"""Which function takes from a queue, where it is not called as the queue is."""
+
 SECRETS = {"signing": "k" * 64, "webhook": SECRET}
-"""How long a message that was taken is hidden. Not counted on: a message that is not deleted comes again."""
 
 
 def must(is_so: bool, why: str) -> None:
@@ -214,7 +216,8 @@ class Site:
             hand.slow = hand.lasting = 0
 
     def _queue(self, name: str) -> str:
-        attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+        timeout = {**SIZES, **GITHUB_SIZES}[CONSUMERS.get(name, name)].timeout
+        attributes = {"VisibilityTimeout": f"{timeout.total_seconds():.0f}"}
         if name == "serve":
             name, attributes = f"{name}.fifo", {**attributes, "FifoQueue": "true"}
         return str(self.clients["sqs"].create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])

@@ -136,7 +136,7 @@ def test_events_go_to_the_factorys_queue_and_are_set_aside_with_what_it_failed_o
         (target,) = rule["Targets"]
         assert text(target["Arn"]) == f"<{name}.Arn>"
         assert target["DeadLetterConfig"]["Arn"] == queue["RedrivePolicy"]["deadLetterTargetArn"]
-        assert target["RetryPolicy"]["MaximumRetryAttempts"] == queue["RedrivePolicy"]["maxReceiveCount"]
+        assert target["RetryPolicy"]["MaximumRetryAttempts"] == 5
         assert "InputTransformer" not in target
         assert "InputPath" not in target
 

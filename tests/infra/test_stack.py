@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from infra.queues import CONSUMERS, NAMES
 from infra.sizes import GITHUB_SIZES, SIZES
+from penstock.domain.jobs import jobs
 from penstock.domain.units.units import CLEAN_WITHIN
 from penstock.domain.units.visibility import CALL_WITHIN
 from penstock.local.stack import SOURCES
@@ -61,13 +63,18 @@ def test_the_public_url_is_the_parameter_or_the_apis_own(stack: Template) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_a_queue_outwaits_its_function_and_sets_failures_aside(stack: Template, name: str) -> None:
     _, queue = stack.queue(name)
-    times = 1 if name == "serve" else 6  # a group waits until its messages come again
-    assert queue["VisibilityTimeout"] == times * stack.functions()[CONSUMERS[name]]["Timeout"]
-    assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
+    assert queue["VisibilityTimeout"] == stack.functions()[CONSUMERS[name]]["Timeout"]
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == 20
     dead = queue["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
     (alarm,) = [each for each in stack.of("CloudWatch::Alarm") if each.startswith(f"AlarmsDeadLetters{name}")]
     looked_at = stack.of("CloudWatch::Alarm")[alarm]["Properties"]["Dimensions"]
     assert looked_at == [{"Name": "QueueName", "Value": {"Fn::GetAtt": [dead, "QueueName"]}}]
+
+
+def test_a_step_comes_again_before_its_attempt_is_taken_for_lost(stack: Template) -> None:
+    """Then the sweep would replace an attempt whose message is only hidden. One more sweep may be late."""
+    _, queue = stack.queue("schedule")
+    assert timedelta(seconds=queue["VisibilityTimeout"]) < jobs.STEP_WITHIN < jobs.FLOW_WITHIN
 
 
 def test_queues_are_encrypted_and_refuse_plain_http(stack: Template) -> None:

@@ -84,6 +84,7 @@ class Bill:
     requests: int = 0
     transitions: int = 0
     messages: int = 0
+    grouped: int = 0
     calls: int = 0
     http: int = 0
     puts: int = 0
@@ -103,6 +104,7 @@ class Bill:
             + self.reads * prices.READ_UNIT
             + self.transitions * prices.TRANSITION
             + self.messages * QUEUE_REQUESTS * prices.QUEUE_REQUEST
+            + self.grouped * QUEUE_REQUESTS * prices.FIFO_REQUEST
             + self.calls * prices.CALL
             + self.http * prices.HTTP_REQUEST
             + self.puts * prices.S3_WRITE
@@ -203,7 +205,9 @@ class BilledTwin(Twin):
     def take(self, queue: str, message: dict[str, Any]) -> None:
         """A message: its requests, and the call that it costs."""
         self.bill.moment = str(message.get("do", queue))
-        self.bill.messages += 1
+        is_grouped = self.bill.moment == "serve"  # the others are in standard queues
+        self.bill.grouped += is_grouped
+        self.bill.messages += not is_grouped
         self.bill.calls += 1
         self.bill.transitions += self.bill.moment == "acquire"
         super().take(queue, message)
@@ -346,7 +350,7 @@ def counts(bill: Bill) -> dict[str, float]:
         "read_units": bill.reads,
         "store_requests": bill.requests,
         "transitions": bill.transitions,
-        "messages": bill.messages,
+        "messages": bill.messages + bill.grouped,
         "calls": bill.calls,
         "write_units_afterwards": bill.afterwards,
         "microdollars": round(bill.dollars * 1_000_000, 1),

@@ -9,7 +9,13 @@ READING = {
     "megabyte seconds": {"Penstock-api": 1024 * 1000.0},
     "transitions": {"state": 1000},
     "dynamodb units": {"read": 2_000_000, "write": 1_000_000},
-    "operations": {"sqs:SendMessage": 1_000_000, "s3:PutObject": 1000, "s3:GetObject": 2, "s3:DeleteObject": 9},
+    "operations": {
+        "sqs:SendMessage": 1_000_000,
+        "sqs.fifo:SendMessage": 1_000,
+        "s3:PutObject": 1000,
+        "s3:GetObject": 2,
+        "s3:DeleteObject": 9,
+    },
 }
 
 
@@ -23,6 +29,7 @@ def test_a_bill_has_a_line_for_each_billed_operation() -> None:
         ("DynamoDB", "write units"): (1_000_000, 0.625),
         ("DynamoDB", "read units"): (2_000_000, 0.25),
         ("SQS", "requests"): (1_000_000, 0.4),
+        ("SQS", "FIFO requests"): (1_000, 0.0005),
         ("S3", "writes"): (1000, 0.005),
         ("S3", "reads"): (2, 0.000001),
     }

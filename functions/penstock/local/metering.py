@@ -14,6 +14,8 @@ import ministack.app
 from ministack.core import iam_actions, lambda_runtime
 from ministack.services import lambda_svc, sqs, stepfunctions
 
+from penstock.local import prices
+
 
 class Meter:
     """Counts since the last reset. Safe to use from any thread."""
@@ -73,7 +75,7 @@ def _counted(service: str, handler: Handler, meter: Meter, callers: dict[str, st
     async def handle(method: str, path: str, headers: Any, body: bytes, query: Any) -> tuple[int, Any, Any]:
         action = iam_actions.extract_iam_action(service, method, path, headers, body, query)
         token = headers.get("x-amz-security-token") or (query.get("X-Amz-Security-Token") or [""])[0]
-        meter.add("operations", action)
+        meter.add("operations", _named(action, is_fifo=b".fifo" in body))
         meter.add("by", f"{callers.get(token, 'outside')} {action}")
         if service == "dynamodb":
             body = _asking_for_capacity(body)
@@ -83,6 +85,11 @@ def _counted(service: str, handler: Handler, meter: Meter, callers: dict[str, st
         return status, replied, content
 
     return handle
+
+
+def _named(action: str, *, is_fifo: bool) -> str:
+    """What the operation counts as: those on FIFO queues cost more."""
+    return action.replace("sqs:", prices.FIFO) if is_fifo else action
 
 
 def _asking_for_capacity(body: bytes) -> bytes:
@@ -123,7 +130,8 @@ def _count_messages(meter: Meter) -> None:
         def count(*args: Any) -> Any:
             result = call(*args)
             if result or operation != "sqs:ReceiveMessage":  # AWS waits for messages, the emulator looks often
-                meter.add("operations", operation)
+                is_fifo = isinstance(args[0], str) and args[0].endswith(".fifo")
+                meter.add("operations", _named(operation, is_fifo=is_fifo))
             return result
 
         return count

@@ -19,6 +19,7 @@ MEGABYTE_SECOND = 0.0000133334 / 1024  # aws.amazon.com/lambda/pricing, arm64
 WRITE_UNIT = 0.625 / MILLION  # aws.amazon.com/dynamodb/pricing/on-demand
 READ_UNIT = 0.125 / MILLION  # aws.amazon.com/dynamodb/pricing/on-demand
 QUEUE_REQUEST = 0.40 / MILLION  # aws.amazon.com/sqs/pricing, standard queues
+FIFO_REQUEST = 0.50 / MILLION  # aws.amazon.com/sqs/pricing, FIFO queues
 S3_WRITE = 5 / MILLION  # aws.amazon.com/s3/pricing, PUT, COPY, POST, LIST
 S3_READ = 0.4 / MILLION  # aws.amazon.com/s3/pricing, GET and all other requests
 SECRET_READ = 5 / MILLION  # aws.amazon.com/secrets-manager/pricing
@@ -26,6 +27,9 @@ SECRET_READ = 5 / MILLION  # aws.amazon.com/secrets-manager/pricing
 HTTP_FUNCTIONS = ("api", "agent_api")
 S3_WRITES = ("PutObject", "ListBucket", "CreateBucket", "AbortMultipartUpload", "ListMultipartUploadParts")
 S3_FREE = ("DeleteObject",)
+
+FIFO = "sqs.fifo:"
+"""What the meter calls the operations on FIFO queues, in place of sqs:."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ def bill(reading: Mapping[str, Mapping[str, Any]]) -> list[Line]:
         ("DynamoDB", "write units", units.get("write", 0), WRITE_UNIT),
         ("DynamoDB", "read units", units.get("read", 0), READ_UNIT),
         ("SQS", "requests", _count(operations, "sqs:"), QUEUE_REQUEST),
+        ("SQS", "FIFO requests", _count(operations, FIFO), FIFO_REQUEST),
         ("S3", "writes", _count(operations, "s3:", S3_WRITES), S3_WRITE),
         ("S3", "reads", _count(operations, "s3:") - _count(operations, "s3:", (*S3_WRITES, *S3_FREE)), S3_READ),
         ("Secrets Manager", "reads", _count(operations, "secretsmanager:"), SECRET_READ),
@@ -70,6 +75,6 @@ def _count(operations: Mapping[str, float], service: str, names: tuple[str, ...]
 
 def text(lines: list[Line]) -> str:
     """A bill as plain lines."""
-    rows = [f"  {each.service:16}{each.amount:>10,.0f} {each.unit:12} ${each.dollars:.6f}" for each in lines]
+    rows = [f"  {each.service:16}{each.amount:>10,.0f} {each.unit:13}${each.dollars:.6f}" for each in lines]
     total = sum(each.dollars for each in lines)
     return "\n".join([*rows, f"  {'at AWS list prices':40}${total:.6f}"])

@@ -24,7 +24,7 @@ from tests.simulation.plants import Plant, release_without_fence, start_at_once
 from tests.simulation.plants_holds import the_sweep_forgets_holds
 
 SMALL = How(60, is_hard=True)
-SEEDS = (0, 1, 5, 6, 7, 9)
+SEEDS = (0, 6, 1, 5, 7, 9)
 
 
 def test_two_hundred_jobs_with_the_figures_of_arvados() -> None:

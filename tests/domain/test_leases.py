@@ -16,8 +16,9 @@ GRANTED = leases.grant(lease(), "bench-1", 4, "r-1", NOW + MINUTE)
 
 
 def test_a_granted_lease_knows_its_slot_fence_and_unit() -> None:
-    assert (GRANTED.state, GRANTED.slot, GRANTED.fence, GRANTED.unit) == (LeaseState.GRANTED, "bench-1", 4, "r-1")
-    assert (GRANTED.since, GRANTED.granted) == (NOW, NOW + MINUTE)
+    granted = leases.grant(lease(), "bench-1", 4, "r-1", NOW + MINUTE)
+    assert (granted.state, granted.slot, granted.fence, granted.unit) == (LeaseState.GRANTED, "bench-1", 4, "r-1")
+    assert (granted.since, granted.granted) == (NOW, NOW + MINUTE)
 
 
 def test_a_lease_that_nothing_was_granted_for_is_over_at_once() -> None:

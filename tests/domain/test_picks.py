@@ -158,3 +158,15 @@ def test_the_first_is_picked_though_others_before_it_are_not_known() -> None:
     lines = [claim(f"A{number:03d}", count=9, line="one") for number in range(WINDOW)]
     stocks = {BENCH: Stock(pool(limit=1), [*lines, claim("B", line="two"), claim("C", line="two")], free(2))}
     assert picked(stocks) == ["B"]
+
+
+def test_after_a_first_one_behind_claims_that_were_not_read_those_of_other_queues_are_picked() -> None:
+    """Whoever is first in its own queue is granted if its pools have room; who has no part in the others is known."""
+    rigs, theirs = zip(*(over(f"B{number:03d}", RIG, 1, "rigs") for number in range(WINDOW)), strict=True)
+    (first, his), alone = over("C", BENCH, 1, "benches"), claim("D")
+    stocks = {
+        BENCH: Stock(pool(), [first, alone], free(2)),
+        RIG: Stock(pool(name=RIG), list(rigs), free(WINDOW, RIG)),
+        QUOTA: Stock(pool(name=QUOTA, is_amount=True, limit=99), [*theirs, his]),
+    }
+    assert picked(stocks) == ["C", "D"]

@@ -39,7 +39,7 @@ def test_a_slot_that_is_given_back_keeps_its_fence_and_nothing_of_its_holder(wit
 
 def test_moving_a_slot_is_a_delete_and_a_create_unless_its_key_stays() -> None:
     was = slot(version=3)
-    taken = pools.take(was, claim(), 1, "r-1", NOW)
+    taken = replace(pools.take(was, claim(), 1, "r-1", NOW), version=1)
     assert pools.move(was, taken) == (Delete(was), Create(replace(taken, version=3)))
     noted = replace(was, fence=9)
     assert pools.move(was, noted) == (Replace(was, noted),)
@@ -275,3 +275,27 @@ def test_an_amount_is_taken_and_who_took_it_is_known() -> None:
     assert (held.name, held.state, held.count, held.unit) == ("w-1", HELD, 14, "w-1")
     with pytest.raises(ValueError, match="has 0 left, not 1"):
         pools.take_amount(after, claim("J2"), 0, 1, "w-2", NOW)
+
+
+LATER = NOW + MINUTE
+LEASED = slot("1", SlotState.HELD, job="J1", attempt=1, order=2, fence=3, unit="r-1", since=NOW)
+
+
+def whose(of: Slot) -> tuple[str | None, int | None, int | None]:
+    return of.job, of.attempt, of.order
+
+
+def test_an_idle_slot_goes_to_its_units_next_lease() -> None:
+    given = pools.hand_over(slot("1", SlotState.IDLE, unit="r-1", since=NOW), claim("J2", attempt=4), 5, LATER)
+    assert (given.state, whose(given), given.since, given.unit) == (SlotState.HELD, ("J2", 4, 5), LATER, "r-1")
+
+
+@pytest.mark.parametrize(("is_own", "state"), [(True, SlotState.FREE), (False, SlotState.IDLE)])
+def test_a_slot_whose_unit_is_kept_is_nobodys(is_own: bool, state: SlotState) -> None:
+    kept = pools.keep_warm(LEASED, is_own=is_own, now=LATER)
+    assert (kept.state, whose(kept), kept.since, kept.unit) == (state, (None, None, None), LATER, "r-1")
+
+
+def test_a_slot_that_is_set_aside_is_held_by_no_job() -> None:
+    aside = pools.set_aside(LEASED, LATER)
+    assert (aside.state, whose(aside), aside.since, aside.unit) == (SlotState.HELD, (None, None, None), LATER, "r-1")

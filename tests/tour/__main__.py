@@ -31,7 +31,6 @@ def tour() -> list[Call]:
         os.mkfifo(pipe)
         site, tracer = Site(home, _python(home)), Tracer(str(FUNCTIONS), calls.append)
         agent = threading.Thread(target=lambda: calls.extend(trace.read(str(pipe))), daemon=True)
-        agent.start()
         tracer.start()
         try:
             job = site.run_job(SCRIPT, "licence", lambda: wait_for_end(agent))
@@ -42,7 +41,11 @@ def tour() -> list[Call]:
 
 
 def wait_for_end(agent: threading.Thread) -> None:
-    """Wait until the agent has written its last call and its process has ended: nobody has to kill it then."""
+    """Let the agent go on, and wait until it has written its last call and has ended: nobody has to kill it then.
+
+    It waits for a reader of its pipe before it does anything. So whoever started it has done what follows from that.
+    """
+    agent.start()
     agent.join(PATIENCE)
     assert not agent.is_alive(), "the agent does not end"
     os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)

@@ -256,8 +256,13 @@ def _left_of(row: Any, rows: Mapping[Key, Row]) -> Iterator[str]:
 
 
 def claims(lines: Iterable[Line]) -> int:
-    """How many claims were granted, each over as many pools as it is."""
-    return sum(any(move["what"] == "granted" for move in line["moves"]) for line in lines)
+    """How many claims were granted, each over as many pools as it is.
+
+    A commit grants many that wait, or one at once.
+    """
+    granting = [line["moves"] for line in lines if any(move["what"] == "granted" for move in line["moves"])]
+    waited = [{tuple(move["whose"]) for move in moves if move["what"] == "unclaim"} for moves in granting]
+    return sum(max(1, len(whose)) for whose in waited)
 
 
 def overtaken(left: Left) -> int:

@@ -70,15 +70,15 @@ def hand_over(life: Life) -> Steps:
 @scenario()
 def cancel_while_waiting(life: Life) -> Steps:
     """A job is cancelled in a pool's queue, and another behind it is not."""
-    first = life.submit(resources=["bench"])
-    life.held.add(first)
+    life.held_names.add("first")  # it runs on, also while its submit stands still
+    first = life.submit(name="first", resources=["bench"])
     yield life.is_(first, State.RUNNING)
     second = life.submit(resources=["bench"])
     third = life.submit(resources=["bench"])
     yield life.waits(third)
     life.cancel(second)
     yield life.is_(second)
-    life.let_go(first)
+    life.held_names.clear()
     yield life.is_(third)
 
 
@@ -95,8 +95,8 @@ def cancel_while_creating(life: Life) -> Steps:
 @scenario(minutes=1)
 def cancel_while_running(life: Life) -> Steps:
     """A job is cancelled while its script runs; its agent hears of it and ends it."""
-    job = life.submit(resources=["bench"])
-    life.held.add(job)
+    life.held_names.add("long")  # also while its submit stands still
+    job = life.submit(name="long", resources=["bench"])
     yield life.is_(job, State.RUNNING)
     life.cancel(job)
     yield life.is_(job)
@@ -215,8 +215,8 @@ def hand_over_a_quota(life: Life) -> Steps:
 @scenario(minutes=8)
 def overrun(life: Life) -> Steps:
     """A script runs longer than it may, and its agent does nothing about it; so does the next attempt's."""
-    job = life.submit(timeout=60)
-    life.held.add(job)
+    life.held_names.add("long")  # also while its submit stands still
+    job = life.submit(name="long", timeout=60)
     yield life.is_(job)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.grants import Pick
-from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.leases import Lease, LeaseState, lease_key
 from penstock.domain.pools.pools import Claim
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
@@ -96,6 +96,19 @@ def test_what_follows_is_left_to_another_call_that_may_come_late(twin: Twin, ada
     del twin.store.rows[units[1].key]
     serving.granted(twin.on, [*message["units"], "w-none"], message["warm"])
     assert [each[1]["unit"] for each in sent(twin)] == [units[0].id, units[2].id]
+
+
+def test_a_unit_that_another_lease_has_by_now_is_nobodys_news(twin: Twin, ada: User) -> None:
+    """A grant is told of later, by another call: its lease may be over then, and stand for another unit."""
+    job = submit(twin, ada)
+    twin.run()
+    (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit))
+    held = twin.store.get(lease_key(job, 1, 0), Lease)
+    assert held
+    put(twin, held, unit="w-other")
+    before = dict(twin.store.rows)
+    serving.granted(twin.on, [unit.id], [])
+    assert twin.store.rows == before
 
 
 def test_after_a_lost_race_one_is_granted_and_then_the_others(twin: Twin, ada: User) -> None:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.corpus import blobs, oracle, ours, table
@@ -151,9 +151,10 @@ def test_both_say_the_same_of_whatever_could_be_a_file(text: str) -> None:
 
 
 def test_the_generator_makes_good_and_bad_ones() -> None:
-    """What is not made is not compared."""
+    """What is not made is not compared. The same files each time: a hundred random ones may all be of a few kinds."""
     seen: set[str] = set()
 
+    @settings(derandomize=True, max_examples=500, database=None)
     @given(files())
     def look(text: str) -> None:
         seen.add(oracle.read(text.encode()).rule)

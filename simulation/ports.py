@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from sortedcontainers import SortedDict
 
 from penstock.domain.pools.pools import BEFORE_ITS_ROW, WAITING, Slot, SlotState, collection
-from penstock.kernel.errors import Throttled, Unreached
+from penstock.kernel.errors import PenstockError, Throttled, Unreached
 from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Place, Row, key_of, shard_of
 from penstock.testing.store import LAST, MemoryStore, as_stored
 from penstock.testing.twin import MemoryFlows, MemoryQueues, TestWorld
@@ -58,6 +58,23 @@ class Host(Protocol):
         """Check every promise after a commit."""
 
 
+REFUSALS: Mapping[Service, type[PenstockError]] = {
+    "the table": Throttled, "SQS": Unreached, "Step Functions": Unreached
+}  # fmt: skip
+"""What a refused request raises, by service."""
+
+
+def ask(host: Host, service: Service, what: str, answer: Callable[[], T], *, effect: bool = False) -> T:
+    """A request, which its service may refuse however often it is repeated. Raises what REFUSALS says."""
+
+    def answer_or_refuse() -> T:
+        if host.refuses(service):
+            raise REFUSALS[service](f"{service} refuses to {what}")
+        return answer()
+
+    return host.at(what, answer_or_refuse, effect=effect)
+
+
 class SimulatedWorld(TestWorld):
     """The clock and the source of ids. A handler that pauses after a lost race lets others run."""
 
@@ -98,14 +115,7 @@ class SimulatedStore(MemoryStore):
         self.is_pools_news = True
 
     def _ask(self, what: str, answer: Callable[[], T], *, effect: bool = False) -> T:
-        """A request, which the table may refuse however often it is repeated. Raises Throttled."""
-
-        def answer_or_refuse() -> T:
-            if self._host.refuses("the table"):
-                raise Throttled(f"the table refuses to {what}")
-            return answer()
-
-        return self._host.at(what, answer_or_refuse, effect=effect)
+        return ask(self._host, "the table", what, answer, effect=effect)
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         return self._ask("get", lambda: MemoryStore.get(self, key, kind))
@@ -250,12 +260,10 @@ class SimulatedQueues(MemoryQueues):
         self._request("sweep", json.loads(json.dumps(message)), 0)
 
     def _request(self, queue: str, body: dict[str, Any], after: int) -> None:
-        self.host.at("send", lambda: self._send(queue, body, after), effect=True)
+        ask(self.host, "SQS", "send", lambda: self._send(queue, body, after), effect=True)
 
     def _send(self, queue: str, body: dict[str, Any], after: int) -> None:
         host, said = self.host, " ".join(str(value) for key, value in body.items() if key != "token")
-        if host.refuses("SQS"):
-            raise Unreached(f"SQS refuses to send to {queue}: {said}")
         if host.chance("lose"):
             host.harm()
             host.tell(f"send to {queue}: {said} (lost)")
@@ -284,14 +292,7 @@ class SimulatedFlows(MemoryFlows):
         self._ask("start", lambda: self._start(job, attempt, steps), effect=True)
 
     def _ask(self, what: str, answer: Callable[[], T], *, effect: bool = False) -> T:
-        """A request, which Step Functions may refuse. Raises Unreached."""
-
-        def answer_or_refuse() -> T:
-            if self._host.refuses("Step Functions"):
-                raise Unreached(f"Step Functions refuses to {what}")
-            return answer()
-
-        return self._host.at(what, answer_or_refuse, effect=effect)
+        return ask(self._host, "Step Functions", what, answer, effect=effect)
 
     def _start(self, job: str, attempt: int, steps: Sequence[int]) -> None:
         is_new = (job, attempt) not in self.executions

@@ -16,7 +16,7 @@ from penstock.kernel import rows
 from penstock.kernel.errors import TimeLimit
 
 RANDOM = random.SystemRandom()
-"""It has no state. All processes that Lambda starts from one snapshot would have the same.
+"""Unlike `random`, it has no state. All processes that Lambda starts from one snapshot would begin with the same one.
 
 Source: Lambda Developer Guide, Handling uniqueness with Lambda SnapStart.
 """

@@ -1,4 +1,4 @@
-"""Clients of services that cannot be reached now and then, or have too much to do: all say so by Unreached."""
+"""Makes clients of AWS raise Unreached when a service does not answer, fails, or has too much to do."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ Secrets Manager, Common errors.
 """
 
 ITS_OWN_FAULT = 500
+"""The lowest HTTP status with which a service says that it failed, and not the call."""
 
 
 def watched(client: C) -> C:

@@ -16,7 +16,7 @@ from penstock.kernel import rows
 from penstock.kernel.errors import TimeLimit
 
 RANDOM = random.SystemRandom()
-"""Unlike `random`, it has no state. All processes that Lambda starts from one snapshot would begin with the same one.
+"""It keeps no state, which all processes that Lambda starts from one snapshot would share.
 
 Source: Lambda Developer Guide, Handling uniqueness with Lambda SnapStart.
 """

@@ -203,7 +203,7 @@ SIZED: tuple[Row, ...] = (
     USER,
     Pool(name="\u00fc", limit=10**12, due=NOW),
     Pool(name="p" * 1000, limit=1),  # its place in the listing has the name once more
-    Token(digest="x" * 64, user="ada", created=NOW, expires=NOW),
+    Token(id="0" * 26, digest="x" * 64, user="ada", created=NOW, expires=NOW),
     SLOT,
     *REMEMBERED,
 )

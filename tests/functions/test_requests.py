@@ -8,7 +8,7 @@ import pytest
 
 from penstock.kernel.errors import Throttled, Unreached
 from tests.functions.odd import ODD, ULID
-from tests.functions.service import Service, refused
+from tests.functions.service import Service, refused, token_of
 
 JOB_CALLS = (
     ("GET", ""),
@@ -67,7 +67,7 @@ TOKENS = {
     "unknown": ({"authorization": "Bearer pst_unknown"}, "unknown-token"),
     "garbage": ({"authorization": "Bearer ÿ\x01\x7f ключ 🔑"}, "unknown-token"),
     "huge": ({"authorization": "Bearer " + "x" * 100_000}, "unknown-token"),
-    "expired": ({"authorization": "Bearer token-late"}, "token-expired"),
+    "expired": ({"authorization": f"Bearer {token_of('late')}"}, "token-expired"),
     "a worker's": ({"authorization": f"Bearer {'w' * 43}"}, "unknown-token"),
 }
 CLOSED = (
@@ -86,7 +86,9 @@ def test_a_token_that_is_none(service: Service, name: str) -> None:
 
 
 def test_bearer_in_any_case(service: Service) -> None:
-    assert service.ask("GET", "/v1/whoami", as_=None, headers={"authorization": "bEaReR token-ada"}).status == 200
+    assert (
+        service.ask("GET", "/v1/whoami", as_=None, headers={"authorization": f"bEaReR {token_of('ada')}"}).status == 200
+    )
 
 
 FOR_OPERATORS = (

@@ -10,6 +10,7 @@ from penstock.api.shapes import NextPage, view
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.why import Explanation
 from penstock.domain.replies import Empty, SignedOutput
+from penstock.domain.users.scopes import READ, SUBMIT
 from penstock.domain.users.users import is_name
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -95,7 +96,7 @@ class ForeseenView:
     is_whole: Annotated[bool, "Whether these are all; false if there are more than one reply holds."]
 
 
-@router.get("/v1/artifacts", "List your artifacts, those of your newest job first")
+@router.get("/v1/artifacts", "List your artifacts, those of your newest job first", READ)
 def list_artifacts(
     on: System,
     user: Caller,
@@ -110,7 +111,7 @@ def list_artifacts(
     return ArtifactPage([show(one) for one in found], after)
 
 
-@router.get("/v1/artifacts-to-go", "List what the sweep would delete within some seconds")
+@router.get("/v1/artifacts-to-go", "List what the sweep would delete within some seconds", READ)
 def list_artifacts_to_go(
     on: System,
     user: Operator,
@@ -121,23 +122,23 @@ def list_artifacts_to_go(
     return view(ForeseenView, found, items=found.going)
 
 
-@router.get("/v1/artifacts/{artifact}", "Show an artifact")
+@router.get("/v1/artifacts/{artifact}", "Show an artifact", READ)
 def get_artifact(on: System, user: Caller, artifact: str) -> ArtifactView:
     return show(explain.why(on, pins.find(on, user, artifact)))
 
 
-@router.get("/v1/artifacts/{artifact}/why", "Show why an artifact is kept")
+@router.get("/v1/artifacts/{artifact}/why", "Show why an artifact is kept", READ)
 def explain_artifact(on: System, user: Caller, artifact: str) -> ArtifactWhy:
     found = explain.why(on, pins.find(on, user, artifact))
     return view(ArtifactWhy, found, artifact=show(found))
 
 
-@router.put("/v1/artifacts/{artifact}/pin", "Keep an artifact, by a pin")
+@router.put("/v1/artifacts/{artifact}/pin", "Keep an artifact, by a pin", SUBMIT)
 def pin_artifact(on: System, user: Caller, artifact: str, ask: PinArtifact) -> ArtifactView:
     return show(explain.why(on, pins.pin(on, user, artifact, ask.reason, ask.for_)))
 
 
-@router.delete("/v1/artifacts/{artifact}/pin", "Remove a pin from an artifact")
+@router.delete("/v1/artifacts/{artifact}/pin", "Remove a pin from an artifact", SUBMIT)
 def unpin_artifact(
     on: System,
     user: Caller,
@@ -149,7 +150,7 @@ def unpin_artifact(
     return Empty()
 
 
-@router.post("/v1/artifacts/{artifact}/sign", "Get a URL to download an artifact")
+@router.post("/v1/artifacts/{artifact}/sign", "Get a URL to download an artifact", READ)
 def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
     return explain.sign(on, pins.find(on, user, artifact), ask.expires_in)
 

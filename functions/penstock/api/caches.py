@@ -7,6 +7,7 @@ from typing import Annotated
 from penstock.api.app import Caller, Limit, Page, Router
 from penstock.api.shapes import NextPage, view
 from penstock.domain.caches import CacheEntry
+from penstock.domain.users.scopes import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases import caches
@@ -44,7 +45,7 @@ class CachePage:
     next: NextPage
 
 
-@router.get("/v1/caches", "List the entries of your caches, newest first")
+@router.get("/v1/caches", "List the entries of your caches, newest first", READ)
 def list_caches(
     on: System,
     user: Caller,
@@ -59,12 +60,12 @@ def list_caches(
     return CachePage([show(one) for one in found], caches.usage(on, of).size, quota, after)
 
 
-@router.get("/v1/caches/{cache}", "Show an entry of a cache")
+@router.get("/v1/caches/{cache}", "Show an entry of a cache", READ)
 def get_cache(on: System, user: Caller, cache: str) -> CacheView:
     return show(caches.find_entry(on, user, cache))
 
 
-@router.delete("/v1/caches/{cache}", "Delete an entry of a cache")
+@router.delete("/v1/caches/{cache}", "Delete an entry of a cache", SUBMIT)
 def delete_cache(on: System, user: Caller, cache: str) -> CacheView:
     return show(caches.delete(on, user, cache))
 

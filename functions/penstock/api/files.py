@@ -11,6 +11,7 @@ from penstock.domain.artifacts.inputs import Input
 from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.replies import InputUpload, PartUploads, SignedOutput
+from penstock.domain.users.scopes import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -74,33 +75,33 @@ class SignOutput:
 AN_HOUR = SignOutput()
 
 
-@router.get("/v1/jobs/{job}/outputs", "List a job's outputs")
+@router.get("/v1/jobs/{job}/outputs", "List a job's outputs", READ)
 def list_outputs(on: System, user: Caller, job: str, *, page: Page = "") -> OutputPage:
     found, after = outputs.list_outputs(on, jobs.find(on, user, job).id, page)
     return OutputPage([show_output(row) for row in found], after)
 
 
-@router.post("/v1/jobs/{job}/outputs/{output}/sign", "Get a URL to download an output")
+@router.post("/v1/jobs/{job}/outputs/{output}/sign", "Get a URL to download an output", READ)
 def sign_output(on: System, user: Caller, job: str, output: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
     return outputs.sign(on, jobs.find(on, user, job), output, ask.expires_in)
 
 
-@router.get("/v1/jobs/{job}/inputs", "List a job's inputs")
+@router.get("/v1/jobs/{job}/inputs", "List a job's inputs", READ)
 def list_inputs(on: System, user: Caller, job: str) -> InputList:
     return _inputs(on, jobs.find(on, user, job))
 
 
-@router.post("/v1/jobs/{job}/inputs", "Get a URL to upload an input to")
+@router.post("/v1/jobs/{job}/inputs", "Get a URL to upload an input to", SUBMIT)
 def send_input(on: System, user: Caller, job: str, ask: NewInput) -> InputUpload:
     return inputs.begin(on, jobs.find(on, user, job), ask)
 
 
-@router.post("/v1/jobs/{job}/inputs/parts", "Get URLs to upload parts of an input to, at most 100 in one call")
+@router.post("/v1/jobs/{job}/inputs/parts", "Get URLs to upload parts of an input to, at most 100 in one call", SUBMIT)
 def send_parts(on: System, user: Caller, job: str, ask: InputParts) -> PartUploads:
     return inputs.sign_parts(on, jobs.find(on, user, job), ask)
 
 
-@router.post("/v1/jobs/{job}/inputs/commit", "Confirm that an input was uploaded")
+@router.post("/v1/jobs/{job}/inputs/commit", "Confirm that an input was uploaded", SUBMIT)
 def commit_input(on: System, user: Caller, job: str, ask: InputName) -> InputList:
     found = jobs.find(on, user, job)
     inputs.commit(on, found, ask.name)

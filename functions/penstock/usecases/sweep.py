@@ -36,6 +36,7 @@ from penstock.usecases.telemetry import gauges
 from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
+from penstock.usecases.users import lifecycle
 from penstock.usecases.workers import presence
 
 PERIOD = timedelta(minutes=1)
@@ -149,6 +150,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
     elif kind == "host":
         presence.mark_silent(on, key.pk.partition("#")[2])
+    elif kind == "user":
+        lifecycle.advance(on, key)
     elif kind == "canary":
         canaries.advance(on, key)
     elif kind in ("delivery", "checkset", "check", "minted"):

@@ -1,14 +1,13 @@
-"""Users, their privileges and their tokens."""
+"""Users and their privileges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from penstock import transaction
 from penstock.domain.probes import canaries
-from penstock.domain.users import users
-from penstock.domain.users.users import ACT_AS, ADMIN, Token, User, digest, token_key, user_key
+from penstock.domain.users import scopes, users
+from penstock.domain.users.users import ACT_AS, ADMIN, Standing, User, explain_status, user_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System
@@ -22,25 +21,6 @@ _NAMES = (
     "colon, and its own: oxide:hubris"
 )
 
-PREFIX = "pst_"
-"""What user tokens begin with, so that scanners for leaked secrets recognize them."""
-
-
-def authenticate(on: System, header: str | None) -> User:
-    """The user whose bearer token a request has. Raises Refused 401."""
-    scheme, _, secret = (header or "").partition(" ")
-    if scheme.lower() != "bearer" or not secret.strip():
-        raise Refused(401, "no-token", "show a token: Authorization: Bearer <token>")
-    token = on.store.get(token_key(digest(secret.strip())), Token)
-    if token is None:
-        raise Refused(401, "unknown-token", "this token is not known here, or no longer")
-    if token.expires and token.expires <= on.world.now():
-        raise Refused(401, "token-expired", f"this token expired at {token.expires.isoformat()}; ask for a new one")
-    user = on.store.get(user_key(token.user), User)
-    if user is None:
-        raise Refused(401, "unknown-token", "the user of this token is gone")
-    return user
-
 
 def require_admin(user: User) -> None:
     """Raises Refused 403 unless the user is an operator. [SEC-2]"""
@@ -49,24 +29,41 @@ def require_admin(user: User) -> None:
 
 
 def find(on: System, name: str) -> User:
-    """A user by name. Raises Refused 404."""
-    user = on.store.get(user_key(name), User) if users.is_name(name) else None
-    if user is None:
+    """A user by name, also a former one. Raises Refused 404."""
+    user = by_name(on, name) if users.is_name(name) else None
+    if user is None or user.is_a(Standing.REMOVED):
         raise not_found("user", name)
+    return user
+
+
+def by_name(on: System, name: str) -> User | None:
+    """The user who has a name, or had it; None if nobody ever did."""
+    return present(on, on.store.get(user_key(name), User))
+
+
+def present(on: System, user: User | None) -> User | None:
+    """The present row of a user; for a former name, that of the name that followed."""
+    if user and user.status and user.is_a(Standing.RENAMED):
+        return on.store.get(user_key(user.status.to), User)
     return user
 
 
 def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> User:
     """Create a user. Raises Refused 409 if the name is taken."""
+    check_name(name)
+    user = User(name=name, privileges=_validated(privileges), created=on.world.now())
+    text = ", ".join(user.privileges)
+    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", text)):
+        raise Refused(409, "user-exists", f"{name!r} is, or was, the name of another user")
+    return user
+
+
+def check_name(name: str) -> None:
+    """Raises Refused for what cannot be a user's name."""
     if not users.is_name(name):
         raise Refused(400, "bad-request", _NAMES)
     if name == canaries.USER:
         raise Refused(409, "user-exists", f"{name!r} is whom the site's own canaries belong to, and nobody's name")
-    user = User(name=name, privileges=_validated(privileges), created=on.world.now())
-    text = ", ".join(user.privileges)
-    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", text)):
-        raise Refused(409, "user-exists", f"there is a user {name!r} already")
-    return user
 
 
 def _validated(privileges: Sequence[str]) -> tuple[str, ...]:
@@ -94,31 +91,29 @@ def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: 
     return transaction.run(on, decide)
 
 
-def issue_token(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[str, Token]:
-    """A new token of a user: the secret, shown once, and the row that is stored."""
-    if expires_in is not None and not 1 <= expires_in <= 10 * 366 * 24 * 3600:
-        raise Refused(400, "bad-request", "expires_in is in seconds, from 1 to ten years")
-    user = find(on, name)
-    now = on.world.now()
-    secret = PREFIX + on.world.secret()
-    expires = now + timedelta(seconds=expires_in) if expires_in else None
-    token = Token(digest=digest(secret), user=user.name, created=now, expires=expires)
-    text = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
-    on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {name}", text))
-    return secret, token
-
-
 def resolve_owner(on: System, user: User, owner: str | None) -> User:
     """The user whose job it is: the submitter, or a repository that they may submit for. Raises Refused 403 or 422."""
-    if owner is None or owner == user.name:
+    if user.status:
+        raise Refused(403, f"user-{user.status.standing}", f"{explain_status(user)}, and submits nothing")
+    wanted = user.name if owner is None or owner in user.names else owner
+    if not user.covers(scopes.SUBMIT.scope, wanted):
+        needed = f"submit:{wanted[:200]}"
+        raise Refused(403, "scope-missing", f"this needs a token with the scope {needed!r}, and this one has it not")
+    if wanted == user.name:
         return user
-    if not users.is_repository(owner):
+    if not users.is_repository(wanted):
         raise Refused(403, "privilege-missing", "jobs are submitted for oneself, or for a repository: oxide:hubris")
-    if not user.may_act_for(owner):
-        raise Refused(
-            403, "privilege-missing", f"to submit for {owner[:200]} needs the privilege {f'{ACT_AS}.{owner}'[:200]!r}"
-        )
-    found = on.store.get(user_key(owner), User)
+    if not user.may_act_for(wanted):
+        needed = f"{ACT_AS}.{wanted}"[:200]
+        raise Refused(403, "privilege-missing", f"to submit for {wanted[:200]} needs the privilege {needed!r}")
+    return _repository(on, wanted)
+
+
+def _repository(on: System, owner: str) -> User:
+    """The repository that jobs are submitted for. Raises Refused 422 if there is none, or it may not act."""
+    found = by_name(on, owner)
     if found is None:
         raise Refused(422, "unknown-owner", f"there is no repository {owner[:200]!r}; operators add it as a user")
+    if found.status:
+        raise Refused(422, f"owner-{found.status.standing}", f"{explain_status(found)}, and nobody submits for it")
     return found

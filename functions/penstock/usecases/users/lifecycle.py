@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
 from penstock import transaction
 from penstock.domain import published
@@ -161,15 +162,17 @@ def _live(on: System, user: User, jobs: Sequence[str]) -> Iterator[str]:
     operator = User(name=user.status.by, privileges=(ADMIN,), created=user.status.at)
     for id in jobs:
         job = on.store.get(job_key(id), Job)
-        if job and not job.is_settled and (user.withdrawal.ends_live or not _has_all(on, job)):
+        if job and not job.is_settled and (user.withdrawal.ends_live or not _may_go_on(on, job, user.status.at)):
             with suppress(Refused):  # it has just settled
                 job = cancel.cancel(on, operator, id)
         if job and not job.is_settled:
             yield id
 
 
-def _has_all(on: System, job: Job) -> bool:
-    """Whether an attempt has everything that it asked for, so that it waits for nothing any more."""
+def _may_go_on(on: System, job: Job, since: datetime) -> bool:
+    """Whether a job may go on that is left running: its attempt is not new, and has everything that it asked for."""
+    if job.history.attempts and (job.history.attempts[-1].ended or since) > since:
+        return False
     if job.state is State.RUNNING:
         return True
     had = flow.leases_of(on, job)

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +14,9 @@ from urllib.parse import urlencode
 import agent_api
 import api
 import jsonschema
+import pytest
 
+from penstock import bootstrap
 from penstock.api import openapi
 from penstock.api.document import document
 from penstock.domain.users import tokens
@@ -24,6 +26,7 @@ from penstock.kernel.rows import Create, Key, ulid
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import START, Twin
+from penstock.usecases.site import apply
 
 SITE = site_toml(
     targets={
@@ -156,6 +159,27 @@ class Service:
         job: str = answer.json["id"]
         self.twin.run()
         return job
+
+
+def new_twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
+    """A twin that the handlers take for AWS, with the site configured."""
+    made = Twin()
+    made.store = StrictStore()
+    made.on = replace(made.on, store=made.store)
+    apply.apply(made.on, "root", SITE, "site.toml")
+    made.run()
+    monkeypatch.setattr(bootstrap, "aws", lambda: made.on)
+    return made
+
+
+def new_service(twin: Twin) -> Service:
+    """A service with users: two plain ones, an operator, and one whose token has expired."""
+    made = Service(twin)
+    made.add("ada")
+    made.add("bob")
+    made.add("root", "admin")
+    made.add("late", expires=START)
+    return made
 
 
 def request(

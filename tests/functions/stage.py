@@ -193,8 +193,19 @@ class Stage:
 
     def take(self, operation: Operation, *, as_nobody: bool = False) -> Answer:
         """Take an operation as the one who may, with everything that it needs; or with what is `left_out` of it."""
+        values = self.values(operation)
+        body = self.body(operation)
+        self.prepare(operation, values)
+        by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
+        token = token_of("root") if by_user else WORKER_TOKEN
+        token = None if operation.open or as_nobody else token
+        body = body if self.left_out is False else None if self.left_out is True else self.left_out
+        return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
+
+    def values(self, operation: Operation) -> dict[str, str]:
+        """What stands in the path of an operation's request."""
         sort = operation.path.split("/")[2]
-        values = {
+        return {
             "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
             "name": {"pools": "linux", "canaries": "linux", "users": "ada", **NAMES}.get(sort, ""),
             "privilege": "target.lab",
@@ -202,6 +213,9 @@ class Stage:
             "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
             "delivery": "d-1", "user": "oxide:hubris", "token": "",
         }  # fmt: skip
+
+    def body(self, operation: Operation) -> Any:
+        """The body of an operation's request."""
         parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
         said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}
         body = {**said, **BODIES}.get(operation.name)
@@ -210,9 +224,4 @@ class Stage:
             body = self.archived("newer")
         if operation.name == "agent_cache_parts":
             body = {**parts, "id": self.save("big", composite=DIGEST)}
-        self.prepare(operation, values)
-        by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
-        token = token_of("root") if by_user else WORKER_TOKEN
-        token = None if operation.open or as_nobody else token
-        body = body if self.left_out is False else None if self.left_out is True else self.left_out
-        return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
+        return body

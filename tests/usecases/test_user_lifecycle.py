@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from penstock.bootstrap_admin import make_operator
-from penstock.domain.jobs.jobs import Job, Outcome, State
+from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.domain.pools.pools import Claim
 from penstock.domain.users import lifecycle as rules
 from penstock.domain.users.tokens import Token
@@ -216,6 +216,29 @@ def test_settled_jobs_are_looked_through_in_pages(
     sweep(twin)
     assert job_of(twin, behind).is_settled
     assert old
+
+
+def test_more_jobs_than_are_remembered_are_found_again(
+    twin: Twin, root: User, eve: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "LIVE", 1)
+    jobs = [submitted(twin, eve) for _ in range(2)]
+    twin.run()
+    running = [hello(twin, job) for job in jobs]
+    disable(twin, root)
+    for job, agent in zip(jobs, running, strict=True):
+        for _ in range(12):
+            for each in running:
+                with suppress(Refused):
+                    agents.heartbeat(twin.on, each)
+            sweep(twin)
+        assert refused(lifecycle.remove, twin.on, "root", "eve") == (409, "user-in-use")
+        agents.report_finished(twin.on, agent, Result.SUCCEEDED, "the script ended", 0)
+        twin.run()
+        assert job_of(twin, job).is_settled
+    for _ in range(16):
+        sweep(twin)
+    assert lifecycle.remove(twin.on, "root", "eve").is_a(Standing.REMOVED)
 
 
 def test_nobody_disables_themselves(twin: Twin, root: User) -> None:

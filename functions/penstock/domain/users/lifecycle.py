@@ -100,7 +100,7 @@ def next_pass(user: User, now: datetime) -> User:
     if was.live:
         return replace(user, due=now + WATCHED_EVERY, indexed=None)
     if was.is_cut:
-        return replace(user, withdrawal=replace(was, names=user.names, is_cut=False), due=now)
+        return replace(user, withdrawal=Withdrawal(user.names, was.ends_live), due=now)
     return replace(user, due=None)
 
 

@@ -174,6 +174,7 @@ def test_what_a_route_makes_of_a_token(need: Need, had: list[str], within: set[s
         (["all"], (), TokenKind.USER),
         (["all"], ("admin",), TokenKind.OPERATOR),
         (["read"], ("admin",), TokenKind.USER),
+        ([], ("admin",), TokenKind.USER),
         (["operate:target/a"], ("admin",), TokenKind.OPERATOR),
         (["host:target/a/h"], ("admin",), TokenKind.HOST),
         (["host:target/a/h", "read"], ("admin",), TokenKind.USER),

@@ -101,6 +101,7 @@ class Stage:
             "resource": [each["id"] for each in resources],
             "cache": [self.archive],
             "delivery": ["d-1"],
+            "token": [each["id"] for each in self.user("GET", "/v1/users/ada/tokens").body["items"]],
             "owner": ["ada"],
             "series": ["nightly"],
             "version": ["v1"],

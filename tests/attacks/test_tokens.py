@@ -254,6 +254,7 @@ def test_another_users_tokens_are_listed(service: Service) -> None:
     refused(service.ask("DELETE", f"/v1/tokens/{bobs['id']}"), 404, "token-not-found")
     nobodys = service.ask("DELETE", f"/v1/tokens/{ulid(START, b'0123456789')}")
     assert refused(nobodys, 404, "token-not-found")
+    refused(service.ask("DELETE", f"/v1/tokens/{'x' * 9000}"), 404, "token-not-found")
     assert len(service.ask("GET", "/v1/users/bob/tokens", as_="root").json["items"]) == 2
 
 

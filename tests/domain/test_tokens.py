@@ -110,7 +110,7 @@ def test_a_token_is_refused_with_any_of_its_ancestors() -> None:
         *((text, None) for text in (
             "", "admin", "All", "read:ada", "all:ada", "submit:", "submit:Ada", "operate:", "operate:lab",
             "operate:target/", "operate:target/a/b", "host", "host:", "host:bench-7", "host:target/lab", "site:x",
-            "users:ada",
+            "users:ada", "host:target/lab/Bench 7",
             "submit:ada\n", "operate:target/lab\n", " read",
         )),
     ],
@@ -161,6 +161,7 @@ def test_a_scope_that_is_not_known_any_more_allows_nothing() -> None:
         (ANY, ["host:target/a/h", "read"], {""}),
         (WHOLE, ["read", "submit", "operate", "site", "users"], None),
         (READ, [], None),
+        (SUBMIT, ["read"], None),
     ],
 )
 def test_what_a_route_makes_of_a_token(need: Need, had: list[str], within: set[str] | None) -> None:
@@ -200,11 +201,14 @@ def test_an_operators_token_that_submits_does_not_operate() -> None:
         assert narrowed(SUBMIT, *has, privileges=("admin",)).may_see("eve") is sees
         assert narrowed(SUBMIT, *has, privileges=("admin",)).may_see("ada")
     assert narrowed(READ, "read", privileges=("admin",)).may_see("eve")
+    both = narrowed(SUBMIT, "submit:ada", "operate", privileges=("admin",))
+    assert [both.may_see(each) for each in ("ada", "eve")] == [True, False]
 
 
 def test_a_token_for_one_pool_is_for_no_other() -> None:
     one = narrowed(OPERATE_POOL, "operate:target/a")
     assert [one.covers("operate", pool) for pool in ("target/a", "target/b")] == [True, False]
+    assert one.covers("submit", "ada")
     assert narrowed(OPERATE_POOL, "operate").covers("operate", "target/b")
     assert User(name="ada", created=NOW).covers("operate", "target/b")
 

@@ -81,6 +81,8 @@ def test_who_is_not_renamed(monkeypatch: pytest.MonkeyPatch) -> None:
     ("one", "why"),
     [
         (user(), "is not disabled"),
+        (user(status=Status(Standing.RENAMED, "root", NOW), withdrawal=Withdrawal((), True, is_last=True)), "is not"),
+        (user(status=Status(Standing.DISABLED, "root", NOW)), "is not disabled"),
         (disabled(), "are still being ended"),
         (disabled(names=(), is_last=False), "are still being ended"),
         (disabled(names=("eve",), is_last=True), "are still being ended"),
@@ -124,9 +126,7 @@ def test_jobs_are_looked_at_again_for_those_that_were_being_submitted() -> None:
     assert again.withdrawal == Withdrawal(("eve", "eva"), False, is_last=True, live=("j1",))
     assert again.due == NOW + IN_FLIGHT
     assert lifecycle.next_pass(disabled(names=()), NOW + 2 * IN_FLIGHT).due == NOW + 2 * IN_FLIGHT
-    assert lifecycle.is_in_flight(again, NOW - IN_FLIGHT)
-    assert not lifecycle.is_in_flight(again, NOW - IN_FLIGHT - SECOND)
-    assert not lifecycle.is_in_flight(user(), NOW)
+    assert lifecycle.next_pass(disabled(), NOW + SECOND) == disabled()
 
 
 def test_jobs_that_were_left_running_are_watched_until_they_have_settled() -> None:

@@ -46,7 +46,21 @@ def make(twin: Twin, secret: str, name: str = "ada", lasts: Lasting = None, *wan
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer  ", "Basic pst_x", "Bearer pst_unknown"])
 def test_who_shows_no_token_is_nobody(twin: Twin, header: str | None) -> None:
-    assert refused(tokens.authenticate, twin.on, header)[0] == 401
+    code = "unknown-token" if str(header).startswith("Bearer pst_") else "no-token"
+    assert refused(tokens.authenticate, twin.on, header) == (401, code)
+
+
+def test_what_is_no_secret_is_not_looked_up(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(twin.store, "get", noted(asked, "get", twin.store.get))
+    for text in ("x", "pst_user_x", first_secret()[:-1]):
+        assert refused(show, twin, text) == (401, "unknown-token")
+    assert asked == []
+
+
+def first_secret() -> str:
+    """A whole secret of a token that there is not."""
+    return secret_of(TokenKind.USER, "0" * 26, "x" * 43)
 
 
 def test_a_token_is_shown_as_bearer_in_any_case(twin: Twin) -> None:
@@ -115,6 +129,13 @@ def test_a_token_never_outlives_its_parent(twin: Twin) -> None:
     assert make(twin, secret, "ada", 60)[1].expires
 
 
+def test_a_token_may_last_exactly_as_long_as_its_parent(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    bearer = show(twin, first(twin, lasts=60))
+    monkeypatch.setattr(twin.world, "now", lambda: bearer.token.created)
+    assert tokens.mint(twin.on, bearer, "ada", Wish(lasts=60))[1].expires == bearer.token.expires
+    assert refused(tokens.mint, twin.on, bearer, "ada", Wish(lasts=61)) == (422, "outlives-parent")
+
+
 def test_a_token_gives_no_scope_that_it_lacks(twin: Twin) -> None:
     """SEC-2."""
     narrow, made = make(twin, first(twin), "ada", None, "read", "submit:oxide:hubris")
@@ -123,6 +144,10 @@ def test_a_token_gives_no_scope_that_it_lacks(twin: Twin) -> None:
         assert refused(make, twin, narrow, "ada", None, wider) == (403, "scope-missing")
     assert make(twin, narrow, "ada", None, "read")[1].scopes == ("read",)
     assert make(twin, narrow)[1].scopes == made.scopes
+
+
+def test_how_many_scopes_a_token_may_have(twin: Twin) -> None:
+    assert make(twin, first(twin), "ada", None, *["read"] * 20)[1].scopes == ("read",)
 
 
 @pytest.mark.parametrize("wanted", [["root"], ["read", "host"], ["read"] * 21])
@@ -136,6 +161,10 @@ def test_a_host_token_makes_nothing(twin: Twin) -> None:
     assert secret.startswith("pst_host_")
     assert refused(show, twin, secret) == (403, "scope-missing")
     assert tokens.authenticate(twin.on, f"Bearer {secret}", scopes.HOST).token.id == made.id
+    with pytest.raises(Refused, match="a host's token is for the host's own calls only"):
+        show(twin, secret)
+    with pytest.raises(Refused, match="needs a token with the scope 'read'; the scopes of this one: host:target/lab"):
+        tokens.authenticate(twin.on, f"Bearer {secret}", scopes.READ)
 
 
 def test_only_operators_make_tokens_of_others(twin: Twin) -> None:
@@ -249,6 +278,14 @@ def test_a_use_does_not_undo_a_revocation(twin: Twin) -> None:
     before_the_next_commit(twin, lambda: tokens.revoke(twin.on, operator, id))
     show(twin, secret)
     assert refused(show, twin, secret) == (401, "token-revoked")
+
+
+def test_a_revocation_does_not_undo_a_use(twin: Twin) -> None:
+    root, secret = first(twin, "root", privileges=("admin",)), first(twin)
+    operator = show(twin, root)
+    id = tokens.list_tokens(twin.on, operator, "ada", 10, "")[0].id
+    before_the_next_commit(twin, lambda: show(twin, secret))
+    assert tokens.revoke(twin.on, operator, id).used
 
 
 def test_tokens_are_listed_by_their_user_and_by_operators(twin: Twin) -> None:

@@ -11,13 +11,15 @@ from penstock.bootstrap_admin import make_operator
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.domain.pools.pools import Claim
 from penstock.domain.users import lifecycle as rules
+from penstock.domain.users.audit import Entry
 from penstock.domain.users.tokens import Token
 from penstock.domain.users.users import Standing, User, user_key
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change
+from penstock.kernel.rows import Change, Delete
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import explain
 from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.site import apply
 from penstock.usecases.users import lifecycle, privileges, tokens, users
 from penstock.usecases.users.tokens import Wish
 from penstock.usecases.workers import agents
@@ -260,6 +262,7 @@ def test_a_renamed_user_keeps_tokens_jobs_and_files(twin: Twin, root: User, eve:
     new = submitted(twin, bearer)
     listed = jobs.list_jobs(twin.on, bearer, None, {}, {}, 10, "")[0]
     assert [(each.id, each.owner) for each in listed] == [(new, "eva"), (job, "eve")]
+    assert job_of(twin, submitted(twin, bearer, owner="eve")).owner == "eva"
     assert explain.list_artifacts(twin.on, bearer, "eve", 10, "") == ([], None)
     assert users.find(twin.on, "eve") == row(twin, "eva")
     users.change_privilege(twin.on, "eve", "x", grant=True)
@@ -377,6 +380,114 @@ def test_tokens_that_a_removed_user_gave_to_others_are_refused(twin: Twin, root:
     gone(twin, root)
     lifecycle.remove(twin.on, "root", "eve")
     assert refused(shown, twin, given) == (401, "token-revoked")
+
+
+def granted_meanwhile(twin: Twin) -> None:
+    """Another operator writes the user's row in between."""
+    before_the_next_commit(twin, lambda: users.change_privilege(twin.on, "eve", "meanwhile", grant=True))
+
+
+def test_what_another_operator_grants_meanwhile_is_not_lost(twin: Twin, root: User, eve: User) -> None:
+    granted_meanwhile(twin)
+    disable(twin, root)
+    assert "meanwhile" in row(twin).privileges
+    users.change_privilege(twin.on, "eve", "meanwhile", grant=False)
+    granted_meanwhile(twin)
+    lifecycle.enable(twin.on, "root", "eve")
+    assert "meanwhile" in row(twin).privileges
+    users.change_privilege(twin.on, "eve", "meanwhile", grant=False)
+    granted_meanwhile(twin)
+    assert "meanwhile" in lifecycle.rename(twin.on, "root", "eve", "eva").privileges
+
+
+def test_a_user_who_is_enabled_meanwhile_stays_enabled(twin: Twin, root: User, eve: User) -> None:
+    disable(twin, root)
+    twin.pass_time(301)
+    before_the_next_commit(twin, lambda: lifecycle.enable(twin.on, "root", "eve"))
+    lifecycle.advance(twin.on, user_key("eve"))
+    assert row(twin).status is None
+
+
+def test_a_user_who_is_enabled_while_they_are_removed_is_not(twin: Twin, root: User, eve: User) -> None:
+    gone(twin, root)
+    commit, count = twin.store.commit, iter(range(2))
+
+    def racing(changes: list[Change]) -> bool:
+        if next(count, None) == 1:  # the second commit: the first only looks again for jobs
+            lifecycle.enable(twin.on, "root", "eve")
+        return commit(changes)
+
+    twin.store.commit = racing  # type: ignore[method-assign, assignment]
+    assert refused(lifecycle.remove, twin.on, "root", "eve") == (409, "user-in-use")
+    assert row(twin).status is None
+
+
+def test_a_name_that_is_taken_meanwhile_is_not_given(twin: Twin, root: User, eve: User) -> None:
+    """SEC-2."""
+    before_the_next_commit(twin, lambda: users.create(twin.on, "eva", []))
+    assert refused(lifecycle.rename, twin.on, "root", "eve", "eva") == (409, "user-exists")
+    assert row(twin).status is None
+
+
+def test_a_token_that_is_revoked_while_it_is_moved_stays_revoked(twin: Twin, root: User, eve: User) -> None:
+    """SEC-2."""
+    bearer = tokens.authenticate(twin.on, f"Bearer {secret(twin)}")
+    lifecycle.rename(twin.on, "root", "eve", "eva")
+    late, made = tokens.mint(twin.on, bearer, "eve", Wish())
+    twin.pass_time(121)
+    before_the_next_commit(twin, lambda: tokens.revoke(twin.on, bearer, made.id))
+    lifecycle.advance(twin.on, user_key("eve"))
+    lifecycle.advance(twin.on, user_key("eve"))
+    assert refused(shown, twin, late) == (401, "token-revoked")
+
+
+def test_what_happens_to_a_job_that_ran_long_before(twin: Twin, root: User, eve: User) -> None:
+    """One that waits for hours ends; one that lost a machine before the user was disabled goes on."""
+    runs = submitted(twin, eve, retries=5, resources=["bench"])
+    twin.run()
+    hello(twin, runs)
+    waits = submitted(twin, eve, resources=["bench"])
+    for _ in range(14):
+        sweep(twin)
+    assert job_of(twin, runs).attempt == 2
+    hello(twin, runs)
+    disable(twin, root)
+    assert job_of(twin, waits).end.outcome is Outcome.CANCELLED
+    assert not job_of(twin, runs).cancellation.cancelled_by
+
+
+def test_a_job_that_has_a_part_of_what_it_needs_ends(twin: Twin, root: User, eve: User) -> None:
+    """It has its bench, and waits for a worker: or for its bench, with no worker asked for yet."""
+    apply.pause(twin.on, "target/linux", paused=True)
+    half = submitted(twin, eve, resources=["bench"])
+    twin.run()
+    disable(twin, root)
+    assert job_of(twin, half).cancellation.cancelled_by == "root"
+
+
+def test_a_job_that_is_forgotten_is_no_longer_watched(twin: Twin, root: User, eve: User) -> None:
+    job = submitted(twin, eve)
+    twin.run()
+    agent = hello(twin, job)
+    disable(twin, root)
+    for _ in range(3):
+        agents.heartbeat(twin.on, agent)
+        sweep(twin)
+    twin.store.commit([Delete(job_of(twin, job))])
+    twin.pass_time(301)
+    lifecycle.advance(twin.on, user_key("eve"))
+    assert rules.why_not_removed(row(twin)) is None
+    before = row(twin)
+    lifecycle.advance(twin.on, user_key("eve"))
+    assert row(twin) == before
+
+
+def test_disabling_says_what_becomes_of_jobs_that_run(twin: Twin, root: User, eve: User) -> None:
+    for ends in (True, False):
+        disable(twin, root, ends_live=ends)
+        twin.pass_time(1)
+    texts = [entry.detail for entry in twin.store.listed("audit", Entry) if entry.did == "disable user"]
+    assert texts == ["running jobs end", "running jobs go on"]
 
 
 def test_a_step_that_is_not_due_does_nothing(twin: Twin, root: User, eve: User) -> None:

@@ -91,12 +91,15 @@ def walked(user: User, before: str, live: Sequence[str]) -> User:
 
 
 def next_pass(user: User, now: datetime) -> User:
-    """A disabled user whose jobs were all looked at: when they are looked at again, if they are."""
-    was, since = user.withdrawal, user.status.at if user.status else now
+    """A disabled user; once all jobs were looked at, with when they are looked at again, if they are."""
+    was, status = user.withdrawal, user.status
     assert was
+    assert status
+    if was.names:
+        return user
     if not was.is_last:
         again = replace(was, names=user.names, is_last=True)
-        return replace(user, withdrawal=again, due=max(now, since + IN_FLIGHT), indexed=None)
+        return replace(user, withdrawal=again, due=max(now, status.at + IN_FLIGHT), indexed=None)
     if was.live:
         return replace(user, due=now + WATCHED_EVERY, indexed=None)
     if was.is_cut:
@@ -108,8 +111,3 @@ def watched(user: User, live: Sequence[str]) -> User:
     """A disabled user, of whose jobs these still run."""
     assert user.withdrawal
     return replace(user, withdrawal=replace(user.withdrawal, live=tuple(live)))
-
-
-def is_in_flight(user: User, born: datetime) -> bool:
-    """Whether the last pass looks at a job that was submitted at a time: it may be younger than the first pass."""
-    return user.status is not None and born >= user.status.at - IN_FLIGHT

@@ -93,7 +93,7 @@ def exceeding(wanted: Sequence[Scope], had: Sequence[Scope]) -> Scope | None:
 
 def kind_of(wanted: Sequence[Scope], user: User) -> TokenKind:
     """What a token with some scopes is made for."""
-    if all(scope.name == "host" for scope in wanted):
+    if wanted and all(scope.name == "host" for scope in wanted):
         return TokenKind.HOST
     is_wide = any(scope.name in (ALL, "operate", "site", "users") for scope in wanted)
     return TokenKind.OPERATOR if is_wide and user.is_admin else TokenKind.USER

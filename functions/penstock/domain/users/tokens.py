@@ -1,8 +1,8 @@
 """Tokens of users: their rows, and the form of their secrets, of which only hashes are stored. [SEC-2]
 
-A token was made with the password of nobody but another token, its parent; only the first one of a deployment has none.
-Its row names all its ancestors, so that one read shows whether any of them was revoked. A token never outlives its
-parent, and may do nothing that its parent may not.
+Each token is made from another one, its parent, except those that are made with AWS credentials. Its row names all its
+ancestors, so one read shows whether any of them was revoked. A token never outlives its parent, and is good for nothing
+that its parent is not.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Revocation:
 class Token(Row):
     """A user's token. `ancestors` are the ids of those that it comes from, its parent last.
 
-    `used` is when it was used, to the hour. `by` is whose token its parent is.
+    `used` is when it was last used, to the hour. `by` is the user who made it.
     """
 
     kind: ClassVar[str] = "token"

@@ -6,20 +6,20 @@ changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
 from penstock import transaction
 from penstock.domain import published
-from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools.leases import WORKER, LeaseState
 from penstock.domain.users import lifecycle, tokens
 from penstock.domain.users.tokens import Token
 from penstock.domain.users.users import ADMIN, Standing, User, user_key
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change, Create, Delete, Key, Replace, born
+from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System
 from penstock.usecases import caches
 from penstock.usecases.jobs import cancel, flow
@@ -41,7 +41,7 @@ def disable(on: System, by: User, name: str, *, ends_live: bool) -> User:
     def decide() -> tuple[Sequence[Change], User]:
         was = users.find(on, name)
         now = lifecycle.disable(was, by.name, on.world.now(), ends_live=ends_live)
-        text = "running jobs end" if ends_live else "running jobs go on"
+        text = f"running jobs {'end' if ends_live else 'go on'}"
         return audit.record(on, [Replace(was, now)], by.name, "disable user", f"user {was.name}", text), now
 
     user = transaction.run(on, decide)
@@ -72,8 +72,8 @@ def rename(on: System, by: str, name: str, wanted: str) -> User:
         if on.store.get(user_key(wanted), User):
             raise Refused(409, "user-exists", f"{wanted!r} is, or was, the name of another user")
         former, now = lifecycle.rename(was, wanted, by, on.world.now())
-        rows = on.store.rows_at([user_key(each) for each in was.former]).values() if was.former else ()
-        led = [Replace(row, lifecycle.follow(row, wanted)) for row in rows if isinstance(row, User)]
+        rows = (on.store.get(user_key(each), User) for each in was.former)
+        led = [Replace(row, lifecycle.follow(row, wanted)) for row in rows if row]
         changes: list[Change] = [Replace(was, former), Create(now), *led]
         return audit.record(on, changes, by, "rename user", f"user {was.name}", f"to {wanted}"), now
 
@@ -95,7 +95,7 @@ def remove(on: System, by: str, name: str) -> User:
         return audit.record(on, [Replace(was, now)], by, "remove user", f"user {was.name}"), now
 
     user = users.find(on, name)
-    if user.withdrawal and user.withdrawal.is_last and not user.withdrawal.names:
+    if user.withdrawal:
         _withdraw(on, user)  # jobs that ran when they were last looked at may have settled
     user = transaction.run(on, decide)
     advance(on, user.key)
@@ -117,9 +117,9 @@ def what_is_left(on: System, user: User) -> list[str]:
 def advance(on: System, key: Key) -> None:
     """Take the next step of what follows from a user's status, if it is time. Safe to repeat."""
     user = on.store.get(key, User)
-    if user is None or user.status is None or user.due is None or user.due > on.world.now():
+    if user is None or user.due is None or user.due > on.world.now():
         return
-    if user.status.standing is Standing.DISABLED:
+    if user.is_a(Standing.DISABLED):
         _withdraw(on, user)
     else:
         _clear_tokens(on, user)
@@ -128,12 +128,10 @@ def advance(on: System, key: Key) -> None:
 def _withdraw(on: System, user: User) -> None:
     """End jobs of a disabled user, and write how far that came."""
     todo = user.withdrawal
-    if todo is None:
-        return
-    after = _walk(on, user) if todo.names else lifecycle.watched(user, list(_live(on, user, todo.live)))
-    if after.withdrawal and not after.withdrawal.names:
-        after = lifecycle.next_pass(after, on.world.now())
-    on.store.commit([Replace(user, after)])
+    assert todo
+    live = (on.store.get(job_key(id), Job) for id in todo.live)
+    after = _walk(on, user) if todo.names else lifecycle.watched(user, list(_live(on, user, live)))
+    on.store.commit([Replace(user, lifecycle.next_pass(after, on.world.now()))])
 
 
 def _walk(on: System, user: User) -> User:
@@ -144,10 +142,8 @@ def _walk(on: System, user: User) -> User:
     for _ in range(PAGES):
         page = on.store.listed(f"jobs#{todo.names[0]}", Job, limit=PAGE, after=before, newest=True)
         for job in page:
-            if todo.is_last and not lifecycle.is_in_flight(user, born(job.id)):
-                return lifecycle.walked(user, "", seen)
             before = job.id
-            seen += _live(on, user, [job.id]) if not job.is_settled else []
+            seen += _live(on, user, [job])
             if len(seen) - len(todo.live) >= ENDED:
                 return lifecycle.walked(user, before, seen)
         if len(page) < PAGE:
@@ -155,41 +151,38 @@ def _walk(on: System, user: User) -> User:
     return lifecycle.walked(user, before, seen)
 
 
-def _live(on: System, user: User, jobs: Sequence[str]) -> Iterator[str]:
+def _live(on: System, user: User, jobs: Iterable[Job | None]) -> Iterator[str]:
     """Those of some jobs that have not settled. Those that may not go on are cancelled, as by who disabled the user."""
     assert user.status
     assert user.withdrawal
     operator = User(name=user.status.by, privileges=(ADMIN,), created=user.status.at)
-    for id in jobs:
-        job = on.store.get(job_key(id), Job)
-        if job and not job.is_settled and (user.withdrawal.ends_live or not _may_go_on(on, job, user.status.at)):
+    for job in jobs:
+        if job is None or job.is_settled:
+            continue
+        after = job
+        if user.withdrawal.ends_live or not _may_go_on(on, job, user.status.at):
             with suppress(Refused):  # it has just settled
-                job = cancel.cancel(on, operator, id)
-        if job and not job.is_settled:
-            yield id
+                after = cancel.cancel(on, operator, job.id)
+        if not after.is_settled:
+            yield job.id
 
 
 def _may_go_on(on: System, job: Job, since: datetime) -> bool:
     """Whether a job may go on that is left running: its attempt is not new, and has everything that it asked for."""
-    if job.history.attempts and (job.history.attempts[-1].ended or since) > since:
-        return False
-    if job.state is State.RUNNING:
-        return True
+    last = job.history.attempts[-1].ended if job.history.attempts else None
     had = flow.leases_of(on, job)
     has = (LeaseState.GRANTED, LeaseState.READY)
-    return any(lease.order == WORKER for lease in had) and all(lease.state in has for lease in had)
+    has_all = any(lease.order == WORKER for lease in had) and all(lease.state in has for lease in had)
+    return has_all and (last is None or last <= since)
 
 
 def _clear_tokens(on: System, user: User) -> None:
-    """Move the tokens of a renamed user, or delete those of a removed one; twice, since a list may lag."""
+    """Move the tokens of a renamed user, or delete those of a removed one; and look again, since a list may lag."""
     assert user.status
-    names = user.names if user.is_a(Standing.REMOVED) else (user.name,)
-    for name in names:
-        for token in on.store.listed(tokens.listing(name), Token, limit=PAGE):
-            to = user.status.to
-            on.store.commit([Replace(token, replace(token, user=to)) if to else Delete(token)])
-    now = on.world.now()
-    is_late = now >= user.status.at + lifecycle.IN_FLIGHT
-    is_clear = not any(on.store.listed(tokens.listing(name), Token, limit=1) for name in names)
-    due = None if is_clear and is_late else max(now, user.status.at + lifecycle.IN_FLIGHT) if is_clear else now
+    found = [token for name in user.names for token in on.store.listed(tokens.listing(name), Token, limit=PAGE)]
+    to = user.status.to
+    for token in found:
+        on.store.commit([Replace(token, replace(token, user=to)) if to else Delete(token)])
+    now, until = on.world.now(), user.status.at + lifecycle.IN_FLIGHT
+    due = now if found else None if now >= until else until
     on.store.commit([Replace(user, replace(user, due=due, indexed=None))])

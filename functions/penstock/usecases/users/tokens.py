@@ -92,7 +92,7 @@ def _token(found: Mapping[Key, Row], id: str) -> Token | None:
 
 
 def _missing_scope(need: Need, token: Token) -> Refused:
-    has = ", ".join(token.scopes) or "none"
+    has = ", ".join(token.scopes)
     if not need.scope:
         return Refused(403, "scope-missing", f"a host's token is for the host's own calls only; its scopes are: {has}")
     return Refused(
@@ -130,12 +130,14 @@ def _scopes(texts: Sequence[str]) -> list[Scope]:
     """Raises Refused 400 for scopes that don't exist, or are too many."""
     if len(texts) > scopes.SCOPES:
         raise Refused(400, "bad-request", f"a token has at most {scopes.SCOPES} scopes")
-    found = {text: scopes.parse(text) for text in texts}
-    for text, scope in found.items():
+    found = []
+    for text in dict.fromkeys(texts):
+        scope = scopes.parse(text)
         if scope is None:
             known = "all, read, submit[:OWNER], operate[:POOL], host:POOL/NAME, site, users"
             raise Refused(400, "bad-request", f"{text[:200]!r} is not a scope; there are: {known}")
-    return sorted(scope for scope in found.values() if scope)
+        found.append(scope)
+    return sorted(found)
 
 
 def _expiry(lasts: Lasting, now: datetime, most: datetime | None) -> datetime | None:

@@ -43,7 +43,7 @@ def by_name(on: System, name: str) -> User | None:
 
 def present(on: System, user: User | None) -> User | None:
     """The present row of a user; for a former name, that of the name that followed."""
-    if user and user.status and user.is_a(Standing.RENAMED):
+    if user and user.status and user.status.to:
         return on.store.get(user_key(user.status.to), User)
     return user
 

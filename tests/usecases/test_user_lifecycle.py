@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
 from penstock.bootstrap_admin import make_operator
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
+from penstock.domain.pools.leases import LeaseState
 from penstock.domain.pools.pools import Claim
 from penstock.domain.users import lifecycle as rules
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.tokens import Token
 from penstock.domain.users.users import Standing, User, user_key
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change, Delete
+from penstock.kernel.rows import Change, Delete, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import explain
-from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.jobs import cancel, flow, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.users import lifecycle, privileges, tokens, users
 from penstock.usecases.users.tokens import Wish
@@ -93,6 +96,7 @@ def test_who_waits_ends_and_who_runs_goes_on(twin: Twin, root: User, eve: User, 
     found = disable(twin, root)
     assert found.withdrawal
     assert runs in found.withdrawal.live
+    assert depends not in found.withdrawal.live
     for job in (waits, depends):
         assert job_of(twin, job).end.outcome is Outcome.CANCELLED
         assert job_of(twin, job).end.reason == "cancelled by root"
@@ -441,6 +445,48 @@ def test_a_token_that_is_revoked_while_it_is_moved_stays_revoked(twin: Twin, roo
     assert refused(shown, twin, late) == (401, "token-revoked")
 
 
+def test_a_former_name_keeps_what_was_written_of_it_meanwhile(twin: Twin, root: User, eve: User) -> None:
+    lifecycle.rename(twin.on, "root", "eve", "eva")
+    former = row(twin)
+    before_the_next_commit(twin, lambda: twin.store.commit([Replace(former, replace(former, due=None))]))
+    lifecycle.rename(twin.on, "root", "eva", "evi")
+    assert row(twin).due is None
+    assert row(twin).status == replace(former.status, to="evi")
+
+
+def test_a_step_does_not_undo_that_a_user_was_renamed_again(twin: Twin, root: User, eve: User) -> None:
+    lifecycle.rename(twin.on, "root", "eve", "eva")
+    twin.pass_time(121)
+    before_the_next_commit(twin, lambda: lifecycle.rename(twin.on, "root", "eva", "evi"))
+    lifecycle.advance(twin.on, user_key("eve"))
+    found = row(twin).status
+    assert found
+    assert found.to == "evi"
+
+
+def test_tokens_are_looked_for_again_until_no_request_is_under_way(
+    twin: Twin, root: User, eve: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lifecycle.rename(twin.on, "root", "eve", "eva")
+    found = row(twin).status
+    assert found
+    until = found.at + rules.IN_FLIGHT
+    assert row(twin).due == until
+    monkeypatch.setattr(twin.world, "now", lambda: until)
+    lifecycle.advance(twin.on, user_key("eve"))
+    assert row(twin).due is None
+
+
+def test_a_job_between_two_steps_ends(twin: Twin, root: User, eve: User, by_flow: None) -> None:
+    """It has its bench, and has not asked for its worker yet."""
+    job = submitted(twin, eve, resources=["bench"])
+    while not any(lease.state is LeaseState.READY for lease in flow.leases_of(twin.on, job_of(twin, job))):
+        assert twin.deliver()
+    assert [lease.order for lease in flow.leases_of(twin.on, job_of(twin, job))] == [1]
+    disable(twin, root)
+    assert job_of(twin, job).cancellation.cancelled_by == "root"
+
+
 def test_what_happens_to_a_job_that_ran_long_before(twin: Twin, root: User, eve: User) -> None:
     """One that waits for hours ends; one that lost a machine before the user was disabled goes on."""
     runs = submitted(twin, eve, retries=5, resources=["bench"])
@@ -453,7 +499,12 @@ def test_what_happens_to_a_job_that_ran_long_before(twin: Twin, root: User, eve:
     hello(twin, runs)
     disable(twin, root)
     assert job_of(twin, waits).end.outcome is Outcome.CANCELLED
-    assert not job_of(twin, runs).cancellation.cancelled_by
+    job = job_of(twin, runs)
+    assert not job.cancellation.cancelled_by
+    ended = job.history.attempts[-1].ended
+    assert ended
+    assert lifecycle._may_go_on(twin.on, job, ended)
+    assert not lifecycle._may_go_on(twin.on, job, ended - timedelta(seconds=1))
 
 
 def test_a_job_that_has_a_part_of_what_it_needs_ends(twin: Twin, root: User, eve: User) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from penstock.domain.users import lifecycle
 from penstock.domain.users.lifecycle import IN_FLIGHT, LIVE, WATCHED_EVERY
-from penstock.domain.users.users import Standing, Status, User, Withdrawal, explain_denial, explain_status
+from penstock.domain.users.users import Revoked, Standing, Status, User, Withdrawal, explain_denial, explain_status
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Place
+from penstock.kernel.rows import Look, Place
 from tests.domain.helpers import MINUTE, NOW, SECOND
 
 EVE = User(name="eve", privileges=("target.lab",), created=NOW, version=3)
@@ -66,6 +66,17 @@ def test_a_renamed_user_leaves_a_name_that_leads_to_the_new_one() -> None:
     assert again.status
     assert again.status.to == "evo"
     assert lifecycle.follow(user(), "evo") == user()
+
+
+def test_a_name_without_rights_has_no_history_and_its_next_look_is_exact() -> None:
+    """The index would else keep an earlier time of the row that was read."""
+    was = user(revoked=(Revoked("x", "root", NOW),), indexed=Look(NOW))
+    former, now = lifecycle.rename(was, "evi", "root", NOW)
+    assert (former.revoked, now.revoked) == ((), was.revoked)
+    assert now.indexed is None
+    assert lifecycle.remove(replace(disabled(), revoked=was.revoked), "root", NOW).revoked == ()
+    for again in (disabled(names=()), disabled(names=(), is_last=True, live=("j1",))):
+        assert lifecycle.next_pass(replace(again, indexed=Look(NOW)), NOW).indexed is None
 
 
 def test_who_is_not_renamed(monkeypatch: pytest.MonkeyPatch) -> None:

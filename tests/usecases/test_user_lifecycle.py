@@ -273,6 +273,23 @@ def test_a_renamed_user_keeps_tokens_jobs_and_files(twin: Twin, root: User, eve:
     assert "x" in row(twin, "eva").privileges
 
 
+def test_tokens_that_were_never_used_are_moved_at_once(twin: Twin, root: User, eve: User) -> None:
+    secret(twin)
+    lifecycle.rename(twin.on, "root", "eve", "eva")
+    assert [token.user for token in twin.store.rows.values() if isinstance(token, Token)] == ["eva"]
+
+
+def test_a_token_that_is_used_moves_itself(twin: Twin, root: User, eve: User) -> None:
+    bearer = tokens.authenticate(twin.on, f"Bearer {secret(twin)}")
+    lifecycle.rename(twin.on, "root", "eve", "eva")
+    late, made = tokens.mint(twin.on, bearer, "eve", Wish())
+    assert made.user == "eve"
+    shown(twin, late)
+    found = twin.store.get(made.key, Token)
+    assert found
+    assert found.user == "eva"
+
+
 def test_a_job_of_a_former_name_is_granted_by_the_privileges_of_the_user(twin: Twin, root: User, eve: User) -> None:
     """SEC-2: those that the user has now."""
     job = submitted(twin, eve, target="lab")
@@ -472,6 +489,9 @@ def test_tokens_are_looked_for_again_until_no_request_is_under_way(
     assert found
     until = found.at + rules.IN_FLIGHT
     assert row(twin).due == until
+    index = row(twin).indexed
+    assert index
+    assert index.at > found.at
     monkeypatch.setattr(twin.world, "now", lambda: until)
     lifecycle.advance(twin.on, user_key("eve"))
     assert row(twin).due is None

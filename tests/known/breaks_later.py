@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from penstock import transaction
 from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import capacity as domain_resizing
@@ -21,6 +20,7 @@ from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.kernel.errors import DriverError, Moved
 from penstock.kernel.rows import Replace
 from penstock.ports import Order
+from penstock.system import transact
 from penstock.usecases import cooldowns, sweep
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.pools import resize as pools_resize
@@ -89,9 +89,7 @@ def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
     def hasty(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
         is_old = on.world.now() - unit.since > timedelta(minutes=30)
         if unit.state is UnitState.DIRTY and (is_old or str(reason).startswith("cleaning failed")):
-            transaction.run(
-                on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"))
-            )
+            transact(on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
             events.slot_freed(on, unit)
         else:
             again(on, unit, reason, after)
@@ -107,7 +105,7 @@ def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
         if unit.creation.made:
             put_back(on, unit)
             return
-        transaction.run(
+        transact(
             on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made"))
         )
         events.slot_freed(on, unit)

@@ -30,7 +30,7 @@ WHOLE = (
     "penstock.domain.units.units",
     "penstock.domain.users.users",
     "penstock.kernel.rows",
-    "penstock.transaction",
+    "penstock.system",
     "penstock.usecases.artifacts.outputs",
     "penstock.usecases.jobs.jobs",
     "penstock.usecases.jobs.settle",

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from penstock import transaction
 from penstock.domain.jobs import jobs as domain_jobs
 from penstock.domain.jobs.jobs import Job, Report, State, job_key
 from penstock.domain.pools import grants, pools
@@ -17,6 +16,7 @@ from penstock.domain.pools.leases import LeaseState, Need
 from penstock.domain.pools.pools import Claim, Slot, SlotState
 from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
+from penstock.system import transact
 from penstock.usecases.jobs import flow, settle, submit
 from penstock.usecases.jobs.flow import LeaseGone
 from penstock.usecases.pools import grant, scheduler, serving
@@ -37,7 +37,7 @@ def serve_before_write(patch: pytest.MonkeyPatch) -> None:
     def early(on: Any, job: str, attempt: int, step: int, token: str) -> None:
         for need in scheduler._needs(on.store.get(job_key(job), Job), attempt, step):
             serve(on, need.pool)
-        claimed = transaction.run(on, lambda: scheduler._claim_changes(on, job, attempt, step, token, may_grant=False))
+        claimed = transact(on, lambda: scheduler._claim_changes(on, job, attempt, step, token, may_grant=False))
         if not claimed.leases or claimed.leases[0].state is not LeaseState.WAITING:
             acquire(on, job, attempt, step, token)
 

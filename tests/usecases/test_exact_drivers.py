@@ -13,9 +13,9 @@ from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order
+from penstock.system import current_site
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.site import configuration
 from penstock.usecases.units import advance, secrets
 from penstock.usecases.units import secrets as units_secrets
 from tests.usecases.exact import (
@@ -230,9 +230,9 @@ def test_an_unfinished_well_is_called_again_through_its_queue(twin: Twin, ada: U
         for ordered in (needs, needs[::-1]):
             put(twin, job_of(twin, job), needs=tuple(ordered))
             advance.advance(twin.on, unit_of(twin, job, 1).id)
-        site_now = configuration.current(twin.on)
+        site_now = current_site(twin.on)
         licence = replace(site_now.resources["licence"], settings={"colour": "green"})
-        patch.setattr(configuration, "current", lambda on: replace(site_now, resources={"licence": licence}))
+        patch.setattr(advance, "current_site", lambda on: replace(site_now, resources={"licence": licence}))
         advance.advance(twin.on, unit_of(twin, job, 1).id)
     assert [order.options for order in given[1:]] == [{"of": 1}] * 3
     assert given[-1].settings == {"colour": "green"}

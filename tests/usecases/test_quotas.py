@@ -16,12 +16,13 @@ from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
+from penstock.system import current_site
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import grant
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import secrets
 from tests.usecases.quotas import is_granted, run_to_end, used
@@ -253,7 +254,7 @@ def test_lowering_an_amount_takes_nothing_from_a_holder(twin: Twin, ada: User) -
 
 def test_a_job_that_waits_in_several_queues_is_counted_once(twin: Twin, ada: User) -> None:
     waiting_for_a_full_target(twin, ada)
-    site = configuration.current(twin.on)
+    site = current_site(twin.on)
     gauges.report_pools(twin.on, site, [], ["target/large", "quota/vcpus"])
     assert twin.metrics.last(metrics.JOBS_WAITING) == WINDOW + 1
     gauges.report_pools(twin.on, site, [], ["quota/vcpus"])

@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock import transaction
 from penstock.domain.artifacts import retention
 from penstock.domain.artifacts.retention import LatestFailure, Retention, retention_key
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Replace
-from penstock.system import System
-from penstock.usecases.site import configuration
+from penstock.system import System, current_site, transact
 
 
 def on_settled(on: System, job: Job) -> list[Change]:
     """The changes to write with a job's settling: until when what it owns is kept."""
     row = on.store.get(retention_key(job.id), Retention)
-    after = retention.settled(row or Retention(job=job.id), job, configuration.current(on).retention)
+    after = retention.settled(row or Retention(job=job.id), job, current_site(on).retention)
     if row is None:
         return [Create(after)] if after.until else []
     return [Replace(row, after)] if after != row else []
@@ -60,7 +58,7 @@ def unpin(on: System, job: str, dependent: str) -> None:
         after = row and retention.unpinned(row, dependent)
         return ([Replace(row, after)] if row and after and after != row else []), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def keep_latest_failure(on: System, job: Job) -> None:
@@ -70,7 +68,7 @@ def keep_latest_failure(on: System, job: Job) -> None:
     """
     failure = retention.failure(job)
     if failure:
-        transaction.run(on, lambda: _latest_failure_changes(on, failure))
+        transact(on, lambda: _latest_failure_changes(on, failure))
 
 
 def _latest_failure_changes(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:
@@ -80,7 +78,7 @@ def _latest_failure_changes(on: System, failure: LatestFailure) -> tuple[Sequenc
     is_later = known is None or is_known or (failure.settled, failure.job) > (known.settled, known.job)
     if row is None or row.ended or not is_later or (is_known and row.longer):
         return [], None
-    longer = retention.longer(row, failure, configuration.current(on).retention)
+    longer = retention.longer(row, failure, current_site(on).retention)
     changes: list[Change] = [Replace(known, failure) if known else Create(failure), Replace(row, longer)]
     last = on.store.get(retention_key(known.job), Retention) if known and not is_known else None
     return [*changes, *([Replace(last, replace(last, longer=None))] if last and not last.ended else [])], None

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from penstock import transaction
 from penstock.domain.artifacts import inputs
 from penstock.domain.jobs import prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent
@@ -21,7 +20,7 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.artifacts import retain
 from penstock.usecases.jobs import flow, jobs, settle
 from penstock.usecases.logs import logs
@@ -76,7 +75,7 @@ def _pin(on: System, job: Job) -> str | None:
     for each in job.request.dependencies:
         if each.copy_outputs:
             try:
-                transaction.run(on, partial(_pinned, on, each, job))
+                transact(on, partial(_pinned, on, each, job))
             except Refused as refused:
                 return prerequisites.outputs_gone(each, refused.detail)
     return None
@@ -92,7 +91,7 @@ def judge(on: System, job_id: str) -> None:
     if job is None or job.state is not State.WAITING:
         return
     broken = _pin(on, job) if verdict_of(on, job).is_ready else None
-    found, verdict = transaction.run(on, lambda: _judge_changes(on, job_id, broken))
+    found, verdict = transact(on, lambda: _judge_changes(on, job_id, broken))
     if found is None:
         return
     if found.cancellation.cancelled_by:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock import transaction
 from penstock.domain.jobs import failures, jobs, outcome, prerequisites, unused
 from penstock.domain.jobs.dependencies import Dependent, dependent_key
 from penstock.domain.jobs.failures import Failure, Kind
@@ -23,7 +22,7 @@ from penstock.domain.pools.pools import Claim
 from penstock.domain.units import retries, units
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases import published
 from penstock.usecases.artifacts import retain
 from penstock.usecases.github import hints
@@ -60,7 +59,7 @@ def settle(
     With `overdue` the sweep ends the attempt: only if the job is still due by then when the end is written. Nothing
     moves its flow on, so the flow is to be stopped. `unbegun`: only if its script has not begun when that is written.
     """
-    ended = transaction.run(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue, unbegun=unbegun))
+    ended = transact(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue, unbegun=unbegun))
     if ended is not None:
         attempt_ended(on, *ended)
     go_on(on, job_id, attempt)
@@ -248,7 +247,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         reported = jobs.report(job, Report(Result.LOST, cause, now))
         return [later, Replace(job, reported)], (reported, True)
 
-    found = transaction.run(on, decide)
+    found = transact(on, decide)
     if found is None:
         return None
     job, is_new = found

@@ -12,7 +12,6 @@ from dataclasses import field, replace
 from datetime import datetime
 from itertools import count
 
-from penstock import transaction
 from penstock.domain.jobs import jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools import grants, pools
@@ -24,7 +23,7 @@ from penstock.domain.units.units import Unit
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace, exact_look
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs.flow import answer_step
 from penstock.usecases.logs import logs
@@ -55,7 +54,7 @@ class Claimed:
 def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> None:
     """Claim what one step of a flow needs. The step is answered when it is granted and ready, or never will be."""
     tries = count()
-    claimed = transaction.run(
+    claimed = transact(
         on, lambda: _claim_changes(on, job_id, attempt, step, token, may_grant=next(tries) < DIRECT_TRIES)
     )
     if claimed.stale:

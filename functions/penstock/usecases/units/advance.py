@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, job_key
@@ -24,12 +23,11 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order, Ready
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
 from penstock.usecases.cooldowns import Permission
 from penstock.usecases.jobs import flow, settle
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.units import (
     bells,
     boundary,
@@ -146,7 +144,7 @@ def _lock_if_shared(on: System, unit: Unit) -> Unit | None:
 
 def _call_create(on: System, unit: Unit) -> None:
     """Ask the driver, if cool-downs permit it, and record its answer."""
-    site = configuration.current(on)
+    site = current_site(on)
     permission = cooldowns.request_create(on, site, unit)
     if permission.wait is not None:
         driver_calls.retry_later(on, unit, permission.why, permission.wait)
@@ -230,7 +228,7 @@ def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
             return [], False
         return [Replace(unit, made), Replace(job, jobs.step_on(job, on.world.now()))], True
 
-    if transaction.run(on, decide):
+    if transact(on, decide):
         _log_ready(on, unit)
         _answer_step(on, made)
 
@@ -246,7 +244,7 @@ def order_of(on: System, unit: Unit) -> Order:
     if unit.is_a is UnitKind.RESOURCE:
         job = on.store.get(job_key(unit.lease.job), Job)
         need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
-        kind = configuration.current(on).resources.get(unit.type)
+        kind = current_site(on).resources.get(unit.type)
         settings = kind.settings if kind else {}
         options = need.options if need else {}
         secret = secrets.lease_secret(on.signing_key(), unit)
@@ -278,7 +276,7 @@ def renew(on: System, unit: Unit, order: Order) -> None:
 
 def _call_renew(on: System, unit: Unit, order: Order) -> None:
     """Ask the well, if cool-downs permit it, and record its answer."""
-    site = configuration.current(on)
+    site = current_site(on)
     permission = cooldowns.request_create(on, site, unit)
     if permission.wait is not None:
         driver_calls.retry_later(on, unit, permission.why, permission.wait)

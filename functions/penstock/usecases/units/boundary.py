@@ -20,16 +20,16 @@ from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
-from penstock.domain.site.site import Site
+from penstock.domain.site.site import Maker, Site
 from penstock.domain.units import prewarm
 from penstock.domain.units.units import CleanProof, Unit, UnitKind
-from penstock.kernel.errors import DriverError, RateLimited, Short, Shortage, TimeLimit, Unknown
+from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Short, Shortage, TimeLimit, Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import (
     CleaningDriver,
+    ContextDriver,
     Driver,
     EventDriver,
     EvidenceDriver,
@@ -39,9 +39,9 @@ from penstock.ports import (
     Order,
     PlacementDriver,
     Ready,
+    UnitContext,
 )
-from penstock.system import System
-from penstock.usecases.site import configuration
+from penstock.system import System, transact
 from penstock.usecases.telemetry import counters
 
 T = TypeVar("T")
@@ -70,12 +70,40 @@ log = Logger(child=True)
 
 def driver_named(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
     """The driver of a factory or well. Raises DriverError."""
-    return ask(on, maker_of(is_a, maker), lambda: configuration.driver(on, site, is_a, maker))
+    return ask(on, maker_of(is_a, maker), lambda: _driver(on, site, is_a, maker))
 
 
 def driver_of(on: System, site: Site, unit: Unit) -> Driver:
     """The driver of a unit, for one call. Raises DriverError."""
-    return ask(on, maker_of(unit.is_a, unit.maker), lambda: configuration.driver_of(on, site, unit))
+    return ask(on, maker_of(unit.is_a, unit.maker), lambda: _driver_in_context(on, site, unit))
+
+
+def _driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
+    """The driver of a factory or well. Raises Misconfigured if the site has none of that name."""
+    makers = site.factories if is_a is UnitKind.WORKER else site.wells
+    found = makers.get(maker) or Maker(maker, "")
+    if not found.driver:
+        kind = "factory" if is_a is UnitKind.WORKER else "well"
+        raise Misconfigured(f"the site has no {kind} {maker!r} any more")
+    plug = on.drivers.factory if is_a is UnitKind.WORKER else on.drivers.well
+    return plug(found.driver, found.settings, maker)
+
+
+def _driver_in_context(on: System, site: Site, unit: Unit) -> Driver:
+    """The driver of a unit, for one call. Raises Misconfigured."""
+    found = _driver(on, site, unit.is_a, unit.maker)
+    return (
+        found.with_context(UnitContext(unit.lease.slot, unit.lease.fence, unit.creation.notes))
+        if isinstance(found, ContextDriver)
+        else found
+    )
+
+
+def quarantines(on: System, site: Site, unit: Unit) -> bool:
+    """Whether a broken unit is quarantined, since its maker cannot make it anew: it stands for a thing that exists."""
+    is_worker = unit.is_a is UnitKind.WORKER
+    found = (site.factories if is_worker else site.wells).get(unit.maker)
+    return found is not None and on.drivers.quarantines("factory" if is_worker else "well", found.driver)
 
 
 def create(on: System, unit: Unit, driver: Driver, order: Order) -> Ready | NotYet:
@@ -318,6 +346,6 @@ def unlock(on: System, begun: Unit) -> None:
             return [], None
         return [Replace(fresh, prewarm.end_call(fresh))], fresh
 
-    unit = transaction.run(on, decide)
+    unit = transact(on, decide)
     if unit:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)

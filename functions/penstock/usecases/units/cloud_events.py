@@ -12,16 +12,14 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
 from penstock.domain.site.site import Site
 from penstock.domain.units import maintenance as wishes
 from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry, is_held, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import MachineFate, MachineNotice
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.units import boundary, driver_calls, maintenance
 from penstock.usecases.units.secrets import bootstrap_key
 
@@ -30,7 +28,7 @@ log = Logger(child=True)
 
 def handle(on: System, event: Mapping[str, Any]) -> None:
     """Act on an event, if a factory of the site recognizes the worker that it is about."""
-    site = configuration.current(on)
+    site = current_site(on)
     for factory in site.factories:
         notice = _parse(on, site, factory, event)
         if notice:
@@ -49,7 +47,7 @@ def _parse(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> Ma
 
 
 def _apply(on: System, notice: MachineNotice, factory: str) -> None:
-    unit, is_new = transaction.run(on, lambda: _decide(on, notice, factory))
+    unit, is_new = transact(on, lambda: _decide(on, notice, factory))
     if unit is None:
         return
     if is_new and (unit.is_leased or unit.hold):

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock import transaction
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.units import retries, visibility
 from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, format_time, unit_key
@@ -18,10 +17,9 @@ from penstock.domain.units.visibility import SearchResult
 from penstock.kernel import limits
 from penstock.kernel.errors import DriverError, Unknown
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.units import boundary
 
 HEAD_CHARS = 150
@@ -74,7 +72,7 @@ def evidence(on: System, unit: Unit, hide: str) -> str | None:
     If the driver cannot be asked, that is the evidence.
     """
     try:
-        driver = boundary.driver_named(on, configuration.current(on), unit.is_a, unit.maker)
+        driver = boundary.driver_named(on, current_site(on), unit.is_a, unit.maker)
         text = boundary.evidence(on, unit, driver)
     except DriverError as error:
         text = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
@@ -105,14 +103,14 @@ def check_visibility(on: System, unit_id: str) -> None:
         updated = visibility.record_search(fresh, sight, on.world.now())
         return [Replace(fresh, updated)], updated
 
-    updated = transaction.run(on, decide)
+    updated = transact(on, decide)
     if updated and visibility.expected(updated):
         on.queues.advance(unit_id, is_worker=True, after=visibility.SEARCH_SECONDS)
 
 
 def _list_unit(on: System, unit: Unit) -> SearchResult:
     try:
-        driver = boundary.driver_of(on, configuration.current(on), unit)
+        driver = boundary.driver_of(on, current_site(on), unit)
         return SearchResult(listed=unit.id in boundary.list_ids(on, maker_of(unit.is_a, unit.maker), driver))
     except DriverError as error:
         cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), error)

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 
 from aws_lambda_powertools import Logger
 
-from penstock import listings, transaction
+from penstock import listings
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units import maintenance, quarantine
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System
-from penstock.usecases.site import configuration
+from penstock.system import System, current_site, transact
 from penstock.usecases.units import events, retire
 from penstock.usecases.units.maintenance import find
 from penstock.usecases.users import audit
@@ -75,8 +74,8 @@ def confirm_removed(on: System, user: User, is_a: UnitKind, unit_id: str, checke
         changes = retire.free_slots(on, unit, gone)[0]
         return audit.record(on, changes, user.name, "remove", f"{is_a} {unit_id}", checked), gone
 
-    unit = transaction.run(on, decide)
-    events.unit_removed(on, unit, user, checked, configuration.current(on))
+    unit = transact(on, decide)
+    events.unit_removed(on, unit, user, checked, current_site(on))
     return unit
 
 

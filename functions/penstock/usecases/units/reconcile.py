@@ -25,10 +25,9 @@ from penstock.kernel.errors import DriverError
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Driver
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
 from penstock.usecases.jobs import settle
-from penstock.usecases.site import configuration
 from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import boundary, retire
 
@@ -67,7 +66,7 @@ class MakerList:
 
 def reconcile(on: System) -> Reconciled:
     """Compare each maker whose last comparison is long enough ago. A failure of one does not stop the others."""
-    site, done = configuration.current(on), Reconciled()
+    site, done = current_site(on), Reconciled()
     is_quiet = _is_recovering(on)
     lists = list(_list_makers(on, site, done))
     rows = {kind: _units(on, kind) for kind in UnitKind} if lists else {}

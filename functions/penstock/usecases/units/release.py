@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import timedelta
 from math import ceil
 
-from penstock import transaction
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.site.site import Site
 from penstock.domain.units import quarantine as units_quarantine
@@ -19,9 +18,8 @@ from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, u
 from penstock.kernel.errors import DriverError, RateLimited
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
-from penstock.usecases.site import configuration
 from penstock.usecases.units import boundary, driver_calls, events, quarantine, retire, reuse
 
 
@@ -31,7 +29,7 @@ def destroy(on: System, unit: Unit) -> None:
     if pause:  # whoever is released before it wakes it; the sweep makes up for a lost message
         on.store.commit([Replace(unit, retries.retry_later(unit, unit.step.reason, on.world.now(), pause))])
         return
-    if unit.health.broken and configuration.quarantines(on, configuration.current(on), unit):
+    if unit.health.broken and boundary.quarantines(on, current_site(on), unit):
         quarantine.enter(on, unit, f"it is broken: {unit.health.broken}")
         return
     site = _site(on)
@@ -45,7 +43,7 @@ def destroy(on: System, unit: Unit) -> None:
 def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
     """Ask the driver, if its maker may be called, and record its answer."""
     try:
-        site = site or configuration.current(on)
+        site = site or current_site(on)
         wait = cooldowns.take_call(on, site, unit)
         if wait is not None:
             driver_calls.retry_later(
@@ -71,14 +69,14 @@ def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
 def _site(on: System) -> Site | None:
     """The site; None if it no longer parses, which is reported where the driver would be called."""
     try:
-        return configuration.current(on)
+        return current_site(on)
     except DriverError:
         return None
 
 
 def _is_named_outside(on: System, site: Site | None, unit: Unit) -> bool:
     """Whether a well's things have names that outlive the unit: a late call would reach the next lease's."""
-    return site is not None and unit.is_a is UnitKind.RESOURCE and configuration.quarantines(on, site, unit)
+    return site is not None and unit.is_a is UnitKind.RESOURCE and boundary.quarantines(on, site, unit)
 
 
 def _record_destroy(on: System, unit: Unit) -> Unit | None:
@@ -137,7 +135,7 @@ def _end_lease_early(on: System, unit: Unit) -> Unit:
 
 def unit_destroyed(on: System, unit: Unit, proof: CleanProof, site: Site | None = None) -> None:
     """Commit that a unit is gone and its slots are free, then do what follows from it. Called by hosts' agents too."""
-    released = transaction.run(on, lambda: _gone_changes(on, unit.id, proof))
+    released = transact(on, lambda: _gone_changes(on, unit.id, proof))
     events.unit_gone(on, unit, proof, released, site)
 
 

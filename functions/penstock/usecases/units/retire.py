@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain.jobs.outcome import Boot
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
 from penstock.domain.units import prewarm, retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.jobs import flow
 from penstock.usecases.telemetry import counters
 
@@ -37,7 +36,7 @@ def retire(
     of need. `boot` is the outcome to count for a worker that never said hello. With `if_coming`, a unit that came up
     meanwhile stays. `known` is written to its journal besides the reason.
     """
-    unit = transaction.run(
+    unit = transact(
         on, lambda: _retire_changes(on, unit_id, reason, is_setback=is_setback, if_coming=if_coming, known=known)
     )
     if unit is None:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, pool_key
@@ -19,9 +18,8 @@ from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import CleaningDriver
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
-from penstock.usecases.site import configuration
 from penstock.usecases.units import boundary, driver_calls, events, retire
 from penstock.usecases.units.retire import turn_pause
 
@@ -50,7 +48,7 @@ def clean(on: System, unit: Unit) -> None:
 def _call_clean(on: System, begun: Unit) -> None:
     """Let the well clean a unit."""
     try:
-        well = boundary.driver_of(on, configuration.current(on), begun)
+        well = boundary.driver_of(on, current_site(on), begun)
         if not isinstance(well, CleaningDriver):
             give_up(on, begun, "its well does not clean")
             return
@@ -80,7 +78,7 @@ def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) 
 
     Returns the unit afterwards; None when it was not being cleaned.
     """
-    found = transaction.run(on, lambda: _cleaned_changes(on, unit_id, proof, lease))
+    found = transact(on, lambda: _cleaned_changes(on, unit_id, proof, lease))
     if found is None:
         return None
     before, unit = found

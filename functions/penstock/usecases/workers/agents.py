@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
-from penstock import transaction
 from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs import failures, jobs
 from penstock.domain.jobs.failures import Failure, Kind
@@ -40,14 +39,13 @@ from penstock.kernel.errors import DriverError, Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import IdentityDriver
-from penstock.system import System
+from penstock.system import System, check_unchanged, current_site, transact
 from penstock.usecases.artifacts import owners
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, holds, settle
 from penstock.usecases.jobs.flow import LeaseGone
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
-from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import bells, boundary, broken, prewarm, reuse
 from penstock.usecases.units import broken as units_broken
@@ -90,12 +88,12 @@ def _answer_hello(on: System, ask: Hello) -> Assignment | Idle:
     if ask.previous and ask.broken:
         broken.report_uncleanable(on, ask.worker, users.digest(ask.previous), ask.broken)
         raise LeaseGone
-    site = configuration.current(on)
+    site = current_site(on)
     if ask.previous and wait_for_job(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
         return _no_job(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
     try:
-        found = transaction.run(on, lambda: _start_changes(on, ask, digest, site))
+        found = transact(on, lambda: _start_changes(on, ask, digest, site))
     except LeaseGone:
         waiting = _no_job(on, ask.worker, site.limits)
         if waiting.held_seconds is not None:  # there is no job for it, but its machine is held
@@ -131,7 +129,7 @@ def _start_changes(
         return _arrival_changes(on, ask, digest, site, unit), (None, unit)
     job = on.store.get(job_key(unit.lease.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.lease.attempt:
-        transaction.check_unchanged(on, unit)
+        check_unchanged(on, unit)
         raise LeaseGone
     if unit.session.token_hash and not hmac.compare_digest(unit.session.token_hash, digest):
         raise Refused(409, "token-taken", "this worker has said hello already, with another token")
@@ -140,7 +138,7 @@ def _start_changes(
             raise LeaseGone
         return [], (job, None)
     if unit.state is not UnitState.CREATING or job.state is not State.ACQUIRING:
-        transaction.check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
+        check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
         raise LeaseGone
     if job.cancellation.cancelled_by:
         raise LeaseGone
@@ -223,7 +221,7 @@ def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limi
     if unit.state is UnitState.CLEANING:
         proof = CleanProof(by=f"the agent of {worker}", time=on.world.now(), checked=cleaned)
         reuse.unit_cleaned(on, worker, proof, lease)
-    return transaction.run(on, lambda: _renew_idle(on, worker, lease))
+    return transact(on, lambda: _renew_idle(on, worker, lease))
 
 
 def _renew_idle(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], bool]:
@@ -253,7 +251,7 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
 
 def heartbeat(on: System, caller: Caller) -> LeaseRenewed:
     """Renew the worker's lease."""
-    seconds = configuration.current(on).limits.lease
+    seconds = current_site(on).limits.lease
     _renew_lease(on, caller, seconds)
     return LeaseRenewed(**vars(_instructions(on, caller)), lease_seconds=seconds)
 
@@ -269,7 +267,7 @@ def _renew_lease(on: System, caller: Caller, seconds: int) -> None:
             raise LeaseGone
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def _instructions(on: System, caller: Caller) -> Instructions:
@@ -284,7 +282,7 @@ def _instructions(on: System, caller: Caller) -> Instructions:
 
 def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> LinesReceived:
     """Add lines to the job's log, and say whether it has room for more output. They also serve as a heartbeat."""
-    bounds = configuration.current(on).limits
+    bounds = current_site(on).limits
     full = logs.append_output(on, caller.job, first, lines, bounds) if caller.job.run.report is None else None
     is_near = units.is_renewal_near(caller.unit, on.world.now(), timedelta(seconds=bounds.heartbeat))
     if is_near:
@@ -333,7 +331,7 @@ def _end(on: System, caller: Caller, report: Report, broken: str, failure: Failu
     Whatever is interrupted, the agent repeats its call, or else the sweep goes on. A job that publishes has its report
     written first: only what has succeeded is published. [JOB-1]
     """
-    job, ended = transaction.run(on, lambda: _report_changes(on, caller, report, broken, failure))
+    job, ended = transact(on, lambda: _report_changes(on, caller, report, broken, failure))
     if broken and report.result is not Result.LOST:
         logs.append(on, job.id, job.attempt, f"worker {caller.unit.id} is broken: {broken}")
     if ended:

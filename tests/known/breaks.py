@@ -14,8 +14,7 @@ import pytest
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
-from penstock.domain.pools.leases import LeaseState, Need
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, collection
+from penstock.domain.pools.pools import WAITING, Claim, LeaseState, Need, Pool, Slot, collection
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.testing.store import MemoryStore

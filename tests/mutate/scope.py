@@ -20,7 +20,7 @@ WHOLE = (
     "penstock.domain.pools.capacity",
     "penstock.domain.pools.grants",
     "penstock.domain.pools.graph",
-    "penstock.domain.pools.leases",
+    "penstock.domain.pools.pools",
     "penstock.domain.pools.pools",
     "penstock.domain.site.site",
     "penstock.domain.units.hosts",

@@ -12,8 +12,7 @@ import pytest
 from penstock.domain.jobs import jobs as domain_jobs
 from penstock.domain.jobs.jobs import Job, Report, State, job_key
 from penstock.domain.pools import grants, pools
-from penstock.domain.pools.leases import LeaseState, Need
-from penstock.domain.pools.pools import Claim, Slot, SlotState
+from penstock.domain.pools.pools import Claim, LeaseState, Need, Slot, SlotState
 from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
 from penstock.system import transact

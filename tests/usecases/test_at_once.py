@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import State
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, Delete

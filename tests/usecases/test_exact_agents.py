@@ -13,7 +13,7 @@ import pytest
 from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs.jobs import Job, Report, Result, State
 from penstock.domain.logs.logs import Line
-from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Lease, LeaseState
 from penstock.domain.replies import ResultReceived
 from penstock.domain.site.site import Limits
 from penstock.domain.units.units import UnitState

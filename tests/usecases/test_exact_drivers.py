@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured

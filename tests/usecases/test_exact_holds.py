@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.pools.grants import Allocator
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Claim, Warm
+from penstock.domain.pools.pools import Claim, LeaseState, Warm
 from penstock.domain.site.site import Limits
 from penstock.domain.units.retries import BACK_OFF
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Drain, Hold, Unit, UnitKind, UnitState, unit_key

@@ -9,8 +9,7 @@ import pytest
 
 from penstock import listings
 from penstock.domain.cooldowns import CoolDown
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Pool, Slot, SlotState
+from penstock.domain.pools.pools import Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.units.quarantine import MAX_BROKEN_IN_A_ROW
 from penstock.domain.units.retries import BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key

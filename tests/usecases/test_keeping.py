@@ -8,8 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
+from penstock.domain.pools.pools import LeaseState, Pool, Slot, SlotName, SlotState, Warm
 from penstock.domain.site.site import Limits
 from penstock.domain.units.retries import EARLY
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key

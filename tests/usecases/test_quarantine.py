@@ -7,8 +7,18 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome, PastAttempt, State
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
-from penstock.domain.pools.pools import HoldTimes, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.pools.pools import (
+    WORKER,
+    HoldTimes,
+    Lease,
+    LeaseState,
+    Pool,
+    Slot,
+    SlotState,
+    collection,
+    lease_key,
+    pool_key,
+)
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User

@@ -9,8 +9,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.grants import Pick
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, lease_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel import limits

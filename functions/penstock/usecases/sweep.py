@@ -20,8 +20,7 @@ from penstock.domain.jobs import unused
 from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, STEP_WITHIN, Job, State, job_key
 from penstock.domain.jobs.jobs import nudge as nudge_flow
 from penstock.domain.jobs.outcome import STALLED
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import WAITING, Claim, Pool, collection
+from penstock.domain.pools.pools import WAITING, Claim, Lease, LeaseState, Pool, collection
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.rows import Key, Replace
 from penstock.system import System, current_site

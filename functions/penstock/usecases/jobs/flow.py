@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from penstock.domain.jobs import unused
 from penstock.domain.jobs.jobs import Job, Spec, State, job_key, spec_key
-from penstock.domain.pools import leases
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need, lease_key
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import WORKER, Lease, LeaseState, Need, lease_key
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Check
@@ -75,7 +75,7 @@ def unit_of(on: System, lease: Lease) -> Unit | None:
 
 def see(on: System, lease: Lease) -> Lease:
     """A lease that was read, in its present state."""
-    return leases.as_of(lease, unit_of(on, lease))
+    return pools.lease_as_of(lease, unit_of(on, lease))
 
 
 def leases_of(on: System, job: Job) -> list[Lease]:
@@ -85,7 +85,7 @@ def leases_of(on: System, job: Job) -> list[Lease]:
 
 def lease_rows(on: System, job: str, attempt: int) -> list[Lease]:
     """The rows of an attempt's leases: what was granted has ended, perhaps."""
-    return on.store.find(f"job#{job}", leases.prefix(attempt), Lease)
+    return on.store.find(f"job#{job}", pools.lease_prefix(attempt), Lease)
 
 
 def leases_of_job(on: System, job: str) -> list[Lease]:
@@ -112,17 +112,17 @@ def leases_beside(on: System, unit: Unit) -> list[Lease]:
 
 def next_release(on: System, job: str, attempt: int, known: Unit | None = None) -> Lease | None:
     """The lease of an attempt to release next. `known`: a unit of it that was just read."""
-    return leases.next_release(lease_rows(on, job, attempt), lambda lease: _see_with(on, lease, known))
+    return pools.next_release(lease_rows(on, job, attempt), lambda lease: _see_with(on, lease, known))
 
 
 def release_after(on: System, unit: Unit) -> Lease | None:
     """The lease of the attempt to release after that of a unit, which is released: all before had their turn."""
     rows = lease_rows(on, unit.lease.job, unit.lease.attempt)
-    return leases.next_release(leases.released_after(rows, unit.lease.order), lambda lease: see(on, lease))
+    return pools.next_release(pools.released_after(rows, unit.lease.order), lambda lease: see(on, lease))
 
 
 def _see_with(on: System, lease: Lease, known: Unit | None) -> Lease:
-    return leases.as_of(lease, known) if known and lease.unit == known.id else see(on, lease)
+    return pools.lease_as_of(lease, known) if known and lease.unit == known.id else see(on, lease)
 
 
 def fence(on: System, job: Job) -> Check:

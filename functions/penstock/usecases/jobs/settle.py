@@ -16,9 +16,8 @@ from penstock.domain.jobs.dependencies import Dependent, dependent_key
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
 from penstock.domain.jobs.outcome import Ending, LostBy
-from penstock.domain.pools import grants, leases, pools
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools import grants, pools
+from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState
 from penstock.domain.units import retries, units
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, unit_key
 from penstock.kernel.rows import Change, Delete, Replace
@@ -90,7 +89,7 @@ def _settle_changes(
     if unbegun and job.state is State.RUNNING:
         return [], None  # its agent's hello came first
     rows, had = _held(on, job, {})
-    now = leases.with_units(rows, [unit for _, unit in had])
+    now = pools.with_units(rows, [unit for _, unit in had])
     if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, now, on.world.now()):
         return [], None  # the attempt has made progress since the sweep saw it
     after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
@@ -121,7 +120,7 @@ def _end_changes(
     released = _end_leases(on, ending.before, rows, had)
     queues, left = _leave_queues(on, was, rows)
     ending = replace(ending, units=units)
-    after = with_failure_details(on, ending, leases.with_units(rows, units))
+    after = with_failure_details(on, ending, pools.with_units(rows, units))
     ended = [Replace(was, after), *released, *left, *retain.on_settled(on, after), *logs.on_settled(on, after)]
     return ended, (replace(ending, after=after), queues)
 
@@ -150,7 +149,7 @@ def _end_leases(on: System, job: Job, rows: Sequence[Lease], had: Sequence[tuple
     """The changes that end an attempt's leases: rows of those that wait, units of those that were granted."""
     waiting = [lease for lease in rows if lease.state is LeaseState.WAITING]
     return [
-        *(Replace(lease, leases.withdraw(lease)) for lease in waiting),
+        *(Replace(lease, pools.withdraw_lease(lease)) for lease in waiting),
         *(change for was, unit in had for change in _end_unit(on, was, unit, job)),
     ]
 

@@ -47,7 +47,7 @@ from penstock.domain.jobs.jobs import (
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why
-from penstock.domain.pools.leases import WORKER, Need
+from penstock.domain.pools.pools import WORKER, Need
 from penstock.domain.site.site import Site, Target, step_numbers
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User, digest, is_repository

@@ -20,7 +20,7 @@ from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs import archives
 from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
 from penstock.domain.logs.logs import Batch, batch_key
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System, current_site, transact

@@ -9,10 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import DETAIL
-from penstock.domain.pools import grants, leases, pools
+from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import WINDOW, Allocator, Stock, heads
-from penstock.domain.pools.leases import WORKER, Lease, Need
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, behind, collection, pool_key
+from penstock.domain.pools.pools import WAITING, WORKER, Claim, Lease, Need, Pool, Slot, behind, collection, pool_key
 from penstock.domain.probes import factory_test
 from penstock.domain.units import units
 from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState, unit_key
@@ -152,7 +151,7 @@ def grant_changes(
         unit = _assign_warm(on, hand, claim, warm, need) if warm else _ordered(on, hand, job, claim, lease, need)
         if unit is None:
             return [], []
-        granted = leases.grant(lease, unit.lease.slot, unit.lease.fence, unit.id, unit.since)
+        granted = pools.grant_lease(lease, unit.lease.slot, unit.lease.fence, unit.id, unit.since)
         changes.append(Replace(lease, granted) if lease.version else Create(granted))
         given.append(unit)
     return changes, given

@@ -16,8 +16,7 @@ from penstock.domain.jobs import jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import Allocator, Stock
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
-from penstock.domain.pools.pools import Claim, Pool, pool_key
+from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Need, Pool, pool_key
 from penstock.domain.pools.why import explain
 from penstock.domain.units.units import Unit
 from penstock.kernel import limits

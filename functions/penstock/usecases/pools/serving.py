@@ -16,8 +16,7 @@ from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import Allocator, Pick, Stock
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, lease_key, pool_key
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass

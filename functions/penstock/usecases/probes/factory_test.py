@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job, Proves
-from penstock.domain.pools.leases import WORKER, Lease, lease_key
-from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.pools import WORKER, Lease, Pool, lease_key, pool_key
 from penstock.domain.probes import factory_test
 from penstock.domain.probes.factory_test import Check, Facts
 from penstock.domain.site.site import Site, Target

@@ -16,7 +16,7 @@ from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.outcome import NO_HELLO, SILENT
 from penstock.domain.logs.logs import DETAIL
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.site.site import Limits
 from penstock.domain.units import retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key

@@ -12,8 +12,7 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import pools
-from penstock.domain.pools.leases import WORKER
-from penstock.domain.pools.pools import HoldTimes
+from penstock.domain.pools.pools import WORKER, HoldTimes
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import CleanProof, Unit
 from penstock.domain.users.users import User

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from penstock.domain.jobs import jobs as rules
 from penstock.domain.jobs.jobs import Job, State, job_key
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import WAITING, Claim, Slot, collection
+from penstock.domain.pools.pools import WAITING, Claim, LeaseState, Slot, collection
 from penstock.domain.users import users
 from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import Refused

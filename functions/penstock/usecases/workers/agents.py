@@ -18,8 +18,8 @@ from penstock.domain.jobs import failures, jobs
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Report, Result, State, job_key
 from penstock.domain.logs.logs import Line
-from penstock.domain.pools import leases
-from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Lease, lease_key
 from penstock.domain.replies import (
     Assignment,
     Idle,
@@ -181,7 +181,7 @@ def _arrival_changes(on: System, ask: Hello, digest: str, site: Site, unit: Unit
 
 def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> Assignment:
     """A worker's job starts, unless its agent repeats the call; the answer is all that the agent needs."""
-    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
+    lease = on.store.get(lease_key(job.id, job.attempt, pools.WORKER), Lease)
     if lease:
         flow.lease_ready(on, lease)
     unit = before or on.store.get(unit_key(ask.worker), Unit)

@@ -8,8 +8,8 @@ from penstock.domain.artifacts import volumes
 from penstock.domain.jobs import origins
 from penstock.domain.jobs.jobs import Job, Spec
 from penstock.domain.jobs.origins import Origin
-from penstock.domain.pools import leases
-from penstock.domain.pools.leases import Lease
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Lease
 from penstock.domain.replies import AgentLimits, AssignedTask, Assignment, HealthChecks, ResourceAccess
 from penstock.domain.site.site import GitHubApp, Health, Limits, Site
 from penstock.domain.units.units import Unit
@@ -27,7 +27,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, lease: Lease | Non
     spec = spec_of(on, job)
     if spec is None:
         raise Refused(410, "spec-gone", "the job's script is no longer kept")
-    need = next(need for need in job.request.needs if need.order == leases.WORKER)
+    need = next(need for need in job.request.needs if need.order == pools.WORKER)
     origin = origins.origin(job, spec, site.github or GitHubApp(0)) if job.provenance.check else None
     due = (job.times.started or on.world.now()) + timedelta(seconds=job.limits.timeout)
     return Assignment(
@@ -80,7 +80,7 @@ def _limits(bounds: Limits) -> AgentLimits:
 def resources(on: System, job: Job) -> dict[str, ResourceAccess]:
     """What the job may know of each resource that it holds, by the name that the job gave it."""
     found: dict[str, ResourceAccess] = {}
-    if all(need.order == leases.WORKER for need in job.request.needs):
+    if all(need.order == pools.WORKER for need in job.request.needs):
         return found
     for lease in flow.lease_rows(on, job.id, job.attempt):
         unit = flow.unit_of(on, lease) if lease.order else None

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Watch
 from penstock.domain.logs import archives as domain_archives
-from penstock.domain.logs.archives import Archive, archive_key
+from penstock.domain.logs.logs import Archive, archive_key
 from penstock.kernel.rows import Change
 from penstock.usecases.logs import archives
 from tests.functions.agent import call

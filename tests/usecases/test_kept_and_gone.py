@@ -32,7 +32,7 @@ from penstock.domain.artifacts.volumes import artifact_of, object_name
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, JobLimits, Report, Request, Result, State, Times, job_key
-from penstock.domain.logs.archives import Archive, ArchiveState
+from penstock.domain.logs.logs import Archive, ArchiveState
 from penstock.domain.pools.pools import WORKER, Lease, LeaseState
 from penstock.domain.published import Published
 from penstock.domain.users.users import User

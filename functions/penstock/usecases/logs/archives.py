@@ -18,8 +18,7 @@ from penstock.domain.artifacts.artifacts import JOB, LOG, Artifact, id_of, owner
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs import archives
-from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
-from penstock.domain.logs.logs import Batch, batch_key
+from penstock.domain.logs.logs import Archive, ArchiveState, Batch, archive_key, batch_key
 from penstock.domain.pools.pools import LeaseState
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Replace

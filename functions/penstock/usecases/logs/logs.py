@@ -8,8 +8,7 @@ from datetime import timedelta
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.jobs.jobs import WATCH_WINDOW, Job, Watch, watch_key
 from penstock.domain.logs import archives, logs
-from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
-from penstock.domain.logs.logs import CONTROL, Batch, Event, Line, LogLimits
+from penstock.domain.logs.logs import CONTROL, Archive, ArchiveState, Batch, Event, Line, LogLimits, archive_key
 from penstock.domain.replies import LogFull
 from penstock.domain.site.site import Limits
 from penstock.kernel.errors import Refused
@@ -155,6 +154,6 @@ def count(on: System, job: str) -> int:
 
 def on_settled(on: System, job: Job) -> list[Change]:
     """The row to create in the commit that settles a job, if its log is to be archived. A short log stays in rows."""
-    row = archives.settled(job, current_site(on).retention)
+    row = logs.archive_when_settled(job, current_site(on).retention)
     last = last_batch(on, job.id) if row else None
-    return [Create(row)] if row and last and not archives.is_short(last) else []
+    return [Create(row)] if row and last and not logs.is_short(last) else []

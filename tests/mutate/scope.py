@@ -49,7 +49,7 @@ WHOLE = (
     "penstock.usecases.units.reuse",
     "penstock.usecases.users.users",
     "penstock.usecases.workers.agents",
-    "penstock.usecases.workers.assignment",
+    "penstock.usecases.workers.agents",
     "penstock.usecases.workers.hosts",
     "penstock.usecases.workers.presence",
 )

@@ -14,7 +14,7 @@ from penstock.ports import NotYet, Ready
 from penstock.system import current_site
 from penstock.testing.twin import Twin
 from penstock.usecases.units import secrets
-from penstock.usecases.workers import assignment
+from penstock.usecases.workers import agents
 from tests.rows import changed
 from tests.usecases.steps import job_of, submit
 
@@ -98,6 +98,6 @@ def test_metadata_sealed_without_a_public_list_has_no_public_keys(twin: Twin, ad
 def test_an_agent_is_told_what_is_public(twin: Twin, ada: User) -> None:
     unit = leased(twin, ada)
     job = job_of(twin, unit.lease.job)
-    told = assignment.assignment(twin.on, job, current_site(twin.on), "w", None, is_kept=False).resources
+    told = agents.assignment(twin.on, job, current_site(twin.on), "w", None, is_kept=False).resources
     assert told["bench"].public == ["name", "type"]
     assert told["bench"].metadata["name"] == "bench-1"

@@ -270,7 +270,7 @@ class Archive(Row):
     job: str
     state: ArchiveState
     since: datetime
-    archive_when_settled: datetime
+    settled: datetime
     artifact: str = ""
     upload: str = ""
     last: Batch | None = None

@@ -12,7 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
-from penstock.usecases.units import events, secrets
+from penstock.usecases.units import drivers, events
 from penstock.usecases.workers import agents
 from tests.known import breaks_later
 from tests.known.caught import fails_with
@@ -117,7 +117,7 @@ def test_a_job_is_taken_by_another_worker_than_the_one_that_was_made_for_it(twin
     first, second = submit(twin, ada), submit(twin, ada)
     twin.run()
     worker = worker_of(twin, second).id
-    given = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
+    given = agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
     assert given.job == second
     hello(twin, first)
     with pytest.raises(Refused):

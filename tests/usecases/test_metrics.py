@@ -30,7 +30,7 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
-from penstock.usecases.units import advance, maintenance, secrets
+from penstock.usecases.units import advance, drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.steps import TOKEN, finish, hello, job_of, run_to_end, submit, sweep, worker_of
 from tests.usecases.strays import STRAY, WELL, regular
@@ -86,7 +86,7 @@ def test_a_hello_that_comes_again_starts_nothing_twice(twin: Twin, ada: User) ->
     twin.pass_time(3)
     hello(twin, job)
     worker = worker_of(twin, job).id
-    agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert len(twin.metrics.of(metrics.STARTED_AFTER)) == len(twin.metrics.of(metrics.BOOTED_AFTER)) == 1
     assert twin.metrics.of(metrics.BOOT_OUTCOMES) == [1]
 

@@ -24,7 +24,7 @@ from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import grant
 from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from tests.usecases.quotas import is_granted, run_to_end, used
 from tests.usecases.steps import hello, job_of, submit, told
 
@@ -219,7 +219,7 @@ def test_a_resource_has_as_many_leases_as_the_site_sets(twin: Twin, ada: User) -
     assert [is_granted(twin, job, "resource/server") for job in held] == [True] * 4 + [False]
     hello(twin, held[0])
     unit = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.job == held[0])
-    assert (unit.lease.slot, secrets.unseal(twin.on, unit)["name"]) == ("one/1", "one")
+    assert (unit.lease.slot, drivers.unseal(twin.on, unit)["name"]) == ("one/1", "one")
 
 
 def test_jobs_that_want_pools_in_both_directions_never_wait_for_each_other(twin: Twin, ada: User) -> None:

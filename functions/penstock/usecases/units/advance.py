@@ -30,17 +30,16 @@ from penstock.usecases.jobs import flow, settle
 from penstock.usecases.logs import logs
 from penstock.usecases.units import (
     bells,
-    boundary,
     driver_calls,
+    drivers,
     maintenance,
     prewarm,
     quarantine,
     release,
     retire,
     reuse,
-    secrets,
 )
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -133,7 +132,7 @@ def create(on: System, unit: Unit) -> None:
     locked = _lock_if_shared(on, unit)
     if locked:
         _call_create(on, locked)
-        boundary.unlock(on, locked)
+        drivers.unlock(on, locked)
 
 
 def _lock_if_shared(on: System, unit: Unit) -> Unit | None:
@@ -151,8 +150,8 @@ def _call_create(on: System, unit: Unit) -> None:
         return
     is_blind = False
     try:
-        driver, order = boundary.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
-        is_blind = boundary.is_blind(on, unit, driver, order)
+        driver, order = drivers.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
+        is_blind = drivers.is_blind(on, unit, driver, order)
         if unit.creation.bare and is_blind:  # nothing was asked for since the driver found nothing of it
             driver_calls.retry_later(on, unit, *cooldowns.create_skipped(on, unit, permission))
             return
@@ -160,8 +159,8 @@ def _call_create(on: System, unit: Unit) -> None:
         if recorded is None:
             return
         unit = recorded
-        done = boundary.create(on, unit, driver, order)
-        sealed = secrets.seal_answer(on, site, unit, done)
+        done = drivers.create(on, unit, driver, order)
+        sealed = drivers.seal_answer(on, site, unit, done)
     except DriverError as error:
         _create_failed(on, unit, permission, error, is_blind=is_blind)
         return
@@ -247,7 +246,7 @@ def order_of(on: System, unit: Unit) -> Order:
         kind = current_site(on).resources.get(unit.type)
         settings = kind.settings if kind else {}
         options = need.options if need else {}
-        secret = secrets.lease_secret(on.signing_key(), unit)
+        secret = drivers.lease_secret(on.signing_key(), unit)
         now = on.world.now()
         lasts = int((jobs.latest_end(job, now) - now).total_seconds()) if job else None
         return Order(
@@ -271,7 +270,7 @@ def renew(on: System, unit: Unit, order: Order) -> None:
     locked = _lock_if_shared(on, unit)
     if locked:
         _call_renew(on, locked, order)
-        boundary.unlock(on, locked)
+        drivers.unlock(on, locked)
 
 
 def _call_renew(on: System, unit: Unit, order: Order) -> None:
@@ -283,8 +282,8 @@ def _call_renew(on: System, unit: Unit, order: Order) -> None:
         return
     try:
         asked = replace(order, avoid=permission.avoid)
-        done = boundary.create(on, unit, boundary.driver_of(on, site, unit), asked)
-        sealed = secrets.seal_answer(on, site, unit, done)
+        done = drivers.create(on, unit, drivers.driver_of(on, site, unit), asked)
+        sealed = drivers.seal_answer(on, site, unit, done)
     except DriverError as error:
         reason, after = cooldowns.create_failed(on, unit, permission, error)
         driver_calls.retry_later(on, unit, reason, after)

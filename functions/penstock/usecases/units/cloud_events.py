@@ -20,8 +20,8 @@ from penstock.kernel.rows import Change, Replace
 from penstock.ports import MachineFate, MachineNotice
 from penstock.system import System, current_site, transact
 from penstock.usecases.logs import logs
-from penstock.usecases.units import boundary, driver_calls, maintenance
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units import driver_calls, drivers, maintenance
+from penstock.usecases.units.drivers import bootstrap_key
 
 log = Logger(child=True)
 
@@ -39,8 +39,8 @@ def handle(on: System, event: Mapping[str, Any]) -> None:
 def _parse(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> MachineNotice | None:
     """What a factory makes of an event. A factory that cannot answer now is not asked again: leases will notice."""
     try:
-        driver = boundary.driver_named(on, site, UnitKind.WORKER, factory)
-        return boundary.read_event(on, factory, driver, event)
+        driver = drivers.driver_named(on, site, UnitKind.WORKER, factory)
+        return drivers.read_event(on, factory, driver, event)
     except DriverError as error:
         log.warning("an event could not be understood", extra={"factory": factory, "why": str(error)})
         return None

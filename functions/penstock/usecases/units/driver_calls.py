@@ -20,7 +20,7 @@ from penstock.kernel.rows import Change, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
 from penstock.usecases.logs import logs
-from penstock.usecases.units import boundary
+from penstock.usecases.units import drivers
 
 HEAD_CHARS = 150
 """How many characters of the beginning remain when evidence is shortened: the machine's id and state."""
@@ -54,7 +54,7 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
 def note_unanswered(on: System, unit: Unit, begun: datetime) -> None:
     """A call of the driver left no answer: count it as a failure of its maker, and take the step again later."""
     why = f"a call of its driver at {format_time(begun)} left no answer: it hung, or ended its process"
-    error = Unknown(why, boundary.NO_ANSWER)
+    error = Unknown(why, drivers.NO_ANSWER)
     cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), error)
     retry_later(on, unit, f"{type(error).__name__}: {error}")
 
@@ -72,8 +72,8 @@ def evidence(on: System, unit: Unit, hide: str) -> str | None:
     If the driver cannot be asked, that is the evidence.
     """
     try:
-        driver = boundary.driver_named(on, current_site(on), unit.is_a, unit.maker)
-        text = boundary.evidence(on, unit, driver)
+        driver = drivers.driver_named(on, current_site(on), unit.is_a, unit.maker)
+        text = drivers.evidence(on, unit, driver)
     except DriverError as error:
         text = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
     return text.replace(hide, "(its key)") if text else None
@@ -110,8 +110,8 @@ def check_visibility(on: System, unit_id: str) -> None:
 
 def _list_unit(on: System, unit: Unit) -> SearchResult:
     try:
-        driver = boundary.driver_of(on, current_site(on), unit)
-        return SearchResult(listed=unit.id in boundary.list_ids(on, maker_of(unit.is_a, unit.maker), driver))
+        driver = drivers.driver_of(on, current_site(on), unit)
+        return SearchResult(listed=unit.id in drivers.list_ids(on, maker_of(unit.is_a, unit.maker), driver))
     except DriverError as error:
         cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), error)
         return SearchResult(failure=f"{type(error).__name__}: {error}")

@@ -20,7 +20,7 @@ from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
 from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
-from penstock.usecases.units import boundary, driver_calls, events, quarantine, retire, reuse
+from penstock.usecases.units import driver_calls, drivers, events, quarantine, retire, reuse
 
 
 def destroy(on: System, unit: Unit) -> None:
@@ -29,7 +29,7 @@ def destroy(on: System, unit: Unit) -> None:
     if pause:  # whoever is released before it wakes it; the sweep makes up for a lost message
         on.store.commit([Replace(unit, retries.retry_later(unit, unit.step.reason, on.world.now(), pause))])
         return
-    if unit.health.broken and boundary.quarantines(on, current_site(on), unit):
+    if unit.health.broken and drivers.quarantines(on, current_site(on), unit):
         quarantine.enter(on, unit, f"it is broken: {unit.health.broken}")
         return
     site = _site(on)
@@ -37,7 +37,7 @@ def destroy(on: System, unit: Unit) -> None:
     begun = reuse.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
     if begun:
         _call_destroy(on, begun, site)
-        boundary.unlock(on, begun)
+        drivers.unlock(on, begun)
 
 
 def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
@@ -50,8 +50,8 @@ def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
                 on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait
             )
             return
-        driver = boundary.driver_of(on, site, unit)
-        proof = boundary.destroy(on, maker_of(unit.is_a, unit.maker), driver, unit.id)
+        driver = drivers.driver_of(on, site, unit)
+        proof = drivers.destroy(on, maker_of(unit.is_a, unit.maker), driver, unit.id)
     except DriverError as error:
         cooldowns.destroy_failed(on, unit, error)
         _destroy_failed(on, unit, error)
@@ -76,7 +76,7 @@ def _site(on: System) -> Site | None:
 
 def _is_named_outside(on: System, site: Site | None, unit: Unit) -> bool:
     """Whether a well's things have names that outlive the unit: a late call would reach the next lease's."""
-    return site is not None and unit.is_a is UnitKind.RESOURCE and boundary.quarantines(on, site, unit)
+    return site is not None and unit.is_a is UnitKind.RESOURCE and drivers.quarantines(on, site, unit)
 
 
 def _record_destroy(on: System, unit: Unit) -> Unit | None:

@@ -20,7 +20,7 @@ from penstock.kernel.rows import Change, Replace
 from penstock.ports import CleaningDriver
 from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
-from penstock.usecases.units import boundary, driver_calls, events, retire
+from penstock.usecases.units import driver_calls, drivers, events, retire
 from penstock.usecases.units.retire import turn_pause
 
 CLEAN_TRIES = 3
@@ -48,11 +48,11 @@ def clean(on: System, unit: Unit) -> None:
 def _call_clean(on: System, begun: Unit) -> None:
     """Let the well clean a unit."""
     try:
-        well = boundary.driver_of(on, current_site(on), begun)
+        well = drivers.driver_of(on, current_site(on), begun)
         if not isinstance(well, CleaningDriver):
             give_up(on, begun, "its well does not clean")
             return
-        proof = boundary.clean(on, begun, well)
+        proof = drivers.clean(on, begun, well)
     except DriverError as error:
         cooldowns.count_failure(on, maker_of(begun.is_a, begun.maker), error)
         postponed = retries.retry_by_message(begun, f"{type(error).__name__}: {error}", on.world.now())

@@ -55,9 +55,9 @@ from penstock.usecases.jobs.flow import LeaseGone, spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import bells, boundary, broken, prewarm, reuse, secrets
+from penstock.usecases.units import bells, broken, drivers, prewarm, reuse
 from penstock.usecases.units import broken as units_broken
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 
 COPIES = 64
 """How many copies an agent may ask about at once."""
@@ -412,12 +412,12 @@ def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str])
     if maker is None or IDENTITY_SETTING not in maker.settings:
         return
     try:
-        driver = boundary.driver_named(on, site, UnitKind.WORKER, unit.maker)
+        driver = drivers.driver_named(on, site, UnitKind.WORKER, unit.maker)
         if not isinstance(driver, IdentityDriver):
             return
         if unit.creation.made is None:
             raise Refused(429, "not-yet", "which machine was made is not written yet; try again in a moment")
-        why = boundary.identity_mismatch(on, unit, driver, shown)
+        why = drivers.identity_mismatch(on, unit, driver, shown)
     except DriverError as error:
         raise Refused(429, "not-yet", f"nobody can tell whose machine this is: {error}") from error
     if why is None:
@@ -519,7 +519,7 @@ def accesses(on: System, job: Job) -> dict[str, ResourceAccess]:
     for lease in flow.lease_rows(on, job.id, job.attempt):
         unit = flow.unit_of(on, lease) if lease.order else None
         if unit and unit.lease.fence == lease.fence:
-            known = secrets.metadata_of(on, unit)
+            known = drivers.metadata_of(on, unit)
             metadata, public = dict(known.metadata), list(known.public)
             found[lease.name] = ResourceAccess(lease.type, metadata, public, _fresh_seconds(on, unit))
     return found

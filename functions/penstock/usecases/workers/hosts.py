@@ -20,7 +20,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.system import System, current_site
 from penstock.usecases.jobs import settle
 from penstock.usecases.units import bells, driver_calls, release
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 from penstock.usecases.workers import agents, presence
 from penstock.usecases.workers.presence import HostSession
 

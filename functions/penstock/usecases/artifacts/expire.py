@@ -24,7 +24,8 @@ from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.rows import Change, Delete, Key, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases import caches
-from penstock.usecases.artifacts import inventory, owners, pins, retain
+from penstock.usecases.artifacts import inventory, owners, pins
+from penstock.usecases.jobs.settle import keep_latest_failure
 from penstock.usecases.logs import archives
 from penstock.usecases.overdue import Walk
 
@@ -90,7 +91,7 @@ def _keep_latest_failure(on: System, job: str) -> None:
     """Extend the retention of a latest failure, if nobody did so when the job settled."""
     found = on.store.get(job_key(job), Job)
     if found:
-        retain.keep_latest_failure(on, found)
+        keep_latest_failure(on, found)
 
 
 def _end_changes(on: System, job: str) -> tuple[Sequence[Change], None]:

@@ -41,7 +41,7 @@ WHOLE = (
     "penstock.usecases.units.advance",
     "penstock.usecases.units.broken",
     "penstock.usecases.units.driver_calls",
-    "penstock.usecases.units.events",
+    "penstock.usecases.units.release",
     "penstock.usecases.units.prewarm",
     "penstock.usecases.units.quarantine",
     "penstock.usecases.units.release",

@@ -25,7 +25,7 @@ from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
-from penstock.usecases.units import drivers, events, maintenance
+from penstock.usecases.units import drivers, maintenance, release
 from penstock.usecases.workers import agents
 from tests.usecases.exact import commits
 from tests.usecases.races import before_the_next_commit, before_the_next_write_of
@@ -528,5 +528,5 @@ def test_a_fit_worker_that_came_back_cools_nothing_down(twin: Twin, ada: User) -
     pool = twin.store.get(pool_key(worker.lease.pool), Pool)
     assert pool
     assert twin.store.commit([Replace(pool, replace(pool, broken=MAX_BROKEN_IN_A_ROW))])
-    events.unit_gone(twin.on, worker, CleanProof("its factory", twin.world.now(), "it is gone"), None, None)
+    release.unit_gone(twin.on, worker, CleanProof("its factory", twin.world.now(), "it is gone"), None, None)
     assert rows(twin) == []

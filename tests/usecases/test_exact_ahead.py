@@ -20,7 +20,7 @@ from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.pools import grant
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, drivers, events, maintenance, prewarm, retire
+from penstock.usecases.units import advance, drivers, maintenance, prewarm, release, retire
 from tests.rows import changed
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.quotas import used
@@ -225,7 +225,7 @@ def test_whoever_destroys_an_idle_unit_is_asked_to(site: str, queue: str) -> Non
 
 
 def test_a_worker_that_never_had_a_job_starts_no_attempt_when_it_gives_up_its_slot(twin: Twin) -> None:
-    events.slot_freed(twin.on, only(twin))
+    release.slot_freed(twin.on, only(twin))
     assert [message for _, _, message in twin.queues.messages if message.get("do") == "start"] == []
 
 

@@ -40,6 +40,7 @@ from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units import quarantine as units_quarantine
+from penstock.usecases.units.release import enter_quarantine
 from tests.usecases.exact import drop, put
 from tests.usecases.holds import running, wait
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, told
@@ -351,7 +352,7 @@ def test_who_moved_first_knows_more(twin: Twin, ada: User) -> None:
     before = unit_of(twin, worker.id)
     maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     stale = quarantine.release(before, "", twin.world.now())
-    units_quarantine.enter(twin.on, stale, "late")
+    enter_quarantine(twin.on, stale, "late")
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
 
 

@@ -17,7 +17,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import events
+from penstock.usecases.units import release
 from tests.usecases.steps import finish, hello, run_to_end, slots, submit
 
 LINUX = "target/linux"
@@ -54,12 +54,12 @@ def test_one_holder_in_so_many_is_counted(twin: Twin, ada: User, monkeypatch: py
 
     def draw(count: int) -> int:
         drawn.append(count)
-        return 1 if count == events.SAMPLED else 0
+        return 1 if count == release.SAMPLED else 0
 
     monkeypatch.setattr(twin.world, "draw", draw)
     run_to_end(twin, submit(twin, ada))
     assert times(twin) is None
-    assert drawn.count(events.SAMPLED) == 1
+    assert drawn.count(release.SAMPLED) == 1
     monkeypatch.setattr(twin.world, "draw", lambda count: 0)
     run_to_end(twin, submit(twin, ada))
     found = times(twin)

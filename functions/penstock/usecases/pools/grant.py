@@ -17,6 +17,7 @@ from penstock.domain.units import units
 from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState, unit_key
 from penstock.kernel.rows import Change, Create, Replace, Row
 from penstock.system import System
+from penstock.usecases.jobs.flow import slots_of
 from penstock.usecases.logs import logs
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import retire
@@ -166,7 +167,7 @@ def _assign_warm(on: System, hand: Allocator, claim: Claim, warm: Slot, need: Ne
     unit = on.store.get(unit_key(warm.unit or ""), Unit)
     if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
         return None
-    others = retire.slots_of(on, unit)[1:]
+    others = slots_of(on, unit)[1:]
     now = on.world.now()
     is_late = unit.creation.made and units.is_due(unit, now)
     if unit.maker != need.maker or pools.amounts(others) != need.uses or is_late:

@@ -138,7 +138,7 @@ def create(on: System, unit: Unit) -> None:
 def _lock_if_shared(on: System, unit: Unit) -> Unit | None:
     """The unit, locked if a late call for it could reach another lease; None if another process may call."""
     is_reused = unit.cleaning.is_kept and unit.is_a is UnitKind.RESOURCE
-    return reuse.lock(on, unit) if is_reused or units.is_late(unit, on.world.now()) else unit
+    return driver_calls.lock(on, unit) if is_reused or units.is_late(unit, on.world.now()) else unit
 
 
 def _call_create(on: System, unit: Unit) -> None:

@@ -11,8 +11,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.cooldowns import maker_of
-from penstock.domain.units import retries, visibility
-from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, format_time, unit_key
+from penstock.domain.units import retries, units, visibility
+from penstock.domain.units.units import (
+    CLEAN_WITHIN,
+    JOURNAL_CHARS,
+    Unit,
+    UnitKind,
+    UnitState,
+    format_time,
+    unit_key,
+)
 from penstock.domain.units.visibility import SearchResult
 from penstock.kernel import limits
 from penstock.kernel.errors import DriverError, Unknown
@@ -49,6 +57,27 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
     if next_try.due and next_try.step.next_look != unit.step.next_look:
         seconds = int((next_try.due - on.world.now()).total_seconds())
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds), unit.maker)
+
+
+def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
+    """A unit that only the caller may call the well for, until it writes that it is done; None if another process may.
+
+    So no call for one lease reaches the unit when it is idle, or leased again. A function that dies cannot have made a
+    call after `busy` is over, because no function lives that long: a call whose answer is missing then is a failure.
+    """
+    now = on.world.now()
+    if unit.step.busy and unit.step.busy > now:
+        return None
+    begun = retries.unanswered(unit, now)
+    if begun:
+        note_unanswered(on, unit, begun)
+        return None
+    marked = units.begin_end(unit, now) if is_to_clean else unit
+    busy = replace(marked, step=replace(marked.step, busy=now + CLEAN_WITHIN), due=now + CLEAN_WITHIN)
+    if not on.store.commit([Replace(unit, busy)]):
+        return None
+    fresh = on.store.get(unit.key, Unit)
+    return fresh if fresh and fresh.step.busy == busy.step.busy else None
 
 
 def note_unanswered(on: System, unit: Unit, begun: datetime) -> None:

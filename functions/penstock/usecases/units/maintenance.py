@@ -20,6 +20,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases.jobs import settle
+from penstock.usecases.jobs.flow import slots_of
 from penstock.usecases.logs import logs
 from penstock.usecases.units import retire, reuse
 from penstock.usecases.users import audit
@@ -73,7 +74,7 @@ def _withhold_slots(on: System, unit: Unit) -> list[Change]:
     if unit.state is not UnitState.IDLE or unit.hold:
         return []
     now = on.world.now()
-    return [change for slot in retire.slots_of(on, unit) for change in pools.move(slot, pools.set_aside(slot, now))]
+    return [change for slot in slots_of(on, unit) for change in pools.move(slot, pools.set_aside(slot, now))]
 
 
 def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
@@ -94,7 +95,7 @@ def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[C
     free = maintenance.release(unit, by, now, timedelta(seconds=current_site(on).limits.lease))
     if unit.state is not UnitState.IDLE:
         return [Replace(unit, free)], free
-    pool, slots = on.store.get(pool_key(unit.lease.pool), Pool), retire.slots_of(on, unit)
+    pool, slots = on.store.get(pool_key(unit.lease.pool), Pool), slots_of(on, unit)
     reason = reuse.why_not_kept(on, free, pool, slots)
     if reason or pool is None:
         dirty = units.give_up(free, reason or "", now)

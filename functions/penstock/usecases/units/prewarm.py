@@ -20,6 +20,7 @@ from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
+from penstock.usecases.jobs.flow import slots_of
 from penstock.usecases.units import driver_calls, retire
 
 NO_HELLO_CODE = "NoHello"
@@ -144,7 +145,7 @@ def _matches_site(on: System, site: Site, unit: Unit) -> bool:
     kind = _kind(site, unit.lease.pool)
     if kind is None or site.maker(kind).name != unit.maker:
         return False
-    return pools.amounts(retire.slots_of(on, unit)[1:]) == site.takes(kind.uses)
+    return pools.amounts(slots_of(on, unit)[1:]) == site.takes(kind.uses)
 
 
 def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:
@@ -154,7 +155,7 @@ def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timed
     come = prewarm.arrive(unit, pool.warm if pool else None, token_hash, now, lease)
     changes: list[Change] = [Replace(unit, come)]
     if not is_held(unit, now):
-        changes += [Replace(slot, pools.mark_ready(slot, now)) for slot in retire.slots_of(on, unit)]
+        changes += [Replace(slot, pools.mark_ready(slot, now)) for slot in slots_of(on, unit)]
     if pool and pool.setback:
         changes.append(Replace(pool, prewarm.succeeded(pool)))
     return changes

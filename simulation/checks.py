@@ -27,7 +27,7 @@ from penstock.ports import Order
 from penstock.testing.store import lease_now
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
-from penstock.usecases.pools.grant import read_stock, read_stocks
+from penstock.usecases.pools.scheduler import read_stock, read_stocks
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember

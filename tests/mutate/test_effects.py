@@ -50,7 +50,7 @@ def test_a_field_of_a_row_is_not_replaced() -> None:
 
 
 def test_an_argument_that_has_a_default_is_left_out() -> None:
-    found = _of("penstock.usecases.pools.grant", "read_stock")
+    found = _of("penstock.usecases.pools.scheduler", "read_stock")
     assert "limit=IDLE in on.store.find" in {text for text, _ in found}
 
 

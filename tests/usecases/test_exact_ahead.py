@@ -18,7 +18,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
-from penstock.usecases.pools import grant
+from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, drivers, maintenance, prewarm, release, retire
 from tests.rows import changed
@@ -237,7 +237,7 @@ def test_only_what_is_idle_is_retired(twin: Twin) -> None:
     assert unit_of(twin, cleaning.id) == cleaning
 
 
-@pytest.mark.parametrize(("site", "most"), [(SITE, grant.WARM), (NONE, 1)])
+@pytest.mark.parametrize(("site", "most"), [(SITE, scheduler.WARM), (NONE, 1)])
 def test_more_warm_slots_are_read_than_are_wanted_only_where_some_may_not_be_ready(
     ada: User, site: str, most: int
 ) -> None:

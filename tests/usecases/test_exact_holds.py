@@ -20,7 +20,7 @@ from penstock.kernel.rows import Row
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs.flow import turn_pause
-from penstock.usecases.pools import grant
+from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release, reuse
 from penstock.usecases.units.driver_calls import lock
@@ -89,7 +89,7 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     if how in UNFIT:
         UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
     hand, mine = Allocator({}), Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,))))
-    lent = grant._assign_warm(warm_twin.on, hand, mine, slot, job.request.needs[-1])
+    lent = scheduler._assign_warm(warm_twin.on, hand, mine, slot, job.request.needs[-1])
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 
 

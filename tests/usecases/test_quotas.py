@@ -21,7 +21,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs, settle
-from penstock.usecases.pools import grant
+from penstock.usecases.pools.forecast import first_waiting
 from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import drivers
@@ -192,7 +192,7 @@ def test_of_each_line_only_the_first_claims_are_read_however_long_it_is(twin: Tw
         return reads[-1]
 
     twin.store.find = noting  # type: ignore[method-assign]
-    found = grant.first_waiting(twin.on, "quota/vcpus")
+    found = first_waiting(twin.on, "quota/vcpus")
     assert [claim.job for claim in found] == [*jobs_of["large"][:WINDOW], *jobs_of["small"]]
     assert len(reads) <= 3
     assert sum(map(len, reads)) <= 3 * WINDOW

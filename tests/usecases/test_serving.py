@@ -17,7 +17,7 @@ from penstock.kernel.rows import Change, Delete
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.pools import serving
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
 from tests.domain.helpers import claim
@@ -262,9 +262,9 @@ def test_those_that_are_all_that_there_is_to_grant_are_read_once(twin: Twin, ada
     apply.resize(twin.on, "target/default", 2)
     while not any(message.get("do") == "serve" for _, _, message in twin.queues.messages):
         assert twin.deliver()
-    read, reading = list[str](), serving.grant.read_stocks
+    read, reading = list[str](), scheduler.read_stocks
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving.grant, "read_stocks", lambda on, name: [read.append(name), reading(on, name)][1])
+        patch.setattr(scheduler, "read_stocks", lambda on, name: [read.append(name), reading(on, name)][1])
         serving.serve(twin.on, ["target/default"])
     assert read == ["target/default"]
 

@@ -11,8 +11,7 @@ import pytest
 
 from penstock.bootstrap_admin import make_operator
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools.pools import Claim, LeaseState
 from penstock.domain.users import lifecycle as rules
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.tokens import Token

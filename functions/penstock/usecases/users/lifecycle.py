@@ -11,16 +11,15 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from penstock import transaction
 from penstock.domain import published
 from penstock.domain.jobs.jobs import Job, job_key
-from penstock.domain.pools.leases import WORKER, LeaseState
+from penstock.domain.pools.pools import WORKER, LeaseState
 from penstock.domain.users import lifecycle, tokens
 from penstock.domain.users.tokens import Token
 from penstock.domain.users.users import ADMIN, Standing, User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases import caches
 from penstock.usecases.jobs import cancel, flow
 from penstock.usecases.users import audit, users
@@ -44,7 +43,7 @@ def disable(on: System, by: User, name: str, *, ends_live: bool) -> User:
         text = f"running jobs {'end' if ends_live else 'go on'}"
         return audit.record(on, [Replace(was, now)], by.name, "disable user", f"user {was.name}", text), now
 
-    user = transaction.run(on, decide)
+    user = transact(on, decide)
     advance(on, user.key)
     return users.find(on, name)
 
@@ -58,7 +57,7 @@ def enable(on: System, by: str, name: str) -> User:
         changes = [Replace(was, now)] if was.status else []
         return audit.record(on, changes, by, "enable user", f"user {was.name}"), now
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def rename(on: System, by: str, name: str, wanted: str) -> User:
@@ -77,7 +76,7 @@ def rename(on: System, by: str, name: str, wanted: str) -> User:
         changes: list[Change] = [Replace(was, former), Create(now), *led]
         return audit.record(on, changes, by, "rename user", f"user {was.name}", f"to {wanted}"), now
 
-    user = transaction.run(on, decide)
+    user = transact(on, decide)
     for former in user.former:
         advance(on, user_key(former))
     return users.find(on, wanted)
@@ -97,7 +96,7 @@ def remove(on: System, by: str, name: str) -> User:
     user = users.find(on, name)
     if user.withdrawal:
         _withdraw(on, user)  # jobs that ran when they were last looked at may have settled
-    user = transaction.run(on, decide)
+    user = transact(on, decide)
     advance(on, user.key)
     return user
 

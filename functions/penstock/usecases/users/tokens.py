@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from penstock import transaction
 from penstock.domain.users import scopes, tokens
 from penstock.domain.users.scopes import ALL, Bearer, Need, Scope
 from penstock.domain.users.tokens import Revocation, Token, token_key
@@ -22,7 +21,7 @@ from penstock.kernel import rows
 from penstock.kernel.errors import Refused, Throttled, not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Key, Replace, Row
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.users import audit, users
 
 Lasting = int | Literal["never"] | None
@@ -214,4 +213,4 @@ def revoke(on: System, by: Bearer, id: str) -> Token:
         now = replace(was, revoked=Revocation(by.name, on.world.now()))
         return audit.record(on, [Replace(was, now)], by.name, "revoke token", f"user {was.user}", f"token {id}"), now
 
-    return transaction.run(on, decide)
+    return transact(on, decide)

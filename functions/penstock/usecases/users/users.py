@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock import transaction
 from penstock.domain.probes import canaries
 from penstock.domain.users import scopes, users
 from penstock.domain.users.users import ACT_AS, ADMIN, Standing, User, explain_status, user_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.users import audit
 
 PRIVILEGES = 500
@@ -88,7 +87,7 @@ def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: 
         changes = [Replace(was, now)] if now != was else []
         return audit.record(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def resolve_owner(on: System, user: User, owner: str | None) -> User:

@@ -85,7 +85,7 @@ def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
     for claim in claims:
         cold = _free(on, claim.pool, "cold", max(SPREAD, claim.count))
         pool, waits = head(on, claim.pool)
-        if pool is None or pool.is_closed or waits:
+        if pool is None or waits:
             return {}
         warm = _warm(on, pool, claim.count) if pool.warm else []
         first = on.world.draw(len(cold)) if cold else 0

@@ -18,7 +18,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Hand, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, prewarm
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 from penstock.usecases.workers import agents
 from tests.usecases.exact import all_units, pool_row, put
 from tests.usecases.races import before_the_next_commit

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from . import VERSION
 from .client import Control, Unreachable, backoffs, is_transient
-from .log import log, now
+from .machine import log, now
 
 WAIT_SECONDS = 60.0  # for connecting, and for each wait for bytes
 DOWNLOAD_TRIES = 12  # in a row that get no byte: about two minutes

@@ -52,7 +52,7 @@ def test_a_log_is_short_below_32_kib() -> None:
 
 
 def test_it_begins_with_all_that_is_said_by_then() -> None:
-    row = begun(batch(4, "a", "b"))
+    row = archives.begin(replace(ROW, since=NOW - SECOND), batch(4, "a", "b"), "A1", NOW)
     assert (row.state, row.artifact, row.end, row.next, row.since) == (ArchiveState.WRITING, "A1", 6, 1, NOW)
     assert row.last == replace(batch(6), version=0)
     assert (row.tries, row.due) == (1, NOW + RETRY_AFTER)

@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 
 from penstock.domain import caches
+from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import CACHE, Artifact, id_of, parts
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, collection, entry_key, use_key
@@ -171,7 +172,7 @@ def _save_changes(
         return [fence(on, job), owners.destroy_change(on, artifact)], _saved(taken, is_new=False)
     if taken:
         return [fence(on, job), *remove_changes(on, shelf.owner, [taken])], None
-    use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
+    use = usage(on, shelf.owner)
     site, now = current_site(on), on.world.now()
     if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
         return _make_room(on, job, artifact, use, site.limits.cache_bytes)
@@ -180,9 +181,7 @@ def _save_changes(
         sha256=artifact.sha256, about=artifact.path, made=now, used=now,
         until=now + timedelta(seconds=site.retention.cache),
     )  # fmt: skip
-    there = owners.arrival_change(on, id, made.owner)
-    if there is None:
-        raise not_found("archive", id)
+    there = Replace(artifact, artifacts.arrive(artifact, made.owner))
     return [fence(on, job), Create(made), there, count_change(use, [made], 1)], _saved(made, is_new=True)
 
 
@@ -281,8 +280,7 @@ def has_bytes(on: System, entry: CacheEntry) -> bool:
 
 def remove_changes(on: System, owner: str, entries: Sequence[CacheEntry]) -> list[Change]:
     """The changes that remove entries of an owner: they own their archives no longer. [ART-1]"""
-    use = on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)
-    changes: list[Change] = [count_change(use, entries, -1)]
+    changes: list[Change] = [count_change(usage(on, owner), entries, -1)]
     for entry in entries:
         changes += [Delete(entry), *owners.release_changes(on, owners.find(on, entry.id), entry.owner)]
     return changes

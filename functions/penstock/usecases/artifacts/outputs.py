@@ -124,8 +124,7 @@ def _commit_changes(on: System, job: Job, names: Sequence[str]) -> tuple[Sequenc
 
 def list_outputs(on: System, job: str, after: str = "") -> tuple[list[Artifact], str | None]:
     """A job's outputs whose bytes are there, oldest first, and the next page."""
-    place = artifact_key(after).sk if after else ""
-    found = on.store.find(f"job#{job}", "artifact#", Artifact, limit=limits.PAGE, after=place)
+    found = on.store.find(f"job#{job}", "artifact#", Artifact, limit=limits.PAGE, after=artifact_key(after).sk)
     return [row for row in found if artifacts.is_output(row)], found[-1].id if len(found) == limits.PAGE else None
 
 

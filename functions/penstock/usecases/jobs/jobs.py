@@ -121,7 +121,7 @@ def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
 
 def _quarantined_worker(on: System, job: Job) -> str | None:
     """That the worker of a queued job's last attempt is in quarantine, if it is. [JOB-2]"""
-    if job.state is not State.QUEUED or job.attempt == 1:
+    if job.state is not State.QUEUED:
         return None
     lease = on.store.get(lease_key(job.id, job.attempt - 1, pools.WORKER), Lease)
     unit = flow.unit_of(on, lease) if lease else None

@@ -144,7 +144,7 @@ def _start_changes(
         if job.run.report:
             raise LeaseGone
         return [], (job, None)
-    if unit.state is not UnitState.CREATING or job.state is not State.ACQUIRING:
+    if job.state is not State.ACQUIRING:
         check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
         raise LeaseGone
     if job.cancellation.cancelled_by:
@@ -201,8 +201,8 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
         text = f"running on {ask.worker} (target {job.request.target_resolved}{host}), ready after {took} s"
         logs.append(on, job.id, job.attempt, text)
     health = health_check(site, job)
-    if unit and before and not health.before and unit.creation.is_probe:
-        broken.mark_working(on, unit)
+    if before and not health.before and before.creation.is_probe:
+        broken.mark_working(on, before)
     return assignment(on, job, site, ask.worker, lease, is_kept=unit is not None and unit.cleaning.is_kept)
 
 

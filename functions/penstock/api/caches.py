@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from penstock.api.app import Caller, Limit, Page, Router
-from penstock.api.shapes import NextPage, view
+from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.caches import CacheEntry
+from penstock.domain.replies import COMPOSITE
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases import caches
@@ -27,7 +28,8 @@ class CacheView:
     target: Annotated[str, "The target of the jobs that may restore it."]
     paths: Annotated[str, "The cached paths."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     job: Annotated[str, "The id of the job that saved it."]
     time: Annotated[str, "When it was saved, as RFC 3339."]
     used: Annotated[str, "When a job restored it last, exact to an hour, as RFC 3339."]
@@ -81,4 +83,5 @@ def show(row: CacheEntry) -> CacheView:
         target=shelf.target,
         paths=row.about,
         time=row.made,
+        **digests(row.content),
     )

@@ -168,3 +168,8 @@ class Output:
 def clean(text: str, keep: str = "") -> str:
     """Text without characters that could move the cursor or change the terminal."""
     return text.translate({code: None for code in CONTROL if chr(code) not in keep})
+
+
+def digest_text(file: Mapping[str, Any]) -> str:
+    """The digest by which a file is known: its SHA-256 or, if it was sent in parts, its composite."""
+    return str(file.get("sha256") or file.get("composite") or "")

@@ -77,11 +77,10 @@ def _assign(
     def decide() -> tuple[Sequence[Change], tuple[Published, bool]]:
         made = Published(
             of=job.owner, series=wanted.series, version_name=wanted.version, name=wanted.name, by=by,
-            artifact=output.id, size=output.size, sha256=output.sha256, path=output.path, job=job.id,
-            time=on.world.now(),
+            artifact=output.id, **vars(output.content), path=output.path, job=job.id, time=on.world.now(),
         )  # fmt: skip
         known = on.store.get(made.key, Published)
-        if known and not published.has_content(known, made.size, made.sha256):
+        if known and not published.has_content(known, made.content):
             raise published.already_taken(known)
         if known and not known.withdrawn:
             return [], (known, False)
@@ -193,7 +192,7 @@ def sign(on: System, row: Published, seconds: int) -> SignedOutput:
     artifact = owners.find(on, row.artifact)
     if artifact is None or artifact.lost:
         raise Refused(409, "no-bytes", f"the bytes of {row.full} are lost; operators are told")
-    return outputs.sign_artifact(on, row.artifact, row.name, row.size, row.sha256, seconds)
+    return outputs.sign_artifact(on, row.artifact, row.name, row.content, seconds)
 
 
 def unpublish(on: System, user: User, of: str, series: str, version: str, name: str) -> Published:

@@ -20,6 +20,7 @@ from penstock.cli.client import Api, Object, open_client
 from penstock.cli.command import Session
 from penstock.cli.errors import Broken, Refused, Unreachable
 from penstock.cli.output import digest_text
+from penstock.cli.terminal import clean
 from penstock.cli.times import size_text
 from penstock.domain.artifacts.volumes import PART_BYTES, composite
 
@@ -44,10 +45,10 @@ def fetching(session: Session, what: dict[str, Any], dest: str | None, sign: Cal
 @contextmanager
 def bytes_bar(session: Session, name: str, size: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on terminals. Call what it yields with each number of bytes transferred."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
     hidden = session.json or not session.out.errors.is_terminal
     with Progress(*columns, console=session.out.errors, disable=hidden, transient=True) as bar:
-        task = bar.add_task(name, total=size)
+        task = bar.add_task(clean(name), total=size)
         yield lambda more: bar.advance(task, more)
 
 

@@ -18,6 +18,12 @@ from penstock.kernel.rows import Key, Row
 CONTROL = "control"
 """The stream of our decisions that every reader needs."""
 
+CONSOLE = "console"
+"""The stream of a machine's console, as its cloud shows it."""
+
+SERVICE_STREAMS = frozenset((CONTROL, CONSOLE))
+"""The streams that only the service writes to."""
+
 DETAIL = "detail"
 """The stream of service lines that a reader needs only to find a fault: command lines show them with `--verbose`."""
 
@@ -56,6 +62,12 @@ class Line:
     stream: str
     payload: str
     task: int | None = None
+
+
+def within(line: Line, since: datetime, until: datetime) -> Line:
+    """A line whose time is not before or after two others."""
+    time = max(since, min(line.time, until))
+    return line if time == line.time else replace(line, time=time)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System
+from penstock.toml.checks import CONTROL
 from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.flow import fence
 from penstock.usecases.site import configuration
@@ -155,5 +156,8 @@ def check(files: Sequence[AgentFile], most: int) -> Sequence[AgentFile]:
     for file in files:
         if not file.path.startswith("/"):
             raise Refused(400, "bad-request", f"{file.path[:200]!r} is no absolute path")
+        if unsafe := CONTROL.search(file.path):
+            why = f"the path {file.path[:200]!r} holds the control character U+{ord(unsafe[0]):04X}"
+            raise Refused(400, "bad-request", f"{why}: rename the file")
         uploads.check("output", file.path, file, most)
     return files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from penstock.api.app import Caller, Limit, Operator, Page, Router
+from penstock.api.app import Caller, FilePage, Limit, Operator, Router
 from penstock.api.files import AN_HOUR, SignOutput
 from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.artifacts import artifacts
@@ -105,7 +105,7 @@ def list_artifacts(
     *,
     by: Annotated[str, "Only artifacts of this user or repository; others' are for operators."] = "",
     limit: Limit = 50,
-    page: Page = "",
+    page: FilePage = "",
 ) -> ArtifactPage:
     if by and not is_name(by):
         raise Refused(400, "bad-request", "by is the name of a user")

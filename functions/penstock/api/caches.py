@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from penstock.api.app import Caller, Limit, Page, Router
+from penstock.api.app import Caller, FilePage, Limit, Router
 from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.caches import CacheEntry
 from penstock.domain.replies import COMPOSITE
@@ -53,7 +53,7 @@ def list_caches(
     *,
     owner: Annotated[str, "The owner. By default you."] = "",
     limit: Limit = 50,
-    page: Page = "",
+    page: FilePage = "",
 ) -> CachePage:
     of = owner or user.name
     found, after = caches.list_caches(on, user, of, limit, page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from penstock.api.app import Caller, Page, Router
+from penstock.api.app import Caller, FilePage, Router
 from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.content import Content
@@ -78,7 +78,7 @@ AN_HOUR = SignOutput()
 
 
 @router.get("/v1/jobs/{job}/outputs", "List a job's outputs")
-def list_outputs(on: System, user: Caller, job: str, *, page: Page = "") -> OutputPage:
+def list_outputs(on: System, user: Caller, job: str, *, page: FilePage = "") -> OutputPage:
     found, after = outputs.list_outputs(on, jobs.find(on, user, job).id, page)
     return OutputPage([show_output(row) for row in found], after)
 

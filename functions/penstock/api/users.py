@@ -6,7 +6,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Annotated
 
-from penstock.api.app import Caller, Limit, Operator, Page, Router
+from penstock.api.app import Caller, Limit, Operator, Page, Router, UlidPage
 from penstock.api.shapes import NextPage, view
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User
@@ -132,7 +132,7 @@ def list_audit(
     since: Annotated[datetime | None, "Only entries since this time."] = None,
     who: Annotated[str, "Only entries of this operator."] = "",
     limit: Limit = 100,
-    page: Page = "",
+    page: UlidPage = "",
 ) -> AuditPage:
     found, following = audit.list_entries(on, who, since, limit, page)
     return AuditPage([show_audit(entry) for entry in found], following)

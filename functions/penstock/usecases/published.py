@@ -149,7 +149,7 @@ def list_published(
     """Some of what an owner published and the user may read, by name, and the next page. Raises Refused 400."""
     start = _prefix(of, series, version)
     rules, found = access_rules(on, of), list[Published]()
-    after, scanned = _after(page), 0
+    after, scanned = _after(page, start), 0
     while scanned < SCANNED:
         rows = on.store.find(collection(of), start, Published, limit=READ, after=after)
         for row in rows:
@@ -173,12 +173,16 @@ def _prefix(of: str, series: str, version: str) -> str:
     return "#".join(["file", *(part for part in (series, version) if part), ""])
 
 
-def _after(page: str) -> str:
-    """The place that a page begins after. Raises Refused 400 for an invalid page."""
+def _after(page: str, start: str) -> str:
+    """The place that a page begins after: one of this list. Raises Refused 400 for an invalid page."""
+    if not page:
+        return ""
     parts = page.split("/")
-    if page and not (len(parts) == 3 and all(published.is_part(part) for part in parts)):
-        raise Refused(400, "bad-request", "page must be what `next` of the page before it says")
-    return published_key("", *parts).sk if page else ""
+    if len(parts) == 3 and all(published.is_part(part) for part in parts):
+        after = published_key("", *parts).sk
+        if after.startswith(start):
+            return after
+    raise Refused(400, "bad-request", "page must be what `next` of the page before it says")
 
 
 def _page(row: Published) -> str:

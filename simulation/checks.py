@@ -7,8 +7,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
-from penstock.domain.pools.leases import Lease, LeaseState, prefix
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.pools.pools import (
+    WAITING,
+    Claim,
+    Lease,
+    LeaseState,
+    Pool,
+    Slot,
+    SlotState,
+    collection,
+    lease_prefix,
+    pool_key,
+)
 from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.kernel.errors import PenstockError
@@ -17,7 +27,7 @@ from penstock.ports import Order
 from penstock.testing.store import lease_now
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire, owners
-from penstock.usecases.pools.grant import read_stock, read_stocks
+from penstock.usecases.pools.scheduler import read_stock, read_stocks
 from penstock.usecases.telemetry import counters
 from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember
@@ -129,7 +139,7 @@ class Promises:
         """JOB-2: a script begins while no other of its job may run. SEC-1: it is told of its own resources only."""
         others = [unit for job, _, unit in self._running() if job == told.job and unit != machine.id]
         self.must("JOB-2", not others, f"{machine.id} begins {told.job} while {others} may still run it")
-        held = self._engine.store.scan(f"job#{told.job}", prefix(told.attempt), Lease)
+        held = self._engine.store.scan(f"job#{told.job}", lease_prefix(told.attempt), Lease)
         mine = {lease.unit for lease in held}
         seen = {about.metadata["id"] for about in told.resources.values() if "id" in about.metadata}
         self.must("SEC-1", seen <= mine, f"{machine.id} was told of {sorted(seen - mine)}, which its job does not have")
@@ -208,7 +218,7 @@ class Promises:
         kept = self._kept() if is_warm else set()
         for row in rows:
             if isinstance(row, Job) and not row.is_settled:
-                held = self._engine.store.scan(f"job#{row.id}", prefix(row.attempt), Lease)
+                held = self._engine.store.scan(f"job#{row.id}", lease_prefix(row.attempt), Lease)
                 waits = [lease.pool for lease in held if lease.state is LeaseState.WAITING]
                 has = [lease.pool for lease in held if lease.state is not LeaseState.WAITING]
                 label = "QUEUE-3" if waits else "JOB-1"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from penstock.domain.pools.leases import WORKER
-from penstock.domain.pools.pools import Slot, SlotState
+from penstock.domain.pools.pools import WORKER, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitState
 from simulation import faults
 from simulation.commits import Broke, Moment

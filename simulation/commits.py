@@ -9,8 +9,18 @@ from datetime import datetime
 from typing import TypeVar, cast
 
 from penstock.domain.pools.grants import WINDOW, heads
-from penstock.domain.pools.leases import WORKER, Lease, prefix
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.pools.pools import (
+    WAITING,
+    WORKER,
+    Claim,
+    Lease,
+    Pool,
+    Slot,
+    SlotState,
+    collection,
+    lease_prefix,
+    pool_key,
+)
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row, key_of
@@ -172,7 +182,7 @@ class Moment:
 
     def step_of(self, lease: Lease) -> list[Lease]:
         """All leases of a lease's step."""
-        found = self.store.scan(f"job#{lease.job}", prefix(lease.attempt), Lease)
+        found = self.store.scan(f"job#{lease.job}", lease_prefix(lease.attempt), Lease)
         return [other for other in found if other.step == lease.step]
 
 

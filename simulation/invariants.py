@@ -9,8 +9,20 @@ from collections.abc import Callable, Iterator, Sequence
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import Batch
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, prefix
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotName, SlotState, collection, pool_key
+from penstock.domain.pools.pools import (
+    WAITING,
+    WORKER,
+    Claim,
+    Lease,
+    LeaseState,
+    Pool,
+    Slot,
+    SlotName,
+    SlotState,
+    collection,
+    lease_prefix,
+    pool_key,
+)
 from penstock.domain.units.lifecycle import may_move
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.testing.store import lease_now
@@ -203,7 +215,7 @@ def one_after_the_other(moment: Moment) -> Iterator[Broke]:
     """QUEUE-3, no deadlock: a step is claimed when all before it are there, the steps in order, the worker's last."""
     for was, now in moment.of(Lease):
         if was is None and now:
-            leases = moment.store.scan(f"job#{now.job}", prefix(now.attempt), Lease)
+            leases = moment.store.scan(f"job#{now.job}", lease_prefix(now.attempt), Lease)
             others = [lease_now(moment.store.rows, lease) for lease in leases if lease.step != now.step]
             late = [lease.type for lease in others if lease.state is not LeaseState.READY]
             if late:

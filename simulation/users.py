@@ -8,8 +8,7 @@ from typing import Any
 
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools.leases import demand
-from penstock.domain.pools.pools import Pool
+from penstock.domain.pools.pools import Pool, demand
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Throttled, Unreached
 from penstock.testing.twin import START

@@ -1,16 +1,22 @@
-"""The ports, in one value that every use case gets as `on`; and stand-ins for the optional ones."""
+"""What every use case works with: the ports, in one value that it gets as `on`; transactions; and the site as applied.
+
+Optional ports have stand-ins here, for deployments without them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.domain.metrics import Metric
-from penstock.domain.site.site import GitHubApp
+from penstock.domain.site import parse
+from penstock.domain.site.site import SITE_KEY, GitHubApp, Site, SiteText
 from penstock.domain.users.oidc import PublicKey
-from penstock.kernel.errors import Misconfigured, Refused
+from penstock.kernel.errors import Misconfigured, Moved, Refused
 from penstock.kernel.frozen import dataclass
+from penstock.kernel.rows import Change, Row
 from penstock.ports import (
     Drivers,
     Flows,
@@ -101,3 +107,55 @@ class System:
     signer: Signer = field(default_factory=NoSigner)
     forge: Forge = field(default_factory=NoForge)
     minted: Vault = field(default_factory=NoVault)
+
+
+TRIES = 12
+"""How often a lost race is repeated before the step is left to a redelivery or the sweep."""
+
+T = TypeVar("T")
+
+
+class StaleRead(Exception):
+    """The rows that were read were never so at one moment."""
+
+
+def transact(on: System, decide: Callable[[], tuple[Sequence[Change], T]]) -> T:
+    """Commit what `decide` decides and return its answer. Without changes there is nothing to commit.
+
+    `decide` reads what it needs itself, so every try sees the rows anew. A commit holds only if all its rows are as
+    they were read; a refusal without a commit uses `check_unchanged`. Raises Moved after TRIES.
+    """
+    for tries in range(TRIES):
+        with suppress(StaleRead):
+            changes, answer = decide()
+            if not changes or on.store.commit(changes):
+                return answer
+        on.world.pause(tries)
+    raise Moved()
+
+
+def check_unchanged(on: System, row: Row) -> None:
+    """Make sure that a row is as it was read before the others. Raises StaleRead, after which `transact` repeats."""
+    if on.store.get(row.key, type(row)) != row:
+        raise StaleRead
+
+
+_parsed_site: dict[str, Site] = {}
+"""The last text that was parsed, and its site; a warm function mostly reads the same text again."""
+
+
+def current_site(on: System) -> Site:
+    """The site. A site that was never applied is empty."""
+    row = on.store.get(SITE_KEY, SiteText)
+    return parse_site(row.toml) if row else Site()
+
+
+def parse_site(toml: str) -> Site:
+    """The site that an applied text describes. Raises Misconfigured if it is no longer valid."""
+    if toml not in _parsed_site:
+        found = parse.parse(toml, "site.toml")
+        if not isinstance(found, Site):
+            raise Misconfigured(f"the site no longer parses: {found[0].message}")
+        _parsed_site.clear()
+        _parsed_site[toml] = found
+    return _parsed_site[toml]

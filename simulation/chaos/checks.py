@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from penstock.domain.jobs.jobs import Job, State
-from penstock.domain.pools.leases import WORKER, Lease, lease_key
+from penstock.domain.pools.pools import WORKER, Lease, lease_key
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.rows import Change, Check, Delete, Key, Row, key_of
 from penstock.testing.fake import Machine as Thing

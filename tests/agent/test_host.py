@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from penstock import processes
+from penstock.drivers.factories import process
 from tests.agent.conftest import PYTHON, is_alive
 from tests.agent.control_plane import KEY, PATIENCE_SECONDS, ControlPlane, order
 
@@ -95,7 +95,7 @@ class Machine:
                 agent.terminate()
                 agent.wait(PATIENCE_SECONDS)
         for worker in WORKERS:
-            processes.kill(processes.tagged("PENSTOCK_WORKER_ID", worker), signal.SIGKILL)
+            process.kill(process.tagged("PENSTOCK_WORKER_ID", worker), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def power_off(host: Machine, agent: subprocess.Popen[bytes]) -> None:
     standing = json.loads((host.folder / "state" / "standing.json").read_text())
     agent.kill()
     os.kill(standing["pid"], signal.SIGKILL)
-    processes.kill(processes.tagged("PENSTOCK_WORKER_ID", standing["worker"]), signal.SIGKILL)
+    process.kill(process.tagged("PENSTOCK_WORKER_ID", standing["worker"]), signal.SIGKILL)
     agent.wait(25)
 
 
@@ -236,7 +236,7 @@ def test_sigterm_ends_the_job_and_reports_that_the_host_leaves(machine):
     assert agent.wait(25) == 0
     last = host.lab.asks[-1]
     assert (last["worker"], last["stage"], last["leaving"]) == (WORKERS[0], "ended", True)
-    assert processes.tagged("PENSTOCK_WORKER_ID", WORKERS[0]) == set()
+    assert process.tagged("PENSTOCK_WORKER_ID", WORKERS[0]) == set()
     host.start()
     host.lab.wait_until_clean(WORKERS[0])
 

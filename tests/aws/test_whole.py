@@ -18,8 +18,9 @@ from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.aws.sessions import SITE_VARIABLE
 from penstock.drivers.wells.s3 import S3Well
 from penstock.drivers.wells.sts import StsWell
+from penstock.system import current_site
 from penstock.testing.twin import START, Twin
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import HERE, ROLE
@@ -139,7 +140,7 @@ def test_the_sweep_takes_denials_away_when_they_are_needed_no_longer(account: Ac
 
 
 def configured(twin: Twin) -> Mapping[str, Any]:
-    return configuration.current(twin.on).wells["keys"].settings
+    return current_site(twin.on).wells["keys"].settings
 
 
 def later(twin: Twin) -> datetime:

@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Key, Row
 from penstock.testing.store import lease_now

@@ -13,7 +13,7 @@ from typing import Any
 from pynamodb.exceptions import PynamoDBException
 
 from penstock.aws.clock import RealWorld
-from penstock.domain.pools.leases import WORKER
+from penstock.domain.pools.pools import WORKER
 from penstock.drivers import Registry
 from penstock.kernel.errors import Moved
 from penstock.kernel.rows import Create

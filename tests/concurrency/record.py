@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from penstock.aws.dynamodb import Table
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState
+from penstock.domain.pools.pools import WAITING, Claim, Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace, Row
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from penstock import processes
 from penstock.domain.units.units import CleanProof
 from penstock.domain.users.users import User
 from penstock.drivers import FACTORIES, MAKER, WELLS, Registry
+from penstock.drivers.factories import process as processes
 from penstock.drivers.factories.process import TAG
 from penstock.kernel.errors import DriverError, Misconfigured
 from penstock.ports import Driver, NotYet, Order, Ready

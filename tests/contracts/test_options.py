@@ -9,7 +9,6 @@ import pytest
 
 from penstock import drivers
 from penstock.drivers import Registry
-from penstock.drivers import checks as of
 from penstock.ports import Option
 
 KNOWN = (
@@ -129,9 +128,9 @@ def test_what_a_driver_says_is_bounded_and_its_failure_is_an_objection(registry:
     assert registry.objections("broken", {"a": 1}) == ["the well's driver failed while it checked them: KeyError"]
     assert registry.objections("new", {}, {}, {}) == ["the well's driver failed while it checked them: KeyError"]
     found = registry.objections("chatty", {"a": 1})
-    assert (len(found), {len(text) for text in found}) == (of.MOST_OBJECTIONS, {of.OBJECTION_CHARS})
+    assert (len(found), {len(text) for text in found}) == (drivers.MOST_OBJECTIONS, {drivers.OBJECTION_CHARS})
     many = registry.objections("quiet", {f"{'y' * 600}{at}": {"x": ["z" * 900]} for at in range(99)})
-    assert len(many) == of.MOST_OBJECTIONS
+    assert len(many) == drivers.MOST_OBJECTIONS
     assert max(map(len, many)) < 200
 
 

@@ -23,7 +23,7 @@ from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
 from penstock.kernel.errors import Unknown
 from penstock.ports import Order, Ready
-from penstock.usecases.units import boundary
+from penstock.usecases.units import drivers
 from penstock.usecases.users import users
 from tests import raw
 from tests.crash import emulator, life
@@ -169,7 +169,7 @@ def run(sweep: Sweep, scenario: str, leak: str) -> Report:
     wanted = [form for secret in {PASSWORD, *kept.keys} for form in forms(secret)]
     leaks = [f"{where}: {form}" for where, text in kept.said for form in wanted if form in text]
     told = sum(entry["metadata"]["password"] in kept.keys for entry in kept.told)
-    grumbles = {where for where, text in kept.said if GRUMBLES + boundary.REDACTED in text}
+    grumbles = {where for where, text in kept.said if GRUMBLES + drivers.REDACTED in text}
     return Report({where for where, _ in kept.said}, told, leaks, grumbles)
 
 
@@ -200,18 +200,18 @@ def _in_messages(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def _in_logs(patch: pytest.MonkeyPatch, _: Kept) -> None:
     """A function logs its order."""
-    make = boundary.create
+    make = drivers.create
 
     def create(on: Any, unit: Any, driver: Any, order: Order) -> Any:
         logging.getLogger("penstock").info("asks", extra={"order": order})
         return make(on, unit, driver, order)
 
-    patch.setattr(boundary, "create", create)
+    patch.setattr(drivers, "create", create)
 
 
 def _in_errors(patch: pytest.MonkeyPatch, _: Kept) -> None:
     """What a well says when it fails is told as it is."""
-    patch.setattr(boundary, "_redact", lambda text, hide: text)
+    patch.setattr(drivers, "_redact", lambda text, hide: text)
 
 
 LEAKS: Mapping[str, Callable[[pytest.MonkeyPatch, Kept], None]] = {

@@ -22,7 +22,7 @@ from multiprocessing import get_context
 import pytest
 
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.logs import archives
+from penstock.domain.logs import logs
 from penstock.domain.users.users import ADMIN
 from penstock.testing.twin import START
 from penstock.usecases.users import users
@@ -73,7 +73,7 @@ class Sweep:
     """A site with its first rows, and runs on it, each of which begins with the same. No log is too short for S3."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(archives, "SHORT_BYTES", 0)
+        patch.setattr(logs, "SHORT_BYTES", 0)
         self.site = Site(patch)
         users.create(self.site.on, OPERATOR, [ADMIN])
         self.token, _ = users.issue_token(self.site.on, OPERATOR, None)

@@ -21,7 +21,7 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.github import client
 from penstock.usecases.jobs import submit
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import events
+from penstock.usecases.units import release
 from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
@@ -118,14 +118,14 @@ def test_every_handler_is_in_a_scenario(calm: Callable[[str], tuple[int, set[str
 
 
 def test_it_finds_a_slot_that_is_not_handed_over(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = events.slot_freed
+    go_on = release.slot_freed
 
     def without_serving(on: System, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as planted:
             planted.setattr(scheduler, "freed", lambda *_: None)
             go_on(on, unit)
 
-    monkeypatch.setattr(events, "slot_freed", without_serving)
+    monkeypatch.setattr(release, "slot_freed", without_serving)
     with pytest.raises(AssertionError, match="took 1 minutes, not 0"):
         sweep.sweep("hand-over")
 

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from penstock.domain.jobs.jobs import Job, JobLimits, Request, State, Times
-from penstock.domain.pools.leases import Lease, LeaseState, Need
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Need, Pool, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
 from tests.rows import changed
 

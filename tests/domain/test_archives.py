@@ -11,8 +11,17 @@ import pytest
 from penstock.domain.artifacts.artifacts import RETRY_AFTER
 from penstock.domain.artifacts.retention import Spans
 from penstock.domain.logs import archives
-from penstock.domain.logs.archives import Archive, ArchiveState, Part
-from penstock.domain.logs.logs import Batch, Event, Line
+from penstock.domain.logs.logs import (
+    Archive,
+    ArchivePart,
+    ArchiveState,
+    Batch,
+    Event,
+    Line,
+    archive_key,
+    archive_when_settled,
+    is_short,
+)
 from tests.domain.helpers import NOW, job
 
 SPANS = Spans(log=60, log_wait=600)
@@ -32,14 +41,14 @@ def begun(last: Batch) -> Archive:
 def test_it_waits_from_the_end_of_its_job_on() -> None:
     assert ROW.deadline == NOW
     assert ROW.later
-    assert ROW.key == archives.archive_key("J1") == ("job#J1", "archive")
+    assert ROW.key == archive_key("J1") == ("job#J1", "archive")
     assert archives.wait(ROW, SPANS, NOW + 599 * SECOND) == replace(ROW, due=NOW + 659 * SECOND)
     assert archives.wait(ROW, SPANS, NOW + 600 * SECOND) is None
 
 
 def test_a_log_is_short_below_32_kib() -> None:
-    assert archives.is_short(replace(batch(1, "one"), size=32 * 1024 - 1))
-    assert not archives.is_short(replace(batch(1, "one"), size=32 * 1024))
+    assert is_short(replace(batch(1, "one"), size=32 * 1024 - 1))
+    assert not is_short(replace(batch(1, "one"), size=32 * 1024))
 
 
 def test_it_begins_with_all_that_is_said_by_then() -> None:
@@ -56,7 +65,7 @@ def test_each_try_is_later_than_the_last() -> None:
 
 
 def test_what_is_not_there_is_begun_anew() -> None:
-    row = replace(begun(batch(1, "a")), version=8, upload="u", parts=(Part("", 1, ""),), tries=2)
+    row = replace(begun(batch(1, "a")), version=8, upload="u", parts=(ArchivePart("", 1, ""),), tries=2)
     later = NOW + SECOND
     assert archives.restart(row, later) == replace(ROW, since=later, version=8, tries=3, due=later + 4 * RETRY_AFTER)
 
@@ -87,7 +96,7 @@ def test_blocks_begin_with_batches_and_are_not_small() -> None:
         (7, archives.BLOCK_BYTES),
     )
     assert archives.encode_batch(exact, batch(7, "f"), archives.BLOCK_BYTES - 1)[0].blocks == ((1, 0),)
-    after_a_part = replace(exact, parts=(Part("", archives.BLOCK_BYTES, ""),))
+    after_a_part = replace(exact, parts=(ArchivePart("", archives.BLOCK_BYTES, ""),))
     assert archives.encode_batch(after_a_part, batch(7, "f"), 3)[0].blocks[-1] == (7, archives.BLOCK_BYTES + 3)
 
 
@@ -95,7 +104,7 @@ def test_parts_are_counted_until_all_is_written() -> None:
     row = replace(begun(batch(2, "b")), next=2)
     first = archives.add_part(row, b"one", "t1")
     assert (first.state, first.parts) == (
-        ArchiveState.WRITING, (Part("t1", 3, sha256(b"one").hexdigest()),)
+        ArchiveState.WRITING, (ArchivePart("t1", 3, sha256(b"one").hexdigest()),)
     )  # fmt: skip
     assert (first.size, first.digest, first.tries) == (3, sha256(b"one").hexdigest(), 0)
     second = archives.add_part(replace(first, next=3), b"two!", "t2")
@@ -111,7 +120,9 @@ def test_what_is_archived_is_due_until_its_rows_are_gone() -> None:
 
 
 def test_rows_of_what_is_gone_are_looked_for_once_more() -> None:
-    row = archives.gone(replace(begun(batch(1, "a")), upload="u", parts=(Part("", 1, ""),), blocks=((1, 0),)), NOW)
+    row = archives.gone(
+        replace(begun(batch(1, "a")), upload="u", parts=(ArchivePart("", 1, ""),), blocks=((1, 0),)), NOW
+    )
     assert (row.state, row.since, row.due, row.upload, row.parts, row.blocks) == (
         ArchiveState.GONE, NOW, NOW, "", (), ()
     )  # fmt: skip
@@ -129,18 +140,18 @@ def test_a_short_log_that_is_deleted_is_gone_from_the_start() -> None:
     ("after", "expected"), [(0, (0, 10)), (3, (0, 10)), (4, (10, 20)), (8, (10, 20)), (9, (30, 3)), (10, (30, 3))]
 )
 def test_a_line_is_found_by_its_block(after: int, expected: tuple[int, int]) -> None:
-    row = replace(begun(batch(11, "z")), blocks=((1, 0), (5, 10), (10, 30)), parts=(Part("", 33, ""),))
+    row = replace(begun(batch(11, "z")), blocks=((1, 0), (5, 10), (10, 30)), parts=(ArchivePart("", 33, ""),))
     assert archives.block(row, after) == expected
 
 
 def test_behind_its_end_there_is_no_block() -> None:
-    row = replace(begun(batch(11, "z")), blocks=((1, 0),), parts=(Part("", 33, ""),))
+    row = replace(begun(batch(11, "z")), blocks=((1, 0),), parts=(ArchivePart("", 33, ""),))
     assert archives.block(row, 11) is None
     assert archives.block(row, 10) == (0, 33)
 
 
 def test_it_is_written_with_the_end_of_a_job() -> None:
     goes_on = job()
-    assert archives.settled(goes_on, SPANS) is None
+    assert archive_when_settled(goes_on, SPANS) is None
     over = replace(goes_on, times=replace(goes_on.times, settled=NOW))
-    assert archives.settled(over, SPANS) == replace(ROW, job=over.id, due=NOW + 60 * SECOND)
+    assert archive_when_settled(over, SPANS) == replace(ROW, job=over.id, due=NOW + 60 * SECOND)

@@ -11,7 +11,7 @@ from penstock.domain.jobs import failures, jobs, outcome, prerequisites, unused
 from penstock.domain.jobs.failures import EVIDENCE, MEANINGS, Failure, Kind
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
 from penstock.domain.jobs.outcome import NO_HELLO, SILENT, Ending, conclude
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.units import units
 from penstock.domain.units.units import Drain, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, job, lease, unit

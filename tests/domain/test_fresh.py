@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from penstock.domain.jobs.jobs import Proves
 from penstock.domain.pools import grants
 from penstock.domain.pools.grants import Allocator, Stock
-from penstock.domain.pools.leases import Need
-from penstock.domain.pools.pools import Claim, Slot, SlotState, Warm
+from penstock.domain.pools.pools import Claim, Need, Slot, SlotState, Warm
 from tests.domain.helpers import NOW, SECOND, claim, job, pool, slot, unit
 
 TARGET, QUOTA = "target/linux", "quota/vcpus"

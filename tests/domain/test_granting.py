@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW, Stock, heads
-from penstock.domain.pools.leases import Need
-from penstock.domain.pools.pools import SlotState
+from penstock.domain.pools.pools import Need, SlotState
 from tests.domain.helpers import NOW, claim, job, pool, slot
 
 BENCH, QUOTA = "resource/bench", "quota/vcpus"

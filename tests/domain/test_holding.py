@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.jobs import unused
 from penstock.domain.jobs.jobs import Job, PastAttempt
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState
+from penstock.domain.pools.pools import WORKER, Lease, LeaseState
 from tests.domain.helpers import MINUTE, NOW, job, lease
 
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.jobs import jobs, outcome, unused
 from penstock.domain.jobs.jobs import MAX_GIVE_BACKS, Outcome, Report, Result, State
 from penstock.domain.pools import why
-from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Lease, LeaseState
 from tests.domain.helpers import MINUTE, NOW, SECOND, job, lease
 
 HELD, WAITS = lease(1, LeaseState.READY), lease(2, since=NOW + MINUTE)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import SETTLE_WITHIN, START_WITHIN, Job, Outcome, Report, Result, State
-from penstock.domain.pools.leases import Need
+from penstock.domain.pools.pools import Need
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
 from tests.rows import changed
 

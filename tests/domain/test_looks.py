@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.jobfile import JobFile, ResourceAsk
 from penstock.domain.jobs.admission import check_names, check_satisfiable, privileges
 from penstock.domain.pools.grants import WINDOW, rows_of_grant
-from penstock.domain.pools.leases import Need
+from penstock.domain.pools.pools import Need
 from penstock.domain.site.site import Maker, Quota, ResourceType, Site, Target
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused

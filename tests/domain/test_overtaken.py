@@ -11,8 +11,7 @@ from typing import TypeVar
 
 from penstock.domain.pools import capacity, pools
 from penstock.domain.pools.grants import Allocator, Stock
-from penstock.domain.pools.leases import Need
-from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
+from penstock.domain.pools.pools import Need, Pool, Slot, SlotName, SlotState, Warm
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.rows import Create, Replace, Row
 from penstock.testing.store import MemoryStore

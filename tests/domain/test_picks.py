@@ -6,8 +6,7 @@ import pytest
 
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import MAX_OVERTAKEN, WINDOW, Allocator, Stock
-from penstock.domain.pools.leases import Need
-from penstock.domain.pools.pools import Claim, SlotState
+from penstock.domain.pools.pools import Claim, Need, SlotState
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Replace
 from tests.domain.helpers import NOW, claim, pool, slot

@@ -5,7 +5,7 @@ import pytest
 from penstock.domain.jobs.admission import describe_wait
 from penstock.domain.jobs.plans import Acquire, plan
 from penstock.domain.pools.forecast import Action, Forecast, Unblock
-from penstock.domain.pools.leases import Need
+from penstock.domain.pools.pools import Need
 from tests.domain.helpers import job
 
 BENCH, TARGET = "resource/bench", "target/u"

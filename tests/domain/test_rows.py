@@ -8,8 +8,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin
 from penstock.domain.jobs.jobs import Spec, State, Submission, Watch
 from penstock.domain.logs.logs import Batch
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import SlotName, SlotState
+from penstock.domain.pools.pools import LeaseState, SlotName, SlotState
 from penstock.domain.site.site import SiteText
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import Token, User

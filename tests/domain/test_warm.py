@@ -9,8 +9,7 @@ import pytest
 
 from penstock.domain.pools import capacity, grants, pools
 from penstock.domain.pools.grants import Allocator, Stock
-from penstock.domain.pools.leases import Need
-from penstock.domain.pools.pools import Claim, Slot, SlotState, Warm
+from penstock.domain.pools.pools import Claim, Need, Slot, SlotState, Warm
 from penstock.domain.site.site import Maker, ResourceType, Site, Target
 from penstock.domain.units import reuse, units
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState

@@ -8,8 +8,7 @@ import pytest
 from penstock.domain.jobs.jobs import Job, Outcome, PastAttempt, State, Times
 from penstock.domain.pools import why
 from penstock.domain.pools.forecast import Action, Forecast, Unblock
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import SlotState
+from penstock.domain.pools.pools import Lease, LeaseState, SlotState
 from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain, short_block
 from penstock.domain.units.units import format_time
 from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot

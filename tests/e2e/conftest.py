@@ -15,7 +15,7 @@ import boto3
 import httpx
 import pytest
 
-from penstock import processes
+from penstock.drivers.factories import process
 from penstock.local import cloud
 from penstock.local.state import Running, StateFolder
 
@@ -132,7 +132,7 @@ class Local:
         workers = Path(self.running.home) / "workers"
         found: set[int] = set()
         for folder in workers.iterdir() if workers.is_dir() else ():
-            found |= processes.tagged("PENSTOCK_WORKER_ID", folder.name)
+            found |= process.tagged("PENSTOCK_WORKER_ID", folder.name)
         return found
 
 

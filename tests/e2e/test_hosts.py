@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from penstock import processes
+from penstock.drivers.factories import process
 from penstock.testing.site import site_toml
 from tests.e2e.conftest import SITE, Local
 
@@ -55,7 +55,7 @@ class Bench:
         assert self.agent
         self.agent.kill()
         os.kill(self.standing()["pid"], signal.SIGKILL)
-        processes.kill(processes.tagged("PENSTOCK_WORKER_ID", self.standing()["worker"]), signal.SIGKILL)
+        process.kill(process.tagged("PENSTOCK_WORKER_ID", self.standing()["worker"]), signal.SIGKILL)
         self.agent.wait(25)
 
     def stop(self) -> int | None:

@@ -18,7 +18,7 @@ import httpx
 import pytest
 from pg8000.exceptions import DatabaseError
 
-from penstock import processes
+from penstock.drivers.factories import process
 from tests.e2e.conftest import SITE, Local
 from tests.e2e.outside import BUCKET, Outside, rows, said
 from tests.leaks import forms
@@ -53,7 +53,7 @@ def lost(local: Local, outside: Outside) -> str:
     script = 'echo "attempt $PENSTOCK_ATTEMPT"\n[ "$PENSTOCK_ATTEMPT" = 2 ] || sleep 600\n'
     job = local.submit(script, "-r", "bench")
     local.until(lambda: any(line["payload"] == "attempt 1" for line in local.log(job)))
-    for pid in processes.recorded(Path(local.running.home) / "workers" / local.job(job)["worker"] / "pid"):
+    for pid in process.recorded(Path(local.running.home) / "workers" / local.job(job)["worker"] / "pid"):
         os.kill(pid, signal.SIGKILL)
     return job
 

@@ -15,7 +15,7 @@ from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs import logs
 from penstock.domain.logs.logs import CONTROL, Line
-from penstock.domain.pools.leases import WORKER
+from penstock.domain.pools.pools import WORKER
 from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.domain.users.users import User

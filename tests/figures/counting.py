@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools.pools import Slot, SlotName, SlotState
+from penstock.domain.pools.pools import WORKER, Lease, LeaseState, Slot, SlotName, SlotState
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Create, Key, Row

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Report, Result, State
-from penstock.domain.pools import capacity, grants, leases, pools
+from penstock.domain.pools import capacity, grants, pools
 from penstock.domain.pools.grants import Stock
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, UnitState
 from penstock.kernel.rows import Create, holds
@@ -52,7 +52,7 @@ def _decisions() -> dict[str, Callable[[], object]]:
         "`outcome.conclude`, by its report": lambda: outcome.conclude(running, None, None, NOW),
         "`units.hello`": lambda: units.hello(made, "hash", NOW, timedelta(minutes=2)),
         "`units.mark_gone`": lambda: units.mark_gone(dirty, proof, NOW),
-        "`leases.next_release` of four": lambda: leases.next_release(attempt, lambda lease: lease),
+        "`leases.next_release` of four": lambda: pools.next_release(attempt, lambda lease: lease),
         "`rows.holds`": lambda: holds(Create(made), None),
         "`capacity.fit` of a hundred slots": lambda: capacity.fit(pool(limit=100), many),
     }

@@ -20,8 +20,7 @@ from datetime import timedelta
 from penstock.aws import dynamodb
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Result, job_key
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Slot, SlotState
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Slot, SlotState
 from penstock.domain.units.units import Unit, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Check, Delete, Key

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Slot, SlotName, SlotState
+from penstock.domain.pools.pools import Lease, LeaseState, Slot, SlotName, SlotState
 from penstock.kernel.rows import Create
 from penstock.system import System
 from penstock.usecases.jobs import submit

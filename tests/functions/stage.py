@@ -13,7 +13,7 @@ from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service
 
 BYTES = b"what the job made"
@@ -151,7 +151,7 @@ class Stage:
         )
 
     def key(self) -> str:
-        return secrets.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
+        return drivers.bootstrap_key(self.service.twin.on.signing_key(), self.unit(0))
 
     def prepare(self, operation: Operation, values: dict[str, str]) -> None:
         """Have happen what must have happened before."""

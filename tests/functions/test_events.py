@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Watch
-from penstock.domain.logs import archives as domain_archives
-from penstock.domain.logs.archives import Archive, archive_key
+from penstock.domain.logs import logs as domain_logs
+from penstock.domain.logs.logs import Archive, archive_key
 from penstock.kernel.rows import Change
 from penstock.usecases.logs import archives
 from tests.functions.agent import call
@@ -33,7 +33,7 @@ def archive(stage: Stage) -> Archive:
     """Have the log archived, short as it is."""
     twin = stage.service.twin
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(domain_archives, "SHORT_BYTES", 0)
+        patch.setattr(domain_logs, "SHORT_BYTES", 0)
         assert call(stage, "finish", {"result": "succeeded", "exit_code": 0}).status == 200
         twin.run()
         for _ in range(26):

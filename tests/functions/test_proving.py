@@ -8,7 +8,7 @@ from penstock import agentfile
 from penstock.agent import VERSION
 from penstock.api import workers
 from penstock.kernel.errors import Misconfigured
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from tests.functions.service import WORKER_TOKEN, Service, conforms, refused
 
 PATH = "/v1/factories/hand"
@@ -35,7 +35,7 @@ def test_a_test_is_shown_while_it_goes_on(service: Service) -> None:
     worker = str(found["worker"])
     assert (found["job"], found["factory"], found["target"], found["state"]) == (job, "hand", "linux", "acquiring")
     assert (found["over"], found["passed"], found["held_until"]) == (False, False, None)
-    key = secrets.bootstrap_key(service.twin.on.signing_key(), worker)
+    key = drivers.bootstrap_key(service.twin.on.signing_key(), worker)
     hello = {"worker": worker, "key": key, "token": WORKER_TOKEN, "host": "here", "version": VERSION}
     assert service.ask("POST", "/v1/agent/hello", hello, as_=None).status == 200
     service.twin.run()

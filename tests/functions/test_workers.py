@@ -10,7 +10,7 @@ from penstock.domain.units.units import Unit
 from penstock.kernel.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
 from penstock.testing.twin import Twin
 from penstock.usecases.site import apply
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 from tests.functions.agent import call
 from tests.functions.odd import ODD, ULID
 from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused

@@ -14,14 +14,13 @@ import pytest
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
-from penstock.domain.pools.leases import LeaseState, Need
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, collection
+from penstock.domain.pools.pools import WAITING, Claim, LeaseState, Need, Pool, Slot, collection
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import MemoryFlows
 from penstock.usecases.jobs import flow, submit
-from penstock.usecases.pools import grant, scheduler, serving
+from penstock.usecases.pools import scheduler, serving
 from tests.rows import changed
 
 
@@ -113,7 +112,7 @@ def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
     def claim(on: Any, *given: Any, **how: Any) -> Any:
         changes, claimed = original(on, *given, **how)
         waiting = [lease for lease in claimed.leases if lease.state is LeaseState.WAITING]
-        made = [grant._new_unit(on, lease, "hand") for lease in waiting if changes]
+        made = [scheduler._new_unit(on, lease, "hand") for lease in waiting if changes]
         for unit in made:
             on.queues.advance(unit.id, False)
         return [*changes, *map(Create, made)], claimed
@@ -171,7 +170,7 @@ def waits_for_one_slot(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
     """`domain.pools.grants.pick`: a claim that nobody renewed for a minute has lost its place."""
-    read, pick = grant.read_stocks, grants.pick
+    read, pick = scheduler.read_stocks, grants.pick
     now: list[Any] = []
 
     def remember(on: Any, pool: str) -> Any:
@@ -183,7 +182,7 @@ def forgets_who_waits_long(patch: pytest.MonkeyPatch) -> None:
         young = [claim for claim in stock.claims if (now[0] - claim.since).total_seconds() < 60]
         return pick(pool, {**found, pool: replace(stock, claims=young)})
 
-    patch.setattr(grant, "read_stocks", remember)
+    patch.setattr(scheduler, "read_stocks", remember)
     patch.setattr(grants, "pick", recent)
 
 

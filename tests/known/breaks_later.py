@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from penstock import transaction
 from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import capacity as domain_resizing
@@ -21,11 +20,12 @@ from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.kernel.errors import DriverError, Moved
 from penstock.kernel.rows import Replace
 from penstock.ports import Order
+from penstock.system import transact
 from penstock.usecases import cooldowns, sweep
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.pools import scheduler, serving
-from penstock.usecases.units import advance, driver_calls, events, reconcile, release, retire
+from penstock.usecases.units import advance, driver_calls, reconcile, release
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import agents
 
@@ -64,7 +64,7 @@ def made_for_anybody(patch: pytest.MonkeyPatch) -> None:
     hand_over = advance._resource_ready
 
     def offered(on: Any, unit: Unit, made: Unit) -> None:
-        on.store.commit(retire._give_back(on, unit))
+        on.store.commit(release._give_back(on, unit))
         serving.serve(on, [unit.lease.pool])
         hand_over(on, unit, made)
 
@@ -89,10 +89,8 @@ def frees_what_is_not_clean(patch: pytest.MonkeyPatch) -> None:
     def hasty(on: Any, unit: Unit, reason: str | None, after: int | None = None) -> None:
         is_old = on.world.now() - unit.since > timedelta(minutes=30)
         if unit.state is UnitState.DIRTY and (is_old or str(reason).startswith("cleaning failed")):
-            transaction.run(
-                on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "nothing"))
-            )
-            events.slot_freed(on, unit)
+            transact(on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "nothing")))
+            release.slot_freed(on, unit)
         else:
             again(on, unit, reason, after)
 
@@ -107,10 +105,10 @@ def cleans_what_it_knows_of(patch: pytest.MonkeyPatch) -> None:
         if unit.creation.made:
             put_back(on, unit)
             return
-        transaction.run(
+        transact(
             on, lambda: release._gone_changes(on, unit.id, CleanProof("nobody", on.world.now(), "it was never made"))
         )
-        events.slot_freed(on, unit)
+        release.slot_freed(on, unit)
 
     patch.setattr(release, "destroy", only)
 
@@ -131,15 +129,15 @@ def one_janitor(patch: pytest.MonkeyPatch) -> None:
 
 
 def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
-    """`usecases.units.events.slot_freed`: a freed slot is not granted to anybody."""
-    go_on = events.slot_freed
+    """`usecases.units.release.slot_freed`: a freed slot is not granted to anybody."""
+    go_on = release.slot_freed
 
     def silent(on: Any, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(scheduler, "freed", lambda *_: None)
             go_on(on, unit)
 
-    patch.setattr(events, "slot_freed", silent)
+    patch.setattr(release, "slot_freed", silent)
 
 
 def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
-from penstock.usecases.units import events, secrets
+from penstock.usecases.units import drivers, release
 from penstock.usecases.workers import agents
 from tests.known import breaks_later
 from tests.known.caught import fails_with
@@ -86,7 +86,7 @@ def test_leases_are_process_memory_and_lost_with_it(twin: Known, ada: User) -> N
     restart(twin)
     assert agents.heartbeat(twin.on, caller).lease_seconds == 120
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(events, "slot_freed", lambda on, unit: None)  # the process is gone before it hands anything over
+        patch.setattr(release, "slot_freed", lambda on, unit: None)  # the process is gone before it hands anything over
         finish(twin, first)
         for _ in range(2):
             restart(twin)
@@ -117,7 +117,7 @@ def test_a_job_is_taken_by_another_worker_than_the_one_that_was_made_for_it(twin
     first, second = submit(twin, ada), submit(twin, ada)
     twin.run()
     worker = worker_of(twin, second).id
-    given = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
+    given = agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), "u" * 43))
     assert given.job == second
     hello(twin, first)
     with pytest.raises(Refused):

@@ -14,7 +14,7 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.jobs import cancel as jobs_cancel
 from penstock.usecases.pools import scheduler, serving
-from penstock.usecases.units import advance, secrets
+from penstock.usecases.units import advance, drivers
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
@@ -156,7 +156,7 @@ def test_race_8_a_worker_says_hello_in_the_moment_in_which_it_is_given_up(twin: 
     twin.run()
     old = worker_of(twin, job).id
     twin.factory.unclean = [NotYet(5, "it is still going down")] * 4
-    key = secrets.bootstrap_key(twin.on.signing_key(), old)
+    key = drivers.bootstrap_key(twin.on.signing_key(), old)
     twin.pass_time(601)
     usecases_sweep.sweep(twin.on)
     with just_before(twin, ends, lambda: agents.hello(twin.on, Hello(old, key, TOKEN))):
@@ -245,7 +245,7 @@ def test_race_15_a_command_arrives_while_a_lease_is_activated(twin: Known, ada: 
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
+    ask = Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
     with just_before(twin, starts, lambda: cancel.cancel(twin.on, ada, job)), pytest.raises(Refused):
         agents.hello(twin.on, ask)
     twin.run()

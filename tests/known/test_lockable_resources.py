@@ -10,7 +10,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
@@ -98,7 +98,7 @@ def test_time_in_the_queue_counts_as_time_of_the_build(twin: Known, ada: User) -
     run_on = twin.world.now() + timedelta(hours=1)
     run_to_end(twin, first)
     worker = worker_of(twin, second).id
-    given = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    given = agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert given.deadline >= run_on.isoformat()
     assert job_of(twin, second).state is State.RUNNING
     assert (job_of(twin, second).due or run_on) > run_on

@@ -16,7 +16,7 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import flow
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_later
 from tests.known.caught import fails_with
@@ -92,7 +92,7 @@ def test_a_runner_is_stolen_by_another_job(twin: Known, ada: User) -> None:
     """terraform-aws-github-runner#3130, cdk-github-runners#974: whoever had the label took it. SEC-2 JOB-2"""
     one, other = submit(twin, ada), submit(twin, ada)
     twin.run()
-    key = secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id)
+    key = drivers.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id)
     with pytest.raises(Refused):
         agents.hello(twin.on, Hello(worker_of(twin, other).id, key, "u" * 43))
     hello(twin, other)

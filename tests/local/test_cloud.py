@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock import processes
+from penstock.drivers.factories import process
 from penstock.local import cloud, stack
 from penstock.local.stack import Assembly, zipped
 from penstock.local.state import LocalCloudError, Running, StateFolder
@@ -26,7 +26,7 @@ WAIT_SECONDS = 240  # for machines that do much else
 
 def left(place: StateFolder) -> set[int]:
     """Processes of a local cloud: its guard, its host, its functions."""
-    return processes.recorded(place.guard) | processes.tagged("PENSTOCK_HOME", str(place.home))
+    return process.recorded(place.guard) | process.tagged("PENSTOCK_HOME", str(place.home))
 
 
 def ends(place: StateFolder) -> bool:
@@ -132,7 +132,7 @@ def test_killing_the_owner_ends_everything(place: StateFolder) -> None:
     os.kill(other.pid, signal.SIGKILL)
     other.wait()
     assert ends(place)
-    assert not processes.started(worker.pid) or worker.wait(5) is not None
+    assert not process.started(worker.pid) or worker.wait(5) is not None
 
 
 @pytest.mark.e2e

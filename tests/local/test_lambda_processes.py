@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock import processes
+from penstock.drivers.factories.process import kill, started, tagged
 from penstock.local.lambda_processes import Forked, ForkServer
 
 TAG = "PENSTOCK_TESTED"
@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> ForkServer:
 
 def gone(tag: Path) -> None:
     """Wait until nothing is left of a server and what it made."""
-    until(lambda: processes.tagged(TAG, str(tag)) == set())
+    until(lambda: tagged(TAG, str(tag)) == set())
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -105,7 +105,7 @@ def test_the_end_of_a_process_is_noticed(server: ForkServer, tmp_path: Path) -> 
 
 def is_no_process(pid: int) -> bool:
     """Nor a zombie."""
-    return processes.started(pid) == ""
+    return started(pid) == ""
 
 
 def closed(forked: Forked) -> None:
@@ -120,7 +120,7 @@ def test_a_child_process_does_not_keep_it_alive(server: ForkServer, tmp_path: Pa
     try:
         assert forked.wait(SECONDS) == 0
     finally:
-        processes.kill({stray}, 9)
+        kill({stray}, 9)
 
 
 def test_processes_end_with_the_process_that_started_the_server(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ time.sleep(600)
         [sys.executable, "-c", code], stdout=subprocess.PIPE, env={**os.environ, TAG: str(tmp_path)}
     )
     assert process.stdout is not None
-    assert int(process.stdout.readline()) in processes.tagged(TAG, str(tmp_path))
+    assert int(process.stdout.readline()) in tagged(TAG, str(tmp_path))
     process.kill()
     process.wait()
     gone(tmp_path)
@@ -147,7 +147,7 @@ time.sleep(600)
 def test_starting_on_a_dead_server_fails(tmp_path: Path) -> None:
     server = made(tmp_path)
     server.start({}, tmp_path).kill()
-    processes.kill(processes.tagged(TAG, str(tmp_path)), signal.SIGKILL)
+    kill(tagged(TAG, str(tmp_path)), signal.SIGKILL)
     with pytest.raises(OSError):  # noqa: PT011  # whichever it is, it says so
         server.start({}, tmp_path)
 
@@ -160,7 +160,7 @@ def test_a_fork_server_that_ended_is_replaced(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "script.py").write_text(SCRIPT)
     environment = {**os.environ, TAG: str(tmp_path)}
     lambda_processes._forked(tmp_path, [], environment).kill()
-    processes.kill(processes.tagged(TAG, str(tmp_path)), signal.SIGKILL)
+    kill(tagged(TAG, str(tmp_path)), signal.SIGKILL)
     with pytest.raises(OSError):  # noqa: PT011
         lambda_processes._forked(tmp_path, [], environment)
     assert asked(lambda_processes._forked(tmp_path, [], environment), "1 + 1") == "2"

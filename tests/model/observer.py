@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.domain.jobs.jobs import Job, Result, job_key
-from penstock.domain.pools.leases import Lease, lease_key, prefix
-from penstock.domain.pools.pools import Claim, Pool, Slot
+from penstock.domain.pools.pools import Claim, Lease, Pool, Slot, lease_key, lease_prefix
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row
 from penstock.testing.store import MemoryStore, lease_now
@@ -210,7 +209,7 @@ class ObservedStore(MemoryStore):
         for job in jobs:
             begun = [row for row in self.rows.values() if isinstance(row, Lease) and row.job == job.id]
             if job.attempt > 1 and any(row.attempt == job.attempt for row in begun):
-                place = Key(f"job#{job.id}", f"{prefix(job.attempt - 1)}00")
+                place = Key(f"job#{job.id}", f"{lease_prefix(job.attempt - 1)}00")
                 before = _seen(self.rows, place)
                 assert before is None or str(before.state) == "released"
 

@@ -18,7 +18,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.model.observer import ObservedStore
 
@@ -216,7 +216,7 @@ class Scenario:
             (self.over if worker in self.welcome else self.welcome).add(worker)
 
     def _hello(self, worker: str) -> None:
-        key = secrets.bootstrap_key(self.twin.on.signing_key(), worker)
+        key = drivers.bootstrap_key(self.twin.on.signing_key(), worker)
         agents.hello(self.twin.on, Hello(worker, key, TOKEN))
 
     def _finish(self, worker: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job, Outcome, job_key
 from penstock.domain.pools import grants
-from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools.pools import Lease, lease_key
 from penstock.kernel.rows import Replace
 from tests.model.observer import ACTIONS, Stray, actions_of
 from tests.model.scenario import Scenario

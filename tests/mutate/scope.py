@@ -20,7 +20,7 @@ WHOLE = (
     "penstock.domain.pools.capacity",
     "penstock.domain.pools.grants",
     "penstock.domain.pools.graph",
-    "penstock.domain.pools.leases",
+    "penstock.domain.pools.pools",
     "penstock.domain.pools.pools",
     "penstock.domain.site.site",
     "penstock.domain.units.hosts",
@@ -30,7 +30,7 @@ WHOLE = (
     "penstock.domain.units.units",
     "penstock.domain.users.users",
     "penstock.kernel.rows",
-    "penstock.transaction",
+    "penstock.system",
     "penstock.usecases.artifacts.outputs",
     "penstock.usecases.jobs.jobs",
     "penstock.usecases.jobs.settle",
@@ -41,7 +41,7 @@ WHOLE = (
     "penstock.usecases.units.advance",
     "penstock.usecases.units.broken",
     "penstock.usecases.units.driver_calls",
-    "penstock.usecases.units.events",
+    "penstock.usecases.units.release",
     "penstock.usecases.units.prewarm",
     "penstock.usecases.units.quarantine",
     "penstock.usecases.units.release",
@@ -49,13 +49,13 @@ WHOLE = (
     "penstock.usecases.units.reuse",
     "penstock.usecases.users.users",
     "penstock.usecases.workers.agents",
-    "penstock.usecases.workers.assignment",
+    "penstock.usecases.workers.agents",
     "penstock.usecases.workers.hosts",
     "penstock.usecases.workers.presence",
 )
 """Modules all of whose functions decide or commit."""
 
-UNSAFE = re.compile(r"penstock\.(agent|drivers|local|processes|testing)\b")
+UNSAFE = re.compile(r"penstock\.(agent|drivers|local|testing)\b")
 """What is never mutated, whatever it carries: what finds and ends processes, and all that goes with it. A mutant that
 takes every process for the job's own ends those of the machine, and nothing stands between the two."""
 

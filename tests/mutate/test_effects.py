@@ -39,7 +39,7 @@ def test_a_call_is_left_out() -> None:
 def test_a_change_of_a_commit_is_left_out_by_itself() -> None:
     found = _of(SETTLE, "_end_changes")
     now = _now(found["*left", "left out"])
-    assert "[Replace(was, after), *released, *retain.on_settled" in now
+    assert "[Replace(was, after), *released, *retention_changes" in now
     assert {text for text, how in found if how == "left out"} >= {"Replace(was, after)", "*released", "*left"}
 
 
@@ -50,7 +50,7 @@ def test_a_field_of_a_row_is_not_replaced() -> None:
 
 
 def test_an_argument_that_has_a_default_is_left_out() -> None:
-    found = _of("penstock.usecases.pools.grant", "read_stock")
+    found = _of("penstock.usecases.pools.scheduler", "read_stock")
     assert "limit=IDLE in on.store.find" in {text for text, _ in found}
 
 

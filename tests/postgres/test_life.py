@@ -23,7 +23,7 @@ from penstock.kernel.errors import Refused
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.postgres.cluster import Cluster
 from tests.postgres.helpers import environment, gone, insisted, used, well
@@ -93,7 +93,7 @@ class Story:
         for unit in self.units(UnitKind.WORKER, UnitState.CREATING):
             if not unit.creation.made:
                 continue
-            key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
+            key = drivers.bootstrap_key(self.twin.on.signing_key(), unit.id)
             told = agents.hello(self.twin.on, Hello(unit.id, key, TOKEN)).resources["db"].metadata
             self._use(told)
             self.running[unit.lease.job] = told

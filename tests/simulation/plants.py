@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from penstock import transaction
 from penstock.domain.jobs import jobs as domain_jobs
 from penstock.domain.jobs.jobs import Job, Report, State, job_key
 from penstock.domain.pools import grants, pools
-from penstock.domain.pools.leases import LeaseState, Need
-from penstock.domain.pools.pools import Claim, Slot, SlotState
+from penstock.domain.pools.pools import Claim, LeaseState, Need, Slot, SlotState
 from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.kernel.rows import Change, Replace
+from penstock.system import transact
 from penstock.usecases.jobs import flow, settle, submit
 from penstock.usecases.jobs.flow import LeaseGone
-from penstock.usecases.pools import grant, scheduler, serving
+from penstock.usecases.pools import scheduler, serving
+from penstock.usecases.pools.forecast import first_waiting
 from penstock.usecases.units import release
 from penstock.usecases.units import release as units_release
 from penstock.usecases.workers import agents
@@ -37,7 +37,7 @@ def serve_before_write(patch: pytest.MonkeyPatch) -> None:
     def early(on: Any, job: str, attempt: int, step: int, token: str) -> None:
         for need in scheduler._needs(on.store.get(job_key(job), Job), attempt, step):
             serve(on, need.pool)
-        claimed = transaction.run(on, lambda: scheduler._claim_changes(on, job, attempt, step, token, may_grant=False))
+        claimed = transact(on, lambda: scheduler._claim_changes(on, job, attempt, step, token, may_grant=False))
         if not claimed.leases or claimed.leases[0].state is not LeaseState.WAITING:
             acquire(on, job, attempt, step, token)
 
@@ -46,7 +46,7 @@ def serve_before_write(patch: pytest.MonkeyPatch) -> None:
 
 def grants_past_who_waits(patch: pytest.MonkeyPatch) -> None:
     """A claim that could be granted at once does not ask whether somebody waits."""
-    look = grant.look
+    look = scheduler.look
 
     def blind(on: Any, claims: Sequence[Claim]) -> Any:
         def find(pk: str, prefix: str, *how: Any, **more: Any) -> Any:
@@ -55,13 +55,13 @@ def grants_past_who_waits(patch: pytest.MonkeyPatch) -> None:
 
         return look(replace(on, store=SimpleNamespace(get=on.store.get, find=find)), claims)
 
-    patch.setattr(grant, "look", blind)
+    patch.setattr(scheduler, "look", blind)
 
 
 def looks_at_one_line(patch: pytest.MonkeyPatch) -> None:
     """Who serves a pool reads the first claims of its queue, whatever they take, and nobody behind them."""
-    first = grant.first_waiting
-    patch.setattr(grant, "first_waiting", lambda on, pool, *most: first(on, pool, *most)[:2])
+    first = first_waiting
+    patch.setattr(scheduler, "first_waiting", lambda on, pool, *most: first(on, pool, *most)[:2])
 
 
 def release_without_fence(patch: pytest.MonkeyPatch) -> None:

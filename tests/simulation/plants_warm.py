@@ -18,7 +18,7 @@ from penstock.domain.users import users
 from penstock.usecases.jobs import flow
 from penstock.usecases.pools import serving
 from penstock.usecases.units import reuse
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 from penstock.usecases.workers import agents
 
 

@@ -22,9 +22,10 @@ from penstock import agentfile, bootstrap
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.drivers import Registry
+from penstock.system import current_site
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from tests.functions.service import Context, Service, request
 
 HANDLERS = {"schedule": schedule, "factory": factory, "well": well}
@@ -72,7 +73,7 @@ class Site:
 
     def _warm_up(self) -> None:
         """Fill what a warm function keeps from one call to the next: the parsed site and the agent's file."""
-        configuration.current(self.twin.on)
+        current_site(self.twin.on)
         agentfile.build_compiled()
 
     @contextmanager

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.artifacts.volumes import object_name
-from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
-from penstock.domain.logs.logs import Batch, Event, Line
+from penstock.domain.logs.logs import Archive, ArchiveState, Batch, Event, Line, archive_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import archives as logs_archives

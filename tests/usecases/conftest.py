@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.domain.logs import archives
+from penstock.domain.logs import archives, logs
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
@@ -55,7 +55,7 @@ def by_flow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_log_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every log becomes an object, so that tests need not write long ones."""
-    monkeypatch.setattr(archives, "SHORT_BYTES", 0)
+    monkeypatch.setattr(logs, "SHORT_BYTES", 0)
 
 
 @pytest.fixture

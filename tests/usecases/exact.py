@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.domain.pools.leases import Lease, lease_key
-from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.pools import Lease, Pool, lease_key, pool_key
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace, Row

@@ -9,7 +9,7 @@ from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Result
-from penstock.domain.logs.archives import Archive, archive_key
+from penstock.domain.logs.logs import Archive, archive_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs

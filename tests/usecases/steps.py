@@ -19,7 +19,7 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.logs import logs
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
 
@@ -70,7 +70,7 @@ def worker_of(twin: Twin, job: str) -> Unit:
 
 def hello(twin: Twin, job: str) -> Caller:
     worker = worker_of(twin, job).id
-    key = secrets.bootstrap_key(twin.on.signing_key(), worker)
+    key = drivers.bootstrap_key(twin.on.signing_key(), worker)
     agents.hello(twin.on, Hello(worker, key, TOKEN))
     twin.run()
     return agents.authenticate(twin.on, job, TOKEN)

@@ -24,7 +24,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import serving
 from penstock.usecases.site import apply
-from penstock.usecases.units import bells, maintenance, prewarm, retire, secrets
+from penstock.usecases.units import bells, drivers, maintenance, prewarm, retire
 from penstock.usecases.workers import agents
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.quotas import used
@@ -443,7 +443,7 @@ def test_one_more_than_is_wanted_wears_out(twin: Twin, ada: User) -> None:
 
 
 def first_hello(twin: Twin, worker: str, token: str, key: str | None = None) -> Assignment | Idle:
-    key = secrets.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
+    key = drivers.bootstrap_key(twin.on.signing_key(), worker) if key is None else key
     return agents.hello(twin.on, Hello(worker, key, token))
 
 

@@ -14,9 +14,8 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.logs import archives
-from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
-from penstock.domain.logs.logs import Batch, Event, Line
-from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.logs.logs import Archive, ArchiveState, Batch, Event, Line, archive_key
+from penstock.domain.pools.pools import Lease, LeaseState
 from penstock.domain.replies import LogFull
 from penstock.domain.site.site import Limits
 from penstock.domain.users.users import User

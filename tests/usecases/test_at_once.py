@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import State
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, Delete
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
-from penstock.usecases.pools import grant, scheduler
+from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from tests.usecases.quotas import used
 from tests.usecases.steps import finish, hello, job_of, run_to_end, slots, submit
@@ -162,7 +161,7 @@ def test_one_slot_of_those_that_are_read_is_drawn(twin: Twin, ada: User, monkeyp
     monkeypatch.setattr(twin.world, "draw", draw)
     submit(twin, ada, target="small")
     twin.run()
-    monkeypatch.setattr(grant, "SPREAD", 4)
+    monkeypatch.setattr(scheduler, "SPREAD", 4)
     submit(twin, ada, target="small")
     twin.run()
     assert drawn == [9, 4]

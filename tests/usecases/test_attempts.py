@@ -13,7 +13,7 @@ from penstock.ports import NotYet
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.pools import scheduler
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.steps import (
     TOKEN,
@@ -71,7 +71,7 @@ def test_a_worker_whose_hello_did_not_reach_its_flow_is_not_refused(twin: Twin, 
     worker = worker_of(twin, job).id
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.flows, "succeed", lambda token: None)
-        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     flow = twin.flows.executions[job, 1]
     scheduler.acquire(twin.on, job, 1, 0, str(flow.token))
     twin.run()
@@ -108,7 +108,7 @@ def test_a_worker_is_known_by_its_key_and_its_first_token(twin: Twin, ada: User)
     job, other = submit(twin, ada), submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    key, others = (secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id) for one in (job, other))
+    key, others = (drivers.bootstrap_key(twin.on.signing_key(), worker_of(twin, one).id) for one in (job, other))
     said = [status(twin, Hello(worker, wrong, TOKEN)) for wrong in ("", "0" * 64, others)]
     assert said == [401, 401, 401]
     assert status(twin, Hello(worker, key, TOKEN)) == 200
@@ -135,7 +135,7 @@ def test_secrets_are_kept_as_digests_and_die_with_their_lease(twin: Twin, ada: U
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     hello(twin, job)
-    key = secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
+    key = drivers.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
     assert TOKEN not in str(twin.store.rows)
     assert key not in str(twin.store.rows)
     finish(twin, job)

@@ -16,7 +16,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.site import apply
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import TOKEN, finish, job_of, worker_of
@@ -29,7 +29,7 @@ CHECK = f"1/{'a' * 40}/1"
 def told(twin: Twin, job: str) -> Assignment:
     twin.run()
     worker = worker_of(twin, job).id
-    answer = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    answer = agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     twin.run()
     assert isinstance(answer, Assignment)
     return answer

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Slot, SlotState, collection
+from penstock.domain.pools.pools import LeaseState, Slot, SlotState, collection
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import flow, settle

@@ -25,7 +25,7 @@ from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
-from penstock.usecases.units import events, maintenance, secrets
+from penstock.usecases.units import drivers, maintenance, release
 from penstock.usecases.workers import agents
 from tests.usecases.exact import commits
 from tests.usecases.races import before_the_next_commit, before_the_next_write_of
@@ -75,7 +75,7 @@ def test_an_agent_is_told_of_the_scripts_of_its_target(twin: Twin, ada: User) ->
         job = submit(twin, ada, target=target)
         twin.run()
         worker = worker_of(twin, job).id
-        key = secrets.bootstrap_key(twin.on.signing_key(), worker)
+        key = drivers.bootstrap_key(twin.on.signing_key(), worker)
         reply = agents.hello(twin.on, Hello(worker, key, TOKEN))
         twin.run()
         assert reply.health == HealthChecks(scripts[0], scripts[1], timeout_seconds=60)
@@ -92,7 +92,7 @@ def test_a_job_whose_target_is_no_more_has_no_scripts(twin: Twin, ada: User) -> 
     twin.run()
     apply.apply(twin.on, "admin", '[factories.hand]\ndriver = "hand"\n', "site.toml")
     worker = worker_of(twin, job).id
-    reply = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    reply = agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert reply.health.before == ""
 
 
@@ -528,5 +528,5 @@ def test_a_fit_worker_that_came_back_cools_nothing_down(twin: Twin, ada: User) -
     pool = twin.store.get(pool_key(worker.lease.pool), Pool)
     assert pool
     assert twin.store.commit([Replace(pool, replace(pool, broken=MAX_BROKEN_IN_A_ROW))])
-    events.unit_gone(twin.on, worker, CleanProof("its factory", twin.world.now(), "it is gone"), None, None)
+    release.unit_gone(twin.on, worker, CleanProof("its factory", twin.world.now(), "it is gone"), None, None)
     assert rows(twin) == []

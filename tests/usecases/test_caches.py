@@ -22,13 +22,14 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
+from penstock.system import current_site
 from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
 from penstock.usecases.artifacts import expire, explain, pins
 from penstock.usecases.jobs import settle
 from penstock.usecases.jobs import submit as jobs_submit
-from penstock.usecases.site import apply, configuration
-from penstock.usecases.workers import assignment
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
 from tests.usecases.caches import DIGEST, adds_up, archive, ask, entries, found, refused, run, save, sent
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put
@@ -482,9 +483,7 @@ def test_the_agent_is_told_of_the_caches_in_the_file(twin: Twin, ada: User) -> N
     )
     job = jobs_submit.submit(twin.on, ada, SubmitJob(script), None)
     twin.run()
-    told = assignment.assignment(
-        twin.on, hello(twin, job).job, configuration.current(twin.on), "w", None, is_kept=False
-    )
+    told = agents.assignment(twin.on, hello(twin, job).job, current_site(twin.on), "w", None, is_kept=False)
     assert told.caches == [CacheAsk("deps", ("x",), "k", ("a",))]
     assert told.limits.cache_bytes == 1024**3
 

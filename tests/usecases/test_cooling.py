@@ -18,10 +18,11 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Shortage, Unknown
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.system import current_site
 from penstock.testing.twin import Hand, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import jobs
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from penstock.usecases.units import quarantine
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import (
@@ -152,11 +153,11 @@ def test_two_that_come_at_once_do_not_both_probe(twin: Twin, ada: User, cloud: C
 
     def between(changes: list[Change]) -> bool:
         twin.store.commit = commit  # type: ignore[method-assign]
-        leaves.append(cooldowns.request_create(twin.on, configuration.current(twin.on), units[1]))
+        leaves.append(cooldowns.request_create(twin.on, current_site(twin.on), units[1]))
         return commit(changes)
 
     twin.store.commit = between  # type: ignore[assignment]
-    leaves.append(cooldowns.request_create(twin.on, configuration.current(twin.on), units[0]))
+    leaves.append(cooldowns.request_create(twin.on, current_site(twin.on), units[0]))
     assert [len(leave.probes) for leave in leaves] == [2, 0]
     assert leaves[1].avoid == set(rows)
 
@@ -238,7 +239,7 @@ def test_another_drivers_quota_is_another_and_one_factory_asks_once(twin: Twin, 
         return find(pk, *given, **more)
 
     twin.store.find = finds  # type: ignore[method-assign]
-    cooldowns.unit_destroyed(twin.on, worker_of(twin, first), configuration.current(twin.on))
+    cooldowns.unit_destroyed(twin.on, worker_of(twin, first), current_site(twin.on))
     assert asked == ["maker#factory/hand", "maker#factory/also"]
     assert twin.store.get(theirs.key, CoolDown) == theirs
 

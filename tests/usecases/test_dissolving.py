@@ -15,7 +15,9 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Replace
 from penstock.testing.twin import Twin
-from penstock.usecases.artifacts import expire, owners, retain
+from penstock.usecases.artifacts import expire, owners
+from penstock.usecases.jobs.prerequisites import pin
+from penstock.usecases.jobs.settle import keep_latest_failure, unpin
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.retained_jobs import end_of, ended, kept, nothing_is_left, of, tidy
@@ -54,7 +56,7 @@ def test_an_unsettled_jobs_things_never_end(twin: Twin, ada: User) -> None:
     twin.pass_time(10**9)
     expire.end_retention(twin.on, job)
     assert kept(twin, job) is None
-    assert twin.store.commit(retain.pin(twin.on, job, "D"))
+    assert twin.store.commit(pin(twin.on, job, "D"))
     expire.end_retention(twin.on, job)
     row = kept(twin, job)
     assert row
@@ -146,7 +148,7 @@ def pinned(twin: Twin, ada: User) -> tuple[str, str]:
     """A job whose time has come, and one that depends on it and waits."""
     job = ended(twin, ada)
     dependent = submit(twin, ada)
-    assert twin.store.commit(retain.pin(twin.on, job, dependent))
+    assert twin.store.commit(pin(twin.on, job, dependent))
     at_the_end(twin, job)
     return job, dependent
 
@@ -164,7 +166,7 @@ def test_while_a_dependent_is_unsettled_nothing_ends(twin: Twin, ada: User) -> N
         tidy(twin, 2)
         assert len(twin.objects.objects) == 1
         twin.pass_time(3600)
-    retain.unpin(twin.on, job, dependent)
+    unpin(twin.on, job, dependent)
     tidy(twin, 3)
     assert nothing_is_left(twin)
 
@@ -213,7 +215,7 @@ def test_who_comes_just_before_the_end_is_kept_for(twin: Twin, ada: User) -> Non
     job = ended(twin, ada)
     dependent = submit(twin, ada)
     at_the_end(twin, job)
-    before_the_next_commit(twin, lambda: twin.store.commit(retain.pin(twin.on, job, dependent)))
+    before_the_next_commit(twin, lambda: twin.store.commit(pin(twin.on, job, dependent)))
     expire.end_retention(twin.on, job)
     row = kept(twin, job)
     assert row
@@ -224,15 +226,15 @@ def test_who_comes_just_after_the_end_is_refused(twin: Twin, ada: User) -> None:
     """ART-1: the dependent read the row before the sweep wrote it, and its write does not hold."""
     job = ended(twin, ada)
     at_the_end(twin, job)
-    changes = retain.pin(twin.on, job, "D")
+    changes = pin(twin.on, job, "D")
     expire.end_retention(twin.on, job)
     assert not twin.store.commit(changes)
     with pytest.raises(Refused, match="are gone since") as told:
-        retain.pin(twin.on, job, "D")
+        pin(twin.on, job, "D")
     assert told.value.status == 422
     tidy(twin, 3)
     with pytest.raises(Refused, match="are gone since"):
-        retain.pin(twin.on, job, "D")
+        pin(twin.on, job, "D")
 
 
 def test_two_sweeps_at_once_end_it_once(twin: Twin, ada: User) -> None:
@@ -293,10 +295,10 @@ def test_of_another_owner_it_is_another(twin: Twin, ada: User, root: User) -> No
 def test_the_failure_that_is_heard_of_late_does_not_take_the_place_of_a_later_one(twin: Twin, ada: User) -> None:
     first = failed(twin, ada, name="build")
     second = failed(twin, ada, name="build")
-    retain.keep_latest_failure(twin.on, job_of(twin, first))
+    keep_latest_failure(twin.on, job_of(twin, first))
     assert (days(twin, first), days(twin, second)) == (14, 90)
     written = commits(twin)
-    retain.keep_latest_failure(twin.on, job_of(twin, second))
+    keep_latest_failure(twin.on, job_of(twin, second))
     assert written == []
 
 
@@ -318,7 +320,7 @@ def test_who_was_named_and_is_not_kept_longer_is(twin: Twin, ada: User) -> None:
     row = kept(twin, job)
     assert row
     put(twin, row, longer=None)
-    retain.keep_latest_failure(twin.on, job_of(twin, job))
+    keep_latest_failure(twin.on, job_of(twin, job))
     assert days(twin, job) == 90
 
 
@@ -328,7 +330,7 @@ def test_a_latest_failure_ends_too_and_its_name_is_free(twin: Twin, ada: User) -
     tidy(twin, 3)
     assert nothing_is_left(twin)
     assert of(twin, LatestFailure) == []
-    retain.keep_latest_failure(twin.on, job_of(twin, job))
+    keep_latest_failure(twin.on, job_of(twin, job))
     assert of(twin, LatestFailure) == []
 
 
@@ -346,7 +348,7 @@ def test_one_that_is_being_taken_apart_is_neither_remembered_nor_changed(twin: T
     row = kept(twin, first)
     assert row
     put(twin, row, longer=None, until=twin.world.now(), ended=twin.world.now())
-    retain.keep_latest_failure(twin.on, job_of(twin, first))
+    keep_latest_failure(twin.on, job_of(twin, first))
     failed(twin, ada, name="build")
     row = kept(twin, first)
     assert row
@@ -361,6 +363,6 @@ def test_two_failures_at_once_keep_the_later_one(twin: Twin, ada: User) -> None:
         twin.store.commit([Replace(found, replace(found, name="build"))])
         put(twin, row, longer=None)
     later: Job = job_of(twin, second)
-    before_the_next_commit(twin, lambda: retain.keep_latest_failure(twin.on, later))
-    retain.keep_latest_failure(twin.on, job_of(twin, first))
+    before_the_next_commit(twin, lambda: keep_latest_failure(twin.on, later))
+    keep_latest_failure(twin.on, job_of(twin, first))
     assert (days(twin, first), days(twin, second)) == (14, 90)

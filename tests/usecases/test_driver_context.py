@@ -227,7 +227,7 @@ def test_while_the_site_no_longer_parses_nobody_is_asked_and_it_is_told(
 
     twin.pass_time(61)
     with monkeypatch.context() as patch:
-        patch.setattr(release.configuration, "current", unreadable)
+        patch.setattr(release, "current_site", unreadable)
         advance.advance(twin.on, unit.id)
     assert len(spring(twin).calls("destroy")) == 1
     assert "no longer parses" in str(resource_of(twin).step.reason)

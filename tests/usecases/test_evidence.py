@@ -8,7 +8,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from tests.usecases.steps import submit, sweep, worker_of
 from tests.usecases.talkative import Talkative
 
@@ -23,7 +23,7 @@ def oversleep(twin: Twin, ada: User, hand: Talkative) -> str:
     job = submit(twin, ada)
     twin.run()
     if hand.tells == "config: KEY!":
-        hand.tells = f"config: {secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)}!"
+        hand.tells = f"config: {drivers.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)}!"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.flows, "fail", lambda *given: None)
         for _ in range(3):

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from penstock.domain.jobs.jobs import State
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools.pools import Claim, Lease, LeaseState
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change

@@ -13,7 +13,7 @@ import pytest
 from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs.jobs import Job, Report, Result, State
 from penstock.domain.logs.logs import Line
-from penstock.domain.pools.leases import Lease, LeaseState
+from penstock.domain.pools.pools import Lease, LeaseState
 from penstock.domain.replies import ResultReceived
 from penstock.domain.site.site import Limits
 from penstock.domain.units.units import UnitState
@@ -22,7 +22,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Key, Replace, Row
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.units import maintenance, secrets
+from penstock.usecases.units import drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.rows import changed
 from tests.usecases.exact import (
@@ -43,7 +43,7 @@ def test_a_hello_is_told_once_with_its_host(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
+    ask = Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
     for _ in range(2):
         agents.hello(twin.on, ask)
     assert [line for line in told(twin, job) if line.startswith("running on")] == [
@@ -59,7 +59,7 @@ def test_a_hello_that_is_repeated_while_it_is_heard_gets_the_same_answer(
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
+    ask = Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "forge")
     get, told_first = twin.store.get, list[Any]()
 
     def racing(key: Key, of_kind: type[Any]) -> Any:
@@ -79,7 +79,7 @@ def test_a_worker_whose_job_acquires_nothing_any_more_is_sent_home(twin: Twin, a
     worker = worker_of(twin, job).id
     put(twin, job_of(twin, job), state=State.RUNNING)
     with pytest.raises(Refused) as refused:
-        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert refused.value.status == 410
 
 
@@ -92,7 +92,7 @@ def test_a_worker_that_had_no_job_cannot_fail_to_clean_up_after_it(twin: Twin, a
     job = submit(twin, ada)
     twin.run()
     worker = worker_of(twin, job).id
-    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, broken="it is busy")
+    ask = Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN, broken="it is busy")
     assert agents.hello(twin.on, ask).job == job
     assert worker_of(twin, job).health.broken is None
 
@@ -103,7 +103,7 @@ def test_a_hello_that_is_repeated_says_nothing_new_of_its_target(twin: Twin, ada
     twin.run()
     put(twin, worker_of(twin, job), is_probe=True)
     worker = worker_of(twin, job).id
-    ask = Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
+    ask = Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN)
     for broken, left in ((2, 0), (1, 1)):
         put(twin, pool_row(twin, "target/linux"), broken=broken)
         assert agents.hello(twin.on, ask).job == job
@@ -130,7 +130,7 @@ def test_what_moves_while_an_agent_says_hello_is_not_written_over(twin: Twin, ad
     twin.run()
     row = job_of(twin, job) if what == "job" else worker_of(twin, job)
     moved = {"cancelled_by": "ada"} if what == "job" else {"state": UnitState.DIRTY}
-    ask = Hello(worker_of(twin, job).id, secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN)
+    ask = Hello(worker_of(twin, job).id, drivers.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN)
     before_the_next_commit(twin, lambda: put(twin, row, **moved))
     with pytest.raises(Refused, match="no longer wanted"):
         agents.hello(twin.on, ask)
@@ -159,7 +159,7 @@ def test_a_worker_that_nobody_waits_for_is_sent_home(twin: Twin, ada: User, what
     NEWCOMER[what](twin, job)
     rows = dict(twin.store.rows)
     with pytest.raises(Refused, match="no longer wanted"):
-        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert twin.store.rows == rows
 
 
@@ -170,13 +170,13 @@ def test_a_key_has_served_its_turn_when_its_first_job_is_over(twin: Twin, ada: U
     worker = worker_of(twin, job)
     put(twin, worker, state=state, leases=1, token_hash=None, past_hash=worker.session.token_hash)
     with pytest.raises(Refused) as refused:
-        agents.hello(twin.on, Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN))
+        agents.hello(twin.on, Hello(worker.id, drivers.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN))
     assert refused.value.code == "wrong-key"
 
 
 def test_a_worker_that_never_was_has_no_key(twin: Twin) -> None:
     with pytest.raises(Refused) as refused:
-        agents.hello(twin.on, Hello("w-none", secrets.bootstrap_key(twin.on.signing_key(), "w-none"), TOKEN))
+        agents.hello(twin.on, Hello("w-none", drivers.bootstrap_key(twin.on.signing_key(), "w-none"), TOKEN))
     assert refused.value.code == "wrong-key"
 
 
@@ -197,14 +197,14 @@ def test_a_worker_that_reported_and_says_hello_again_is_sent_home(twin: Twin, ad
     put(twin, job_of(twin, job), report=Report(Result.FAILED, "it failed", START))
     worker = worker_of(twin, job).id
     with pytest.raises(Refused, match="no longer wanted"):
-        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+        agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
 
 
 def test_an_assignment_says_who_holds_what_until_when(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, resources=["bench"], timeout=600)
     twin.run()
     worker = worker_of(twin, job)
-    ask = Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    ask = Hello(worker.id, drivers.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
     agents.hello(twin.on, ask)
     begun = job_of(twin, job).times.started
     assert begun
@@ -390,7 +390,7 @@ def test_a_resource_says_no_hello(twin: Twin, ada: User) -> None:
     twin.run()
     unit = unit_of(twin, job, 1)
     with pytest.raises(Refused, match="not the key"):
-        agents.hello(twin.on, Hello(unit.id, secrets.bootstrap_key(twin.on.signing_key(), unit.id), TOKEN))
+        agents.hello(twin.on, Hello(unit.id, drivers.bootstrap_key(twin.on.signing_key(), unit.id), TOKEN))
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -399,7 +399,7 @@ def test_a_worker_is_told_whether_it_is_kept(twin: Twin, ada: User, kept: bool) 
     twin.run()
     worker = worker_of(twin, job)
     put(twin, worker, is_kept=kept)
-    ask = Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    ask = Hello(worker.id, drivers.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
     assert agents.hello(twin.on, ask).reuse is kept
 
 
@@ -420,7 +420,7 @@ def test_a_token_that_could_be_guessed_is_refused(twin: Twin, ada: User) -> None
     worker = worker_of(twin, job).id
     rows = dict(twin.store.rows)
     with pytest.raises(Refused, match="43 to 128 characters") as refused:
-        agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), "t" * 42))
+        agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), "t" * 42))
     assert refused.value.code == "weak-token"
     assert twin.store.rows == rows
 

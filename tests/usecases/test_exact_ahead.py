@@ -18,9 +18,9 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
-from penstock.usecases.pools import grant
+from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, boundary, events, maintenance, prewarm, retire
+from penstock.usecases.units import advance, drivers, maintenance, prewarm, release, retire
 from tests.rows import changed
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.quotas import used
@@ -158,13 +158,13 @@ def test_the_slot_of_one_that_is_held_says_since_when_it_is_held(twin: Twin, roo
 def test_a_call_lets_go_of_what_it_began_and_of_nothing_else() -> None:
     twin = a_twin(DB)
     unit, now = only(twin), twin.world.now()
-    boundary.unlock(twin.on, replace(unit, id="r-none", step=replace(unit.step, busy=now)))
-    boundary.unlock(twin.on, unit)
+    drivers.unlock(twin.on, replace(unit, id="r-none", step=replace(unit.step, busy=now)))
+    drivers.unlock(twin.on, unit)
     other = change_unit(twin, unit, busy=now + timedelta(seconds=9))
-    boundary.unlock(twin.on, replace(unit, step=replace(unit.step, busy=now)))
+    drivers.unlock(twin.on, replace(unit, step=replace(unit.step, busy=now)))
     assert (unit_of(twin, unit.id), list(twin.queues.messages)) == (other, [])
     before_the_next_commit(twin, lambda: change_unit(twin, unit, reason="it moved"))
-    boundary.unlock(twin.on, other)
+    drivers.unlock(twin.on, other)
     after = unit_of(twin, unit.id)
     assert (after.step.busy, after.step.reason) == (None, "it moved")
     assert [(message[1], message[2]) for message in twin.queues.messages] == [("well", {"unit": unit.id})]
@@ -225,7 +225,7 @@ def test_whoever_destroys_an_idle_unit_is_asked_to(site: str, queue: str) -> Non
 
 
 def test_a_worker_that_never_had_a_job_starts_no_attempt_when_it_gives_up_its_slot(twin: Twin) -> None:
-    events.slot_freed(twin.on, only(twin))
+    release.slot_freed(twin.on, only(twin))
     assert [message for _, _, message in twin.queues.messages if message.get("do") == "start"] == []
 
 
@@ -237,7 +237,7 @@ def test_only_what_is_idle_is_retired(twin: Twin) -> None:
     assert unit_of(twin, cleaning.id) == cleaning
 
 
-@pytest.mark.parametrize(("site", "most"), [(SITE, grant.WARM), (NONE, 1)])
+@pytest.mark.parametrize(("site", "most"), [(SITE, scheduler.WARM), (NONE, 1)])
 def test_more_warm_slots_are_read_than_are_wanted_only_where_some_may_not_be_ready(
     ada: User, site: str, most: int
 ) -> None:

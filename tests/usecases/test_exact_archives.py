@@ -10,8 +10,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.jobs.jobs import job_key
 from penstock.domain.logs import archives
-from penstock.domain.logs.archives import Archive, ArchiveState
-from penstock.domain.logs.logs import Batch
+from penstock.domain.logs.logs import Archive, ArchiveState, Batch
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.testing.twin import Twin

@@ -17,7 +17,7 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.testing.twin import START, Twin
-from penstock.usecases.artifacts import expire, explain, inventory, outputs, owners, pins, retain
+from penstock.usecases.artifacts import expire, explain, inventory, outputs, owners, pins
 from penstock.usecases.jobs import settle
 from penstock.usecases.workers import agents
 from tests.usecases.exact import commits, drop, put
@@ -64,7 +64,7 @@ def test_what_changes_while_a_failure_is_remembered_is_seen(
         written.clear()
 
     written = commits(twin)
-    monkeypatch.setattr(retain, "keep_latest_failure", meanwhile)
+    monkeypatch.setattr(expire, "keep_latest_failure", meanwhile)
     expire.end_retention(twin.on, job)
     assert written == []
 

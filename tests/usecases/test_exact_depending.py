@@ -11,10 +11,10 @@ from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.commands import NewInput
 from penstock.domain.jobs.jobs import State
 from penstock.domain.users.users import User
+from penstock.system import current_site
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import prerequisites, settle
-from penstock.usecases.site import configuration
 from tests.usecases.dependencies import depends
 from tests.usecases.exact import commits, drop
 from tests.usecases.inputs import all_inputs, digest
@@ -86,7 +86,7 @@ def test_a_job_whose_prior_has_no_row_any_more_is_told_so(twin: Twin, ada: User)
 
 def test_a_file_as_big_as_the_limit_is_taken(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
-    most = configuration.current(twin.on).limits.output_bytes
+    most = current_site(twin.on).limits.output_bytes
     assert inputs.begin(twin.on, job_of(twin, job), NewInput("a", size=most, sha256=digest(b""))).there is False
 
 

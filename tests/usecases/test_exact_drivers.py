@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order
+from penstock.system import current_site
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.site import configuration
-from penstock.usecases.units import advance, secrets
-from penstock.usecases.units import secrets as units_secrets
+from penstock.usecases.units import advance, drivers
 from tests.usecases.exact import (
     Flows,
     commits,
@@ -129,9 +128,7 @@ def test_a_driver_is_given_what_it_needs_and_what_is_no_more_is_left_out(twin: T
         drop(twin, job_of(twin, job))
         advance.advance(twin.on, unit.id)
     assert [order.options for order in given[-4:]] == [{"of": 1}, {"of": 1}, {}, {}]
-    secrets = {
-        order.id: units_secrets.lease_secret(twin.on.signing_key(), unit_of(twin, job, 1)) for order in given[-4:]
-    }
+    secrets = {order.id: drivers.lease_secret(twin.on.signing_key(), unit_of(twin, job, 1)) for order in given[-4:]}
     assert {order.id: order.key for order in given[-4:]} == secrets
     assert not any(order.url for order in given)
 
@@ -144,7 +141,7 @@ def test_the_order_for_a_worker_has_its_key(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     twin.run()
     (order,) = twin.drivers.hand.made.values()
-    assert order.key == secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
+    assert order.key == drivers.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id)
     assert order.url == "http://here"
 
 
@@ -230,9 +227,9 @@ def test_an_unfinished_well_is_called_again_through_its_queue(twin: Twin, ada: U
         for ordered in (needs, needs[::-1]):
             put(twin, job_of(twin, job), needs=tuple(ordered))
             advance.advance(twin.on, unit_of(twin, job, 1).id)
-        site_now = configuration.current(twin.on)
+        site_now = current_site(twin.on)
         licence = replace(site_now.resources["licence"], settings={"colour": "green"})
-        patch.setattr(configuration, "current", lambda on: replace(site_now, resources={"licence": licence}))
+        patch.setattr(advance, "current_site", lambda on: replace(site_now, resources={"licence": licence}))
         advance.advance(twin.on, unit_of(twin, job, 1).id)
     assert [order.options for order in given[1:]] == [{"of": 1}] * 3
     assert given[-1].settings == {"colour": "green"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.pools.grants import WINDOW
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml

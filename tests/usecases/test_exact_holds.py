@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.pools.grants import Allocator
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Claim, Warm
+from penstock.domain.pools.pools import Claim, LeaseState, Warm
 from penstock.domain.site.site import Limits
 from penstock.domain.units.retries import BACK_OFF
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Drain, Hold, Unit, UnitKind, UnitState, unit_key
@@ -20,9 +19,11 @@ from penstock.kernel.errors import DriverError, RateLimited
 from penstock.kernel.rows import Row
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
-from penstock.usecases.pools import grant
+from penstock.usecases.jobs.flow import turn_pause
+from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance, release, retire, reuse
+from penstock.usecases.units import advance, maintenance, release, reuse
+from penstock.usecases.units.driver_calls import lock
 from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
 from tests.usecases.exact import commits, drop, put, running, sent, unit_of
@@ -88,7 +89,7 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     if how in UNFIT:
         UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
     hand, mine = Allocator({}), Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,))))
-    lent = grant._assign_warm(warm_twin.on, hand, mine, slot, job.request.needs[-1])
+    lent = scheduler._assign_warm(warm_twin.on, hand, mine, slot, job.request.needs[-1])
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 
 
@@ -96,12 +97,12 @@ def test_a_unit_that_is_not_done_keeps_who_comes_after_it_for_as_long_as_it_is_h
     """UNIT-2, UNIT-3: nobody looks again every minute at what stands for hours."""
     there(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
     now = twin.world.now()
-    assert retire.turn_pause(twin.on, UNIT) == STEP_WITHIN  # also if its row is not there
+    assert turn_pause(twin.on, UNIT) == STEP_WITHIN  # also if its row is not there
     for hold, pause in [(None, STEP_WITHIN), (now + HOUR, HOUR), (now + SECOND, STEP_WITHIN), (START, STEP_WITHIN)]:
         there(twin, unit(id="w-1", state=UnitState.DIRTY, hold=hold and hold_of(hold)))
-        assert retire.turn_pause(twin.on, UNIT) == pause
+        assert turn_pause(twin.on, UNIT) == pause
     there(twin, lease(0, LeaseState.RELEASED, pool="target/linux", unit="w-1"))
-    assert retire.turn_pause(twin.on, UNIT) is None
+    assert turn_pause(twin.on, UNIT) is None
 
 
 def test_a_held_worker_that_says_it_is_clean_is_to_ask_again_and_not_kept(twin: Twin) -> None:
@@ -162,7 +163,7 @@ def test_a_unit_that_is_cleaned_has_begun_and_one_that_is_made_has_not(twin: Twi
     """UNIT-3: from when its well cleans it, it is too late to hold it."""
     for is_to_clean, begun in ((True, twin.world.now()), (False, None)):
         there(twin, UNIT)
-        alone = reuse.lock(twin.on, row_of(twin), is_to_clean=is_to_clean)
+        alone = lock(twin.on, row_of(twin), is_to_clean=is_to_clean)
         assert alone
         assert (alone.cleaning.begun, row_of(twin).cleaning.begun) == (begun, begun)
 
@@ -177,7 +178,7 @@ def test_a_unit_that_vanished_after_the_write_has_no_owner(twin: Twin) -> None:
         return done
 
     twin.store.commit = then_drops  # type: ignore[method-assign]
-    assert reuse.lock(twin.on, was) is None
+    assert lock(twin.on, was) is None
 
 
 def test_a_unit_that_is_recycled_has_its_attempt_ended_by_its_next_step(twin: Twin, ada: User) -> None:

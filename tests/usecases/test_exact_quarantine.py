@@ -9,14 +9,15 @@ import pytest
 
 from penstock import listings
 from penstock.domain.cooldowns import CoolDown
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Pool, Slot, SlotState
+from penstock.domain.pools.pools import Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.units.quarantine import MAX_BROKEN_IN_A_ROW
 from penstock.domain.units.retries import BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Row
 from penstock.testing.twin import START, Twin
-from penstock.usecases.units import quarantine, retire
+from penstock.usecases.jobs.flow import turn_pause
+from penstock.usecases.units import quarantine
+from penstock.usecases.units.release import enter_quarantine, free_slots
 from tests.domain.helpers import lease, pool, slot, unit
 from tests.rows import changed
 from tests.usecases.races import before_the_next_commit
@@ -64,14 +65,14 @@ def test_who_lost_the_race_asks_again_and_writes_nothing(twin: Twin, is_a: UnitK
     scene(twin, replace(WORKER, is_a=is_a), POOL, HELD)
     before = unit_of(twin)
     before_the_next_commit(twin, lambda: moved(twin))
-    quarantine.enter(twin.on, before, "late")
+    enter_quarantine(twin.on, before, "late")
     assert unit_of(twin).state is UnitState.DIRTY
     assert asked(twin) == [(queue, {"unit": "w-1"})]
 
 
 def test_a_bad_worker_is_counted_in_its_pool(twin: Twin) -> None:
     scene(twin, WORKER, POOL, HELD)
-    quarantine.enter(twin.on, unit_of(twin), "it is broken")
+    enter_quarantine(twin.on, unit_of(twin), "it is broken")
     assert pool_of(twin).broken == 1
 
 
@@ -80,13 +81,13 @@ def test_a_type_cools_down_after_the_last_broken_worker_of_too_many_and_not_afte
     twin: Twin, broken: str | None, cools_down: bool
 ) -> None:
     scene(twin, changed(WORKER, broken=broken, past_hash=None), replace(POOL, broken=MAX_BROKEN_IN_A_ROW), HELD)
-    quarantine.enter(twin.on, unit_of(twin), "stuck")
+    enter_quarantine(twin.on, unit_of(twin), "stuck")
     assert any(isinstance(row, CoolDown) for row in twin.store.rows.values()) is cools_down
 
 
 def test_one_whose_slots_no_job_held_was_counted_before(twin: Twin) -> None:
     scene(twin, WORKER, POOL, replace(HELD, job=None))
-    quarantine.enter(twin.on, unit_of(twin), "it is broken")
+    enter_quarantine(twin.on, unit_of(twin), "it is broken")
     assert (pool_of(twin).broken, pool_of(twin).version) == (0, 1)
 
 
@@ -97,17 +98,17 @@ def test_a_pool_of_which_nothing_is_learned_is_not_written(twin: Twin) -> None:
         POOL,
         HELD,
     )
-    quarantine.enter(twin.on, unit_of(twin), "stuck")
+    enter_quarantine(twin.on, unit_of(twin), "stuck")
     assert (unit_of(twin).state, pool_of(twin).version) == (UnitState.QUARANTINED, 1)
 
 
 def test_one_without_a_pool_or_a_slot_is_kept_apart_all_the_same(twin: Twin) -> None:
     scene(twin, WORKER, HELD)
-    quarantine.enter(twin.on, unit_of(twin), "stuck")
+    enter_quarantine(twin.on, unit_of(twin), "stuck")
     assert unit_of(twin).state is UnitState.QUARANTINED
     other = Twin()
     scene(other, WORKER, POOL)
-    quarantine.enter(other.on, unit_of(other), "stuck")
+    enter_quarantine(other.on, unit_of(other), "stuck")
     assert (unit_of(other).state, pool_of(other).broken) == (UnitState.QUARANTINED, 0)
 
 
@@ -135,7 +136,7 @@ def test_what_was_counted_meanwhile_is_counted_on(twin: Twin) -> None:
         twin.store.rows[POOL.key] = replace(pool_of(twin), broken=5, version=9)
 
     before_the_next_commit(twin, somebody_counts)
-    quarantine.enter(twin.on, unit_of(twin), "it is broken")
+    enter_quarantine(twin.on, unit_of(twin), "it is broken")
     assert (unit_of(twin).state, pool_of(twin).broken) == (UnitState.DIRTY, 5)
 
 
@@ -163,7 +164,7 @@ def test_nothing_is_freed_without_a_proof(twin: Twin) -> None:
     """UNIT-2"""
     scene(twin, APART)
     with pytest.raises(ValueError, match="no proof"):
-        retire.free_slots(twin.on, unit_of(twin), replace(unit_of(twin), state=UnitState.GONE))
+        free_slots(twin.on, unit_of(twin), replace(unit_of(twin), state=UnitState.GONE))
 
 
 def test_who_comes_after_one_in_quarantine_looks_rarely(twin: Twin) -> None:
@@ -173,17 +174,17 @@ def test_who_comes_after_one_in_quarantine_looks_rarely(twin: Twin) -> None:
         replace(WORKER, id="r-1", lease=replace(WORKER.lease, order=1)),
     )
     scene(twin, APART, ahead)
-    assert retire.turn_pause(twin.on, behind) == BACK_OFF_MOST
+    assert turn_pause(twin.on, behind) == BACK_OFF_MOST
     moved(twin, state=UnitState.DIRTY)
-    assert retire.turn_pause(twin.on, behind) == STEP_WITHIN
+    assert turn_pause(twin.on, behind) == STEP_WITHIN
     del twin.store.rows[unit_key("w-1")]
-    assert retire.turn_pause(twin.on, behind) == STEP_WITHIN
+    assert turn_pause(twin.on, behind) == STEP_WITHIN
 
 
 def test_its_slots_are_nobodys(twin: Twin) -> None:
     leaving = replace(HELD, state=SlotState.IDLE, leaving=True, job=None)
     scene(twin, WORKER, POOL, leaving)
-    quarantine.enter(twin.on, unit_of(twin), "stuck")
+    enter_quarantine(twin.on, unit_of(twin), "stuck")
     (found,) = [row for row in twin.store.rows.values() if isinstance(row, Slot)]
     assert (found.state, found.leaving, found.job, found.unit) == (SlotState.HELD, False, None, "w-1")
     assert [row for row in twin.store.rows.values() if isinstance(row, Lease)] == []

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools.pools import Claim, LeaseState
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.testing.twin import START, Twin

@@ -8,12 +8,12 @@ from functools import partial
 
 import pytest
 
-from penstock import transaction
 from penstock.domain.pools.pools import HoldTimes, Pool, Slot, collection
 from penstock.domain.site.site import Shape
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
+from penstock.system import TRIES
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.pools import resize
@@ -165,7 +165,7 @@ def test_slots_that_are_new_are_made_forty_at_a_time_and_the_pool_stays_due_from
 
 
 def test_refusals_that_do_not_end_leave_the_rest_to_the_sweep_and_commits_in_between_do_not_count(ada: User) -> None:
-    count = transaction.TRIES + 2
+    count = TRIES + 2
     twin = site(site_toml(targets={"linux": {"limit": count}, "default": "linux"}))
     apply.resize(twin.on, "target/linux", 0)
     twin.run()

@@ -11,7 +11,7 @@ import pytest
 from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key, step_on
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Unreached
 from penstock.kernel.rows import Create

@@ -16,7 +16,7 @@ from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, Short
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
-from penstock.usecases.units import boundary
+from penstock.usecases.units import drivers
 from tests.usecases.steps import job_of, submit
 
 KEY = "k" * 40
@@ -45,7 +45,7 @@ class Telltale:
 def create(driver: Telltale, key: str = KEY) -> Ready | NotYet:
     twin = Twin()
     unit = prewarm.new_unit("u", UnitKind.RESOURCE, "locks", "bench", twin.world.now())
-    return boundary.create(twin.on, unit, driver, Order("u", "t", "s", key=key))
+    return drivers.create(twin.on, unit, driver, Order("u", "t", "s", key=key))
 
 
 @pytest.mark.parametrize("kind", [DriverError, Misconfigured, Unknown, Unsatisfiable])
@@ -68,7 +68,7 @@ def _from_another(text: str) -> Exception:
 def test_an_error_that_is_none_of_ours_is_logged_without_the_key(what: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has all that led to it; not every error's text is made of its arguments."""
     logged: list[str] = []
-    monkeypatch.setattr(boundary.log, "error", lambda *_, extra: logged.append(extra["trace"]))
+    monkeypatch.setattr(drivers.log, "error", lambda *_, extra: logged.append(extra["trace"]))
     with pytest.raises(Unknown) as told:
         create(Telltale(what))
     assert KEY not in "".join(traceback.format_exception(told.value)) + logged[0]

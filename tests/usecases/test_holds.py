@@ -21,7 +21,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
-from penstock.usecases.units import maintenance, retire, secrets
+from penstock.usecases.units import drivers, maintenance, retire
 from penstock.usecases.workers import agents
 from tests.usecases.holds import HOUR, ROOT, hold, release, running, wait
 from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, submit, sweep, told, worker_of
@@ -275,7 +275,7 @@ def test_a_machine_that_boots_too_late_stays_if_it_is_held(twin: Twin, ada: User
     hold(twin, worker)
     for _ in range(3):
         sweep(twin, 700)
-    key = secrets.bootstrap_key(twin.on.signing_key(), worker.id)
+    key = drivers.bootstrap_key(twin.on.signing_key(), worker.id)
     assert job_of(twin, job).attempt == 2
     assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43)).held_seconds
     with pytest.raises(Refused, match="not the key"):
@@ -287,7 +287,7 @@ def test_the_key_of_a_held_worker_is_worth_nothing_after_its_job_but_to_its_agen
     job, worker = running(twin, ada)
     hold(twin, worker)
     falls_silent(twin, job)
-    key = secrets.bootstrap_key(twin.on.signing_key(), worker.id)
+    key = drivers.bootstrap_key(twin.on.signing_key(), worker.id)
     assert agents.hello(twin.on, Hello(worker.id, key, "t" * 43)).held_seconds
     with pytest.raises(Refused, match="not the key"):
         agents.hello(twin.on, Hello(worker.id, key, "f" * 43))

@@ -10,8 +10,7 @@ import pytest
 
 from penstock.domain.commands import AgentHost
 from penstock.domain.jobs.jobs import Outcome, Result, State
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools.pools import Pool, Slot, SlotState, pool_key
+from penstock.domain.pools.pools import Lease, LeaseState, Pool, Slot, SlotState, lease_key, pool_key
 from penstock.domain.replies import HostInstruction
 from penstock.domain.site.site import Limits
 from penstock.domain.units.hosts import host_key

@@ -17,7 +17,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Hand, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 from penstock.usecases.workers import agents
 from tests.usecases.exact import put
 from tests.usecases.races import before_the_next_commit

@@ -22,11 +22,10 @@ from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import VOUCH, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
-from penstock.system import NoSigner
+from penstock.system import NoSigner, current_site
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.site.configuration import current
 from penstock.usecases.users import audit, oidc, users
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, put, running
@@ -128,7 +127,7 @@ def test_who_it_may_be_for_the_site_says(site: Twin, twin: Twin, ada: User, fres
 
 def test_whose_job_lacks_the_privilege_gets_none(twin: Twin, root: User) -> None:
     apply.apply(twin.on, "admin", f'{ALLOWED}privilege = "identity.aws"\n', "site.toml")
-    assert current(twin.on).identity.privilege == "identity.aws"
+    assert current_site(twin.on).identity.privilege == "identity.aws"
     eve = users.create(twin.on, "eve", [], "root")
     job = running(twin, eve)
     with pytest.raises(Refused, match=r"^eve may not have this: it needs the privilege 'identity.aws'"):

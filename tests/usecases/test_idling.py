@@ -12,8 +12,7 @@ import pytest
 
 from penstock.api.jobs import timings
 from penstock.domain.jobs.jobs import MAX_GIVE_BACKS, Outcome, State
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Claim, Slot, collection
+from penstock.domain.pools.pools import Claim, LeaseState, Slot, collection
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity

@@ -8,18 +8,19 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, Warm
+from penstock.domain.pools.pools import LeaseState, Pool, Slot, SlotName, SlotState, Warm
 from penstock.domain.site.site import Limits
 from penstock.domain.units.retries import EARLY
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Create, Delete, Replace, Row
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
+from penstock.usecases.jobs.flow import slots_of, turn_pause
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import events, retire, reuse
+from penstock.usecases.units import release, retire, reuse
+from penstock.usecases.units.driver_calls import lock
 from penstock.usecases.workers import agents
 from tests.domain.helpers import lease, slot, unit
 from tests.rows import changed
@@ -212,7 +213,7 @@ def test_a_resource_is_cleaned_after_the_worker_that_used_it(twin: Twin) -> None
 def test_a_unit_that_was_written_before_it_is_locked_is_not_locked(twin: Twin) -> None:
     was = scene(twin)
     before_the_next_commit(twin, change(twin, leases=2))
-    assert reuse.lock(twin.on, was) is None
+    assert lock(twin.on, was) is None
     assert (unit_of(twin).lease.leases, unit_of(twin).step.busy) == (2, None)
 
 
@@ -302,9 +303,9 @@ def test_a_units_slots_are_its_own_by_pool_name_and_fence(twin: Twin) -> None:
     """SLOT-3: what it takes besides has other fences, also a slot of the same name, and one of the same pool."""
     second = slot("2", HELD, pool=DB, **{**HOLDER, "fence": 8})
     was = scene(twin, replace(UNIT, lease=replace(UNIT.lease, also=((DB, "2"), (RACK, "1")))), second)
-    assert [(one.pool, one.name) for one in retire.slots_of(twin.on, was)] == [(DB, "1"), (DB, "2"), (RACK, "1")]
-    assert [one.pool for one in retire.slots_of(twin.on, replace(was, lease=replace(was.lease, fence=2)))] == [DB, RACK]
-    assert retire.slots_of(twin.on, replace(was, id="r-2")) == []
+    assert [(one.pool, one.name) for one in slots_of(twin.on, was)] == [(DB, "1"), (DB, "2"), (RACK, "1")]
+    assert [one.pool for one in slots_of(twin.on, replace(was, lease=replace(was.lease, fence=2)))] == [DB, RACK]
+    assert slots_of(twin.on, replace(was, id="r-2")) == []
 
 
 @pytest.mark.parametrize(("order", "woken"), [(0, ["x-2"]), (2, ["x-1"]), (1, [])])
@@ -312,7 +313,7 @@ def test_the_turn_goes_to_the_next_lease_of_the_attempt(twin: Twin, order: int, 
     """Those before it have had theirs: their units are not read."""
     for other in (1, 2):
         put(twin, lease(other, LeaseState.RELEASING, pool=DB, unit=f"x-{other}"))
-    events.slot_freed(twin.on, replace(UNIT, lease=replace(UNIT.lease, order=order)))
+    release.slot_freed(twin.on, replace(UNIT, lease=replace(UNIT.lease, order=order)))
     assert [each for each in asked(twin) if each[0] == "well"] == [("well", {"unit": unit}) for unit in woken]
 
 
@@ -324,11 +325,11 @@ def test_it_has_its_turn_when_the_units_before_it_are_put_back(twin: Twin, state
     was = scene(twin, own, lease(0, LeaseState.GRANTED, unit="w-1", **granted))
     put(twin, replace(WORKER, id="w-1", state=state, hold=None))
     waits = state in (UnitState.CLEANING, UnitState.DIRTY, UnitState.QUARANTINED)
-    assert (retire.turn_pause(twin.on, was) is not None) is waits
+    assert (turn_pause(twin.on, was) is not None) is waits
 
 
 def test_when_a_worker_is_back_its_job_may_start_again(twin: Twin) -> None:
-    events.slot_freed(twin.on, WORKER)
+    release.slot_freed(twin.on, WORKER)
     assert asked(twin) == [("schedule", {"do": "start", "job": "J1"})]
 
 

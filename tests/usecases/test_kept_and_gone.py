@@ -32,8 +32,8 @@ from penstock.domain.artifacts.volumes import artifact_of, object_name
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, JobLimits, Report, Request, Result, State, Times, job_key
-from penstock.domain.logs.archives import Archive, ArchiveState
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState
+from penstock.domain.logs.logs import Archive, ArchiveState
+from penstock.domain.pools.pools import WORKER, Lease, LeaseState
 from penstock.domain.published import Published
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Moved, Refused
@@ -43,8 +43,8 @@ from penstock.testing.store import MemoryStore
 from penstock.testing.twin import START, MemoryObjects, Twin
 from penstock.usecases import published
 from penstock.usecases import published as naming
-from penstock.usecases.artifacts import expire, inventory, outputs, pins, retain
-from penstock.usecases.jobs import settle
+from penstock.usecases.artifacts import expire, inventory, outputs, pins
+from penstock.usecases.jobs import prerequisites, settle
 from tests.usecases.outputs import X_SHA256
 
 pytestmark = pytest.mark.usefixtures("no_log_is_short")
@@ -238,7 +238,7 @@ class Keeping(RuleBasedStateMachine):
     def depend(self, job: str) -> None:
         """The submit of a job that depends on another. From here on it was promised what there is."""
         name = self.twin.world.ulid()
-        changes = retain.pin(self.twin.on, job, name)
+        changes = prerequisites.pin(self.twin.on, job, name)
         there = {row.id for row in self.of(Artifact) if row.job == job and artifacts.is_output(row)}
         before = self.store.meanwhile
         self.store.meanwhile = None
@@ -333,7 +333,7 @@ class Keeping(RuleBasedStateMachine):
         rows = [(row.job, name) for row in self.of(Retention) for name in row.dependents]
         found = self.pick([(job, name) for job, name in rows if self.is_settled(name)], which)
         if found:
-            self.do(lambda: retain.unpin(self.twin.on, *found), meanwhile)
+            self.do(lambda: settle.unpin(self.twin.on, *found), meanwhile)
 
     def is_settled(self, job: str) -> bool:
         row = self.store.rows[job_key(job)]

@@ -15,7 +15,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.steps import finish, submit, sweep, worker_of
 
@@ -24,7 +24,7 @@ TOKEN, OTHER = "t" * 43, "o" * 43
 
 def greet(twin: Twin, worker: str, token: str, key: str | None = None) -> dict[str, Any]:
     """The resources that an agent is told of when it says hello with a worker's key."""
-    ask = Hello(worker, key or secrets.bootstrap_key(twin.on.signing_key(), worker), token)
+    ask = Hello(worker, key or drivers.bootstrap_key(twin.on.signing_key(), worker), token)
     found: dict[str, Any] = agents.hello(twin.on, ask).resources
     twin.run()
     return found
@@ -56,7 +56,7 @@ def test_another_jobs_worker_is_told_of_its_own_only(twin: Twin, ada: User) -> N
     other = submit(twin, ada, resources=["licence"])
     twin.run()
     its = worker_of(twin, other).id
-    key = secrets.bootstrap_key(twin.on.signing_key(), its)
+    key = drivers.bootstrap_key(twin.on.signing_key(), its)
     assert list(greet(twin, its, OTHER)) == ["licence"]
     assert refused(twin, worker, OTHER) == 409
     assert refused(twin, worker, OTHER, key) == 401

@@ -15,7 +15,7 @@ from penstock.kernel.errors import Misconfigured
 from penstock.ports import MachineFate, MachineNotice
 from penstock.testing.twin import Hand, Twin
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, cloud_events, maintenance, secrets
+from penstock.usecases.units import advance, cloud_events, drivers, maintenance
 from tests.usecases.exact import Flows, drop, sent
 from tests.usecases.holds import HOUR, ROOT, hold, release, running
 from tests.usecases.races import before_the_next_commit
@@ -113,7 +113,7 @@ def test_a_machine_that_ends_while_it_boots_is_replaced_and_what_it_printed_is_t
     job = submit(twin, ada, target="other")
     twin.run()
     worker = worker_of(twin, job)
-    cloud.printed = f"kernel panic with {secrets.bootstrap_key(twin.on.signing_key(), worker.id)}"
+    cloud.printed = f"kernel panic with {drivers.bootstrap_key(twin.on.signing_key(), worker.id)}"
     lost(twin, worker.id)
     lost(twin, worker.id)
     assert told(twin, job).count("kernel panic with (its key)") == 1

@@ -26,7 +26,7 @@ from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, maintenance, secrets
+from penstock.usecases.units import advance, drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.steps import submit, worker_of
 from tests.usecases.warm import unit_of, worker_at_rest
@@ -113,7 +113,7 @@ class Site:
         self.twin.run()
 
     def hello(self, unit: Unit) -> None:
-        key = secrets.bootstrap_key(self.on.signing_key(), unit.id)
+        key = drivers.bootstrap_key(self.on.signing_key(), unit.id)
         if unit.lease.leases == 1:
             agents.hello(self.on, Hello(unit.id, key, _token(unit.lease.attempt, unit.lease.job)))
         self.twin.run()

@@ -23,13 +23,14 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order
+from penstock.system import current_site
 from penstock.testing.metrics import WrongMetric
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
-from penstock.usecases.units import advance, maintenance, secrets
+from penstock.usecases.units import advance, drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.steps import TOKEN, finish, hello, job_of, run_to_end, submit, sweep, worker_of
 from tests.usecases.strays import STRAY, WELL, regular
@@ -85,7 +86,7 @@ def test_a_hello_that_comes_again_starts_nothing_twice(twin: Twin, ada: User) ->
     twin.pass_time(3)
     hello(twin, job)
     worker = worker_of(twin, job).id
-    agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert len(twin.metrics.of(metrics.STARTED_AFTER)) == len(twin.metrics.of(metrics.BOOTED_AFTER)) == 1
     assert twin.metrics.of(metrics.BOOT_OUTCOMES) == [1]
 
@@ -269,7 +270,7 @@ def test_a_resource_that_is_cleaned_is_a_call_of_its_well(ada: User) -> None:
 
 def test_the_sweep_tells_a_zero_of_everything_that_the_site_knows(twin: Twin) -> None:
     sweep(twin)
-    site = configuration.current(twin.on)
+    site = current_site(twin.on)
     for metric in metrics.METRICS:
         told = twin.metrics.told[metric.name]
         for by in metric.combinations(site, Level.POOLS):
@@ -379,7 +380,7 @@ def test_a_destroyed_unit_is_not_counted_although_it_is_still_listed(twin: Twin,
     hello(twin, job)
     finish(twin, job)
     gone = worker_of(twin, job)
-    gauges.report_units(twin.on, configuration.current(twin.on), {UnitKind.WORKER: [gone]})
+    gauges.report_units(twin.on, current_site(twin.on), {UnitKind.WORKER: [gone]})
     assert gone.state is UnitState.GONE
     assert twin.metrics.of(metrics.UNITS) == []
 

@@ -17,7 +17,7 @@ from penstock.ports import MachineFate, MachineNotice, NotYet, Ready
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
-from penstock.usecases.units import advance, boundary, reconcile
+from penstock.usecases.units import advance, drivers, reconcile
 from tests.usecases.exact import sent
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
 from tests.usecases.trouble import Died
@@ -191,20 +191,20 @@ def test_what_is_right_is_left_as_it_is(twin: Twin, ada: User) -> None:
     for error in said:
         twin.drivers.hand.create = raises(error)  # type: ignore[method-assign]
         with pytest.raises(type(error)) as raised:
-            boundary.create(on, unit, twin.drivers.hand, order)
+            drivers.create(on, unit, twin.drivers.hand, order)
         assert raised.value is error
     for answer in (NotYet(0), NotYet(7 * 86400, "soon", notes={})):
         twin.drivers.hand.create = returns(answer)  # type: ignore[method-assign]
-        assert boundary.create(on, unit, twin.drivers.hand, order) == answer
+        assert drivers.create(on, unit, twin.drivers.hand, order) == answer
     whole = Ready({"a": 1}, (Shortage("all", "why"),), ("all",), {"b": 1}, START, {"a"})
     twin.drivers.hand.create = returns(whole)  # type: ignore[method-assign]
-    assert boundary.create(on, unit, twin.drivers.hand, order) is whole
+    assert drivers.create(on, unit, twin.drivers.hand, order) is whole
     for proof in (CleanProof("it", START, "all", 0), CleanProof("it", START, "all", 7 * 86400)):
         twin.drivers.hand.destroy = returns(proof)  # type: ignore[method-assign]
-        assert boundary.destroy(on, "factory/hand", twin.drivers.hand, "w-1") is proof
+        assert drivers.destroy(on, "factory/hand", twin.drivers.hand, "w-1") is proof
     for ids in (iter(["w-1"]), ["w-1"], {"w-1"}, ("w-1",)):
         twin.drivers.hand.list = returns(ids)  # type: ignore[method-assign]
-        assert boundary.list_ids(on, "factory/hand", twin.drivers.hand) == {"w-1"}
+        assert drivers.list_ids(on, "factory/hand", twin.drivers.hand) == {"w-1"}
 
 
 def submit_and_run(twin: Twin, ada: User) -> str:
@@ -341,22 +341,22 @@ def test_cancelling_a_job_whose_driver_fails_puts_its_unit_back(twin: Twin, ada:
 
 
 def test_a_factory_that_reads_no_events_has_nothing_to_say_of_one(twin: Twin) -> None:
-    assert boundary.read_event(twin.on, "cloud", twin.drivers.hand, {"source": "a.cloud"}) is None
+    assert drivers.read_event(twin.on, "cloud", twin.drivers.hand, {"source": "a.cloud"}) is None
 
 
 def test_texts_notices_and_notes_are_checked_too() -> None:
     notice = MachineNotice("w-1", MachineFate.LOST, "gone")
-    assert [boundary.text(one) for one in ("a", None)] == ["a", None]
-    assert [boundary.notice(one) for one in (notice, None)] == [notice, None]
-    for check, wrong in ((boundary.text, 5), (boundary.notice, "gone")):
+    assert [drivers.text(one) for one in ("a", None)] == ["a", None]
+    assert [drivers.notice(one) for one in (notice, None)] == [notice, None]
+    for check, wrong in ((drivers.text, 5), (drivers.notice, "gone")):
         with pytest.raises(Unknown, match="the driver returned"):
             check(wrong)
     with pytest.raises(Unknown, match="notes that are no JSON object"):
-        boundary.creation(NotYet(5, notes=[("a", 1)]))  # type: ignore[arg-type]
+        drivers.creation(NotYet(5, notes=[("a", 1)]))  # type: ignore[arg-type]
 
 
 def test_a_wrong_pause_is_named_and_a_big_one_cut() -> None:
     for wrong, named in ((-1, "after -1,"), ("x" * 99, f"after '{'x' * 49},"), ([1], "after list,")):
         with pytest.raises(Unknown, match=named):
-            boundary.ending(NotYet(wrong))  # type: ignore[arg-type]
-    assert boundary.ending(NotYet(5)) == NotYet(5)
+            drivers.ending(NotYet(wrong))  # type: ignore[arg-type]
+    assert drivers.ending(NotYet(5)) == NotYet(5)

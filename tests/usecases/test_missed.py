@@ -14,7 +14,7 @@ from penstock.testing.metrics import RecordedMetrics
 from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.site import apply
-from penstock.usecases.units import driver_calls, prewarm, reconcile, secrets
+from penstock.usecases.units import driver_calls, drivers, prewarm, reconcile
 from tests.usecases.prewarmed import NONE, SITE, a_twin, at_rest, existing, only, pool_of
 from tests.usecases.steps import submit, sweep, worker_of
 from tests.usecases.talkative import Talkative
@@ -109,7 +109,7 @@ def test_its_key_is_not_told() -> None:
     hand = twin.drivers.hand = Talkative("")
     apply.apply(twin.on, "admin", SITE, "site.toml")
     twin.run()
-    hand.tells = f"config: {secrets.bootstrap_key(twin.on.signing_key(), only(twin).id)}!"
+    hand.tells = f"config: {drivers.bootstrap_key(twin.on.signing_key(), only(twin).id)}!"
     worker = missed(twin)
     assert "config: (its key)!" in said_of(twin, worker)
     assert "config: (its key)!" in cooldowns.failures(twin.on, "factory/hand")[0].message

@@ -11,7 +11,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases import sweep as sweep_
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.logs import logs
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.steps import (
     TOKEN,
@@ -69,7 +69,7 @@ def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, a
     assert granted == ["resource/bench", "resource/licence", "target/linux"]
     assignment = agents.hello(
         twin.on,
-        Hello(worker_of(twin, job).id, secrets.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN),
+        Hello(worker_of(twin, job).id, drivers.bootstrap_key(twin.on.signing_key(), worker_of(twin, job).id), TOKEN),
     )
     assert assignment.resources["bench"].metadata["name"] == "bench-1"
     twin.run()

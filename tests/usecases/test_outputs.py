@@ -16,9 +16,10 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Create
+from penstock.system import current_site
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs, owners
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, put
@@ -452,7 +453,7 @@ def test_who_loses_the_race_to_delete_leaves_it_to_the_winner(twin: Twin, ada: U
 
 def test_how_big_outputs_may_be_and_how_many(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    most = configuration.current(twin.on).limits.output_bytes
+    most = current_site(twin.on).limits.output_bytes
     for size in (0, most):
         assert outputs.begin(twin.on, job, [AgentFile("/work/it", size=size, sha256="0" * 64)]).uploads
     for size, status in ((-1, 400), (most + 1, 413)):

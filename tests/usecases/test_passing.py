@@ -12,7 +12,7 @@ from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle
-from penstock.usecases.pools import grant, serving
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from tests.usecases.quotas import is_granted, run_to_end, used
 from tests.usecases.races import before_the_next_commit
@@ -166,7 +166,7 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
         return find(pk, prefix, kind, **how)
 
     monkeypatch.setattr(twin.store, "find", noting)
-    found = grant.read_stocks(twin.on, "target/wide")
+    found = scheduler.read_stocks(twin.on, "target/wide")
     assert [slot.name for slot in found[VCPUS].idle] == ["w-1"]
     assert found["target/large"].pool.paused
     assert read == [
@@ -174,9 +174,9 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
         ("pool#quota/vcpus", "wait#"), ("pool#quota/vcpus", "idle#"),
     ]  # fmt: skip
     read.clear()
-    grant.read_stocks(twin.on, "target/large")
+    scheduler.read_stocks(twin.on, "target/large")
     assert ("pool#target/large", "free#warm#") not in read
-    assert grant.read_stocks(twin.on, "target/large")["target/large"].free == []
+    assert scheduler.read_stocks(twin.on, "target/large")["target/large"].free == []
     assert large < waiting
 
 

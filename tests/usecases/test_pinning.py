@@ -12,7 +12,8 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.testing.twin import START, Twin
-from penstock.usecases.artifacts import explain, outputs, pins, retain
+from penstock.usecases.artifacts import explain, outputs, pins
+from penstock.usecases.jobs import prerequisites
 from penstock.usecases.users import audit
 from tests.usecases.exact import put, running
 from tests.usecases.outputs import files
@@ -173,7 +174,7 @@ def test_a_latest_failure_says_so(twin: Twin, ada: User) -> None:
 def test_dependents_are_named_but_not_all_of_them(twin: Twin, ada: User) -> None:
     job = ended(twin, ada)
     for number in range(7):
-        assert twin.store.commit(retain.pin(twin.on, job, f"D{number}"))
+        assert twin.store.commit(prerequisites.pin(twin.on, job, f"D{number}"))
     found = why(twin)
     assert found.until is None
     assert found.keepers[0].why.endswith("depend on that: D0, D1, D2, D3, D4 and 2 more")
@@ -294,8 +295,8 @@ def test_a_dry_run_tells_once_what_has_two_owners_and_with_the_last(twin: Twin, 
     assert going(twin, 10**8) == [artifact(twin).id]
     (one,) = explain.dry_run(twin.on, 10**8).going
     assert (one.at, one.why) == (of(twin, Pin)[0].until, "ada pinned it: to look at it")
-    assert retain.pin(twin.on, job, "D")
-    assert twin.store.commit(retain.pin(twin.on, job, "D"))
+    assert prerequisites.pin(twin.on, job, "D")
+    assert twin.store.commit(prerequisites.pin(twin.on, job, "D"))
     assert going(twin, 10**8) == []
 
 

@@ -9,7 +9,7 @@ from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import submit
 from penstock.usecases.jobs.flow import spec_of
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.steps import TOKEN, finish, job_of, worker_of
 
@@ -34,7 +34,7 @@ POSTS = [
 def told(twin: Twin, job: str) -> object:
     twin.run()
     worker = worker_of(twin, job).id
-    answer = agents.hello(twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    answer = agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     twin.run()
     return answer.posts
 

@@ -23,7 +23,7 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.probes import factory_test
 from penstock.usecases.probes.factory_test import Progress
 from penstock.usecases.site import apply
-from penstock.usecases.units import driver_calls, maintenance, secrets
+from penstock.usecases.units import driver_calls, drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.exact import commits, drop
 from tests.usecases.races import before_the_next_commit
@@ -68,7 +68,7 @@ def oks(twin: Twin, root: User, job: str) -> dict[str, bool | None]:
 def say_hello(twin: Twin, job: str) -> None:
     worker = worker_of(twin, job).id
     agents.hello(
-        twin.on, Hello(worker, secrets.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
+        twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN, "host", version="1.2")
     )
     twin.run()
 

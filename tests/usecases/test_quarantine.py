@@ -7,8 +7,18 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome, PastAttempt, State
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, lease_key
-from penstock.domain.pools.pools import HoldTimes, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.pools.pools import (
+    WORKER,
+    HoldTimes,
+    Lease,
+    LeaseState,
+    Pool,
+    Slot,
+    SlotState,
+    collection,
+    lease_key,
+    pool_key,
+)
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
@@ -30,6 +40,7 @@ from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance
 from penstock.usecases.units import quarantine as units_quarantine
+from penstock.usecases.units.release import enter_quarantine
 from tests.usecases.exact import drop, put
 from tests.usecases.holds import running, wait
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, told
@@ -341,7 +352,7 @@ def test_who_moved_first_knows_more(twin: Twin, ada: User) -> None:
     before = unit_of(twin, worker.id)
     maintenance.release(twin.on, ROOT, worker.is_a, worker.id)
     stale = quarantine.release(before, "", twin.world.now())
-    units_quarantine.enter(twin.on, stale, "late")
+    enter_quarantine(twin.on, stale, "late")
     assert unit_of(twin, worker.id).state is UnitState.DIRTY
 
 

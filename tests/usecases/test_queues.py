@@ -16,10 +16,11 @@ from penstock.domain.pools.pools import Claim, Slot, collection
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Create
+from penstock.system import current_site
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import jobs
 from penstock.usecases.pools import forecast, scheduler, serving
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
 from tests.usecases.steps import (
     assert_all_is_put_back,
@@ -152,7 +153,7 @@ def test_positions_and_counts_are_true_above_what_is_read_of_a_queue(twin: Twin,
     assert "position 1501 in the queue" in found.summary
     shown = {each.pool: each.waiting for each in pools.list_pools(twin.on, ada).items}
     assert shown["target/linux"] == 1501
-    gauges.report_pools(twin.on, configuration.current(twin.on), [], ["target/linux"])
+    gauges.report_pools(twin.on, current_site(twin.on), [], ["target/linux"])
     assert twin.metrics.last(metrics.JOBS_WAITING) == 1501
     assert twin.metrics.last(metrics.POOL_WAITING, pool="target/linux") == 1501
     whole = pools.get_pool(twin.on, ada, "target", "linux")

@@ -16,14 +16,15 @@ from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
+from penstock.system import current_site
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, jobs, settle
-from penstock.usecases.pools import grant
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.pools.forecast import first_waiting
+from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from tests.usecases.quotas import is_granted, run_to_end, used
 from tests.usecases.steps import hello, job_of, submit, told
 
@@ -191,7 +192,7 @@ def test_of_each_line_only_the_first_claims_are_read_however_long_it_is(twin: Tw
         return reads[-1]
 
     twin.store.find = noting  # type: ignore[method-assign]
-    found = grant.first_waiting(twin.on, "quota/vcpus")
+    found = first_waiting(twin.on, "quota/vcpus")
     assert [claim.job for claim in found] == [*jobs_of["large"][:WINDOW], *jobs_of["small"]]
     assert len(reads) <= 3
     assert sum(map(len, reads)) <= 3 * WINDOW
@@ -218,7 +219,7 @@ def test_a_resource_has_as_many_leases_as_the_site_sets(twin: Twin, ada: User) -
     assert [is_granted(twin, job, "resource/server") for job in held] == [True] * 4 + [False]
     hello(twin, held[0])
     unit = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.job == held[0])
-    assert (unit.lease.slot, secrets.unseal(twin.on, unit)["name"]) == ("one/1", "one")
+    assert (unit.lease.slot, drivers.unseal(twin.on, unit)["name"]) == ("one/1", "one")
 
 
 def test_jobs_that_want_pools_in_both_directions_never_wait_for_each_other(twin: Twin, ada: User) -> None:
@@ -253,7 +254,7 @@ def test_lowering_an_amount_takes_nothing_from_a_holder(twin: Twin, ada: User) -
 
 def test_a_job_that_waits_in_several_queues_is_counted_once(twin: Twin, ada: User) -> None:
     waiting_for_a_full_target(twin, ada)
-    site = configuration.current(twin.on)
+    site = current_site(twin.on)
     gauges.report_pools(twin.on, site, [], ["target/large", "quota/vcpus"])
     assert twin.metrics.last(metrics.JOBS_WAITING) == WINDOW + 1
     gauges.report_pools(twin.on, site, [], ["quota/vcpus"])

@@ -27,7 +27,7 @@ from penstock.usecases import sweep
 from penstock.usecases.jobs import cancel, settle, submit
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.watched import WatchedStore
 
@@ -119,7 +119,7 @@ class Tale:
     def hello(self, job: str) -> None:
         worker = self.worker(job)
         if worker:
-            key = secrets.bootstrap_key(self.on.signing_key(), worker.id)
+            key = drivers.bootstrap_key(self.on.signing_key(), worker.id)
             self.do(lambda: agents.hello(self.on, Hello(worker.id, key, TOKEN)))
 
     def heartbeat(self, job: str) -> None:

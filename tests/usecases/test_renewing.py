@@ -17,7 +17,7 @@ from penstock.ports import NotYet, Order, Ready
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
-from penstock.usecases.units import advance, maintenance, secrets
+from penstock.usecases.units import advance, drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.exact import put, sent, site, unit_of
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
@@ -272,10 +272,10 @@ def test_what_is_sealed_anew_is_sealed_for_its_lease(twin: Twin, spring: Spring,
     job = running(twin, ada)
     beating(twin, job, 32 * 60)
     unit = key_of(twin, job)
-    assert secrets.unseal(twin.on, unit) == {"key": "k2"}
+    assert drivers.unseal(twin.on, unit) == {"key": "k2"}
     put(twin, unit, fence=unit.lease.fence + 1)
     with pytest.raises(ValueError, match="not sealed for this use"):
-        secrets.unseal(twin.on, key_of(twin, job))
+        drivers.unseal(twin.on, key_of(twin, job))
 
 
 def test_no_renewal_runs_while_a_resource_is_cleaned_for_reuse(ada: User) -> None:

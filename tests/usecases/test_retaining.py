@@ -12,8 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Create, Replace
 from penstock.testing.twin import Twin
-from penstock.usecases.artifacts import retain
-from penstock.usecases.jobs import settle
+from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.site import apply
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put, running
@@ -28,7 +27,7 @@ def kept(twin: Twin, job: str) -> Retention:
 
 
 def pin(twin: Twin, job: str, dependent: str) -> list[Change]:
-    changes = retain.pin(twin.on, job, dependent)
+    changes = prerequisites.pin(twin.on, job, dependent)
     assert not changes or twin.store.commit(changes)
     return changes
 
@@ -44,7 +43,7 @@ def test_it_is_written_when_it_says_something_and_not_before(twin: Twin, ada: Us
 def test_of_a_jobs_end_and_its_first_dependent_the_later_one_sees_the_other(twin: Twin, ada: User) -> None:
     """ART-1: both would create the row."""
     job = running(twin, ada)
-    changes = retain.pin(twin.on, job, "D")
+    changes = prerequisites.pin(twin.on, job, "D")
     finish(twin, job)
     assert not twin.store.commit(changes)
     job = running(twin, ada)
@@ -56,7 +55,7 @@ def test_of_a_jobs_end_and_its_first_dependent_the_later_one_sees_the_other(twin
 def test_a_first_dependent_assumes_that_the_job_has_not_settled(twin: Twin, ada: User) -> None:
     """ART-1: also when all that the job had, and its row, are gone again by the time of the write."""
     job = running(twin, ada)
-    changes = retain.pin(twin.on, job, "D")
+    changes = prerequisites.pin(twin.on, job, "D")
     finish(twin, job)
     drop(twin, kept(twin, job))
     assert not twin.store.commit(changes)
@@ -94,17 +93,17 @@ def test_a_dependent_comes_and_goes(twin: Twin, ada: User) -> None:
     assert pin(twin, job, "D")
     assert pin(twin, job, "D") == []
     assert kept(twin, job).dependents == ("D",)
-    retain.unpin(twin.on, job, "D")
+    settle.unpin(twin.on, job, "D")
     written = commits(twin)
-    retain.unpin(twin.on, job, "D")
-    retain.unpin(twin.on, "nothing", "D")
+    settle.unpin(twin.on, job, "D")
+    settle.unpin(twin.on, "nothing", "D")
     assert (kept(twin, job).dependents, written) == ((), [])
 
 
 def test_two_that_come_at_once_are_both_there(twin: Twin, ada: User) -> None:
     """The later of two submits is refused by its row's version, and reads again."""
     job = submit(twin, ada)
-    changes = retain.pin(twin.on, job, "D")
+    changes = prerequisites.pin(twin.on, job, "D")
     pin(twin, job, "E")
     assert not twin.store.commit(changes)
     pin(twin, job, "D")
@@ -115,13 +114,13 @@ def test_one_that_leaves_while_another_comes_takes_nobody_along(twin: Twin, ada:
     job = submit(twin, ada)
     pin(twin, job, "D")
     before_the_next_commit(twin, lambda: pin(twin, job, "E"))
-    retain.unpin(twin.on, job, "D")
+    settle.unpin(twin.on, job, "D")
     assert kept(twin, job).dependents == ("E",)
 
 
 def test_a_job_that_settles_while_somebody_comes_settles(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    changes = retain.pin(twin.on, job, "D")
+    changes = prerequisites.pin(twin.on, job, "D")
     finish(twin, job)
     assert kept(twin, job).until
     assert not twin.store.commit(changes)
@@ -132,7 +131,7 @@ def test_a_job_that_settles_while_somebody_comes_settles(twin: Twin, ada: User) 
 
 def refusal(twin: Twin, job: str) -> Refused:
     with pytest.raises(Refused) as told:
-        retain.pin(twin.on, job, "D")
+        prerequisites.pin(twin.on, job, "D")
     return told.value
 
 
@@ -151,9 +150,9 @@ def test_a_pin_is_no_write_of_its_own(twin: Twin, ada: User) -> None:
     """It belongs into the write that accepts the dependent: neither is there without the other."""
     job = submit(twin, ada)
     written = commits(twin)
-    first = retain.pin(twin.on, job, "D")
+    first = prerequisites.pin(twin.on, job, "D")
     assert (written, [type(change) for change in first]) == ([], [Create, Check])
     pin(twin, job, "D")
     written.clear()
-    more = retain.pin(twin.on, job, "E")
+    more = prerequisites.pin(twin.on, job, "E")
     assert (written, [type(change) for change in more]) == ([], [Replace])

@@ -13,8 +13,7 @@ from penstock.domain import metrics
 from penstock.domain.jobs import admission
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.grants import WINDOW, rows_of_grant
-from penstock.domain.pools.leases import WORKER
-from penstock.domain.pools.pools import Pool
+from penstock.domain.pools.pools import WORKER, Pool
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Misconfigured, Refused, Unknown

@@ -9,8 +9,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.grants import Pick
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, lease_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -18,7 +17,7 @@ from penstock.kernel.rows import Change, Delete
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.pools import serving
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
 from tests.domain.helpers import claim
@@ -263,9 +262,9 @@ def test_those_that_are_all_that_there_is_to_grant_are_read_once(twin: Twin, ada
     apply.resize(twin.on, "target/default", 2)
     while not any(message.get("do") == "serve" for _, _, message in twin.queues.messages):
         assert twin.deliver()
-    read, reading = list[str](), serving.grant.read_stocks
+    read, reading = list[str](), scheduler.read_stocks
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving.grant, "read_stocks", lambda on, name: [read.append(name), reading(on, name)][1])
+        patch.setattr(scheduler, "read_stocks", lambda on, name: [read.append(name), reading(on, name)][1])
         serving.serve(twin.on, ["target/default"])
     assert read == ["target/default"]
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.logs.archives import LATE_ROWS_WITHIN, SHORT_BYTES, Archive, ArchiveState
-from penstock.domain.logs.logs import Batch
+from penstock.domain.logs.archives import LATE_ROWS_WITHIN
+from penstock.domain.logs.logs import SHORT_BYTES, Archive, ArchiveState, Batch
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete

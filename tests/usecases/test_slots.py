@@ -21,7 +21,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.pools import resize, scheduler
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, secrets
+from penstock.usecases.units import advance, drivers
 from penstock.usecases.workers import agents
 from tests.usecases.steps import (
     TOKEN,
@@ -243,7 +243,7 @@ def test_an_agent_whose_lease_has_ended_changes_nothing(twin: Twin, ada: User) -
     old, worker = hello(twin, job), worker_of(twin, job)
     sweep(twin, 121)
     assert job_of(twin, job).attempt == 2
-    hello_again = Hello(worker.id, secrets.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
+    hello_again = Hello(worker.id, drivers.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
     rows = dict(twin.store.rows)
     for call in (
         lambda: agents.hello(twin.on, hello_again),

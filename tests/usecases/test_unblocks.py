@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.domain.jobs.jobs import Result, State
 from penstock.domain.pools.forecast import Action, Unblock
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.pools import LeaseState, Pool, pool_key
 from penstock.domain.site.site import Shape
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml

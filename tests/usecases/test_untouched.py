@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from penstock import transaction
 from penstock.domain.pools import capacity
 from penstock.domain.pools.pools import HoldTimes, Pool, Slot, SlotState, collection, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Create, Replace
+from penstock.system import TRIES
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import events
+from penstock.usecases.units import release
 from tests.usecases.steps import finish, hello, run_to_end, slots, submit
 
 LINUX = "target/linux"
@@ -54,12 +54,12 @@ def test_one_holder_in_so_many_is_counted(twin: Twin, ada: User, monkeypatch: py
 
     def draw(count: int) -> int:
         drawn.append(count)
-        return 1 if count == events.SAMPLED else 0
+        return 1 if count == release.SAMPLED else 0
 
     monkeypatch.setattr(twin.world, "draw", draw)
     run_to_end(twin, submit(twin, ada))
     assert times(twin) is None
-    assert drawn.count(events.SAMPLED) == 1
+    assert drawn.count(release.SAMPLED) == 1
     monkeypatch.setattr(twin.world, "draw", lambda count: 0)
     run_to_end(twin, submit(twin, ada))
     found = times(twin)
@@ -224,7 +224,7 @@ def test_a_resize_whose_end_is_always_refused_is_left_to_the_sweep(twin: Twin) -
         if not any(isinstance(change, Replace) and isinstance(change.row, Pool) for change in changes):
             return commit(changes)
         tries.append(changes)
-        assert len(tries) <= transaction.TRIES
+        assert len(tries) <= TRIES
         return False
 
     def pausing(number: int) -> None:
@@ -234,8 +234,8 @@ def test_a_resize_whose_end_is_always_refused_is_left_to_the_sweep(twin: Twin) -
     twin.store.commit = refusing  # type: ignore[method-assign]
     twin.world.pause = pausing  # type: ignore[method-assign]
     resize.resize(twin.on, LINUX)
-    assert len(tries) == transaction.TRIES
-    assert pauses == list(range(transaction.TRIES))
+    assert len(tries) == TRIES
+    assert pauses == list(range(TRIES))
 
 
 @pytest.mark.parametrize(("lost", "taken"), [(0, 0), (2, 2), (9, 3)])

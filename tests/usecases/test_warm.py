@@ -18,7 +18,7 @@ from penstock.ports import NotYet, Order, Ready
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, secrets
+from penstock.usecases.units import advance, drivers
 from penstock.usecases.workers import agents
 from tests.usecases.quotas import used
 from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, submit, sweep, told, worker_of
@@ -197,7 +197,7 @@ def test_who_knows_only_the_bootstrap_key_is_not_the_agent_of_the_next_job(twin:
     agent = worker_at_rest(twin, ada)
     job = submit(twin, ada, target="linux")
     twin.run()
-    key = secrets.bootstrap_key(twin.on.signing_key(), agent.worker)
+    key = drivers.bootstrap_key(twin.on.signing_key(), agent.worker)
     for previous in ("", "x" * 43):
         with pytest.raises(Refused, match="not the key"):
             agents.hello(twin.on, Hello(agent.worker, key, "z" * 43, "host", previous, "clean"))

@@ -9,8 +9,7 @@ import pytest
 
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State, Submission
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Slot
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Slot
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Throttled, Unsatisfiable

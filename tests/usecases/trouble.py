@@ -22,7 +22,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
 from penstock.usecases.jobs import settle, submit
 from penstock.usecases.site import apply
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.conftest import SITE
 
@@ -204,7 +204,7 @@ class Life:
         return False
 
     def _hello(self, unit: Unit) -> None:
-        key = secrets.bootstrap_key(self.twin.on.signing_key(), unit.id)
+        key = drivers.bootstrap_key(self.twin.on.signing_key(), unit.id)
         agents.hello(self.twin.on, Hello(unit.id, key, TOKEN))
 
     def _finish(self, unit: Unit) -> None:

@@ -10,7 +10,7 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
-from penstock.usecases.units import secrets
+from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.steps import submit, worker_of
 
@@ -35,7 +35,7 @@ class Agent:
         return f"{turn:02d}" + "t" * 43
 
     def hello(self) -> Assignment | Idle:
-        key = secrets.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
+        key = drivers.bootstrap_key(self.twin.on.signing_key(), self.worker) if self.turn == 1 else ""
         previous = self.token(self.turn - 1) if self.turn > 1 else ""
         ask = Hello(self.worker, key, self.token(self.turn), "host", previous, "nothing of the job is left")
         said = agents.hello(self.twin.on, ask)

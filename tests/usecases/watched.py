@@ -10,8 +10,7 @@ from typing import Any
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.cooldowns import CoolDown
 from penstock.domain.jobs.jobs import Job, State
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, SlotName, SlotState
 from penstock.domain.units.comparison import Missing
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.rows import Change, Key, Replace, Row, key_of

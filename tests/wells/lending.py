@@ -24,8 +24,9 @@ from penstock.drivers.wells.sts import StsWell
 from penstock.kernel.errors import Unknown, Unsatisfiable
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.system import current_site
 from penstock.testing.twin import START, Twin
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from tests.aws.account import BUCKET, Account, keys_of, said
 from tests.aws.helpers import ROLE
 from tests.usecases.steps import finish, hello, job_of, submit, sweep
@@ -235,7 +236,7 @@ class Lending:
 
     def driver(self, name: str) -> Any:
         """A well's driver, as the next function makes it."""
-        return self._well("", configuration.current(self.twin.on).wells[name].settings, name)
+        return self._well("", current_site(self.twin.on).wells[name].settings, name)
 
     def _well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         around = {**SURROUNDINGS, MAKER: name}

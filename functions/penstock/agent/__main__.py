@@ -28,7 +28,7 @@ def agent(arguments: list[str]) -> int:
     """Run a worker's agent or a host's. Return the exit code: 1 if the agent failed."""
     import traceback
 
-    from .log import log
+    from .machine import log
 
     options = parse_options(arguments)
     try:

@@ -17,8 +17,7 @@ from typing import Any
 from .caches import CacheRequest, Caches
 from .client import Control, ServiceError
 from .job import Job
-from .log import log, now
-from .machine import BASE_PATH, Machine
+from .machine import BASE_PATH, Machine, log, now
 from .masking import resource_secrets, text_secrets
 from .processes import Declined
 

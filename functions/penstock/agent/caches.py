@@ -15,7 +15,7 @@ from .archive import Bounds, NotPacked, NotUnpacked, pack, unpack
 from .client import ServiceError
 from .downloads import NotFetched, Stopped
 from .job import Job
-from .log import duration_text, now, size_text
+from .machine import duration_text, now, size_text
 from .uploads import File, MeasuredFile, NotUploaded, measure_file, upload_file, upload_parts
 
 PLACEHOLDER = re.compile(r'\{\{\s*hash((?:\s+"[^"{}]+")+)\s*\}\}')

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from . import VERSION
-from .log import log, now
+from .machine import log, now
 
 T = TypeVar("T")
 BACKOFF_CAP_SECONDS = 15.0

@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from .job import BROKEN_CHARS, LOGIN_FAILED, SETUP_FAILED, Failure, Job, Outcome, Task
-from .log import duration_text, signal_name, size_text
-from .machine import Machine
+from .machine import Machine, duration_text, signal_name, size_text
 from .prepare import EXIT_TEMPORARY
 from .processes import OomCounter, oom_kills_since
 

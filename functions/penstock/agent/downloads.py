@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from . import VERSION
 from .client import Control, Unreachable, backoffs, is_transient
-from .log import log, now
+from .machine import log, now
 from .removal import remove_tree
 
 WAIT_SECONDS = 60.0  # for connecting, and for each wait for bytes

@@ -13,8 +13,7 @@ from typing import Any
 from .client import start_thread
 from .job import BROKEN_CHARS, Job
 from .joblog import DETAIL, OutputReader
-from .log import duration_text, now, signal_name
-from .machine import BASE_PATH, Machine, installed_locale
+from .machine import BASE_PATH, Machine, duration_text, installed_locale, now, signal_name
 from .processes import JobProcesses, end_processes, reap_orphans
 from .removal import empty_folder
 

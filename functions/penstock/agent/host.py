@@ -31,8 +31,7 @@ from typing import Any
 from . import VERSION
 from .client import Refused, ServiceError, Unreachable, backoffs, http_request, is_transient, looks, wait_for_bell
 from .health import remove_leftovers
-from .log import log, now
-from .machine import Machine, write_secret
+from .machine import Machine, log, now, write_secret
 from .packed import compile_file
 from .processes import JobProcesses, adopt_orphans, reap_orphans
 from .removal import remove_tree

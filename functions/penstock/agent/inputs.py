@@ -9,7 +9,7 @@ from .diagnosis import full_disk_error
 from .downloads import NotFetched, Stopped
 from .job import Failure, Job, Outcome
 from .joblog import DETAIL
-from .log import size_text
+from .machine import size_text
 
 PARALLEL_DOWNLOADS = 4
 ROUNDS = 3  # tries for a page of inputs: with fresh URLs, for one may have expired

@@ -12,8 +12,7 @@ from typing import Any
 from .client import Client, Control, Stop
 from .downloads import DOWNLOAD_TRIES, Copies, download
 from .joblog import Outbox
-from .log import duration_text, now
-from .machine import Config, Machine
+from .machine import Config, Machine, duration_text, now
 from .masking import Mask
 from .processes import Background, Declined, JobProcesses, check_name, text_environment
 

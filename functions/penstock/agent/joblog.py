@@ -19,7 +19,7 @@ from functools import partial
 from typing import IO, Any
 
 from .client import Abandon, Client, Control, Refused
-from .log import now, utc_now
+from .machine import now, utc_now
 from .masking import Mask, MaskedStream
 
 Event = dict[str, Any]

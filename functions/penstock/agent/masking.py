@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from .log import now
+from .machine import now
 
 MIN_CHARS = 8
 """Shorter values are not masked: too much ordinary text would match."""

@@ -14,8 +14,7 @@ from typing import Any
 from .client import Refused
 from .job import Failure, Job, Rule
 from .joblog import DETAIL, Outbox
-from .log import size_text
-from .machine import Machine
+from .machine import Machine, size_text
 from .masking import Mask
 from .uploads import File, MeasuredFile, NotUploaded, in_parallel, measure_file, upload_file, upload_parts
 

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TypeVar
 
-from .log import now
+from .machine import now
 
 T = TypeVar("T")
 TRIES = 5

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .joblog import OutputReader, Put
-from .log import now, signal_name
-from .machine import Machine
+from .machine import Machine, now, signal_name
 from .masking import Mask
 
 PROC = "/proc"

@@ -17,7 +17,7 @@ from functools import partial
 from typing import IO, Any, TypeVar
 
 from .client import Control, Unreachable, http_request, is_transient, retry
-from .log import size_text
+from .machine import size_text
 
 Check = Callable[[], None]
 """Raises an exception if the upload is no longer wanted."""

@@ -35,8 +35,7 @@ from .health import check_health, clean_machine
 from .inputs import Inputs
 from .job import BROKEN_CHARS, EVIDENCE_CHARS, REASON_CHARS, Failure, Job, Order, Outcome, Posts
 from .joblog import Delivery, Outbox
-from .log import log, now
-from .machine import Config, Machine, Progress, Step
+from .machine import Config, Machine, Progress, Step, log, now
 from .masking import Mask, resource_secrets
 from .outputs import OutputFault, Outputs
 from .processes import Background, JobProcesses, adopt_orphans, end_processes

@@ -9,9 +9,8 @@ from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.caches import CacheEntry
 from penstock.domain.replies import COMPOSITE
 from penstock.kernel.frozen import dataclass
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases import caches
-from penstock.usecases.site import configuration
 
 router = Router("caches")
 
@@ -57,7 +56,7 @@ def list_caches(
 ) -> CachePage:
     of = owner or user.name
     found, after = caches.list_caches(on, user, of, limit, page)
-    quota = configuration.current(on).limits.cache_bytes
+    quota = current_site(on).limits.cache_bytes
     return CachePage([show(one) for one in found], caches.usage(on, of).size, quota, after)
 
 

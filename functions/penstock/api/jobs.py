@@ -15,7 +15,7 @@ from penstock.domain.jobs import unused
 from penstock.domain.jobs.failures import MEANINGS, Failure
 from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools.leases import WORKER, Lease
+from penstock.domain.pools.pools import WORKER, Lease
 from penstock.domain.units import units
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound

@@ -13,7 +13,7 @@ from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
-from penstock.usecases.pools import forecast, grant
+from penstock.usecases.pools import forecast
 from penstock.usecases.site import apply
 from penstock.usecases.workers import presence
 
@@ -147,7 +147,7 @@ def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     apart = forecast.quarantined_of(on, slots, SHOWN) if whole else []
     known = presence.hosts_of(on, pool) if whole else {}
     waiting = Waiting(
-        forecast.queue_length(on, pool.name), grant.first_waiting(on, pool.name, QUEUED)[:QUEUED] if whole else ()
+        forecast.queue_length(on, pool.name), forecast.first_waiting(on, pool.name, QUEUED)[:QUEUED] if whole else ()
     )
     return show(pool, slots, waiting, apart, known, whole=whole)
 

@@ -20,9 +20,9 @@ from penstock.kernel.errors import not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.ports import Option
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from penstock.usecases.units import quarantine
 
 router = Router("site")
@@ -169,7 +169,7 @@ def apply_site(
 ) -> SiteChanges:
     if check:
         site = apply.check(on, ask.toml, ask.path)
-        return SiteChanges(list(apply.differences(configuration.current(on), site)))
+        return SiteChanges(list(apply.differences(current_site(on), site)))
     return SiteChanges(list(apply.apply(on, user.name, ask.toml, ask.path)))
 
 
@@ -201,7 +201,7 @@ def get_target(on: System, user: Caller, name: str) -> Entry:
 @router.get("/v1/resource-types/{name}", "Show a resource type, and the options that jobs may pass")
 def get_resource_type(on: System, user: Caller, name: str) -> ResourceTypeView:
     entry = _entry(on, user, "resource-types", name)
-    site = configuration.current(on)
+    site = current_site(on)
     kind = site.resources[entry.name]
     well = site.wells[kind.well]
     known = on.drivers.options(well.driver, well.settings, kind.settings)
@@ -219,11 +219,11 @@ def get_well(on: System, user: Caller, name: str) -> MakerView:
 
 
 def _listed(on: System, user: User, sort: str) -> EntryPage:
-    return EntryPage(entries(configuration.current(on), sort, whole=user.is_admin), None)
+    return EntryPage(entries(current_site(on), sort, whole=user.is_admin), None)
 
 
 def _entry(on: System, user: User, sort: str, name: str) -> Entry:
-    for entry in entries(configuration.current(on), sort, whole=user.is_admin):
+    for entry in entries(current_site(on), sort, whole=user.is_admin):
         if entry.name == name:
             return entry
     raise not_found(SORTS[sort], name[:64])

@@ -40,10 +40,8 @@ from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs.dependencies import Dependent
 from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
 from penstock.domain.jobs.store import Value
-from penstock.domain.logs.archives import Archive
-from penstock.domain.logs.logs import Batch
-from penstock.domain.pools.leases import Lease
-from penstock.domain.pools.pools import Claim, HoldTimes, Pool, Slot, SlotName
+from penstock.domain.logs.logs import Archive, Batch
+from penstock.domain.pools.pools import Claim, HoldTimes, Lease, Pool, Slot, SlotName
 from penstock.domain.probes.canaries import Canary
 from penstock.domain.published import Published, Series
 from penstock.domain.site.site import SiteText

@@ -1,4 +1,4 @@
-"""The registry of drivers: Penstock's own, and those of installed packages.
+"""The registry of drivers: Penstock's own, and those of installed packages; and the checks of options for wells.
 
 A driver is a class that implements `ports.Driver`. `Driver(settings, environment)` makes one for a factory or a well;
 the environment is the function's, plus `PENSTOCK_MAKER`: the name that the site gave to the factory or well. The class
@@ -18,15 +18,17 @@ Drivers of other packages are found through the entry points `penstock.factories
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from itertools import islice
 from typing import Any
 
-from penstock.drivers import checks as options_
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.frozen import dataclass
 from penstock.ports import Driver, Option
@@ -98,12 +100,12 @@ class Registry:
             loaded = _load("well", driver)
         except Misconfigured as error:
             return [str(error)]
-        return options_.objections(loaded, options, well, kind)
+        return objections(loaded, options, well, kind)
 
     def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
         """The options that jobs may pass to a well with these settings; None if its driver does not declare them."""
         try:
-            return options_.declared_options(_load("well", driver), well, kind)
+            return declared_options(_load("well", driver), well, kind)
         except Exception:  # only shown to people: a third-party driver that fails here counts as undeclared
             return None
 
@@ -183,3 +185,80 @@ def _theirs(kind: str) -> Mapping[str, EntryPoint]:
 def _installed(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
     """The entry points of the packages on a path. Cached: finding them reads a file of each package."""
     return {entry.name: entry for entry in entry_points(group=group)}
+
+
+MOST_OBJECTIONS = 50
+"""The most objections that are reported at once."""
+
+
+OBJECTION_CHARS = 500
+"""The longest objection. What is longer is cut."""
+
+
+OPTION_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "whole number": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "true or false": lambda value: isinstance(value, bool),
+    "list": lambda value: isinstance(value, list | tuple),
+    "table": lambda value: isinstance(value, Mapping),
+}
+"""The kinds of options, and the check of each."""
+
+
+def declared_options(driver: Any, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
+    """The options that a driver takes, given the settings of the well and the type; None if it declares none."""
+    declare = getattr(driver, "options", None)
+    return tuple(declare(well, kind)) if declare else None
+
+
+def objections(
+    driver: Any, options: Mapping[str, Any], well: Mapping[str, Any], kind: Mapping[str, Any]
+) -> Sequence[str]:
+    """What is wrong with options: checked against what the driver declares first, and then by the driver itself.
+
+    A third-party driver may raise anything for options that it does not expect. That counts as an objection.
+    """
+    try:
+        known = declared_options(driver, well, kind)
+        found = list(islice(check_options(known, options), MOST_OBJECTIONS)) if known is not None else []
+        found = found or list(islice(_objections(driver, options, well, kind), MOST_OBJECTIONS))
+    except Exception as error:
+        found = [f"the well's driver failed while it checked them: {type(error).__name__}"]
+    return [text[:OBJECTION_CHARS] for text in found]
+
+
+def _objections(
+    driver: Any, options: Mapping[str, Any], well: Mapping[str, Any], kind: Mapping[str, Any]
+) -> Sequence[str]:
+    """Call `objections` of a driver, which may take only the options."""
+    parameters = inspect.signature(driver.objections).parameters.values()
+    takes_settings = len(parameters) > 1 or any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)
+    found: Sequence[str] = driver.objections(options, well, kind) if takes_settings else driver.objections(options)
+    return found
+
+
+def check_options(known: Sequence[Option], options: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with options, one sentence each, with what is allowed instead."""
+    names = {option.name: option for option in known}
+    for name, value in options.items():
+        if name not in names:
+            yield f"there is no option {_short(name)}; {_meant(name, list(names))}"
+        elif not OPTION_KINDS[names[name].kind](value):
+            yield f"option {_short(name)} wants a {names[name].kind}, not {_short(value)}{_allowed(names[name])}"
+        elif names[name].allowed and not any(value == each for each in names[name].allowed):
+            yield f"option {_short(name)} cannot be {_short(value)}{_allowed(names[name])}"
+
+
+def _meant(name: str, names: Sequence[str]) -> str:
+    close = get_close_matches(name[:64], names, 1)
+    return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(names)) or 'none'}"
+
+
+def _allowed(option: Option) -> str:
+    return f"; allowed are: {', '.join(map(str, option.allowed))}" if option.allowed else ""
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

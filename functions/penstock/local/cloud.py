@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import tomlkit
 
-from penstock import processes
+from penstock.drivers.factories import process
 from penstock.local import guard, stack
 from penstock.local.state import LocalCloudError, Running, StateFolder
 
@@ -106,10 +106,10 @@ def _cleared_unless_up(place: StateFolder) -> Iterator[None]:
 
 
 def _take_down(place: StateFolder) -> None:
-    guards = processes.recorded(place.guard)
-    processes.kill(guards, signal.SIGTERM)
+    guards = process.recorded(place.guard)
+    process.kill(guards, signal.SIGTERM)
     until = time.monotonic() + DOWN_SECONDS
-    while guards and time.monotonic() < until and processes.recorded(place.guard):
+    while guards and time.monotonic() < until and process.recorded(place.guard):
         reap(guards)
         time.sleep(0.02)
     guard.clear(place)
@@ -230,7 +230,7 @@ def wait_until_healthy(place: StateFolder, url: str) -> None:
     """Wait until the emulator answers. Raises LocalCloudError with the end of its log if it does not."""
     until = time.monotonic() + BOOT_SECONDS
     with httpx.Client(trust_env=False, timeout=2) as client:
-        while time.monotonic() < until and (guards := processes.recorded(place.guard)):
+        while time.monotonic() < until and (guards := process.recorded(place.guard)):
             reap(guards)
             with contextlib.suppress(httpx.TransportError):
                 if client.get(f"{url}/_ministack/health").is_success:

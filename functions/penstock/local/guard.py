@@ -20,7 +20,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from penstock import processes
+from penstock.drivers.factories import process
 from penstock.drivers.factories.process import ProcessFactory
 from penstock.local.state import StateFolder
 from penstock.ports import NotYet
@@ -63,8 +63,8 @@ def clear(place: StateFolder) -> None:
     """End every process of this cloud: the emulator, its functions, then the workers. Idempotent."""
     place.running.unlink(missing_ok=True)
     until = time.monotonic() + PATIENCE_SECONDS
-    while ours := processes.tagged("PENSTOCK_HOME", str(place.home)):
-        processes.kill(ours, signal.SIGKILL)
+    while ours := process.tagged("PENSTOCK_HOME", str(place.home)):
+        process.kill(ours, signal.SIGKILL)
         if time.monotonic() > until:
             break
         time.sleep(0.02)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import platformdirs
 
-from penstock import processes
+from penstock.drivers.factories import process
 
 
 class LocalCloudError(Exception):
@@ -71,7 +71,7 @@ class StateFolder:
 
     def record_guard(self, pid: int) -> None:
         """Note the guard, with its start time, so that a reused id is never mistaken for it."""
-        self.guard.write_text(json.dumps({"pid": pid, "started": processes.started(pid)}))
+        self.guard.write_text(json.dumps({"pid": pid, "started": process.started(pid)}))
 
     def save(self, running: Running) -> None:
         """Note that it is up. The token in it is a secret: owner only."""
@@ -80,7 +80,7 @@ class StateFolder:
 
     def load(self) -> Running | None:
         """What was saved, while the guard of then is alive."""
-        if not processes.recorded(self.guard):
+        if not process.recorded(self.guard):
             return None
         try:
             return Running(**json.loads(self.running.read_text()))

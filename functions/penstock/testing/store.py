@@ -10,8 +10,8 @@ from typing import TypeVar
 from sortedcontainers import SortedDict
 
 from penstock.aws import dynamodb
-from penstock.domain.pools import leases
-from penstock.domain.pools.leases import Lease
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Lease
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel.rows import (
     Change,
@@ -140,4 +140,4 @@ def _as(kind: type[R], row: Row) -> R:
 def lease_now(rows: Mapping[Key, Row], lease: Lease) -> Lease:
     """A lease in its present state, by the unit's row among all rows."""
     unit = rows.get(unit_key(lease.unit or ""))
-    return leases.as_of(lease, unit if isinstance(unit, Unit) else None)
+    return pools.lease_as_of(lease, unit if isinstance(unit, Unit) else None)

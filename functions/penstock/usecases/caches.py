@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from penstock import transaction
 from penstock.domain import caches
 from penstock.domain.artifacts.artifacts import CACHE, Artifact, id_of, parts
 from penstock.domain.artifacts.volumes import object_name
@@ -34,13 +33,12 @@ from penstock.domain.users.users import User, is_name
 from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
-from penstock.system import System
+from penstock.system import TRIES, System, current_site, transact
 from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.flow import fence, fenced
-from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 
-ROUNDS = 1 + limits.CACHE_ENTRIES // caches.EVICTIONS_PER_WRITE + transaction.TRIES
+ROUNDS = 1 + limits.CACHE_ENTRIES // caches.EVICTIONS_PER_WRITE + TRIES
 """How many writes may make room for one entry, with some to spare for entries that others add meanwhile."""
 
 
@@ -89,7 +87,7 @@ def _matching(on: System, job: Job, shelf: Shelf, key: str, restore_keys: Sequen
 
 def _download(on: System, entry: CacheEntry, *, is_exact: bool) -> CacheHit:
     """A URL for an entry, and that it was used. A lost write means that it is going; its URL still works."""
-    span = timedelta(seconds=configuration.current(on).retention.cache)
+    span = timedelta(seconds=current_site(on).retention.cache)
     touched = caches.touch(entry, on.world.now(), span)
     if touched != entry:
         on.store.commit([Replace(entry, touched)])
@@ -107,7 +105,7 @@ def begin(on: System, job: Job, ask: SaveCache) -> CacheUpload | CacheTaken | Ca
 
     Raises Refused 400 for an invalid digest, 409 for too many saves, 413 for an archive that is too big.
     """
-    shelf, site = _shelf(job, ask), configuration.current(on)
+    shelf, site = _shelf(job, ask), current_site(on)
     uploads.check("cache", "the archive", ask, site.limits.archive_bytes)
     if not job.request.cache_scope:
         return CacheRefused("this job was submitted without a scope, and adds to no cache (docs/users/caches.md)")
@@ -118,7 +116,7 @@ def begin(on: System, job: Job, ask: SaveCache) -> CacheUpload | CacheTaken | Ca
         id=id_of(job.id, on.world.ulid()), path=_description(ask), size=ask.size, sha256=ask.sha256,
         composite=ask.composite, by=job.owner, time=on.world.now(), sort=CACHE,
     )  # fmt: skip
-    transaction.run(on, lambda: _begin_changes(on, job, made, timedelta(seconds=site.retention.upload)))
+    transact(on, lambda: _begin_changes(on, job, made, timedelta(seconds=site.retention.upload)))
     return CacheUpload(**vars(uploads.sign_upload(on, made)), id=made.id)
 
 
@@ -159,7 +157,7 @@ def commit(on: System, job: Job, ask: CacheName, id: str) -> CacheSaved | CacheD
     if refused:
         raise refused
     for _ in range(ROUNDS):
-        found = transaction.run(on, partial(_save_changes, on, job, shelf, ask, id))
+        found = transact(on, partial(_save_changes, on, job, shelf, ask, id))
         if found:
             return found
     raise Moved()
@@ -178,7 +176,7 @@ def _save_changes(
     if taken:
         return [fence(on, job), *remove_changes(on, shelf.owner, [taken])], None
     use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
-    site, now = configuration.current(on), on.world.now()
+    site, now = current_site(on), on.world.now()
     if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
         return _make_room(on, job, artifact, use, site.limits.cache_bytes)
     made = CacheEntry(
@@ -239,7 +237,7 @@ def delete(on: System, user: User, id: str) -> CacheEntry:
         what = f"{row.shelf.name}, {row.scope}: {row.words}"
         return audit.record(on, changes, by, "delete cache", f"cache {id}", what), row
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def expire(on: System, owner: str, place: str) -> None:
@@ -251,7 +249,7 @@ def expire(on: System, owner: str, place: str) -> None:
             return [], None
         return remove_changes(on, owner, [row]), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def remove(on: System, key: Key) -> None:
@@ -261,7 +259,7 @@ def remove(on: System, key: Key) -> None:
         row = on.store.get(key, CacheEntry)
         return (remove_changes(on, row.shelf.owner, [row]) if row else []), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def usage(on: System, owner: str) -> CacheUse:

@@ -20,7 +20,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Delete, Key, Replace
 from penstock.ports import NotYet, PlacementDriver, Ready
 from penstock.system import System
-from penstock.usecases.units import boundary
+from penstock.usecases.units import drivers
 
 TRIES = 4
 """How often a lost race is repeated."""
@@ -192,10 +192,10 @@ def _shared(on: System, site: Site, unit: Unit) -> Iterator[CoolDown]:
     own = makers.get(unit.maker)
     others = [each.name for each in makers.values() if own and each.driver == own.driver and each.name != own.name]
     try:
-        driver = boundary.driver_of(on, site, unit) if others else None
+        driver = drivers.driver_of(on, site, unit) if others else None
         if isinstance(driver, PlacementDriver):
             for row in (row for other in others for row in cooldowns_of(on, maker_of(unit.is_a, other))):
-                if boundary.is_shared(on, unit, driver, row.scope):
+                if drivers.is_shared(on, unit, driver, row.scope):
                     yield row
     except DriverError:
         return

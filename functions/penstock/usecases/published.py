@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock import transaction
 from penstock.domain import published
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import Artifact
@@ -31,7 +30,7 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Delete, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.artifacts import outputs, owners
 from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
@@ -89,7 +88,7 @@ def _assign(
         changes: list[Change] = [Replace(known, made) if known else Create(made), _own_change(on, made)]
         return audit.record(on, changes, by, "publish", made.full, f"{made.path} of job {job.id}"), (made, True)
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def _own_change(on: System, made: Published) -> Change:
@@ -215,7 +214,7 @@ def unpublish(on: System, user: User, of: str, series: str, version: str, name: 
         changes = [Replace(row, after), *owners.release_changes(on, owners.find(on, row.artifact), row.owner)]
         return audit.record(on, changes, user.name, "unpublish", row.full), after
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def access_rules(on: System, of: str) -> list[Series]:
@@ -248,7 +247,7 @@ def set_access(on: System, user: User, of: str, series: str, access: Access | No
         text = " ".join(filter(None, (access or "as the others", privilege)))
         return audit.record(on, changes, user.name, "open series", f"{of}/{series}", text), now
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def _check_access(user: User, of: str, series: str, access: Access | None, privilege: str) -> None:
@@ -269,4 +268,4 @@ def make_private(on: System, of: str) -> None:
         said_already = on.store.get(series_key(of, ALL_SERIES), Series)
         return ([] if said_already else [Create(Series(of=of, name=ALL_SERIES, access=Access.PRIVATE))]), None
 
-    transaction.run(on, decide)
+    transact(on, decide)

@@ -20,18 +20,17 @@ from penstock.domain.jobs import unused
 from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, STEP_WITHIN, Job, State, job_key
 from penstock.domain.jobs.jobs import nudge as nudge_flow
 from penstock.domain.jobs.outcome import STALLED
-from penstock.domain.pools.leases import Lease, LeaseState
-from penstock.domain.pools.pools import WAITING, Claim, Pool, collection
+from penstock.domain.pools.pools import WAITING, Claim, Lease, LeaseState, Pool, collection
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.rows import Key, Replace
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases.artifacts import expire
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, jobs, prerequisites, settle
 from penstock.usecases.overdue import Walk
 from penstock.usecases.pools import serving
 from penstock.usecases.probes import canaries
-from penstock.usecases.site import apply, configuration
+from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import reconcile
@@ -111,7 +110,7 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
         case {"pools": [str(after), str(last)], "until": str(end)}:
             found = list(takewhile(lambda pool: pool.name <= last, apply.every_pool(on, after)))
             waited_for = serve_pools(on, found, rows, min(until, datetime.fromisoformat(end)))
-            gauges.report_pools(on, configuration.current(on), found, waited_for)
+            gauges.report_pools(on, current_site(on), found, waited_for)
         case _:
             log.error("unknown message")
     on.metrics.add(metrics.FAILED_NUDGES, rows.failed)
@@ -120,7 +119,7 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
 
 def _report_gauges(on: System, pools: list[Pool], waited_for: list[str], compared: Reconciled) -> None:
     try:
-        site = configuration.current(on)
+        site = current_site(on)
         gauges.report(on, site, pools, waited_for)
         gauges.report_units(on, site, compared.rows)
     except Exception:

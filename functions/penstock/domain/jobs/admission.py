@@ -15,7 +15,7 @@ from typing import Any
 from penstock.domain.jobfile import JobFile
 from penstock.domain.pools.forecast import Action, Forecast
 from penstock.domain.pools.grants import rows_of_grant
-from penstock.domain.pools.leases import WORKER, Need, demand
+from penstock.domain.pools.pools import WORKER, Need, demand
 from penstock.domain.site.site import Site, Target
 from penstock.domain.users.users import User
 from penstock.kernel import limits

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from penstock.domain.jobfile.sections import CacheAsk, Post
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.failures import Failure, Kind
-from penstock.domain.pools.leases import Need
+from penstock.domain.pools.pools import Need
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 

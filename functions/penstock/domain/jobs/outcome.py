@@ -14,7 +14,7 @@ from enum import StrEnum
 from penstock.domain.jobs import failures, jobs, prerequisites, unused
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
-from penstock.domain.pools.leases import Lease
+from penstock.domain.pools.pools import Lease
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.frozen import dataclass
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from penstock.domain.jobs.admission import describe_wait
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.forecast import Forecast, combined_start, format_duration
-from penstock.domain.pools.leases import WORKER, Need, demand
+from penstock.domain.pools.pools import WORKER, Need, demand
 from penstock.kernel.frozen import dataclass
 
 UNKNOWN = "when it could start cannot be said"

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState
+from penstock.domain.pools.pools import WORKER, Lease, LeaseState
 from penstock.kernel.frozen import dataclass
 
 

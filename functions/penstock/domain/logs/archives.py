@@ -16,16 +16,12 @@ import json
 from bisect import bisect_right
 from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any
 
 from penstock.domain.artifacts.artifacts import RETRY_AFTER, RETRY_AFTER_MOST
 from penstock.domain.artifacts.retention import Spans
-from penstock.domain.jobs.jobs import Job
-from penstock.domain.logs.logs import Batch, Event, Line, events
-from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Key, Row
+from penstock.domain.logs.logs import Archive, ArchivePart, ArchiveState, Batch, Event, Line, events
 
 PART_BYTES = 5 * 1024**2
 """The smallest part, except the last one. S3 takes no smaller ones."""
@@ -33,9 +29,6 @@ PART_BYTES = 5 * 1024**2
 BLOCK_BYTES = 128 * 1024
 """The least number of bytes between two positions from which the object can be read: whole batches."""
 
-SHORT_BYTES = 32 * 1024
-"""A log of fewer bytes stays in its rows. To make an object of it costs as much as to store that many bytes for years.
-"""
 
 LATE_ROWS_WITHIN = timedelta(hours=1)
 """How long after a log is deleted its last rows are searched for: by then every writer has ended."""
@@ -44,99 +37,11 @@ PATH = "/log.jsonl"
 """The path of the artifact."""
 
 
-class ArchiveState(StrEnum):
-    """The state of an archive. The sweep moves every state on."""
-
-    WAITING = "waiting"  # rows alone; due: it is begun
-    WRITING = "writing"  # rows alone, and parts of an object that is no object yet
-    CHECKING = "checking"  # rows alone, and an object that is to be read back
-    ARCHIVED = "archived"  # the object; due while there are rows of the same lines left
-    GONE = "gone"  # nothing; due while there are rows left
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the object as it was written. `size` in bytes, `sha256` in hex."""
-
-    tag: str
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Archive(Row):
-    """How far a job's log is archived.
-
-    `last` stands for the lines before `end`, so that the log continues after them when their rows are gone. `parts`
-    have the lines before `next`; `blocks`: the first line of each block, and its position in the object. `checked`: how
-    many parts were read back; `tries`: how often it was restarted or made no progress.
-    """
-
-    kind: ClassVar[str] = "archive"
-    shards: ClassVar[int] = 4
-    later: ClassVar[bool] = True
-    job: str
-    state: ArchiveState
-    since: datetime
-    settled: datetime
-    artifact: str = ""
-    upload: str = ""
-    last: Batch | None = None
-    next: int = 1
-    parts: tuple[Part, ...] = ()
-    blocks: tuple[tuple[int, int], ...] = ()
-    checked: int = 0
-    tries: int = 0
-    due: datetime | None = None
-
-    @property
-    def key(self) -> Key:
-        return archive_key(self.job)
-
-    @property
-    def deadline(self) -> datetime | None:
-        return self.due
-
-    @property
-    def end(self) -> int:
-        """The number of the first line after those of the object."""
-        return self.last.end if self.last else 1
-
-    @property
-    def size(self) -> int:
-        """The bytes that were written."""
-        return sum(part.size for part in self.parts)
-
-    @property
-    def digest(self) -> str:
-        """The object's SHA-256, in hex; "" for one of several parts, because nobody computes that of the whole."""
-        return self.parts[0].sha256 if len(self.parts) == 1 else ""
-
-
-def archive_key(job: str) -> Key:
-    """The key of a job's archive."""
-    return Key(f"job#{job}", "archive")
-
-
-def settled(job: Job, spans: Spans) -> Archive | None:
-    """The row that is written with a job's end; None for an unsettled job."""
-    at = job.times.settled
-    if at is None:
-        return None
-    due = at + timedelta(seconds=spans.log)
-    return Archive(job=job.id, state=ArchiveState.WAITING, since=at, settled=at, due=due)
-
-
 def wait(row: Archive, spans: Spans, now: datetime) -> Archive | None:
     """An archive that waits because not everything of the job is given back; None when that takes too long."""
     if row.settled + timedelta(seconds=spans.log_wait) <= now:
         return None
     return replace(row, due=now + timedelta(seconds=spans.log))
-
-
-def is_short(last: Batch) -> bool:
-    """Whether a log that ends with a batch is better left in its rows."""
-    return last.size < SHORT_BYTES
 
 
 def begin(row: Archive, last: Batch, artifact: str, now: datetime) -> Archive:
@@ -169,7 +74,7 @@ def encode_batch(row: Archive, batch: Batch, written: int) -> tuple[Archive, byt
 
 def add_part(row: Archive, content: bytes, tag: str) -> Archive:
     """An archive with one more part."""
-    part = Part(tag, len(content), sha256(content).hexdigest())
+    part = ArchivePart(tag, len(content), sha256(content).hexdigest())
     is_all = row.next >= row.end
     state = ArchiveState.CHECKING if is_all else ArchiveState.WRITING
     return replace(row, parts=(*row.parts, part), state=state, tries=0)

@@ -2,15 +2,20 @@
 
 The key of a batch is its first number, so that one of two writers who read the same end of the log wins. Every batch
 records how many lines the attempt's agent had sent, so that a batch that is sent twice is stored once.
+
+When a job settles, the row of its archive is written, unless its log is short: `archives` makes an object of the log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import ClassVar
 
+from penstock.domain.artifacts.retention import Spans
+from penstock.domain.jobs.jobs import Job
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
@@ -235,3 +240,96 @@ def _notice(most: LogLimits) -> str:
 
 def _size(lines: Sequence[Line]) -> int:
     return sum(len(line.payload.encode()) + LINE_BYTES for line in lines)
+
+
+SHORT_BYTES = 32 * 1024
+"""A log of fewer bytes stays in its rows. To make an object of it costs as much as to store that many bytes for years.
+"""
+
+
+class ArchiveState(StrEnum):
+    """The state of an archive. The sweep moves every state on."""
+
+    WAITING = "waiting"  # rows alone; due: it is begun
+    WRITING = "writing"  # rows alone, and parts of an object that is no object yet
+    CHECKING = "checking"  # rows alone, and an object that is to be read back
+    ARCHIVED = "archived"  # the object; due while there are rows of the same lines left
+    GONE = "gone"  # nothing; due while there are rows left
+
+
+@dataclass(frozen=True)
+class ArchivePart:
+    """A part of the object as it was written. `size` in bytes, `sha256` in hex."""
+
+    tag: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive(Row):
+    """How far a job's log is archived.
+
+    `last` stands for the lines before `end`, so that the log continues after them when their rows are gone. `parts`
+    have the lines before `next`; `blocks`: the first line of each block, and its position in the object. `checked`: how
+    many parts were read back; `tries`: how often it was restarted or made no progress.
+    """
+
+    kind: ClassVar[str] = "archive"
+    shards: ClassVar[int] = 4
+    later: ClassVar[bool] = True
+    job: str
+    state: ArchiveState
+    since: datetime
+    settled: datetime
+    artifact: str = ""
+    upload: str = ""
+    last: Batch | None = None
+    next: int = 1
+    parts: tuple[ArchivePart, ...] = ()
+    blocks: tuple[tuple[int, int], ...] = ()
+    checked: int = 0
+    tries: int = 0
+    due: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return archive_key(self.job)
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+    @property
+    def end(self) -> int:
+        """The number of the first line after those of the object."""
+        return self.last.end if self.last else 1
+
+    @property
+    def size(self) -> int:
+        """The bytes that were written."""
+        return sum(part.size for part in self.parts)
+
+    @property
+    def digest(self) -> str:
+        """The object's SHA-256, in hex; "" for one of several parts, because nobody computes that of the whole."""
+        return self.parts[0].sha256 if len(self.parts) == 1 else ""
+
+
+def archive_key(job: str) -> Key:
+    """The key of a job's archive."""
+    return Key(f"job#{job}", "archive")
+
+
+def archive_when_settled(job: Job, spans: Spans) -> Archive | None:
+    """The row that is written with a job's end; None for an unsettled job."""
+    at = job.times.settled
+    if at is None:
+        return None
+    due = at + timedelta(seconds=spans.log)
+    return Archive(job=job.id, state=ArchiveState.WAITING, since=at, settled=at, due=due)
+
+
+def is_short(last: Batch) -> bool:
+    """Whether a log that ends with a batch is better left in its rows."""
+    return last.size < SHORT_BYTES

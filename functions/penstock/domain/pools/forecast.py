@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from penstock.domain.pools import pools
 from penstock.domain.pools.grants import Pick, Stock, has_reservation, heads, overtaken_by, pick
-from penstock.domain.pools.leases import WORKER
-from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState, serving_order
+from penstock.domain.pools.pools import RECENT_HOLDERS, WORKER, Claim, HoldTimes, Pool, Slot, SlotState, serving_order
 from penstock.kernel.frozen import dataclass
 
 

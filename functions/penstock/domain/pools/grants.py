@@ -21,8 +21,7 @@ from itertools import compress
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import pools
-from penstock.domain.pools.leases import Need, demand
-from penstock.domain.pools.pools import Claim, Pool, Slot
+from penstock.domain.pools.pools import Claim, Need, Pool, Slot, demand
 from penstock.domain.units import reuse
 from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass

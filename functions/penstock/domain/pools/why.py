@@ -10,8 +10,7 @@ from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.pools.forecast import Action, Forecast, Unblock, combined_start
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState
+from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.units.units import format_time
 from penstock.kernel.frozen import dataclass
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.pools import pools
-from penstock.domain.pools.leases import WORKER
-from penstock.domain.pools.pools import Pool, Setback, Slot, Warm
+from penstock.domain.pools.pools import WORKER, Pool, Setback, Slot, Warm
 from penstock.domain.units.reuse import renew
 from penstock.domain.units.units import (
     STEP_WITHIN,

@@ -8,6 +8,8 @@ Each worker has a folder in the factory's home. Any process can list the workers
                         agent.log    the agent's output
                         root/        the job's private root
                         gone         written when the worker is destroyed, so that a late `create` makes nothing
+
+Processes of this machine are found and ended by a tag in their environment, or by a record of their id.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from penstock import agentfile, processes
+from penstock import agentfile
 from penstock.agent.removal import remove_tree
 from penstock.domain.units.units import CleanProof
 from penstock.kernel.errors import Misconfigured
@@ -63,7 +66,7 @@ class ProcessFactory:
         try:
             return self._create(order, folder)
         except OSError as error:
-            if not processes.tagged(TAG, order.id):
+            if not tagged(TAG, order.id):
                 with suppress(OSError):
                     (folder / "claimed").unlink()
             raise Misconfigured(f"the agent cannot be started: {error}") from error
@@ -79,8 +82,8 @@ class ProcessFactory:
         os.close(claim)
         self._spawn(order, folder)
         if (folder / "gone").exists():  # destroyed meanwhile, so no list shows it: kill it here
-            processes.kill(processes.recorded(folder / "pid"), signal.SIGKILL)
-            processes.kill_all(TAG, order.id)
+            kill(recorded(folder / "pid"), signal.SIGKILL)
+            kill_all(TAG, order.id)
         return Ready({"folder": str(folder)})
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
@@ -93,8 +96,8 @@ class ProcessFactory:
     def _destroy(self, folder: Path, unit: str, now: datetime) -> CleanProof | NotYet:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / "gone").touch()
-        processes.kill(processes.recorded(folder / "pid"), signal.SIGKILL)
-        if not processes.kill_all(TAG, unit):
+        kill(recorded(folder / "pid"), signal.SIGKILL)
+        if not kill_all(TAG, unit):
             return NotYet(1, "its processes are being killed")
         for entry in folder.iterdir():
             if entry.name not in ("gone", "agent.log"):
@@ -125,4 +128,82 @@ class ProcessFactory:
                 stderr=log,
                 start_new_session=True,
             )
-        (folder / "pid").write_text(json.dumps({"pid": process.pid, "started": processes.started(process.pid)}))
+        (folder / "pid").write_text(json.dumps({"pid": process.pid, "started": started(process.pid)}))
+
+
+PROC = Path("/proc")
+
+
+def tagged(name: str, value: str) -> set[int]:
+    """Processes whose environment has name=value: by /proc on Linux, else by `ps`."""
+    if not PROC.is_dir():
+        return _tagged_by_ps(f"{name}={value}")
+    wanted = f"{name}={value}".encode()
+    found = set()
+    for entry in PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        with suppress(OSError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0") and not _is_zombie(entry):
+                found.add(int(entry.name))
+    return found - {os.getpid()}
+
+
+def _is_zombie(entry: Path) -> bool:
+    return (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def _tagged_by_ps(wanted: str) -> set[int]:
+    listed = subprocess.run(["ps", "-Eww", "-Ao", "pid=,command="], capture_output=True, text=True, check=False)
+    lines = [line.split(None, 1) for line in listed.stdout.splitlines()]
+    return {int(line[0]) for line in lines if len(line) == 2 and wanted in line[1].split()} - {os.getpid()}
+
+
+def started(pid: int) -> str:
+    """When a process started, in the machine's own terms; empty when it is gone. Tells a reused id from its first."""
+    if not PROC.is_dir():
+        listed = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return listed.stdout.strip()
+    try:
+        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def recorded(path: Path) -> set[int]:
+    """The process that a file records as {"pid", "started"}, while it is the same and alive."""
+    try:
+        record = json.loads(path.read_text())
+        pid, since = int(record["pid"]), str(record["started"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {pid} if since and started(pid) == since else set()
+
+
+def kill(pids: set[int], number: signal.Signals) -> None:
+    """Send a signal to each; those that are gone are fine."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+LOOKS = 3
+"""After how many looks in a row that find nothing there is nothing. One look misses what is started behind it by a
+process that has ended when its turn comes, and a process that just starts a program: that has no environment yet.
+"""
+
+
+def kill_all(name: str, value: str, tries: int = 40) -> bool:
+    """Kill the processes that are tagged until there are none: one may start another while it is killed.
+
+    Returns whether there are none any more; a process that a device keeps waiting may take longer than a second to die.
+    """
+    empty = 0
+    for _ in range(tries):
+        alive = tagged(name, value)
+        kill(alive, signal.SIGKILL)
+        empty = 0 if alive else empty + 1
+        if empty == LOOKS:
+            return True
+        time.sleep(0.025)
+    return False

@@ -15,7 +15,6 @@ from itertools import islice
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.artifacts import artifacts, retention
 from penstock.domain.artifacts.artifacts import JOB, id_of, owner
@@ -23,12 +22,12 @@ from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.retention import LatestFailure, Retention, latest_key, retention_key
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.rows import Change, Delete, Key, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import caches
-from penstock.usecases.artifacts import inventory, owners, pins, retain
+from penstock.usecases.artifacts import inventory, owners, pins
+from penstock.usecases.jobs.settle import keep_latest_failure
 from penstock.usecases.logs import archives
 from penstock.usecases.overdue import Walk
-from penstock.usecases.site import configuration
 
 WITHIN = timedelta(seconds=20)
 """After how long a sweep leaves the rest of these rows to messages: one log may take some seconds."""
@@ -83,7 +82,7 @@ def end_retention(on: System, job: str) -> None:
         return
     if row.ended is None:
         _keep_latest_failure(on, job)
-        transaction.run(on, lambda: _end_changes(on, job))
+        transact(on, lambda: _end_changes(on, job))
     else:
         _release_all(on, row)
 
@@ -92,7 +91,7 @@ def _keep_latest_failure(on: System, job: str) -> None:
     """Extend the retention of a latest failure, if nobody did so when the job settled."""
     found = on.store.get(job_key(job), Job)
     if found:
-        retain.keep_latest_failure(on, found)
+        keep_latest_failure(on, found)
 
 
 def _end_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
@@ -100,7 +99,7 @@ def _end_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
     if row is None or row.ended or row.deadline is None or row.deadline > now:
         return [], None
     left = _unsettled(on, row)
-    spans = configuration.current(on).retention
+    spans = current_site(on).retention
     after = retention.recheck(row, left, spans, now) if left else retention.end(replace(row, dependents=()), now)
     return [Replace(row, after)], None
 
@@ -131,7 +130,7 @@ def _release_all(on: System, row: Retention) -> None:
         on.store.commit([Replace(row, row)])  # so that the next sweep goes on: something came of this one
         return
     archives.delete(on, job)
-    transaction.run(on, lambda: _close_changes(on, job))
+    transact(on, lambda: _close_changes(on, job))
 
 
 def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 
-from penstock import transaction
 from penstock.domain.artifacts import inputs
 from penstock.domain.artifacts.artifacts import INPUT, JOB, Artifact, id_of, is_id, own, owner
 from penstock.domain.artifacts.content import Content, announced
@@ -21,11 +20,10 @@ from penstock.domain.logs.logs import DETAIL
 from penstock.domain.replies import InputDownload, InputDownloads, InputUpload, PartUploads
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.artifacts import outputs, owners, uploads
 from penstock.usecases.jobs import prerequisites
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 
 SIGNED_SECONDS = 3600
 """For how long the agent may use a URL. It requests a page when it has downloaded the one before."""
@@ -38,10 +36,10 @@ def list_inputs(on: System, job: Job) -> list[Input]:
 
 def begin(on: System, job: Job, ask: NewInput) -> InputUpload:
     """Where to upload one of a job's files; the rows come first. Raises Refused 400, 404, 409 or 413. [ART-2]"""
-    site = configuration.current(on)
+    site = current_site(on)
     uploads.check("input", ask.name, ask, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
-    artifact = transaction.run(on, lambda: _begin_changes(on, job, ask, upload))
+    artifact = transact(on, lambda: _begin_changes(on, job, ask, upload))
     if artifact is None:
         return InputUpload(**vars(uploads.NO_UPLOAD), there=True)
     return InputUpload(**vars(uploads.sign_upload(on, artifact)), there=False)
@@ -102,7 +100,7 @@ def commit(on: System, job: Job, name: str) -> None:
         refused = uploads.refuse_arrival(on, "input", row.artifact, name, row.content)
         if refused:
             raise refused
-        transaction.run(on, lambda: _commit_changes(on, job, row))
+        transact(on, lambda: _commit_changes(on, job, row))
         logs.append(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)", DETAIL)
     prerequisites.judge(on, job.id)
 
@@ -120,7 +118,7 @@ def _commit_changes(on: System, job: Job, seen: Input) -> tuple[Sequence[Change]
 def adopt(on: System, job: Job, of: Job) -> None:
     """Give a job the files of the job that it repeats: nothing is uploaded again. Missing files are waited for."""
     for row in list_inputs(on, of):
-        transaction.run(on, partial(_adopt_changes, on, job, row))
+        transact(on, partial(_adopt_changes, on, job, row))
     prerequisites.judge(on, job.id)
 
 

@@ -21,9 +21,8 @@ from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Stored
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.telemetry.counters import Isolation
 
 PAGE = 500
@@ -43,7 +42,7 @@ class NameRange:
 
 def compare_next(on: System) -> None:
     """Compare the next range, if one is due. If another sweep commits first, that one acts."""
-    row, now, spans = on.store.get(INVENTORY_KEY, Inventory), on.world.now(), configuration.current(on).retention
+    row, now, spans = on.store.get(INVENTORY_KEY, Inventory), on.world.now(), current_site(on).retention
     if row and not row.after and row.began + timedelta(seconds=spans.inventory) > now:
         return
     begun = row if row and row.after else Inventory(began=now)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from penstock import transaction
 from penstock.domain.artifacts import artifacts, retention
 from penstock.domain.artifacts.artifacts import JOB, OUTPUT, Artifact, artifact_key, owner
 from penstock.domain.artifacts.content import Content
@@ -17,11 +16,10 @@ from penstock.domain.replies import Empty, OutputUpload, OutputUploads, PartUplo
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.toml.checks import CONTROL
 from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.flow import fence
-from penstock.usecases.site import configuration
 
 SIGNED_SECONDS_MOST = 3600
 
@@ -35,10 +33,10 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> OutputUploads:
     A file that was named and has not arrived keeps its name, so that a repeated call continues with it. An attempt that
     ends meanwhile may still name files: nobody sees a name before its commit, and one without goes by itself.
     """
-    site = configuration.current(on)
+    site = current_site(on)
     check(files, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
-    rows = transaction.run(on, lambda: _begin_changes(on, job, files, upload))
+    rows = transact(on, lambda: _begin_changes(on, job, files, upload))
     return OutputUploads([_upload(on, row) for row in rows])
 
 
@@ -101,7 +99,7 @@ def commit(on: System, job: Job, names: Sequence[str]) -> Empty:
     here = {name: _arrival(on, row, name) for name, row in found.items()}
     arrived = [name for name in found if here[name] is None]
     for start in range(0, len(arrived), AT_ONCE):
-        gone = transaction.run(on, partial(_commit_changes, on, job, arrived[start : start + AT_ONCE]))
+        gone = transact(on, partial(_commit_changes, on, job, arrived[start : start + AT_ONCE]))
         here |= {name: not_found("output", name[:64]) for name in gone}
     for refused in filter(None, here.values()):
         raise refused

@@ -12,14 +12,13 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, artifact_key
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.volumes import object_name
 from penstock.kernel import limits
 from penstock.kernel.rows import Change, Create, Delete, Replace
-from penstock.system import System
+from penstock.system import System, transact
 
 log = Logger(child=True)
 
@@ -72,7 +71,7 @@ def release_output(on: System, id: str, owner: str) -> None:
         row = find(on, id)
         return ([destroy_change(on, row)] if row and artifacts.is_begun(row) else release_changes(on, row, owner)), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def release_input(on: System, name: Input, owner: str) -> None:
@@ -82,7 +81,7 @@ def release_input(on: System, name: Input, owner: str) -> None:
         row = on.store.get(name.key, Input)
         return ([Delete(row), *release_changes(on, find(on, row.artifact), owner)] if row else []), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def release_changes(on: System, artifact: Artifact | None, owner: str) -> list[Change]:
@@ -109,7 +108,7 @@ def delete_unowned(on: System, id: str) -> None:
         row = find(on, id)
         return ([destroy_change(on, row)] if row and artifacts.is_abandoned(row, on.world.now()) else []), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def delete_bytes(on: System, id: str) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import PIN, Artifact, Pin, parts, pin_key
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.artifacts import owners
 from penstock.usecases.users import audit
 
@@ -47,7 +46,7 @@ def pin(on: System, user: User, id: str, reason: str, seconds: int | None) -> Ar
         changes = [Replace(known, made) if known else Create(made), own]
         return audit.record(on, changes, _audited_as(user, found), "pin", f"artifact {id}", reason), after
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def _audited_as(user: User, artifact: Artifact) -> str:
@@ -71,7 +70,7 @@ def unpin(on: System, user: User, id: str, by: str) -> None:
         changes = [Delete(pinned), *owners.release_changes(on, found, pinned.owner)]
         return audit.record(on, changes, _audited_as(user, found), "unpin", f"artifact {id}"), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def expire(on: System, id: str, by: str) -> None:
@@ -83,7 +82,7 @@ def expire(on: System, id: str, by: str) -> None:
             return [], None
         return [Delete(row), *owners.release_changes(on, owners.find(on, id), row.owner)], None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def pins_of(on: System, artifact: Artifact) -> dict[str, Pin | None]:

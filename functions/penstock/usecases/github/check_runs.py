@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from penstock import transaction
 from penstock.domain.github import checks, commits
 from penstock.domain.github.checks import CALL_WITHIN, CONTROL, CheckRun
 from penstock.domain.github.commits import MAX_TRIES, CheckSet, Stage, set_key
@@ -22,7 +21,7 @@ from penstock.domain.logs.logs import CONTROL as ESSENTIAL
 from penstock.domain.logs.logs import DETAIL, Batch
 from penstock.kernel.errors import RateLimited
 from penstock.kernel.rows import Change, Key, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.github import client
 from penstock.usecases.github.client import Repository
@@ -70,7 +69,7 @@ def sync(on: System, key: Key) -> None:
         after = _synced(on, row, taken, job)
     except RateLimited as limited:
         after = replace(taken, tries=row.tries, due=now + timedelta(seconds=limited.seconds))
-    transaction.run(on, lambda: _record(on, taken, after))
+    transact(on, lambda: _record(on, taken, after))
 
 
 def _synced(on: System, row: CheckRun, taken: CheckRun, job: Job | None) -> CheckRun:

@@ -14,8 +14,7 @@ from penstock.kernel.errors import Misconfigured, RateLimited
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import GitHubRequest, GitHubResponse, TokenScope
-from penstock.system import System
-from penstock.usecases.site import configuration
+from penstock.system import System, current_site
 
 OUR_PERMISSIONS: Mapping[str, str] = {"checks": "write", "contents": "read", "members": "read", "pull_requests": "read"}
 """What the front end itself may do in a repository. Jobs get none of it."""
@@ -58,7 +57,7 @@ class Repository:
 
 def app(on: System) -> GitHubApp:
     """The site's App. Raises Misconfigured if there is none."""
-    found = configuration.current(on).github
+    found = current_site(on).github
     if found is None:
         raise Misconfigured("the site has no table [github]")
     return found

@@ -13,7 +13,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from penstock import transaction
 from penstock.domain.commands import SubmitJob
 from penstock.domain.github import checks, commits, policy
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MAX_CHECKS, Annotation, CheckRun, annotation, check_key
@@ -29,7 +28,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.kernel.rows import Check as Still
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.github import client, repositories
 from penstock.usecases.github.client import Repository
 from penstock.usecases.github.repositories import People, Unreadable, requested_repositories
@@ -114,7 +113,7 @@ def _halt(on: System, found: CheckSet, to: CheckSet, wrong: PlanError) -> None:
         changes, check = _control_changes(on, found, wrong)
         return [*changes, Replace(found, to)], check
 
-    check = transaction.run(on, decide)
+    check = transact(on, decide)
     if check:
         on.forge.enqueue({"check": check.id})
 
@@ -214,7 +213,7 @@ def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Membe
 
 def _clear_control_check(on: System, found: CheckSet) -> None:
     """The check of the whole commit, if there is one, passes again."""
-    check = transaction.run(on, partial(_control_changes, on, found, None))
+    check = transact(on, partial(_control_changes, on, found, None))
     if check:
         on.forge.enqueue({"check": check.id})
 
@@ -263,7 +262,7 @@ def _record_submit(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
         after = replace(fresh, job=now.job, told=now.told, annotations=now.annotations, reads=now.reads, due=now.due)
         return ([Replace(fresh, after)] if fresh.run == was.run else []), after
 
-    noted = transaction.run(on, decide)
+    noted = transact(on, decide)
     on.forge.enqueue({"check": noted.id})
     return noted
 
@@ -324,8 +323,8 @@ def run_again(on: System, found: CheckSet, first: CheckRun | None = None) -> str
             if first and check.number == first.number:
                 last.append(check)
             else:
-                transaction.run(on, partial(_rerun_changes, on, check))
-    transaction.run(on, partial(_plan_again, on, found, last))
+                transact(on, partial(_rerun_changes, on, check))
+    transact(on, partial(_plan_again, on, found, last))
     on.forge.enqueue({"set": [found.repository_id, found.sha]})
     return f"{len(wanted)} to be run again"
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from penstock import transaction
 from penstock.domain.github.commits import CheckSet
 from penstock.domain.jobfile import JobFile
 from penstock.domain.jobfile.sets import Member
@@ -21,7 +20,7 @@ from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.github import client
 from penstock.usecases.github.client import Repository
 from penstock.usecases.users import audit, users
@@ -49,7 +48,7 @@ def bind_owner(on: System, name: str, id: int) -> User | str:
         now = replace(found, repository_id=id)
         return ([] if now == found else [Replace(found, now)]), now
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def _name_taken(found: User, id: int) -> str:
@@ -79,7 +78,7 @@ def accept(on: System, name: str, id: int, by: str) -> User:
         changes = [Replace(was, now)] if now != was else []
         return audit.record(on, changes, by, "accept repository", f"user {name}", f"{was.repository_id} to {id}"), now
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def readable_ids(

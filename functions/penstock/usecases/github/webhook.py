@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from penstock import transaction
 from penstock.domain.github import commits as github_commits
 from penstock.domain.github import deliveries as github_deliveries
 from penstock.domain.github.checks import CONTROL, CheckRun
@@ -36,7 +35,7 @@ from penstock.kernel.errors import RateLimited, Refused, not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import GitHubRequest
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases import published
 from penstock.usecases.github import client, hints, repositories
 from penstock.usecases.github import commits as github_github_commits
@@ -201,7 +200,7 @@ def redeliver(on: System, id: str, by: str) -> Delivery:
         now = replace(row, outcome="", tries=0, due=on.world.now())
         return audit.record(on, [Replace(row, now)], by, "redeliver", f"delivery {id}"), now
 
-    row = transaction.run(on, decide)
+    row = transact(on, decide)
     hints.send(on, {"delivery": id})
     return row
 
@@ -226,7 +225,7 @@ def _commit_pushed(on: System, of: Repository, event: Event) -> str:
         published.make_private(on, owner)
     tip = on.store.get(tip_key(of.id, event.line), Tip)
     is_tip = tip is None or tip.sha == event.sha or client.head_of(on, of, event.line) == event.sha
-    transaction.run(on, lambda: _commit_changes(on, event, is_tip=is_tip))
+    transact(on, lambda: _commit_changes(on, event, is_tip=is_tip))
     on.forge.enqueue({"set": [of.id, event.sha]})
     if is_tip and tip and tip.sha != event.sha:
         on.forge.enqueue({"set": [of.id, tip.sha]})
@@ -287,7 +286,7 @@ def _approve(on: System, check: CheckRun, by: str) -> str:
         now = github_commits.approve(was, by, on.world.now()) if was else was
         return ([Replace(was, now)] if was and now and now != was else []), bool(was and was.stage is Stage.AWAITING)
 
-    if not transaction.run(on, decide):
+    if not transact(on, decide):
         return "ignored: nothing awaits approval"
     on.forge.enqueue({"set": [check.repository_id, check.sha]})
     return f"approved by {by}"

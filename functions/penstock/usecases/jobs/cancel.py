@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock import transaction
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.jobs import settle
 from penstock.usecases.jobs.jobs import find
 from penstock.usecases.logs import logs
@@ -34,7 +33,7 @@ def cancel(on: System, user: User, job_id: str) -> Job:
             not job.cancellation.cancelled_by,
         )
 
-    job, is_new = transaction.run(on, decide)
+    job, is_new = transact(on, decide)
     if is_new:
         logs.append(on, job.id, job.attempt, f"cancelled by {user.name}")
     settle.stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancellation.cancelled_by}")

@@ -6,20 +6,22 @@ attempt whose worker was granted with its job has no flow, and its lease no toke
 The schedule function calls `start` for messages. Whatever makes a step's leases ready calls `answer_step`.
 
 Who writes for an attempt checks with `fence` that it is not over. What an attempt runs and acquired is read here too:
-its spec, and its leases, with the units that say what became of them. The rows are not read at
-one moment. But leases end together, and none goes back to a state that it has left: who has read of one unit that its
-lease has ended, and reads the attempt's leases after that, finds all of them ended. [SLOT-3]
+its spec, its leases, with the units that say what became of them, and the slots of these units. The rows are not read
+at one moment. But leases end together, and none goes back to a state that it has left: who has read of one unit that
+its lease has ended, and reads the attempt's leases after that, finds all of them ended. [SLOT-3]
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from penstock.domain.jobs import unused
 from penstock.domain.jobs.jobs import Job, Spec, State, job_key, spec_key
-from penstock.domain.pools import leases
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need, lease_key
-from penstock.domain.units.units import Unit, unit_key
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import WORKER, Lease, LeaseState, Need, Slot, SlotState, lease_key
+from penstock.domain.units import retries, units
+from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Check
 from penstock.system import System
@@ -75,7 +77,7 @@ def unit_of(on: System, lease: Lease) -> Unit | None:
 
 def see(on: System, lease: Lease) -> Lease:
     """A lease that was read, in its present state."""
-    return leases.as_of(lease, unit_of(on, lease))
+    return pools.lease_as_of(lease, unit_of(on, lease))
 
 
 def leases_of(on: System, job: Job) -> list[Lease]:
@@ -85,7 +87,7 @@ def leases_of(on: System, job: Job) -> list[Lease]:
 
 def lease_rows(on: System, job: str, attempt: int) -> list[Lease]:
     """The rows of an attempt's leases: what was granted has ended, perhaps."""
-    return on.store.find(f"job#{job}", leases.prefix(attempt), Lease)
+    return on.store.find(f"job#{job}", pools.lease_prefix(attempt), Lease)
 
 
 def leases_of_job(on: System, job: str) -> list[Lease]:
@@ -112,17 +114,17 @@ def leases_beside(on: System, unit: Unit) -> list[Lease]:
 
 def next_release(on: System, job: str, attempt: int, known: Unit | None = None) -> Lease | None:
     """The lease of an attempt to release next. `known`: a unit of it that was just read."""
-    return leases.next_release(lease_rows(on, job, attempt), lambda lease: _see_with(on, lease, known))
+    return pools.next_release(lease_rows(on, job, attempt), lambda lease: _see_with(on, lease, known))
 
 
 def release_after(on: System, unit: Unit) -> Lease | None:
     """The lease of the attempt to release after that of a unit, which is released: all before had their turn."""
     rows = lease_rows(on, unit.lease.job, unit.lease.attempt)
-    return leases.next_release(leases.released_after(rows, unit.lease.order), lambda lease: see(on, lease))
+    return pools.next_release(pools.released_after(rows, unit.lease.order), lambda lease: see(on, lease))
 
 
 def _see_with(on: System, lease: Lease, known: Unit | None) -> Lease:
-    return leases.as_of(lease, known) if known and lease.unit == known.id else see(on, lease)
+    return pools.lease_as_of(lease, known) if known and lease.unit == known.id else see(on, lease)
 
 
 def fence(on: System, job: Job) -> Check:
@@ -140,3 +142,39 @@ def fenced(on: System, job: Job) -> Job:
     if fresh is None or fresh.attempt != job.attempt or fresh.state is not State.RUNNING:
         raise LeaseGone
     return fresh
+
+
+def slots_of(on: System, unit: Unit) -> list[Slot]:
+    """Every slot that a unit has, its own first, except slots that another unit has by now. [SLOT-3]"""
+    is_free = unit.state is UnitState.IDLE and unit.hold is None
+    found = []
+    for pool, name in ((unit.lease.pool, unit.lease.slot), *unit.lease.also):
+        is_own = pool == unit.lease.pool and name == unit.lease.slot
+        first = SlotState.FREE if is_free and is_own else SlotState.IDLE if is_free else SlotState.HELD
+        slot = _slot_at(on, pool, name, unit.id, first) or _slot_at(on, pool, name, unit.id, SlotState.IDLE)
+        if slot and (slot.fence == unit.lease.fence or not is_own):
+            found.append(slot)
+    return found
+
+
+def _slot_at(on: System, pool: str, name: str, unit: str, state: SlotState) -> Slot | None:
+    """A slot in one state, unless another unit has it by now. [SLOT-3]"""
+    slot = on.store.get(Slot(pool=pool, name=name, state=state, unit=unit).key, Slot)
+    return slot if slot and slot.unit == unit else None
+
+
+def turn_pause(on: System, unit: Unit) -> timedelta | None:
+    """How long until a unit checks again whether it may be released; None when it may now. [UNIT-3]
+
+    An attempt's worker is released first, then its resources in reverse order. A unit that an operator holds keeps all
+    after it as they are.
+    """
+    turn = next_release(on, unit.lease.job, unit.lease.attempt, unit)
+    if turn is None or turn.order == unit.lease.order:
+        return None
+    ahead = unit_of(on, turn)
+    if ahead and ahead.state is UnitState.QUARANTINED:  # ending the quarantine wakes this unit
+        return retries.BACK_OFF_MOST
+    if ahead and ahead.hold:
+        return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
+    return units.STEP_WITHIN

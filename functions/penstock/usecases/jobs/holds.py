@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from penstock import transaction
 from penstock.domain.jobs import holds
 from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import HoldRequest, Job
@@ -19,10 +18,9 @@ from penstock.domain.units.units import HOLD_MOST, Unit, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.jobs import flow, jobs
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.units import maintenance
 
 FAILED = "its script failed: to look at it"
@@ -39,7 +37,7 @@ def check(site: Site, user: User, seconds: int) -> None:
 def request(on: System, user: User, job_id: str, reason: str, seconds: int | None, *, whatever: bool) -> Job:
     """Hold what a job has when its script has ended. Raises Refused 400, 404, 409 or 422."""
     rules.check(reason, seconds, required=True)
-    site = configuration.current(on)
+    site = current_site(on)
     kept = HoldRequest(user.name, reason, seconds or min(site.limits.hold, HOLD_MOST) or HOLD_MOST, whatever)
     check(site, user, kept.seconds)
 
@@ -51,7 +49,7 @@ def request(on: System, user: User, job_id: str, reason: str, seconds: int | Non
         asked = replace(job, keep=kept)
         return [Replace(job, asked)], asked
 
-    job = transaction.run(on, decide)
+    job = transact(on, decide)
     when = "when its script has ended" if whatever else "if its script fails"
     logs.append(on, job.id, job.attempt, f"its worker and resources are to be held {when}, by {user.name}: {reason}")
     return job
@@ -84,7 +82,7 @@ def release(on: System, user: User, job_id: str) -> Job:
             raise Refused(409, "not-held", f"nothing of job {job_id} is held, or to be held, for its sake")
         return ([] if job.is_settled else [Replace(job, replace(job, keep=None))]), (job, job.keep)
 
-    job, keep = transaction.run(on, decide)
+    job, keep = transact(on, decide)
     for unit in units_of(on, job):
         if holds.is_for_job(keep, unit.hold):
             with suppress(Refused):  # the hold expired, or somebody else released it

@@ -9,8 +9,8 @@ from penstock.domain.artifacts.inputs import Input
 from penstock.domain.jobs import plans, prerequisites
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.prerequisites import Verdict
-from penstock.domain.pools import leases, why
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
+from penstock.domain.pools import pools, why
+from penstock.domain.pools.pools import Lease, LeaseState, lease_key
 from penstock.domain.pools.why import Stopped, Why
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
@@ -116,7 +116,7 @@ def _quarantined_worker(on: System, job: Job) -> str | None:
     """That the worker of a queued job's last attempt is in quarantine, if it is. [JOB-2]"""
     if job.state is not State.QUEUED or job.attempt == 1:
         return None
-    lease = on.store.get(lease_key(job.id, job.attempt - 1, leases.WORKER), Lease)
+    lease = on.store.get(lease_key(job.id, job.attempt - 1, pools.WORKER), Lease)
     unit = flow.unit_of(on, lease) if lease else None
     return quarantine.describe(unit) if unit and unit.state is UnitState.QUARANTINED else None
 

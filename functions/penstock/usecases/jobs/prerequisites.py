@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from penstock import transaction
-from penstock.domain.artifacts import inputs
+from penstock.domain.artifacts import inputs, retention
+from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.jobs import prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent
 from penstock.domain.jobs.jobs import Job, State, job_key
@@ -19,10 +19,9 @@ from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.users.users import User
 from penstock.kernel import limits
-from penstock.kernel.errors import Fault, Refused, Unreached
-from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System
-from penstock.usecases.artifacts import retain
+from penstock.kernel.errors import Fault, Refused, Unreached, not_found
+from penstock.kernel.rows import Change, Check, Create, Replace
+from penstock.system import System, transact
 from penstock.usecases.jobs import flow, jobs, settle
 from penstock.usecases.logs import logs
 
@@ -37,7 +36,7 @@ def priors(on: System, user: User, dependencies: Sequence[Dependency]) -> dict[s
         try:
             found[each.job] = jobs.find(on, user, each.job)
             if each.copy_outputs:
-                retain.pin(on, each.job, "")  # only checks: its changes are not written
+                pin(on, each.job, "")  # only checks: its changes are not written
         except Refused as refused:
             faults = [Fault(refused.detail, where=where, hint="`penstock job list` lists those that there are")]
             status, code = (422, "unknown-dependency") if refused.status == 404 else (refused.status, refused.code)
@@ -76,14 +75,14 @@ def _pin(on: System, job: Job) -> str | None:
     for each in job.request.dependencies:
         if each.copy_outputs:
             try:
-                transaction.run(on, partial(_pinned, on, each, job))
+                transact(on, partial(_pinned, on, each, job))
             except Refused as refused:
                 return prerequisites.outputs_gone(each, refused.detail)
     return None
 
 
 def _pinned(on: System, dependency: Dependency, job: Job) -> tuple[Sequence[Change], None]:
-    return retain.pin(on, dependency.job, job.id), None
+    return pin(on, dependency.job, job.id), None
 
 
 def judge(on: System, job_id: str) -> None:
@@ -92,7 +91,7 @@ def judge(on: System, job_id: str) -> None:
     if job is None or job.state is not State.WAITING:
         return
     broken = _pin(on, job) if verdict_of(on, job).is_ready else None
-    found, verdict = transaction.run(on, lambda: _judge_changes(on, job_id, broken))
+    found, verdict = transact(on, lambda: _judge_changes(on, job_id, broken))
     if found is None:
         return
     if found.cancellation.cancelled_by:
@@ -129,3 +128,28 @@ def _waited_text(job: Job) -> str:
 def verdict_of(on: System, job: Job) -> Verdict:
     """The state of a job's dependencies and input files."""
     return jobs.check_prerequisites(on, job)[0]
+
+
+def pin(on: System, job: str, dependent: str) -> list[Change]:
+    """The changes to write with a job that depends on another: all that that owns is kept until this one settles.
+    [ART-1]
+
+    Raises Refused 404 for a job that does not exist, 422 if its outputs are gone, 409 if too many depend on it.
+    """
+    row = on.store.get(retention_key(job), Retention)
+    if row is None:
+        return _first_pin(on, job, dependent)
+    after = retention.pinned(row, dependent)
+    if isinstance(after, Refused):
+        raise after
+    return [Replace(row, after)] if after != row else []
+
+
+def _first_pin(on: System, job: str, dependent: str) -> list[Change]:
+    """The first dependent of a job, which must not settle before this is written: its end creates the same row."""
+    row = on.store.get(job_key(job), Job)
+    if row is None:
+        raise not_found("job", job)
+    if row.is_settled:
+        raise retention.outputs_gone(job, row.end.outputs_gone or row.times.submitted)
+    return [Create(Retention(job=job, dependents=(dependent,))), Check(row)]

@@ -3,6 +3,8 @@
 An agent's report is written together with the end of its attempt; every other end is written by `settle`: when a flow
 failed, by the sweep, and by whatever ends a job that has no flow. `attempt_ended`, `job_settled` and `attempt_lost`
 list what follows each event, one effect per line. A crash between two effects is made up for by the sweep.
+
+With a job's end is written until when what it owns is kept: a job that has no such row by then has nothing any more.
 """
 
 from __future__ import annotations
@@ -11,21 +13,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock import transaction
+from penstock.domain.artifacts import retention
+from penstock.domain.artifacts.retention import LatestFailure, Retention, retention_key
 from penstock.domain.jobs import failures, jobs, outcome, prerequisites, unused
 from penstock.domain.jobs.dependencies import Dependent, dependent_key
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
 from penstock.domain.jobs.outcome import Ending, LostBy
-from penstock.domain.pools import grants, leases, pools
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools import grants, pools
+from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState
 from penstock.domain.units import retries, units
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, unit_key
-from penstock.kernel.rows import Change, Delete, Replace
-from penstock.system import System
+from penstock.kernel.rows import Change, Create, Delete, Replace
+from penstock.system import System, current_site, transact
 from penstock.usecases import published
-from penstock.usecases.artifacts import retain
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, store
 from penstock.usecases.logs import logs
@@ -60,7 +61,7 @@ def settle(
     With `overdue` the sweep ends the attempt: only if the job is still due by then when the end is written. Nothing
     moves its flow on, so the flow is to be stopped. `unbegun`: only if its script has not begun when that is written.
     """
-    ended = transaction.run(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue, unbegun=unbegun))
+    ended = transact(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue, unbegun=unbegun))
     if ended is not None:
         attempt_ended(on, *ended)
     go_on(on, job_id, attempt)
@@ -91,7 +92,7 @@ def _settle_changes(
     if unbegun and job.state is State.RUNNING:
         return [], None  # its agent's hello came first
     rows, had = _held(on, job, {})
-    now = leases.with_units(rows, [unit for _, unit in had])
+    now = pools.with_units(rows, [unit for _, unit in had])
     if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, now, on.world.now()):
         return [], None  # the attempt has made progress since the sweep saw it
     after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
@@ -122,8 +123,8 @@ def _end_changes(
     released = _end_leases(on, ending.before, rows, had)
     queues, left = _leave_queues(on, was, rows)
     ending = replace(ending, units=units)
-    after = with_failure_details(on, ending, leases.with_units(rows, units))
-    ended = [Replace(was, after), *released, *left, *retain.on_settled(on, after), *logs.on_settled(on, after)]
+    after = with_failure_details(on, ending, pools.with_units(rows, units))
+    ended = [Replace(was, after), *released, *left, *retention_changes(on, after), *logs.on_settled(on, after)]
     return ended, (replace(ending, after=after), queues)
 
 
@@ -151,7 +152,7 @@ def _end_leases(on: System, job: Job, rows: Sequence[Lease], had: Sequence[tuple
     """The changes that end an attempt's leases: rows of those that wait, units of those that were granted."""
     waiting = [lease for lease in rows if lease.state is LeaseState.WAITING]
     return [
-        *(Replace(lease, leases.withdraw(lease)) for lease in waiting),
+        *(Replace(lease, pools.withdraw_lease(lease)) for lease in waiting),
         *(change for was, unit in had for change in _end_unit(on, was, unit, job)),
     ]
 
@@ -175,7 +176,7 @@ def _leave_queues(on: System, job: Job, rows: Sequence[Lease]) -> tuple[list[str
 def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
     """What follows once an attempt's end is committed, in order. `queues` are the pools whose queues it left."""
     counters.attempt_ended(on, ending)
-    retain.keep_latest_failure(on, ending.after)
+    keep_latest_failure(on, ending.after)
     if ending.after.provenance.check:
         hints.job_changed(on, ending.after)
     _serve_queues(on, queues)
@@ -210,7 +211,7 @@ def job_settled(on: System, job: Job) -> None:
 def _unpin_dependencies(on: System, job: Job) -> None:
     """Stop keeping what the job needed of others. Safe to repeat. [ART-1]"""
     for each in job.request.dependencies:
-        retain.unpin(on, each.job, job.id)
+        unpin(on, each.job, job.id)
 
 
 def start_release(on: System, job_id: str, attempt: int) -> None:
@@ -248,7 +249,7 @@ def lose(on: System, unit: Unit, cause: str, is_lost: Callable[[Unit], bool], re
         reported = jobs.report(job, Report(Result.LOST, cause, now))
         return [later, Replace(job, reported)], (reported, True)
 
-    found = transaction.run(on, decide)
+    found = transact(on, decide)
     if found is None:
         return None
     job, is_new = found
@@ -315,3 +316,46 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     )
     detailed = failures.with_lines(failure, [line.payload for line in found], is_console=is_console)
     return replace(detailed, task=found[-1].task if found else None)
+
+
+def retention_changes(on: System, job: Job) -> list[Change]:
+    """The changes to write with a job's settling: until when what it owns is kept."""
+    row = on.store.get(retention_key(job.id), Retention)
+    after = retention.settled(row or Retention(job=job.id), job, current_site(on).retention)
+    if row is None:
+        return [Create(after)] if after.until else []
+    return [Replace(row, after)] if after != row else []
+
+
+def unpin(on: System, job: str, dependent: str) -> None:
+    """Stop keeping what a job owns for a dependent. Safe to repeat."""
+
+    def decide() -> tuple[Sequence[Change], None]:
+        row = on.store.get(retention_key(job), Retention)
+        after = row and retention.unpinned(row, dependent)
+        return ([Replace(row, after)] if row and after and after != row else []), None
+
+    transact(on, decide)
+
+
+def keep_latest_failure(on: System, job: Job) -> None:
+    """Keep the job's outputs longer if its failure is the latest of its name; the one before no longer so.
+
+    A crash before this loses nothing but the longer time, and the sweep repeats this before it ends any retention.
+    """
+    failure = retention.failure(job)
+    if failure:
+        transact(on, lambda: _latest_failure_changes(on, failure))
+
+
+def _latest_failure_changes(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:
+    known = on.store.get(failure.key, LatestFailure)
+    row = on.store.get(retention_key(failure.job), Retention)
+    is_known = known is not None and known.job == failure.job
+    is_later = known is None or is_known or (failure.settled, failure.job) > (known.settled, known.job)
+    if row is None or row.ended or not is_later or (is_known and row.longer):
+        return [], None
+    longer = retention.longer(row, failure, current_site(on).retention)
+    changes: list[Change] = [Replace(known, failure) if known else Create(failure), Replace(row, longer)]
+    last = on.store.get(retention_key(known.job), Retention) if known and not is_known else None
+    return [*changes, *([Replace(last, replace(last, longer=None))] if last and not last.ended else [])], None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from penstock import transaction
 from penstock.domain.jobs import store
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.store import Value, sealed_as, value_key
@@ -16,7 +15,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.logs import logs
 
 
@@ -63,7 +62,7 @@ def put(on: System, job: Job, ask: NewValue, find: Callable[[System, Job], Job] 
         )
         return [Replace(was, now) if was else Create(now), goes_on], (now, was is None)
 
-    value, is_new = transaction.run(on, decide)
+    value, is_new = transact(on, decide)
     if is_new:
         what = f"{value.name} (secret)" if value.is_secret else value.name
         logs.append(on, job.id, job.attempt, f"{ask.by or 'the job'} put {what} into the job's store", DETAIL)

@@ -15,7 +15,6 @@ from itertools import count
 from pathlib import PurePosixPath
 from typing import Any
 
-from penstock import transaction
 from penstock.domain import caches, metrics, published
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobfile import (
@@ -48,7 +47,7 @@ from penstock.domain.jobs.jobs import (
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why
-from penstock.domain.pools.leases import WORKER, Need
+from penstock.domain.pools.pools import WORKER, Need
 from penstock.domain.site.site import Site, Target, step_numbers
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User, digest, is_repository
@@ -56,14 +55,13 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Throttled, Unreached
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import flow, holds, prerequisites
 from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast, scheduler
 from penstock.usecases.pools.scheduler import Claimed
-from penstock.usecases.site import configuration
 from penstock.usecases.users import users
 
 CHECKED = (
@@ -154,7 +152,7 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
         return [*begun, *granted, *waiting, *([Create(memory)] if memory else [])], (job.id, claimed)
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def _submission(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
@@ -232,7 +230,7 @@ def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, ch
 
     A request that is only `planned` may depend on jobs of other files, which do not exist yet.
     """
-    user, file, site = users.resolve_owner(on, user, ask.owner), job_file(ask), configuration.current(on)
+    user, file, site = users.resolve_owner(on, user, ask.owner), job_file(ask), current_site(on)
     refuse_without_repository(file, check)
     if not planned:
         refuse_unresolved(ask, file)

@@ -14,21 +14,18 @@ from hashlib import sha256
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
 from penstock.domain.artifacts.artifacts import JOB, LOG, Artifact, id_of, owner
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs import archives
-from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
-from penstock.domain.logs.logs import Batch, batch_key
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.logs.logs import Archive, ArchiveState, Batch, archive_key, batch_key
+from penstock.domain.pools.pools import LeaseState
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.artifacts import owners
 from penstock.usecases.jobs import flow
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 
 STEPS = 8
 """How many steps one call takes: some seconds of work, and 40 MiB."""
@@ -73,7 +70,7 @@ def _save(on: System, was: Archive, row: Archive, *more: Change) -> Archive | No
 
 def _begin(on: System, row: Archive) -> Archive | None:
     """Decide which lines go into the object, once nothing more will be logged."""
-    now, spans = on.world.now(), configuration.current(on).retention
+    now, spans = on.world.now(), current_site(on).retention
     waits = None if _are_leases_released(on, row.job) else archives.wait(row, spans, now)
     if waits:
         _save(on, row, waits)
@@ -193,4 +190,4 @@ def delete(on: System, job: str) -> None:
         left = owners.release_changes(on, owners.find(on, row.artifact), owner(JOB, job))
         return [Replace(row, archives.gone(row, now)), *left], None
 
-    transaction.run(on, decide)
+    transact(on, decide)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.jobs.jobs import WATCH_WINDOW, Job, Watch, watch_key
 from penstock.domain.logs import archives, logs
-from penstock.domain.logs.archives import Archive, ArchiveState, archive_key
-from penstock.domain.logs.logs import CONTROL, Batch, Event, Line, LogLimits
+from penstock.domain.logs.logs import CONTROL, Archive, ArchiveState, Batch, Event, Line, LogLimits, archive_key
 from penstock.domain.replies import LogFull
 from penstock.domain.site.site import Limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System
-from penstock.usecases.site import configuration
+from penstock.system import System, current_site, transact
 
 BATCHES_PER_PAGE = 20
 
@@ -45,7 +42,7 @@ def _append_part(on: System, job: str, attempt: int, lines: Sequence[Line], *, i
         batch = None if is_gone else logs.append_service_lines(last, job, attempt, lines, is_end=is_end)
         return ([Create(batch)] if batch else []), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def _end_of_log(on: System, job: str) -> tuple[Batch | None, bool]:
@@ -66,7 +63,7 @@ def append_output(on: System, job: Job, first: int, lines: Sequence[Line], bound
         batch = None if is_gone else logs.append_agent_lines(last, job.id, job.attempt, first, lines, most)
         return ([Create(batch)] if batch else []), batch or last
 
-    ends = transaction.run(on, decide)
+    ends = transact(on, decide)
     return LogFull(ends.dropped, ends.dropped_bytes) if ends and ends.full else None
 
 
@@ -157,6 +154,6 @@ def count(on: System, job: str) -> int:
 
 def on_settled(on: System, job: Job) -> list[Change]:
     """The row to create in the commit that settles a job, if its log is to be archived. A short log stays in rows."""
-    row = archives.settled(job, configuration.current(on).retention)
+    row = logs.archive_when_settled(job, current_site(on).retention)
     last = last_batch(on, job.id) if row else None
-    return [Create(row)] if row and last and not archives.is_short(last) else []
+    return [Create(row)] if row and last and not logs.is_short(last) else []

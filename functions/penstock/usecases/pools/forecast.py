@@ -11,13 +11,23 @@ from dataclasses import replace
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import forecast, grants, graph, pools, why
 from penstock.domain.pools.forecast import ClaimId, Forecast, Queue
+from penstock.domain.pools.grants import WINDOW, heads
 from penstock.domain.pools.graph import Graph
-from penstock.domain.pools.pools import WAITING, Claim, HoldTimes, Pool, Slot, SlotState, behind, collection, pool_key
+from penstock.domain.pools.pools import (
+    WAITING,
+    Claim,
+    HoldTimes,
+    Pool,
+    Slot,
+    SlotState,
+    behind,
+    collection,
+    pool_key,
+)
 from penstock.domain.pools.why import Block
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.system import System
-from penstock.usecases.pools import grant
 from penstock.usecases.workers import presence
 
 POOLS_READ = 32
@@ -132,7 +142,7 @@ def read_queue(on: System, name: str) -> Queue | None:
     states = (SlotState.HELD,) if pool.is_amount else (SlotState.FREE, SlotState.HELD)
     slots = [slot for state in states for slot in on.store.find(pk, f"{state}#", Slot, limit=ROWS_READ)]
     idle = on.store.find(pk, f"{SlotState.IDLE}#", Slot, limit=ROWS_READ)
-    claims = grant.first_waiting(on, name, ROWS_READ)[:ROWS_READ]
+    claims = first_waiting(on, name, ROWS_READ)[:ROWS_READ]
     return Queue(*pools.as_free(pool, slots, idle), claims, on.store.get(HoldTimes(pool=name).key, HoldTimes))
 
 
@@ -161,3 +171,22 @@ def position(on: System, claim: Claim) -> int:
     """A claim's place in its queue, or that which it would have, counted from 1. All before it are counted."""
     before = [replace(claim, line=first.line) for first, _ in line_lengths(on, claim.pool)]
     return 1 + sum(on.store.count(each.key.pk, f"{WAITING}{each.line}#", upto=each.before_it) for each in before)
+
+
+def first_waiting(on: System, pool: str, most: int = 0) -> list[Claim]:
+    """The first claims of each line of a pool's queue, in the order in which they are granted. [QUEUE-1] [QUEUE-2]
+
+    Of each line at most WINDOW are read, or `most`; then its others are passed over. So this is one read for each line
+    that is as long, and as many as the others fill.
+    """
+    most = most or WINDOW
+    found: list[Claim] = []
+    after = ""
+    while True:
+        page = on.store.find(collection(pool), WAITING, Claim, limit=most, after=after)
+        found += page
+        if len(page) < most:
+            return heads(found, most)
+        line = page[-1].line
+        is_read = sum(claim.line == line for claim in found) >= most
+        after = behind(line) if is_read else page[-1].key.sk

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from penstock import transaction
 from penstock.domain.pools import capacity, pools
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System
+from penstock.system import TRIES, System
 from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.units import retire
 from penstock.usecases.workers import presence
@@ -27,7 +26,7 @@ def resize(on: System, pool_name: str) -> None:
     After as many refusals without a commit in between as anybody is granted, the rest is left to the sweep.
     """
     tries = 0
-    while tries < transaction.TRIES:
+    while tries < TRIES:
         pool = on.store.get(pool_key(pool_name), Pool)
         if pool is None:
             return

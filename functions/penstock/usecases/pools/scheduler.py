@@ -3,33 +3,39 @@
 The schedule function calls `acquire` for messages; what accepts a job calls `claim_with_job` and `granted_at_once`;
 whatever gives something back calls `freed`. penstock.usecases.pools.serving grants those who wait what they wait for.
 However large a pool or long a queue, no more than a bounded part of it is read.
+
+Both grant in the same way, which stands here: what pools have, the changes that give leases their units, and what
+follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from itertools import count
 
-from penstock import transaction
 from penstock.domain.jobs import jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import Allocator, Stock
-from penstock.domain.pools.leases import WORKER, Lease, LeaseState, Need
-from penstock.domain.pools.pools import Claim, Pool, pool_key
+from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Need, Pool, Slot, pool_key
 from penstock.domain.pools.why import explain
-from penstock.domain.units.units import Unit
+from penstock.domain.probes import factory_test
+from penstock.domain.units import units
+from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState, unit_key
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Create, Replace, exact_look
-from penstock.system import System
+from penstock.kernel.rows import Change, Create, Replace, Row, exact_look
+from penstock.system import System, transact
 from penstock.usecases.jobs import flow
-from penstock.usecases.jobs.flow import answer_step
+from penstock.usecases.jobs.flow import answer_step, slots_of
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast, grant
-from penstock.usecases.units import prewarm
+from penstock.usecases.pools import forecast
+from penstock.usecases.pools.forecast import first_waiting
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
 
 DIRECT_TRIES = 6
@@ -55,7 +61,7 @@ class Claimed:
 def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> None:
     """Claim what one step of a flow needs. The step is answered when it is granted and ready, or never will be."""
     tries = count()
-    claimed = transaction.run(
+    claimed = transact(
         on, lambda: _claim_changes(on, job_id, attempt, step, token, may_grant=next(tries) < DIRECT_TRIES)
     )
     if claimed.stale:
@@ -82,7 +88,7 @@ def claim_with_job(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
         return job, [], Claimed()
     now = on.world.now()
     claims = grants.claims(job, WORKER, now)
-    stocks = grant.look(on, claims)
+    stocks = look(on, claims)
     fresh = [_lease(job, need, "", now) for need in needs]
     granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
     if not given:
@@ -93,8 +99,8 @@ def claim_with_job(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
 
 def granted_at_once(on: System, claimed: Claimed, accepted: str = "") -> None:
     """What follows once a claim was granted when it came. `accepted` stands before that in the log of a new job."""
-    warm = [unit.id for unit in claimed.given if unit.id in grant.ready_units(claimed.stocks)]
-    grant.claim_granted(on, claimed.given, claimed.leases, warm, accepted)
+    warm = [unit.id for unit in claimed.given if unit.id in ready_units(claimed.stocks)]
+    claim_granted(on, claimed.given, claimed.leases, warm, accepted)
     for name, stock in claimed.stocks.items():
         if stock.pool.min_warm:
             prewarm.fill(on, name)  # in the place of those that were granted
@@ -136,7 +142,7 @@ def _claim_changes(
         changed = [Replace(was, now) for was, now in zip(had, renewed, strict=True) if was.token != token]
         return changed, Claimed([flow.see(on, lease) for lease in renewed], claims)
     fresh = [_lease(job, need, token, now) for need in needs]
-    stocks = grant.look(on, claims) if may_grant else {}
+    stocks = look(on, claims) if may_grant else {}
     granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
     made = [change.row for change in granted if isinstance(change, Create) and isinstance(change.row, Lease)] or fresh
     claimed = jobs.acquire(job, now)
@@ -162,7 +168,7 @@ def _grant_at_once(
     if why:
         return [], []
     hand = Allocator(stocks)
-    granted, given = grant.grant_changes(on, job, claims[0], fresh, hand)
+    granted, given = grant_changes(on, job, claims[0], fresh, hand)
     changes = [*granted, *hand.changes(), *owner]
     has_room = len(changes) < limits.TRANSACTION_ITEMS  # beside the job's row
     return (changes, given) if given and has_room else ([], [])
@@ -189,7 +195,7 @@ def freed(on: System, names: Sequence[str]) -> None:
     A claim is written before it asks to be served, and what is free before this looks who waits. So of the two, one
     sees the other. Where nobody waits, units are made ahead of need.
     """
-    heads = {name: grant.head(on, name) for name in names}
+    heads = {name: head(on, name) for name in names}
     if any(is_waited_for for _, is_waited_for in heads.values()):
         on.queues.serve(names, pools.group_of(names))
         return
@@ -212,7 +218,7 @@ def _ask_if_first(on: System, claims: Sequence[Claim]) -> None:
 
 
 def _is_overtaking(on: System, claim: Claim) -> bool:
-    return any(other.order > claim.order for other in grant.first_waiting(on, claim.pool))
+    return any(other.order > claim.order for other in forecast.first_waiting(on, claim.pool))
 
 
 def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
@@ -222,3 +228,183 @@ def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     lease_now = on.store.get(lease.key, Lease)
     if job and blocked and lease_now and lease_now.state is LeaseState.WAITING:
         logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
+
+
+IDLE = 100
+"""How many idle slots of a pool are read."""
+
+WARM = 100
+"""Among how many warm slots one is chosen whose unit is ready already."""
+
+SPREAD = 100
+"""Among how many free slots a claim that nobody stands before takes one at random. Claims that are granted at the same
+time seldom fight for the same slot then, which all but one would lose.
+"""
+
+
+def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
+    """What a pool has, and what the other pools have that its claims want as well. Empty if nobody waits, or without
+    such a pool.
+
+    Of each pool the first claims, and as many free slots as these want together. Where they want more than there is,
+    also the rows of the other pools that decide whose turn it is; where slots are reserved for one, what is idle.
+    """
+    claims = first_waiting(on, pool_name)
+    found: dict[str, Stock] = {}
+    for name in dict.fromkeys(name for claim in claims for name in claim.pools):
+        stock = read_stock(on, name, claims if name == pool_name else None)
+        if stock is not None:
+            found[name] = stock
+    if pool_name not in found:
+        return {}
+    short = [claim for stock in found.values() if stock.is_short for claim in stock.claims]
+    for name in dict.fromkeys(name for claim in short for name in claim.pools):
+        pool = None if name in found else on.store.get(pool_key(name), Pool)
+        if pool is not None:
+            found[name] = Stock(pool, ())
+    return found
+
+
+def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
+    """What the pools of a new claim have, its slots in random order. Empty if somebody waits in one of them. [QUEUE-2]
+
+    A claim comes when it looks: one that is written after that is behind it, though it may be granted later.
+    """
+    found: dict[str, Stock] = {}
+    for claim in claims:
+        cold = _free(on, claim.pool, "cold", max(SPREAD, claim.count))
+        pool, waits = head(on, claim.pool)
+        if pool is None or pool.is_closed or waits:
+            return {}
+        warm = _warm(on, pool, claim.count) if pool.warm else []
+        first = on.world.draw(len(cold)) if cold else 0
+        found[claim.pool] = Stock(pool, (), _others([*cold[first:], *cold[:first]], warm), warm)
+    return found
+
+
+def head(on: System, name: str) -> tuple[Pool | None, bool]:
+    """A pool's row, and whether anybody waits there. They stand next to each other, so one request reads both."""
+    found = on.store.find(pools.collection(name), "", Row, limit=2, after=pools.BEFORE_ITS_ROW)
+    pool = next((row for row in found if isinstance(row, Pool)), None)
+    return pool, any(isinstance(row, Claim) for row in found)
+
+
+def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock | None:
+    """What one pool has, and who waits for it. None if there is no such pool.
+
+    Its slots are read before its row. A limit that was lowered before one of them came back is seen then. [SLOT-1]
+    """
+    pk = pools.collection(name)
+    waiting = first_waiting(on, name) if claims is None else claims
+    most = sum(claim.count for claim in waiting)
+    cold = _free(on, name, "cold", most)
+    pool = on.store.get(pool_key(name), Pool)
+    if pool is None:
+        return None
+    warm = _warm(on, pool, most) if most and pool.warm and not pool.paused else []
+    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(waiting) else []
+    return Stock(pool, waiting, [] if pool.paused else _others(cold, warm), warm, idle)
+
+
+def _free(on: System, name: str, rank: str, most: int) -> list[Slot]:
+    """The first free slots of a pool. A quota has none, and nobody asks for them."""
+    if not most or pools.is_quota(name):
+        return []
+    return on.store.find(pools.collection(name), f"free#{rank}#", Slot, limit=most)
+
+
+def _others(cold: Sequence[Slot], warm: Sequence[Slot]) -> list[Slot]:
+    """Without those that got a unit between the two reads, while nobody waited."""
+    twice = {slot.name for slot in warm}
+    return [slot for slot in cold if slot.name not in twice]
+
+
+def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
+    """Slots that carry a unit; where units are made ahead of need, those first whose unit is ready."""
+    limit = max(most, WARM) if pool.min_warm else most
+    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=limit)
+    return sorted(found, key=lambda slot: slot.since is None)[:most]
+
+
+def grant_changes(
+    on: System, job: Job, claim: Claim, waiting: Sequence[Lease], hand: Allocator
+) -> tuple[list[Change], list[Unit]]:
+    """The changes of a step's leases, each of which gets a unit, and these units; none if a warm unit proved unfit.
+
+    The changes of what they take are the allocator's. Leases of a claim that is granted when it comes are created.
+    """
+    changes: list[Change] = []
+    given: list[Unit] = []
+    for lease in waiting:
+        need = next(need for need in job.request.needs if need.order == lease.order)
+        warm = hand.warm(claim, need.pool)
+        unit = _assign_warm(on, hand, claim, warm, need) if warm else _ordered(on, hand, job, claim, lease, need)
+        if unit is None:
+            return [], []
+        granted = pools.grant_lease(lease, unit.lease.slot, unit.lease.fence, unit.id, unit.since)
+        changes.append(Replace(lease, granted) if lease.version else Create(granted))
+        given.append(unit)
+    return changes, given
+
+
+def _ordered(on: System, hand: Allocator, job: Job, claim: Claim, lease: Lease, need: Need) -> Unit:
+    return hand.order(claim, _order_unit(on, job, lease, need), need)
+
+
+def _assign_warm(on: System, hand: Allocator, claim: Claim, warm: Slot, need: Need) -> Unit | None:
+    """A warm unit for a need. One of another factory, or with other quotas, is destroyed instead."""
+    unit = on.store.get(unit_key(warm.unit or ""), Unit)
+    if unit is None or unit.state is not UnitState.IDLE or units.is_held(unit, on.world.now()):  # [UNIT-3]
+        return None
+    others = slots_of(on, unit)[1:]
+    now = on.world.now()
+    is_late = unit.creation.made and units.is_due(unit, now)
+    if unit.maker != need.maker or pools.amounts(others) != need.uses or is_late:
+        retire.retire(on, unit.id, "it is not what the site now says, or not heard of any more")
+        return None
+    return hand.over(claim, unit, warm, others, need.order, now)
+
+
+def _order_unit(on: System, job: Job, lease: Lease, need: Need) -> Unit:
+    unit = _new_unit(on, lease, need.maker)
+    tested = job.provenance.proves
+    return factory_test.ordered(unit, tested, job.owner, on.world.now()) if tested else unit
+
+
+def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
+    """The unit of a granted lease: its id is chosen and written before anything is made."""
+    now = on.world.now()
+    is_worker = lease.order == WORKER
+    ordered = Unit(
+        id=f"{'w' if is_worker else 'r'}-{on.world.ulid()}",
+        is_a=UnitKind.WORKER if is_worker else UnitKind.RESOURCE,
+        maker=maker,
+        type=lease.type,
+        state=UnitState.CREATING,
+        lease=UnitLease(job=lease.job, attempt=lease.attempt, order=lease.order, pool=lease.pool, slot="", fence=0),
+        since=now,
+        creation=Creation(born=now),
+        due=now + STEP_WITHIN,
+    )
+    return units.add_entry(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
+
+
+def claim_granted(
+    on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str], before: str = ""
+) -> None:
+    """What follows once a step is granted, in order: its units are made or prepared, counted, and logged.
+
+    `warm` are those that were kept for the next lease. `before`: a line of the job's log that stands before that.
+    """
+    for unit in given:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, maker=unit.maker)
+    counters.claim_granted(on, given, waiting, warm)
+    lease, until = given[0].lease, waiting[0].granted or given[0].since
+    waited = int((until - waiting[0].since).total_seconds())
+    got = ", ".join(f"slot {unit.lease.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
+    logs.append(on, lease.job, lease.attempt, f"{before}\n{lease.pool}: got {got} after {waited} s".lstrip(), DETAIL)
+
+
+def ready_units(stocks: Mapping[str, Stock]) -> set[str | None]:
+    """The units that were kept for whoever came."""
+    return {slot.unit for stock in stocks.values() for slot in stock.warm}

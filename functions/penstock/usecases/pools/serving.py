@@ -16,14 +16,14 @@ from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import Allocator, Pick, Stock
-from penstock.domain.pools.leases import Lease, LeaseState, lease_key
-from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, lease_key, pool_key
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Delete, Key, Replace, Row
 from penstock.system import System
-from penstock.usecases.pools import grant
+from penstock.usecases.pools import scheduler
+from penstock.usecases.pools.forecast import first_waiting
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
 
@@ -92,7 +92,7 @@ def serve_pool(on: System, name: str) -> dict[str, None]:
     left: dict[str, None] = {}
     most = AT_ONCE
     for tries in range(ROUNDS):
-        stocks = grant.read_stocks(on, name)
+        stocks = scheduler.read_stocks(on, name)
         found = grants.picks(name, stocks)[:most] if stocks else []
         if not found:
             _make_room(on, name, stocks)
@@ -198,7 +198,7 @@ def _grant(on: System, batch: Sequence[Turn], hand: Allocator, stocks: Mapping[s
     if not all(units for _, units in granted) or not on.store.commit(changes):
         return False
     hand.committed()
-    _tell(on, batch, [units for _, units in granted], grant.ready_units(stocks))
+    _tell(on, batch, [units for _, units in granted], scheduler.ready_units(stocks))
     return True
 
 
@@ -214,7 +214,7 @@ def _check_owner(on: System, turn: Turn) -> tuple[str | None, list[Change]]:
 
 def _granted(on: System, turn: Turn, hand: Allocator) -> tuple[list[Change], list[Unit]]:
     assert turn.job
-    return grant.grant_changes(on, turn.job, turn.claim, turn.waiting, hand)
+    return scheduler.grant_changes(on, turn.job, turn.claim, turn.waiting, hand)
 
 
 def _dropped(turn: Turn) -> list[Change]:
@@ -232,7 +232,7 @@ def _tell(on: System, batch: Sequence[Turn], given: Sequence[Sequence[Unit]], re
     """What follows from grants: of several, another call does it, and this one goes on to serve."""
     warm = [unit.id for units in given for unit in units if unit.id in ready]
     if len(batch) == 1:
-        grant.claim_granted(on, given[0], batch[0].waiting, warm)
+        scheduler.claim_granted(on, given[0], batch[0].waiting, warm)
     else:
         on.queues.schedule({"do": "granted", "units": [unit.id for units in given for unit in units], "warm": warm})
 
@@ -246,7 +246,7 @@ def granted(on: System, unit_ids: Sequence[str], warm: Collection[str]) -> None:
     mine = sorted((unit for unit in leased if unit.id in leases), key=_attempt_of)
     for _, group in groupby(mine, _attempt_of):
         given = list(group)
-        grant.claim_granted(on, given, [leases[unit.id] for unit in given], warm)
+        scheduler.claim_granted(on, given, [leases[unit.id] for unit in given], warm)
 
 
 def _attempt_of(unit: Unit) -> tuple[str, int]:
@@ -272,7 +272,7 @@ def _serve_waiting(on: System, left: Iterable[str], group: str) -> None:
 
 def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have idle units destroyed if nothing else keeps a claim waiting. It is granted when they are gone. [QUEUE-1]"""
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=grant.IDLE) for name in stocks}
+    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=scheduler.IDLE) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
         own, found = grants.units_to_evict(pool_name, known)
@@ -285,5 +285,5 @@ def with_others(on: System, pool_name: str) -> list[str]:
     """A pool, and the others of those who wait for it. When it is paused or lowered, nothing is reserved there any more
     for claims that cannot be granted now: others may get it. [QUEUE-1]
     """
-    waiting = grant.first_waiting(on, pool_name)
+    waiting = first_waiting(on, pool_name)
     return list(dict.fromkeys((pool_name, *(name for claim in waiting for name in claim.pools))))

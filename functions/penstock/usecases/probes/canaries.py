@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from penstock import listings, transaction
+from penstock import listings
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.probes import canaries
@@ -19,10 +19,9 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Key, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.jobs import submit
 from penstock.usecases.jobs.holds import units_of
-from penstock.usecases.site import configuration
 from penstock.usecases.units import broken
 
 log = Logger(child=True)
@@ -45,7 +44,7 @@ def advance(on: System, key: Key) -> None:
     canary, now = on.store.get(key, Canary), on.world.now()
     if canary is None or canary.due is None or canary.due > now:
         return
-    site = configuration.current(on)
+    site = current_site(on)
     found = site.canaries().get(canary.pool)
     after = _next(on, site, canary, *found) if found else replace(canary, due=None, is_out=False)
     if on.store.commit([Replace(canary, after)]) and canary.is_out and not after.is_out:
@@ -96,7 +95,7 @@ def on_succeeded(on: System, job: Job) -> None:
 
 def list_canaries(on: System) -> Sequence[Canary]:
     """All canaries of the site, by pool."""
-    pools = configuration.current(on).canaries()
+    pools = current_site(on).canaries()
     return [row for row in listings.every(on, "canaries", Canary) if row.pool in pools]
 
 
@@ -108,7 +107,7 @@ def send(on: System, pool: str) -> Canary:
 
     def decide() -> tuple[Sequence[Change], Canary]:
         canary = on.store.get(canary_key(pool), Canary) if len(pool) <= limits.NAME_CHARS else None
-        if canary is None or pool not in configuration.current(on).canaries():
+        if canary is None or pool not in current_site(on).canaries():
             raise not_found("canary", pool[: limits.NAME_CHARS])
         if canary.is_out:
             raise Refused(409, "canary-is-out", f"the canary of {pool} is out: job {canary.job}")
@@ -118,6 +117,6 @@ def send(on: System, pool: str) -> Canary:
         asked = replace(canary, due=now)
         return [Replace(canary, asked)], asked
 
-    asked = transaction.run(on, decide)
+    asked = transact(on, decide)
     advance(on, asked.key)
     return on.store.get(asked.key, Canary) or asked

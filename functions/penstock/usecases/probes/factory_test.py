@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Job, Proves
-from penstock.domain.pools.leases import WORKER, Lease, lease_key
-from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.pools import WORKER, Lease, Pool, lease_key, pool_key
 from penstock.domain.probes import factory_test
 from penstock.domain.probes.factory_test import Check, Facts
 from penstock.domain.site.site import Site, Target
@@ -18,12 +17,11 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases import cooldowns
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import flow, jobs, submit
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.units import driver_calls as looking
 
 TIMEOUT = 300
@@ -59,7 +57,7 @@ def start(on: System, user: User, name: str, target: str | None, keep: int | Non
     """Submit the job that tests a factory. Raises Refused if there is nothing to test, or it could not begin."""
     if keep is not None and not 1 <= keep <= units.HOLD_MOST:
         raise Refused(400, "bad-request", f"keep_on_failure is 1 second to {units.HOLD_MOST // 86400} days")
-    site = configuration.current(on)
+    site = current_site(on)
     chosen = _target(site, name, target)
     _check_open(on, chosen)
     ask = SubmitJob(
@@ -120,7 +118,7 @@ def progress(on: System, user: User, name: str, job_id: str, version: str) -> Pr
 
 
 def _facts(on: System, job: Job, unit: Unit | None, version: str, waits: str | None) -> Facts:
-    maker = configuration.current(on).factories.get(job.provenance.proves.factory if job.provenance.proves else "")
+    maker = current_site(on).factories.get(job.provenance.proves.factory if job.provenance.proves else "")
     lines = [event.line for event in logs.read(on, job.id, 0, 1000)]
     kept = {row.path: row.sha256 for row in outputs.list_outputs(on, job.id)[0]}
     return Facts(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock import listings, transaction
+from penstock import listings
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.site import keys, parse
 from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
@@ -15,9 +15,8 @@ from penstock.domain.units.units import STEP_WITHIN
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System
+from penstock.system import System, parse_site, transact
 from penstock.usecases.probes import canaries
-from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 
 NAME_CHARS = 128
@@ -75,14 +74,14 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
 
     def decide() -> tuple[Sequence[Change], list[str]]:
         was = on.store.get(SITE_KEY, SiteText)
-        changed = differences(configuration.parsed(was.toml) if was else Site(), site)
+        changed = differences(parse_site(was.toml) if was else Site(), site)
         row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
         if was and was.toml == toml:
             return [], changed
         written = [Replace(was, row) if was else Create(row)]
         return audit.record(on, written, by, "apply config", path, "; ".join(changed)), changed
 
-    changed = transaction.run(on, decide)
+    changed = transact(on, decide)
     return changed + _fit_pools(on, site) + canaries.schedule_new(on, site)
 
 
@@ -144,7 +143,7 @@ def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
         changes = [Replace(was, replace(was, over=over, **given))]
         return audit.record(on, changes, by, "resize", f"pool {name}", f"{was.limit} -> {shape.limit}"), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
     on.queues.schedule({"do": "resize", "pool": name})
 
 
@@ -169,7 +168,7 @@ def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
         changes = [Replace(was, now)] if was.paused != paused else []
         return audit.record(on, changes, by, "pause" if paused else "resume", f"pool {name}"), now
 
-    pool = transaction.run(on, decide)
+    pool = transact(on, decide)
     if paused:
         on.queues.schedule({"do": "resize", "pool": name})
     else:

@@ -14,7 +14,7 @@ from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.jobs.outcome import Boot, Ending
-from penstock.domain.pools.leases import Lease
+from penstock.domain.pools.pools import Lease
 from penstock.domain.units.units import CleanProof, Unit
 from penstock.ports import NotYet
 from penstock.system import System

@@ -16,7 +16,7 @@ from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held
 from penstock.system import System
 from penstock.usecases import cooldowns
-from penstock.usecases.pools import forecast, grant
+from penstock.usecases.pools import forecast
 from penstock.usecases.telemetry.counters import elapsed
 
 MOST = 1000
@@ -51,7 +51,7 @@ def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
         lengths = list(forecast.line_lengths(on, pool))
         jobs += sum(length for first, length in lengths if first.pools[0] == pool)
         on.metrics.add(metrics.POOL_WAITING, sum(length for _, length in lengths), pool=pool)
-        for claim in grant.first_waiting(on, pool, MOST):
+        for claim in forecast.first_waiting(on, pool, MOST):
             seconds = elapsed(claim.since, now)
             on.metrics.add(metrics.OLDEST_WAIT, seconds, pool=pool)
             on.metrics.add(metrics.OLDEST_WAIT_PERCENT, 100 * seconds / site.limits.queue)

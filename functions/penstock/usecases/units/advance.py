@@ -11,38 +11,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.outcome import NO_HELLO, SILENT
 from penstock.domain.logs.logs import DETAIL
-from penstock.domain.pools.leases import LeaseState
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.site.site import Limits
 from penstock.domain.units import retries, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError, Misconfigured, Short, Unsatisfiable
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet, Order, Ready
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
 from penstock.usecases.cooldowns import Permission
 from penstock.usecases.jobs import flow, settle
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.units import (
     bells,
-    boundary,
     driver_calls,
+    drivers,
     maintenance,
     prewarm,
     quarantine,
     release,
     retire,
     reuse,
-    secrets,
 )
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -135,26 +132,26 @@ def create(on: System, unit: Unit) -> None:
     locked = _lock_if_shared(on, unit)
     if locked:
         _call_create(on, locked)
-        boundary.unlock(on, locked)
+        drivers.unlock(on, locked)
 
 
 def _lock_if_shared(on: System, unit: Unit) -> Unit | None:
     """The unit, locked if a late call for it could reach another lease; None if another process may call."""
     is_reused = unit.cleaning.is_kept and unit.is_a is UnitKind.RESOURCE
-    return reuse.lock(on, unit) if is_reused or units.is_late(unit, on.world.now()) else unit
+    return driver_calls.lock(on, unit) if is_reused or units.is_late(unit, on.world.now()) else unit
 
 
 def _call_create(on: System, unit: Unit) -> None:
     """Ask the driver, if cool-downs permit it, and record its answer."""
-    site = configuration.current(on)
+    site = current_site(on)
     permission = cooldowns.request_create(on, site, unit)
     if permission.wait is not None:
         driver_calls.retry_later(on, unit, permission.why, permission.wait)
         return
     is_blind = False
     try:
-        driver, order = boundary.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
-        is_blind = boundary.is_blind(on, unit, driver, order)
+        driver, order = drivers.driver_of(on, site, unit), replace(order_of(on, unit), avoid=permission.avoid)
+        is_blind = drivers.is_blind(on, unit, driver, order)
         if unit.creation.bare and is_blind:  # nothing was asked for since the driver found nothing of it
             driver_calls.retry_later(on, unit, *cooldowns.create_skipped(on, unit, permission))
             return
@@ -162,8 +159,8 @@ def _call_create(on: System, unit: Unit) -> None:
         if recorded is None:
             return
         unit = recorded
-        done = boundary.create(on, unit, driver, order)
-        sealed = secrets.seal_answer(on, site, unit, done)
+        done = drivers.create(on, unit, driver, order)
+        sealed = drivers.seal_answer(on, site, unit, done)
     except DriverError as error:
         _create_failed(on, unit, permission, error, is_blind=is_blind)
         return
@@ -230,7 +227,7 @@ def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
             return [], False
         return [Replace(unit, made), Replace(job, jobs.step_on(job, on.world.now()))], True
 
-    if transaction.run(on, decide):
+    if transact(on, decide):
         _log_ready(on, unit)
         _answer_step(on, made)
 
@@ -246,10 +243,10 @@ def order_of(on: System, unit: Unit) -> Order:
     if unit.is_a is UnitKind.RESOURCE:
         job = on.store.get(job_key(unit.lease.job), Job)
         need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
-        kind = configuration.current(on).resources.get(unit.type)
+        kind = current_site(on).resources.get(unit.type)
         settings = kind.settings if kind else {}
         options = need.options if need else {}
-        secret = secrets.lease_secret(on.signing_key(), unit)
+        secret = drivers.lease_secret(on.signing_key(), unit)
         now = on.world.now()
         lasts = int((jobs.latest_end(job, now) - now).total_seconds()) if job else None
         return Order(
@@ -273,20 +270,20 @@ def renew(on: System, unit: Unit, order: Order) -> None:
     locked = _lock_if_shared(on, unit)
     if locked:
         _call_renew(on, locked, order)
-        boundary.unlock(on, locked)
+        drivers.unlock(on, locked)
 
 
 def _call_renew(on: System, unit: Unit, order: Order) -> None:
     """Ask the well, if cool-downs permit it, and record its answer."""
-    site = configuration.current(on)
+    site = current_site(on)
     permission = cooldowns.request_create(on, site, unit)
     if permission.wait is not None:
         driver_calls.retry_later(on, unit, permission.why, permission.wait)
         return
     try:
         asked = replace(order, avoid=permission.avoid)
-        done = boundary.create(on, unit, boundary.driver_of(on, site, unit), asked)
-        sealed = secrets.seal_answer(on, site, unit, done)
+        done = drivers.create(on, unit, drivers.driver_of(on, site, unit), asked)
+        sealed = drivers.seal_answer(on, site, unit, done)
     except DriverError as error:
         reason, after = cooldowns.create_failed(on, unit, permission, error)
         driver_calls.retry_later(on, unit, reason, after)

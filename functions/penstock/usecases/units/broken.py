@@ -10,14 +10,13 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock import transaction
 from penstock.domain import cooldowns as domain_cooldowns
 from penstock.domain.cooldowns import Cause, Obstacle, broken_scope, cool_down_key, maker_of
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units import quarantine, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Check, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases import cooldowns as remembering
 
 
@@ -48,7 +47,7 @@ def mark_working(on: System, unit: Unit) -> None:
 
 def report_uncleanable(on: System, worker: str, shown: str, why: str) -> None:
     """An agent that shows its last job's token (hashed) reports that it cannot clean its machine. [UNIT-2]"""
-    unit = transaction.run(on, lambda: _uncleanable_changes(on, worker, shown, why))
+    unit = transact(on, lambda: _uncleanable_changes(on, worker, shown, why))
     if unit and unit.state is UnitState.DIRTY:
         on.queues.advance(unit.id, is_worker=True)
 

@@ -12,25 +12,23 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
 from penstock.domain.site.site import Site
 from penstock.domain.units import maintenance as wishes
 from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry, is_held, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import MachineFate, MachineNotice
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
-from penstock.usecases.units import boundary, driver_calls, maintenance
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units import driver_calls, drivers, maintenance
+from penstock.usecases.units.drivers import bootstrap_key
 
 log = Logger(child=True)
 
 
 def handle(on: System, event: Mapping[str, Any]) -> None:
     """Act on an event, if a factory of the site recognizes the worker that it is about."""
-    site = configuration.current(on)
+    site = current_site(on)
     for factory in site.factories:
         notice = _parse(on, site, factory, event)
         if notice:
@@ -41,15 +39,15 @@ def handle(on: System, event: Mapping[str, Any]) -> None:
 def _parse(on: System, site: Site, factory: str, event: Mapping[str, Any]) -> MachineNotice | None:
     """What a factory makes of an event. A factory that cannot answer now is not asked again: leases will notice."""
     try:
-        driver = boundary.driver_named(on, site, UnitKind.WORKER, factory)
-        return boundary.read_event(on, factory, driver, event)
+        driver = drivers.driver_named(on, site, UnitKind.WORKER, factory)
+        return drivers.read_event(on, factory, driver, event)
     except DriverError as error:
         log.warning("an event could not be understood", extra={"factory": factory, "why": str(error)})
         return None
 
 
 def _apply(on: System, notice: MachineNotice, factory: str) -> None:
-    unit, is_new = transaction.run(on, lambda: _decide(on, notice, factory))
+    unit, is_new = transact(on, lambda: _decide(on, notice, factory))
     if unit is None:
         return
     if is_new and (unit.is_leased or unit.hold):

@@ -10,19 +10,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock import transaction
 from penstock.domain.cooldowns import maker_of
-from penstock.domain.units import retries, visibility
-from penstock.domain.units.units import JOURNAL_CHARS, Unit, UnitKind, UnitState, format_time, unit_key
+from penstock.domain.units import retries, units, visibility
+from penstock.domain.units.units import (
+    CLEAN_WITHIN,
+    JOURNAL_CHARS,
+    Unit,
+    UnitKind,
+    UnitState,
+    format_time,
+    unit_key,
+)
 from penstock.domain.units.visibility import SearchResult
 from penstock.kernel import limits
 from penstock.kernel.errors import DriverError, Unknown
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
-from penstock.usecases.units import boundary
+from penstock.usecases.units import drivers
 
 HEAD_CHARS = 150
 """How many characters of the beginning remain when evidence is shortened: the machine's id and state."""
@@ -53,10 +59,31 @@ def retry_later(on: System, unit: Unit, reason: str | None, after: int | None = 
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, max(1, seconds), unit.maker)
 
 
+def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
+    """A unit that only the caller may call the well for, until it writes that it is done; None if another process may.
+
+    So no call for one lease reaches the unit when it is idle, or leased again. A function that dies cannot have made a
+    call after `busy` is over, because no function lives that long: a call whose answer is missing then is a failure.
+    """
+    now = on.world.now()
+    if unit.step.busy and unit.step.busy > now:
+        return None
+    begun = retries.unanswered(unit, now)
+    if begun:
+        note_unanswered(on, unit, begun)
+        return None
+    marked = units.begin_end(unit, now) if is_to_clean else unit
+    busy = replace(marked, step=replace(marked.step, busy=now + CLEAN_WITHIN), due=now + CLEAN_WITHIN)
+    if not on.store.commit([Replace(unit, busy)]):
+        return None
+    fresh = on.store.get(unit.key, Unit)
+    return fresh if fresh and fresh.step.busy == busy.step.busy else None
+
+
 def note_unanswered(on: System, unit: Unit, begun: datetime) -> None:
     """A call of the driver left no answer: count it as a failure of its maker, and take the step again later."""
     why = f"a call of its driver at {format_time(begun)} left no answer: it hung, or ended its process"
-    error = Unknown(why, boundary.NO_ANSWER)
+    error = Unknown(why, drivers.NO_ANSWER)
     cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), error)
     retry_later(on, unit, f"{type(error).__name__}: {error}")
 
@@ -74,8 +101,8 @@ def evidence(on: System, unit: Unit, hide: str) -> str | None:
     If the driver cannot be asked, that is the evidence.
     """
     try:
-        driver = boundary.driver_named(on, configuration.current(on), unit.is_a, unit.maker)
-        text = boundary.evidence(on, unit, driver)
+        driver = drivers.driver_named(on, current_site(on), unit.is_a, unit.maker)
+        text = drivers.evidence(on, unit, driver)
     except DriverError as error:
         text = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
     return text.replace(hide, "(its key)") if text else None
@@ -105,15 +132,15 @@ def check_visibility(on: System, unit_id: str) -> None:
         updated = visibility.record_search(fresh, sight, on.world.now())
         return [Replace(fresh, updated)], updated
 
-    updated = transaction.run(on, decide)
+    updated = transact(on, decide)
     if updated and visibility.expected(updated):
         on.queues.advance(unit_id, is_worker=True, after=visibility.SEARCH_SECONDS)
 
 
 def _list_unit(on: System, unit: Unit) -> SearchResult:
     try:
-        driver = boundary.driver_of(on, configuration.current(on), unit)
-        return SearchResult(listed=unit.id in boundary.list_ids(on, maker_of(unit.is_a, unit.maker), driver))
+        driver = drivers.driver_of(on, current_site(on), unit)
+        return SearchResult(listed=unit.id in drivers.list_ids(on, maker_of(unit.is_a, unit.maker), driver))
     except DriverError as error:
         cooldowns.count_failure(on, maker_of(unit.is_a, unit.maker), error)
         return SearchResult(failure=f"{type(error).__name__}: {error}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain.jobs.jobs import Job, Result, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import pools
@@ -19,10 +18,10 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState, format_time, 
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.jobs import settle
+from penstock.usecases.jobs.flow import slots_of
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.units import retire, reuse
 from penstock.usecases.users import audit
 
@@ -48,7 +47,7 @@ def hold(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str, seco
         changes = [Replace(unit, held), *_check_script_runs(on, unit), *_withhold_slots(on, unit)]
         return audit.record(on, changes, user.name, "hold", f"{is_a} {unit_id}", f"for {seconds} s: {reason}"), held
 
-    unit = transaction.run(on, decide)
+    unit = transact(on, decide)
     logs.append(on, unit.lease.job, unit.lease.attempt, f"{unit.is_a} {unit.id} is {unit.hold}")
     return unit
 
@@ -75,7 +74,7 @@ def _withhold_slots(on: System, unit: Unit) -> list[Change]:
     if unit.state is not UnitState.IDLE or unit.hold:
         return []
     now = on.world.now()
-    return [change for slot in retire.slots_of(on, unit) for change in pools.move(slot, pools.set_aside(slot, now))]
+    return [change for slot in slots_of(on, unit) for change in pools.move(slot, pools.set_aside(slot, now))]
 
 
 def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
@@ -85,7 +84,7 @@ def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
         changes, free = _release_changes(on, find(on, is_a, unit_id), user.name)
         return audit.record(on, changes, user.name, "release", f"{is_a} {unit_id}"), free
 
-    unit = transaction.run(on, decide)
+    unit = transact(on, decide)
     logs.append(on, unit.lease.job, unit.lease.attempt, f"{unit.is_a} {unit.id} was released by {user.name}")
     _resume(on, unit)
     return unit
@@ -93,10 +92,10 @@ def release(on: System, user: User, is_a: UnitKind, unit_id: str) -> Unit:
 
 def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[Change], Unit]:
     now = on.world.now()
-    free = maintenance.release(unit, by, now, timedelta(seconds=configuration.current(on).limits.lease))
+    free = maintenance.release(unit, by, now, timedelta(seconds=current_site(on).limits.lease))
     if unit.state is not UnitState.IDLE:
         return [Replace(unit, free)], free
-    pool, slots = on.store.get(pool_key(unit.lease.pool), Pool), retire.slots_of(on, unit)
+    pool, slots = on.store.get(pool_key(unit.lease.pool), Pool), slots_of(on, unit)
     reason = reuse.why_not_kept(on, free, pool, slots)
     if reason or pool is None:
         dirty = units.give_up(free, reason or "", now)
@@ -137,7 +136,7 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
         changes, after = drain_changes(on, unit, maintenance.drain(unit, user.name, reason, on.world.now()))
         return audit.record(on, changes, user.name, "drain", f"{is_a} {unit_id}", reason), after
 
-    return _drained(on, transaction.run(on, decide))
+    return _drained(on, transact(on, decide))
 
 
 def _drained(on: System, unit: Unit) -> Unit:
@@ -158,7 +157,7 @@ def recycle(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -
         changes, after = drain_changes(on, unit, maintenance.recycle(unit, user.name, reason, on.world.now()))
         return audit.record(on, changes, user.name, "recycle", f"{is_a} {unit_id}", reason), after
 
-    unit = transaction.run(on, decide)
+    unit = transact(on, decide)
     end_attempt(on, unit)
     return _drained(on, unit)
 

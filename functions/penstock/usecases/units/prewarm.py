@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, pool_key
@@ -19,9 +18,9 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held, unit
 from penstock.kernel import limits
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
-from penstock.usecases.site import configuration
+from penstock.usecases.jobs.flow import slots_of
 from penstock.usecases.units import driver_calls, retire
 
 NO_HELLO_CODE = "NoHello"
@@ -61,7 +60,7 @@ def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
         return None
     now = on.world.now()
     warm = on.store.find(pools.collection(name), "free#warm#", Slot, limit=pool.min_warm)
-    site = configuration.current(on)
+    site = current_site(on)
     kind = _kind(site, name)
     if kind is None or not prewarm.is_short(pool, len(warm), now):
         return None
@@ -103,7 +102,7 @@ def resource_ready(on: System, unit: Unit, lease: timedelta) -> None:
         fresh = on.store.get(unit.key, Unit)
         return (arrival_changes(on, unit, None, lease) if fresh == unit else []), None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def hello_missed(on: System, unit: Unit, hide: str) -> None:
@@ -121,7 +120,7 @@ def idle_ended(on: System, unit: Unit) -> None:
     """An idle unit whose time is over: destroy it, unless the pool would have too few without it."""
     if unit.cleaning.until and unit.cleaning.until > on.world.now():
         retire.retire(on, unit.id, SILENT, is_setback=True)
-    elif not transaction.run(on, lambda: _stay_changes(on, unit.id)):
+    elif not transact(on, lambda: _stay_changes(on, unit.id)):
         retire.retire(on, unit.id, TOO_OLD)
 
 
@@ -131,7 +130,7 @@ def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
     pool = on.store.get(pool_key(unit.lease.pool), Pool) if unit else None
     if unit is None or unit.state is not UnitState.IDLE or pool is None or pool.warm is None:
         return [], False
-    site, now = configuration.current(on), on.world.now()
+    site, now = current_site(on), on.world.now()
     if is_held(unit, now):  # [UNIT-3]
         return [], False
     warm = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.least + 1)
@@ -146,7 +145,7 @@ def _matches_site(on: System, site: Site, unit: Unit) -> bool:
     kind = _kind(site, unit.lease.pool)
     if kind is None or site.maker(kind).name != unit.maker:
         return False
-    return pools.amounts(retire.slots_of(on, unit)[1:]) == site.takes(kind.uses)
+    return pools.amounts(slots_of(on, unit)[1:]) == site.takes(kind.uses)
 
 
 def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:
@@ -156,7 +155,7 @@ def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timed
     come = prewarm.arrive(unit, pool.warm if pool else None, token_hash, now, lease)
     changes: list[Change] = [Replace(unit, come)]
     if not is_held(unit, now):
-        changes += [Replace(slot, pools.mark_ready(slot, now)) for slot in retire.slots_of(on, unit)]
+        changes += [Replace(slot, pools.mark_ready(slot, now)) for slot in slots_of(on, unit)]
     if pool and pool.setback:
         changes.append(Replace(pool, prewarm.succeeded(pool)))
     return changes

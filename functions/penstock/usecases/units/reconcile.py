@@ -25,12 +25,11 @@ from penstock.kernel.errors import DriverError
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Driver
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
 from penstock.usecases.jobs import settle
-from penstock.usecases.site import configuration
 from penstock.usecases.telemetry.counters import Isolation
-from penstock.usecases.units import boundary, retire
+from penstock.usecases.units import drivers, retire
 
 log = Logger(child=True)
 
@@ -67,7 +66,7 @@ class MakerList:
 
 def reconcile(on: System) -> Reconciled:
     """Compare each maker whose last comparison is long enough ago. A failure of one does not stop the others."""
-    site, done = configuration.current(on), Reconciled()
+    site, done = current_site(on), Reconciled()
     is_quiet = _is_recovering(on)
     lists = list(_list_makers(on, site, done))
     rows = {kind: _units(on, kind) for kind in UnitKind} if lists else {}
@@ -108,7 +107,7 @@ def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList
 
 def _call_list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[str]:
     name = cooldowns.maker_of(is_a, maker)
-    return boundary.list_ids(on, name, boundary.driver_named(on, site, is_a, maker))
+    return drivers.list_ids(on, name, drivers.driver_named(on, site, is_a, maker))
 
 
 def _units(on: System, is_a: UnitKind) -> list[Unit]:
@@ -137,7 +136,7 @@ def _compare(
         for unit in rows.values():
             with steps.step("ending what nobody wants", unit=unit.id):
                 end_unwanted(on, unit)
-    driver = boundary.driver_named(on, site, one.is_a, one.maker)
+    driver = drivers.driver_named(on, site, one.is_a, one.maker)
     for id in verdict.destroy:
         with steps.step("destroying a stray", maker=one.name, unit=id):
             done.strays += _destroy_stray(on, driver, one.name, id)
@@ -149,7 +148,7 @@ def _destroy_stray(on: System, driver: Driver, maker: str, id: str) -> bool:
     if unit is not None and unit.state is not UnitState.GONE:
         return False
     try:
-        boundary.destroy(on, maker, driver, id)
+        drivers.destroy(on, maker, driver, id)
     except DriverError as error:
         log.warning("a stray could not be destroyed", extra={"maker": maker, "unit": id, "why": str(error)})
         return False

@@ -1,59 +1,77 @@
-"""Destroying units whose lease has ended. Their slots are free only after that. [UNIT-2]
+"""Putting units back once their lease has ended: each is destroyed or, if it cannot be, quarantined. [UNIT-2]
 
-`advance` calls `destroy` for each dirty unit; hosts' agents report their own machines clean with `unit_destroyed`.
+`advance` calls `destroy` for each dirty unit; hosts' agents report their own machines clean with `unit_destroyed`. A
+slot is free only after that. Units that stay for the next lease are those of `reuse`.
+
+What follows when something happened to a unit stands at the end: one function per event, one effect per line, in order.
+Each event has been committed before its function runs. A crash between two effects loses the rest of them; the sweep
+makes up for each. Repeating an event changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from math import ceil
 
-from penstock import transaction
+from aws_lambda_powertools import Logger
+
 from penstock.domain.cooldowns import maker_of
+from penstock.domain.logs.logs import DETAIL
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import WORKER, HoldTimes, Pool, Slot, pool_key
 from penstock.domain.site.site import Site
-from penstock.domain.units import quarantine as units_quarantine
-from penstock.domain.units import retries, units, visibility
+from penstock.domain.units import quarantine, retries, units, visibility
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, RateLimited
-from penstock.kernel.rows import Change, Replace
+from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.ports import NotYet
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
-from penstock.usecases.site import configuration
-from penstock.usecases.units import boundary, driver_calls, events, quarantine, retire, reuse
+from penstock.usecases.jobs import flow
+from penstock.usecases.jobs.flow import slots_of
+from penstock.usecases.logs import logs
+from penstock.usecases.pools import scheduler
+from penstock.usecases.telemetry import counters
+from penstock.usecases.units import broken, driver_calls, drivers
+
+SAMPLED = 8
+"""Of one in so many holders that give back it is recorded how long they kept what they had."""
+
+log = Logger(child=True)
 
 
 def destroy(on: System, unit: Unit) -> None:
     """Destroy a unit when it is its turn among the attempt's releases; then free its slots. [UNIT-2]"""
-    pause = retire.turn_pause(on, unit)
+    pause = flow.turn_pause(on, unit)
     if pause:  # whoever is released before it wakes it; the sweep makes up for a lost message
         on.store.commit([Replace(unit, retries.retry_later(unit, unit.step.reason, on.world.now(), pause))])
         return
-    if unit.health.broken and configuration.quarantines(on, configuration.current(on), unit):
-        quarantine.enter(on, unit, f"it is broken: {unit.health.broken}")
+    if unit.health.broken and drivers.quarantines(on, current_site(on), unit):
+        enter_quarantine(on, unit, f"it is broken: {unit.health.broken}")
         return
     site = _site(on)
     is_locked = units.is_late(unit, on.world.now()) or _is_named_outside(on, site, unit)
-    begun = reuse.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
+    begun = driver_calls.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
     if begun:
         _call_destroy(on, begun, site)
-        boundary.unlock(on, begun)
+        drivers.unlock(on, begun)
 
 
 def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
     """Ask the driver, if its maker may be called, and record its answer."""
     try:
-        site = site or configuration.current(on)
+        site = site or current_site(on)
         wait = cooldowns.take_call(on, site, unit)
         if wait is not None:
             driver_calls.retry_later(
                 on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait
             )
             return
-        driver = boundary.driver_of(on, site, unit)
-        proof = boundary.destroy(on, maker_of(unit.is_a, unit.maker), driver, unit.id)
+        driver = drivers.driver_of(on, site, unit)
+        proof = drivers.destroy(on, maker_of(unit.is_a, unit.maker), driver, unit.id)
     except DriverError as error:
         cooldowns.destroy_failed(on, unit, error)
         _destroy_failed(on, unit, error)
@@ -71,14 +89,14 @@ def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
 def _site(on: System) -> Site | None:
     """The site; None if it no longer parses, which is reported where the driver would be called."""
     try:
-        return configuration.current(on)
+        return current_site(on)
     except DriverError:
         return None
 
 
 def _is_named_outside(on: System, site: Site | None, unit: Unit) -> bool:
     """Whether a well's things have names that outlive the unit: a late call would reach the next lease's."""
-    return site is not None and unit.is_a is UnitKind.RESOURCE and configuration.quarantines(on, site, unit)
+    return site is not None and unit.is_a is UnitKind.RESOURCE and drivers.quarantines(on, site, unit)
 
 
 def _record_destroy(on: System, unit: Unit) -> Unit | None:
@@ -101,10 +119,10 @@ def _record_destroy(on: System, unit: Unit) -> Unit | None:
 def _destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
     """The driver could not destroy a unit: retry later, or quarantine it when that no longer helps. [UNIT-1]"""
     unit = units.with_notes(unit, error.notes)
-    counted = units_quarantine.count_failure(unit, error)
-    if units_quarantine.is_stuck(counted, error):
+    counted = quarantine.count_failure(unit, error)
+    if quarantine.is_stuck(counted, error):
         why = f"tried {counted.health.stuck} times to destroy it: {type(error).__name__}: {error}"
-        quarantine.enter(on, unit, why)
+        enter_quarantine(on, unit, why)
         return
     after = error.seconds if isinstance(error, RateLimited) else None
     driver_calls.retry_later(on, counted, f"cleaning failed: {type(error).__name__}: {error}", after)
@@ -131,14 +149,14 @@ def _end_lease_early(on: System, unit: Unit) -> Unit:
     ended = units.release_lease(unit)
     if not units.ends_lease(unit) or not on.store.commit([Replace(unit, ended)]):
         return unit
-    events.lease_ended_early(on, unit)
+    lease_ended_early(on, unit)
     return replace(ended, version=unit.version + 1)
 
 
 def unit_destroyed(on: System, unit: Unit, proof: CleanProof, site: Site | None = None) -> None:
     """Commit that a unit is gone and its slots are free, then do what follows from it. Called by hosts' agents too."""
-    released = transaction.run(on, lambda: _gone_changes(on, unit.id, proof))
-    events.unit_gone(on, unit, proof, released, site)
+    released = transact(on, lambda: _gone_changes(on, unit.id, proof))
+    unit_gone(on, unit, proof, released, site)
 
 
 def _gone_changes(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool | None]:
@@ -146,4 +164,172 @@ def _gone_changes(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence
     unit = on.store.get(unit_key(unit_id), Unit)
     if unit is None or unit.state is not UnitState.DIRTY:
         return [], None
-    return retire.free_slots(on, unit, units.mark_gone(unit, proof, proof.time))
+    return free_slots(on, unit, units.mark_gone(unit, proof, proof.time))
+
+
+def free_slots(on: System, unit: Unit, gone: Unit) -> tuple[list[Change], bool]:
+    """The changes by which a unit is gone, with the proof, and its slots are free; and whether they end its lease.
+    [UNIT-2]
+    """
+    if gone.cleaning.proof is None:
+        raise ValueError(f"unit {unit.id} has no proof")
+    return [Replace(unit, gone), *_give_back(on, unit)], units.ends_lease(unit)
+
+
+def _give_back(on: System, unit: Unit) -> list[Change]:
+    """Give everything that the unit held back to its pools, except what another unit has by now. [SLOT-3]"""
+    held: dict[str, list[Slot]] = {}
+    for slot in slots_of(on, unit):
+        held.setdefault(slot.pool, []).append(slot)
+    return [change for pool, slots in held.items() for change in _to_pool(on, unit, pool, slots)]
+
+
+def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Change]:
+    """Give slots back. A limit that was lowered meanwhile is kept by whoever grants them. [SLOT-1]"""
+    pool = on.store.get(pool_key(name), Pool)
+    back = [change for slot in slots for change in pools.move(slot, pools.give_back(slot))]
+    if pool is None:
+        return back
+    learned = _count_broken(pool, unit, slots)
+    if pool.is_amount:
+        left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
+        return [Replace(pool, left), *map(Delete, slots)]
+    return [Replace(pool, learned), *back] if learned != pool else back
+
+
+def _count_broken(pool: Pool, unit: Unit, slots: Sequence[Slot]) -> Pool:
+    """A lease that ends says whether its worker was broken; a unit that nobody leased says nothing."""
+    return pools.count_broken(pool, unit) if any(slot.job for slot in slots) else pool
+
+
+def enter_quarantine(on: System, unit: Unit, reason: str) -> None:
+    """Put a unit that cannot be put back into quarantine, with all its slots. Does nothing if the unit has changed."""
+    if not on.store.commit(_quarantine_changes(on, unit, reason)):
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, 1)
+        return
+    unit_quarantined(on, unit, reason)
+
+
+def _quarantine_changes(on: System, unit: Unit, reason: str) -> list[Change]:
+    """No job holds its slots any more: it counts towards nobody's usage, and is not evicted. [UNIT-1]"""
+    now = on.world.now()
+    slots = slots_of(on, unit)
+    changes: list[Change] = [Replace(unit, quarantine.enter(unit, reason, now))]
+    changes += [change for slot in slots for change in pools.move(slot, pools.set_aside(slot, now))]
+    return [*changes, *(_broken_changes(on, unit) if any(slot.job for slot in slots) else ())]
+
+
+def _broken_changes(on: System, unit: Unit) -> list[Change]:
+    """A broken worker is counted when its lease ends, which is now."""
+    pool = on.store.get(pool_key(unit.lease.pool), Pool)
+    if pool is None:
+        return []
+    counted = pools.count_broken(pool, unit)
+    return [Replace(pool, counted)] if counted != pool else []
+
+
+def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, site: Site | None) -> None:
+    """A unit's driver proved that it is gone. `released` is None if another process committed that before."""
+    counters.unit_gone(on, unit, proof, released)
+    if released:
+        _record_hold(on, unit, _pools_of(unit))
+        _log_gone(on, unit, proof)
+    cooldowns.unit_destroyed(on, unit, site)
+    if unit.is_broken:
+        broken.check_broken_in_a_row(on, unit)
+    slot_freed(on, unit)
+
+
+def _record_hold(on: System, unit: Unit, names: Iterable[str]) -> None:
+    """Record now and then how long a unit was leased, for some of its pools, after its lease ended.
+
+    A lost race loses one time of many, so it is not tried again.
+    """
+    lease = None
+    if not on.world.draw(SAMPLED):
+        lease = flow.lease_of_unit(on, unit)
+    if lease is None or lease.granted is None:
+        return
+    kept = on.world.now() - lease.granted
+    for name in names:
+        fresh = HoldTimes(pool=name)
+        was = on.store.get(fresh.key, HoldTimes)
+        now = pools.record_hold(was or fresh, kept)
+        on.store.commit([Replace(was, now) if was else Create(now)])
+
+
+def _log_gone(on: System, unit: Unit, proof: CleanProof) -> None:
+    took = int((proof.time - unit.since).total_seconds())
+    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is clean after {took} s and given back"
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
+
+
+def unit_removed(on: System, unit: Unit, user: User, checked: str, site: Site) -> None:
+    """An operator confirmed that they removed a quarantined unit by hand."""
+    logs.append(on, unit.lease.job, unit.lease.attempt, f"{unit.is_a} {unit.id} was removed by {user.name}: {checked}")
+    cooldowns.unit_destroyed(on, unit, site)
+    slot_freed(on, unit)
+
+
+def unit_cleaned(on: System, unit: Unit, proof: CleanProof) -> None:
+    """A unit was cleaned and stays in its slot, idle, for the next lease. What it uses besides, it keeps."""
+    _record_hold(on, unit, [unit.lease.pool])
+    _log_kept(on, unit, proof)
+    slot_freed(on, unit)
+
+
+def _log_kept(on: System, unit: Unit, proof: CleanProof) -> None:
+    took = int((proof.time - unit.since).total_seconds())
+    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is clean after {took} s and kept warm"
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
+
+
+def unit_quarantined(on: System, unit: Unit, reason: str) -> None:
+    """A unit was put into quarantine with all its slots."""
+    _report_quarantine(on, unit, reason)
+    if unit.is_broken:
+        broken.check_broken_in_a_row(on, unit)
+    slot_freed(on, unit)
+
+
+def _report_quarantine(on: System, unit: Unit, reason: str) -> None:
+    """Write a warning for operators and a line into the job's log."""
+    text = f"{unit.is_a} {unit.id} is quarantined, until an operator has seen to it: {reason}"
+    log.warning(text, extra={"unit": unit.id, "maker": unit.maker, "pool": unit.lease.pool, "slot": unit.lease.slot})
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, "worker")
+
+
+def lease_ended_early(on: System, unit: Unit) -> None:
+    """A worker's lease ended before its slot is clean, because its job certainly runs no more."""
+    text = f"nothing runs on {unit.lease.slot} any more, which is still to be cleaned"
+    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
+    slot_freed(on, unit)
+
+
+def slot_freed(on: System, unit: Unit) -> None:
+    """A unit gave up its slots, or its lease on them. [QUEUE-1]"""
+    _serve_pools(on, unit)
+    _release_next_lease(on, unit)
+    _start_next_attempt(on, unit)
+
+
+def _serve_pools(on: System, unit: Unit) -> None:
+    """Grant the slots that the unit gave up, in its own pool and in those of everything else that it took."""
+    scheduler.freed(on, _pools_of(unit))
+
+
+def _pools_of(unit: Unit) -> list[str]:
+    return list(dict.fromkeys((unit.lease.pool, *(pool for pool, _ in unit.lease.also))))
+
+
+def _release_next_lease(on: System, unit: Unit) -> None:
+    """Wake the unit of the attempt's next lease: leases of one attempt are released one after the other."""
+    left = flow.release_after(on, unit)
+    if left and left.unit:
+        on.queues.advance(left.unit, is_worker=False)
+
+
+def _start_next_attempt(on: System, unit: Unit) -> None:
+    """Let the job's next attempt start, which waits until the worker of this one is released."""
+    if unit.lease.order == WORKER and unit.lease.job:
+        on.queues.schedule({"do": "start", "job": unit.lease.job})

@@ -9,21 +9,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, pool_key
 from penstock.domain.units import retries, reuse, units
 from penstock.domain.units.retries import EARLY
-from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState, unit_key
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import CleaningDriver
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases import cooldowns
-from penstock.usecases.site import configuration
-from penstock.usecases.units import boundary, driver_calls, events, retire
-from penstock.usecases.units.retire import turn_pause
+from penstock.usecases.jobs.flow import slots_of, turn_pause
+from penstock.usecases.units import drivers, release
+from penstock.usecases.units.driver_calls import lock
 
 CLEAN_TRIES = 3
 """How often cleaning is tried before the unit is destroyed instead."""
@@ -50,11 +49,11 @@ def clean(on: System, unit: Unit) -> None:
 def _call_clean(on: System, begun: Unit) -> None:
     """Let the well clean a unit."""
     try:
-        well = boundary.driver_of(on, configuration.current(on), begun)
+        well = drivers.driver_of(on, current_site(on), begun)
         if not isinstance(well, CleaningDriver):
             give_up(on, begun, "its well does not clean")
             return
-        proof = boundary.clean(on, begun, well)
+        proof = drivers.clean(on, begun, well)
     except DriverError as error:
         cooldowns.count_failure(on, maker_of(begun.is_a, begun.maker), error)
         postponed = retries.retry_by_message(begun, f"{type(error).__name__}: {error}", on.world.now())
@@ -80,14 +79,14 @@ def unit_cleaned(on: System, unit_id: str, proof: CleanProof, lease: timedelta) 
 
     Returns the unit afterwards; None when it was not being cleaned.
     """
-    found = transaction.run(on, lambda: _cleaned_changes(on, unit_id, proof, lease))
+    found = transact(on, lambda: _cleaned_changes(on, unit_id, proof, lease))
     if found is None:
         return None
     before, unit = found
     if unit.state is UnitState.DIRTY:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
         return unit
-    events.unit_cleaned(on, before, proof)
+    release.unit_cleaned(on, before, proof)
     return unit
 
 
@@ -100,7 +99,7 @@ def _cleaned_changes(
     if unit is None or unit.state is not UnitState.CLEANING or units.is_held(unit, now):  # [UNIT-3]
         return [], None
     pool = on.store.get(pool_key(unit.lease.pool), Pool)
-    slots = retire.slots_of(on, unit)
+    slots = slots_of(on, unit)
     reason = why_not_kept(on, unit, pool, slots)
     if reason or pool is None or pool.warm is None:
         changes, dirty = _give_up_changes(unit, reason or "", on)
@@ -121,27 +120,6 @@ def give_up(on: System, unit: Unit, reason: str) -> None:
     changes, dirty = _give_up_changes(unit, reason, on)
     if on.store.commit(changes):
         on.queues.advance(dirty.id, dirty.is_a is UnitKind.WORKER)
-
-
-def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
-    """A unit that only the caller may call the well for, until it writes that it is done; None if another process may.
-
-    So no call for one lease reaches the unit when it is idle, or leased again. A function that dies cannot have made a
-    call after `busy` is over, because no function lives that long: a call whose answer is missing then is a failure.
-    """
-    now = on.world.now()
-    if unit.step.busy and unit.step.busy > now:
-        return None
-    begun = retries.unanswered(unit, now)
-    if begun:
-        driver_calls.note_unanswered(on, unit, begun)
-        return None
-    marked = units.begin_end(unit, now) if is_to_clean else unit
-    busy = replace(marked, step=replace(marked.step, busy=now + CLEAN_WITHIN), due=now + CLEAN_WITHIN)
-    if not on.store.commit([Replace(unit, busy)]):
-        return None
-    fresh = on.store.get(unit.key, Unit)
-    return fresh if fresh and fresh.step.busy == busy.step.busy else None
 
 
 def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot]) -> str | None:

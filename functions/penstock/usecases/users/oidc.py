@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs.logs import DETAIL
@@ -18,10 +17,9 @@ from penstock.domain.users.users import User, explain_denial, user_key
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.jobs.flow import LeaseGone, fenced
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.users import audit
 
 ISSUER = "/v1/oidc"
@@ -35,7 +33,7 @@ def token(on: System, job: Job, audience: str) -> IdentityToken:
     the attempt's deadline at most. Raises Refused 400, 409 or 422, and 410 for an attempt that is over. Never 403: an
     agent that gets that leaves its job.
     """
-    allowed = configuration.current(on).identity
+    allowed = current_site(on).identity
     _check_audience(allowed, audience)
     kid = on.signer.kid()
 
@@ -51,7 +49,7 @@ def token(on: System, job: Job, audience: str) -> IdentityToken:
         detail = f"{claims['sub']} for {audience}, attempt {job.attempt}, jti {claims['jti']}"
         return audit.record(on, changes, job.owner, "identity token", f"job {job.id}", detail), claims
 
-    claims = transaction.run(on, decide)
+    claims = transact(on, decide)
     text = oidc.unsigned(kid, claims)
     made = oidc.signed(text, on.signer.sign(text.encode()))
     on.metrics.add(metrics.IDENTITY_TOKENS, target=job.request.target_resolved)

@@ -10,20 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from penstock import transaction
 from penstock.domain.jobs import jobs as rules
 from penstock.domain.jobs.jobs import Job, State, job_key
-from penstock.domain.pools.leases import LeaseState
-from penstock.domain.pools.pools import WAITING, Claim, Slot, collection
+from penstock.domain.pools.pools import WAITING, Claim, LeaseState, Slot, collection
 from penstock.domain.users import users
 from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Replace, Row
-from penstock.system import System
+from penstock.system import System, current_site, transact
 from penstock.usecases.jobs import cancel, flow, settle
 from penstock.usecases.logs import logs
-from penstock.usecases.site import configuration
 from penstock.usecases.users import users as granting
 
 R = TypeVar("R", bound=Row)
@@ -66,7 +63,7 @@ def end_waiting(on: System, job_id: str, why: str) -> bool:
         now = rules.refuse(job, why, on.world.now())
         return [Replace(job, now)], now
 
-    job = transaction.run(on, decide)
+    job = transact(on, decide)
     if job is None:
         return False
     logs.append(on, job.id, job.attempt, why)
@@ -96,7 +93,7 @@ def _jobs_needing_privileges(on: System, owner: str) -> Iterator[Job]:
     No job holds what is held by an operator, or in quarantine.
     """
     known: dict[str, None] = {}
-    for pool in sorted(configuration.current(on).guarded()):
+    for pool in sorted(current_site(on).guarded()):
         known |= {claim.job: None for claim in _all(on, pool, WAITING, Claim)}
         known |= {str(slot.job): None for slot in _all(on, pool, "held#", Slot)}
     for job_id in known:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from penstock import transaction
 from penstock.domain.probes import canaries
 from penstock.domain.users import users
 from penstock.domain.users.users import ACT_AS, ADMIN, Token, User, digest, token_key, user_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System
+from penstock.system import System, transact
 from penstock.usecases.users import audit
 
 PRIVILEGES = 500
@@ -91,7 +90,7 @@ def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: 
         changes = [Replace(was, now)] if now != was else []
         return audit.record(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
 
-    return transaction.run(on, decide)
+    return transact(on, decide)
 
 
 def issue_token(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[str, Token]:

@@ -3,6 +3,8 @@
 The agents' API calls this for every call of an agent. A worker between two jobs says that it has cleaned up, and polls
 until it gets the next job or is sent home. The bootstrap key shows who read the machine's user data; where a factory
 can tell, the machine's identity document shows besides which machine it is.
+
+The answer to hello is all that the agent needs to run its job, and nothing else. [SEC-1]
 """
 
 from __future__ import annotations
@@ -13,25 +15,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
-from penstock import transaction
+from penstock.domain.artifacts import volumes
 from penstock.domain.commands import AgentLine, Hello
-from penstock.domain.jobs import failures, jobs
+from penstock.domain.jobs import failures, jobs, origins
 from penstock.domain.jobs.failures import Failure, Kind
-from penstock.domain.jobs.jobs import Job, Report, Result, State, job_key
+from penstock.domain.jobs.jobs import Job, Report, Result, Spec, State, job_key
+from penstock.domain.jobs.origins import Origin
 from penstock.domain.logs import logs as domain_logs
 from penstock.domain.logs.logs import Line
-from penstock.domain.pools import leases
-from penstock.domain.pools.leases import Lease, lease_key
+from penstock.domain.pools import pools
+from penstock.domain.pools.pools import Lease, lease_key
 from penstock.domain.replies import (
+    AgentLimits,
+    AssignedTask,
     Assignment,
+    HealthChecks,
     Idle,
     Instructions,
     LeaseRenewed,
     LinesReceived,
+    ResourceAccess,
     ResourceList,
     ResultReceived,
 )
-from penstock.domain.site.site import Limits, Site
+from penstock.domain.site.site import GitHubApp, Health, Limits, Site
 from penstock.domain.units import reuse as units_reuse
 from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, add_entry, unit_key
@@ -41,20 +48,18 @@ from penstock.kernel.errors import DriverError, Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import IdentityDriver
-from penstock.system import System
+from penstock.system import System, check_unchanged, current_site, transact
 from penstock.toml.checks import CONTROL
 from penstock.usecases.artifacts import owners
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, holds, settle
-from penstock.usecases.jobs.flow import LeaseGone
+from penstock.usecases.jobs.flow import LeaseGone, spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
-from penstock.usecases.site import configuration
 from penstock.usecases.telemetry import counters
-from penstock.usecases.units import bells, boundary, broken, prewarm, reuse
+from penstock.usecases.units import bells, broken, drivers, prewarm, reuse
 from penstock.usecases.units import broken as units_broken
-from penstock.usecases.units.secrets import bootstrap_key
-from penstock.usecases.workers import assignment
+from penstock.usecases.units.drivers import bootstrap_key
 
 CLOCKS_DIFFER = timedelta(minutes=5)
 """How far the clock of a worker may be from ours."""
@@ -95,12 +100,12 @@ def _answer_hello(on: System, ask: Hello) -> Assignment | Idle:
     if ask.previous and ask.broken:
         broken.report_uncleanable(on, ask.worker, users.digest(ask.previous), ask.broken)
         raise LeaseGone
-    site = configuration.current(on)
+    site = current_site(on)
     if ask.previous and wait_for_job(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
         return _no_job(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
     try:
-        found = transaction.run(on, lambda: _start_changes(on, ask, digest, site))
+        found = transact(on, lambda: _start_changes(on, ask, digest, site))
     except LeaseGone:
         waiting = _no_job(on, ask.worker, site.limits)
         if waiting.held_seconds is not None:  # there is no job for it, but its machine is held
@@ -136,7 +141,7 @@ def _start_changes(
         return _arrival_changes(on, ask, digest, site, unit), (None, unit)
     job = on.store.get(job_key(unit.lease.job), Job)
     if unit.state not in (UnitState.CREATING, UnitState.READY) or job is None or job.attempt != unit.lease.attempt:
-        transaction.check_unchanged(on, unit)
+        check_unchanged(on, unit)
         raise LeaseGone
     if unit.session.token_hash and not hmac.compare_digest(unit.session.token_hash, digest):
         raise Refused(409, "token-taken", "this worker has said hello already, with another token")
@@ -145,14 +150,14 @@ def _start_changes(
             raise LeaseGone
         return [], (job, None)
     if unit.state is not UnitState.CREATING or job.state is not State.ACQUIRING:
-        transaction.check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
+        check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
         raise LeaseGone
     if job.cancellation.cancelled_by:
         raise LeaseGone
     if not ask.previous:
         check_identity(on, site, unit, {"document": ask.document, "signature": ask.signature})
     now = on.world.now()
-    begun = jobs.start(job, unit.id, now, assignment.health(site, job).seconds)
+    begun = jobs.start(job, unit.id, now, health_check(site, job).seconds)
     there = units.hello(unit, digest, now, lease_, ask.version)
     return [Replace(unit, there), Replace(job, begun)], (begun, unit)
 
@@ -188,7 +193,7 @@ def _arrival_changes(on: System, ask: Hello, digest: str, site: Site, unit: Unit
 
 def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | None) -> Assignment:
     """A worker's job starts, unless its agent repeats the call; the answer is all that the agent needs."""
-    lease = on.store.get(lease_key(job.id, job.attempt, leases.WORKER), Lease)
+    lease = on.store.get(lease_key(job.id, job.attempt, pools.WORKER), Lease)
     if lease:
         flow.lease_ready(on, lease)
     unit = before or on.store.get(unit_key(ask.worker), Unit)
@@ -200,10 +205,10 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
         took = int((on.world.now() - before.since).total_seconds())
         text = f"running on {ask.worker} (target {job.request.target_resolved}{host}), ready after {took} s"
         logs.append(on, job.id, job.attempt, text)
-    health = assignment.health(site, job)
+    health = health_check(site, job)
     if unit and before and not health.before and unit.creation.is_probe:
         broken.mark_working(on, unit)
-    return assignment.assignment(on, job, site, ask.worker, lease, is_kept=unit is not None and unit.cleaning.is_kept)
+    return assignment(on, job, site, ask.worker, lease, is_kept=unit is not None and unit.cleaning.is_kept)
 
 
 def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limits) -> bool:
@@ -228,7 +233,7 @@ def wait_for_job(on: System, worker: str, shown: str, cleaned: str, bounds: Limi
     if unit.state is UnitState.CLEANING:
         proof = CleanProof(by=f"the agent of {worker}", time=on.world.now(), checked=cleaned)
         reuse.unit_cleaned(on, worker, proof, lease)
-    return transaction.run(on, lambda: _renew_idle(on, worker, lease))
+    return transact(on, lambda: _renew_idle(on, worker, lease))
 
 
 def _renew_idle(on: System, worker: str, lease: timedelta) -> tuple[Sequence[Change], bool]:
@@ -258,7 +263,7 @@ def authenticate(on: System, job_id: str, token: str) -> Caller:
 
 def heartbeat(on: System, caller: Caller) -> LeaseRenewed:
     """Renew the worker's lease."""
-    seconds = configuration.current(on).limits.lease
+    seconds = current_site(on).limits.lease
     _renew_lease(on, caller, seconds)
     return LeaseRenewed(**vars(_instructions(on, caller)), lease_seconds=seconds)
 
@@ -274,7 +279,7 @@ def _renew_lease(on: System, caller: Caller, seconds: int) -> None:
             raise LeaseGone
         return [Replace(unit, units.renew(unit, on.world.now(), timedelta(seconds=seconds)))], None
 
-    transaction.run(on, decide)
+    transact(on, decide)
 
 
 def _instructions(on: System, caller: Caller) -> Instructions:
@@ -289,7 +294,7 @@ def _instructions(on: System, caller: Caller) -> Instructions:
 
 def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> LinesReceived:
     """Add lines to the job's log, and say whether it has room for more output. They also serve as a heartbeat."""
-    bounds = configuration.current(on).limits
+    bounds = current_site(on).limits
     lines = [_credible(on, caller.job, line) for line in lines]
     full = logs.append_output(on, caller.job, first, lines, bounds) if caller.job.run.report is None else None
     is_near = units.is_renewal_near(caller.unit, on.world.now(), timedelta(seconds=bounds.heartbeat))
@@ -312,7 +317,7 @@ def _credible(on: System, job: Job, line: Line) -> Line:
 
 def resources(on: System, caller: Caller) -> ResourceList:
     """What the worker's job may know of its resources now; metadata may have been renewed. [SEC-1]"""
-    return ResourceList(assignment.resources(on, caller.job))
+    return ResourceList(accesses(on, caller.job))
 
 
 def report_finished(
@@ -350,7 +355,7 @@ def _end(on: System, caller: Caller, report: Report, broken: str, failure: Failu
     Whatever is interrupted, the agent repeats its call, or else the sweep goes on. A job that publishes has its report
     written first: only what has succeeded is published. [JOB-1]
     """
-    job, ended = transaction.run(on, lambda: _report_changes(on, caller, report, broken, failure))
+    job, ended = transact(on, lambda: _report_changes(on, caller, report, broken, failure))
     if broken and report.result is not Result.LOST:
         logs.append(on, job.id, job.attempt, f"worker {caller.unit.id} is broken: {broken}")
     if ended:
@@ -424,12 +429,12 @@ def check_identity(on: System, site: Site, unit: Unit, shown: Mapping[str, str])
     if maker is None or IDENTITY_SETTING not in maker.settings:
         return
     try:
-        driver = boundary.driver_named(on, site, UnitKind.WORKER, unit.maker)
+        driver = drivers.driver_named(on, site, UnitKind.WORKER, unit.maker)
         if not isinstance(driver, IdentityDriver):
             return
         if unit.creation.made is None:
             raise Refused(429, "not-yet", "which machine was made is not written yet; try again in a moment")
-        why = boundary.identity_mismatch(on, unit, driver, shown)
+        why = drivers.identity_mismatch(on, unit, driver, shown)
     except DriverError as error:
         raise Refused(429, "not-yet", f"nobody can tell whose machine this is: {error}") from error
     if why is None:
@@ -465,3 +470,90 @@ def _parse_time(text: str) -> datetime:
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise Refused(400, "bad-request", f"{text!r} is not a time as in RFC 3339") from None
+
+
+def assignment(on: System, job: Job, site: Site, worker: str, lease: Lease | None, *, is_kept: bool) -> Assignment:
+    """All that an agent needs to run a job, given its worker's lease."""
+    bounds, checks = site.limits, health_check(site, job)
+    spec = spec_of(on, job)
+    if spec is None:
+        raise Refused(410, "spec-gone", "the job's script is no longer kept")
+    need = next(need for need in job.request.needs if need.order == pools.WORKER)
+    origin = origins.origin(job, spec, site.github or GitHubApp(0)) if job.provenance.check else None
+    due = (job.times.started or on.world.now()) + timedelta(seconds=job.limits.timeout)
+    return Assignment(
+        job=job.id,
+        name=job.name,
+        owner=job.owner,
+        attempt=job.attempt,
+        fence=lease.fence if lease and lease.fence else 0,
+        target=job.request.target_resolved,
+        worker=worker,
+        factory=need.maker,
+        repository=origin,
+        toolchain=spec.toolchain,
+        tasks=[_task(spec, origin)],
+        posts=list(spec.posts),
+        output_rules=list(spec.output_rules),
+        resources=accesses(on, job),
+        inputs=job.request.has_downloads,
+        caches=list(spec.caches),
+        reuse=is_kept,
+        health=HealthChecks(checks.before, checks.after, checks.timeout),
+        env=dict(spec.env),
+        timeout_seconds=job.limits.timeout,
+        grace_seconds=job.limits.grace,
+        heartbeat_seconds=bounds.heartbeat,
+        lease_seconds=bounds.lease,
+        deadline=due.isoformat(),
+        limits=_limits(bounds),
+    )
+
+
+def _task(spec: Spec, origin: Origin | None) -> AssignedTask:
+    """The script. It starts in the clone of its repository, if there is one."""
+    folder = f"/work/{origin.name}" if origin and origin.clone else "/work"
+    return AssignedTask("build", spec.script, env={}, env_clear=False, workdir=folder)
+
+
+def _limits(bounds: Limits) -> AgentLimits:
+    return AgentLimits(
+        output_bytes=bounds.output_bytes,
+        part_bytes=volumes.PART_BYTES,
+        cache_bytes=bounds.archive_bytes,
+        unpacked_bytes=bounds.unpacked_bytes,
+        unpacked_entries=bounds.unpacked_entries,
+        unpacked_depth=bounds.unpacked_depth,
+        unpacked_ratio=bounds.unpacked_ratio,
+        outputs=limits.OUTPUTS,
+        line_bytes=limits.EVENT_LINE_BYTES,
+        batch_bytes=limits.EVENT_BATCH_BYTES,
+        batch_events=limits.EVENTS_PER_BATCH,
+    )
+
+
+def accesses(on: System, job: Job) -> dict[str, ResourceAccess]:
+    """What the job may know of each resource that it holds, by the name that the job gave it."""
+    found: dict[str, ResourceAccess] = {}
+    if all(need.order == pools.WORKER for need in job.request.needs):
+        return found
+    for lease in flow.lease_rows(on, job.id, job.attempt):
+        unit = flow.unit_of(on, lease) if lease.order else None
+        if unit and unit.lease.fence == lease.fence:
+            known = drivers.metadata_of(on, unit)
+            metadata, public = dict(known.metadata), list(known.public)
+            found[lease.name] = ResourceAccess(lease.type, metadata, public, _fresh_seconds(on, unit))
+    return found
+
+
+def _fresh_seconds(on: System, unit: Unit) -> int | None:
+    """For how many seconds the metadata will not change; None if it never changes."""
+    if unit.access.renews is None:
+        return None
+    return max(0, int((unit.access.renews - on.world.now()).total_seconds()))
+
+
+def health_check(site: Site, job: Job) -> Health:
+    """The scripts that check whether the machine is fit; none for a target that the site no longer has."""
+    target = site.targets.get(job.request.target_resolved)
+    return (target.health if target else None) or Health()

@@ -17,11 +17,10 @@ from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.domain.users import users
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases.jobs import settle
-from penstock.usecases.site import configuration
 from penstock.usecases.units import bells, driver_calls, release
-from penstock.usecases.units.secrets import bootstrap_key
+from penstock.usecases.units.drivers import bootstrap_key
 from penstock.usecases.workers import agents, presence
 from penstock.usecases.workers.presence import HostSession
 
@@ -37,7 +36,7 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
         raise Refused(403, "privilege-missing", f"this needs the privilege {hosts.privilege(name)!r}")
     if not users.is_strong(status.session):
         raise Refused(422, "weak-session", "the session must be 43 to 128 characters of A-Z a-z 0-9 - _")
-    site = configuration.current(on)
+    site = current_site(on)
     target = site.of_host(name)
     session = HostSession(name, target.pool if target else None, users.digest(status.session), status.machine)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))

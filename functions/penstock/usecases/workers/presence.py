@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock import transaction
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.domain.pools.why import AwayHost
@@ -20,7 +19,7 @@ from penstock.domain.units.units import STEP_WITHIN, Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System
+from penstock.system import System, transact
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def check_in(on: System, session: HostSession, lease: timedelta) -> Host:
 
     Raises Refused 404 for a host that the site does not know, 409 for a host's second agent.
     """
-    host, touched = transaction.run(on, lambda: _check_in_changes(on, session, lease))
+    host, touched = transact(on, lambda: _check_in_changes(on, session, lease))
     _schedule_resize(on, touched)
     return host
 
@@ -121,7 +120,7 @@ def _mark_absent(on: System, name: str, is_to_go: Callable[[Host], bool]) -> Non
             return [], []
         return [Replace(host, hosts.disconnect(host, on.world.now())), *_make_due(on, [host.pool])], [host.pool]
 
-    _schedule_resize(on, transaction.run(on, decide))
+    _schedule_resize(on, transact(on, decide))
 
 
 def mark_silent(on: System, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The boundary to drivers: whatever a driver does, its caller gets an answer of the right type, or a DriverError.
+"""Calls of drivers: whatever a driver does, its caller gets an answer of the right type, or a DriverError.
 
 A driver may come from anybody. It may raise anything, return nothing or something else, or not return: each of these is
 a failure of its maker like any other. It is counted, its reason reaches the unit's row, and only that unit waits. What
@@ -7,29 +7,35 @@ a driver says reaches rows, logs and people, so the key that it was given is rem
 Its answers are checked here: what is no proof, no order's answer, or too large for a unit's row, is a failure too.
 
 A driver that ends the process of its function, or cannot be broken off, leaves no answer: `retries.unanswered` sees it.
+
+The secrets that pass here: the keys that units are made with, and a resource's metadata. It is sealed when its driver
+answers, for the lease it was made for, and opened when an agent asks for its job's resources. [SEC-1]
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 
-from penstock import transaction
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
-from penstock.domain.site.site import Site
+from penstock.domain.site.site import Maker, Site
 from penstock.domain.units import prewarm
 from penstock.domain.units.units import CleanProof, Unit, UnitKind
-from penstock.kernel.errors import DriverError, RateLimited, Short, Shortage, TimeLimit, Unknown
+from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Short, Shortage, TimeLimit, Unknown
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import (
     CleaningDriver,
+    ContextDriver,
     Driver,
     EventDriver,
     EvidenceDriver,
@@ -39,9 +45,9 @@ from penstock.ports import (
     Order,
     PlacementDriver,
     Ready,
+    UnitContext,
 )
-from penstock.system import System
-from penstock.usecases.site import configuration
+from penstock.system import System, transact
 from penstock.usecases.telemetry import counters
 
 T = TypeVar("T")
@@ -70,12 +76,40 @@ log = Logger(child=True)
 
 def driver_named(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
     """The driver of a factory or well. Raises DriverError."""
-    return ask(on, maker_of(is_a, maker), lambda: configuration.driver(on, site, is_a, maker))
+    return ask(on, maker_of(is_a, maker), lambda: _driver(on, site, is_a, maker))
 
 
 def driver_of(on: System, site: Site, unit: Unit) -> Driver:
     """The driver of a unit, for one call. Raises DriverError."""
-    return ask(on, maker_of(unit.is_a, unit.maker), lambda: configuration.driver_of(on, site, unit))
+    return ask(on, maker_of(unit.is_a, unit.maker), lambda: _driver_in_context(on, site, unit))
+
+
+def _driver(on: System, site: Site, is_a: UnitKind, maker: str) -> Driver:
+    """The driver of a factory or well. Raises Misconfigured if the site has none of that name."""
+    makers = site.factories if is_a is UnitKind.WORKER else site.wells
+    found = makers.get(maker) or Maker(maker, "")
+    if not found.driver:
+        kind = "factory" if is_a is UnitKind.WORKER else "well"
+        raise Misconfigured(f"the site has no {kind} {maker!r} any more")
+    plug = on.drivers.factory if is_a is UnitKind.WORKER else on.drivers.well
+    return plug(found.driver, found.settings, maker)
+
+
+def _driver_in_context(on: System, site: Site, unit: Unit) -> Driver:
+    """The driver of a unit, for one call. Raises Misconfigured."""
+    found = _driver(on, site, unit.is_a, unit.maker)
+    return (
+        found.with_context(UnitContext(unit.lease.slot, unit.lease.fence, unit.creation.notes))
+        if isinstance(found, ContextDriver)
+        else found
+    )
+
+
+def quarantines(on: System, site: Site, unit: Unit) -> bool:
+    """Whether a broken unit is quarantined, since its maker cannot make it anew: it stands for a thing that exists."""
+    is_worker = unit.is_a is UnitKind.WORKER
+    found = (site.factories if is_worker else site.wells).get(unit.maker)
+    return found is not None and on.drivers.quarantines("factory" if is_worker else "well", found.driver)
 
 
 def create(on: System, unit: Unit, driver: Driver, order: Order) -> Ready | NotYet:
@@ -318,6 +352,71 @@ def unlock(on: System, begun: Unit) -> None:
             return [], None
         return [Replace(fresh, prewarm.end_call(fresh))], fresh
 
-    unit = transaction.run(on, decide)
+    unit = transact(on, decide)
     if unit:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
+
+
+METADATA_BYTES = 16 * 1024
+"""Bytes of one resource's metadata, as JSON. A row has room for it, and an agent for all metadata of a job."""
+
+
+@dataclass(frozen=True)
+class ResourceMetadata:
+    """What a job may know of a resource, and the keys whose values need not be masked in its log."""
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    public: Sequence[str] = ()
+
+
+def bootstrap_key(signing_key: str, unit: str) -> str:
+    """The key with which a worker's agent says hello, once."""
+    return hmac.new(signing_key.encode(), unit.encode(), hashlib.sha256).hexdigest()
+
+
+def seal_answer(on: System, site: Site, unit: Unit, done: Ready | NotYet) -> str:
+    """The sealed metadata of a driver's answer; "" for a worker, whose machine is none of its job's business.
+
+    Public are the keys that the driver or the site declares public.
+    """
+    if isinstance(done, NotYet) or unit.is_a is UnitKind.WORKER:
+        return ""
+    kind = site.resources.get(unit.type)
+    return seal(on, unit, done.metadata, {*done.public, *(kind.public if kind else ())})
+
+
+def seal(on: System, unit: Unit, metadata: Mapping[str, Any], public: Collection[str] = ()) -> str:
+    """The sealed metadata of a resource. Raises Misconfigured if it is too big, or not JSON."""
+    try:
+        text = json.dumps(dict(metadata), separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise Misconfigured(f"the metadata of {unit.type} is not JSON: {error}") from error
+    if len(text) > METADATA_BYTES:
+        raise Misconfigured(f"the metadata of {unit.type} has {len(text)} bytes; {METADATA_BYTES} at most")
+    keys = json.dumps(sorted(set(metadata).intersection(public)), separators=(",", ":")).encode()
+    return on.vault.seal(b"[%s,%s]" % (text, keys), _sealed_for(unit))
+
+
+def _sealed_for(unit: Unit) -> dict[str, str]:
+    """What a seal is bound to: one unit and one fence are one lease."""
+    return {"unit": unit.id, "fence": str(unit.lease.fence)}
+
+
+def metadata_of(on: System, unit: Unit) -> ResourceMetadata:
+    """The metadata of a resource, for the lease that it was sealed for."""
+    if not unit.access.sealed:
+        return ResourceMetadata()
+    found = json.loads(on.vault.open(unit.access.sealed, _sealed_for(unit)))
+    return (
+        ResourceMetadata(*found) if isinstance(found, list) else ResourceMetadata(found)
+    )  # sealed by a version without public keys
+
+
+def unseal(on: System, unit: Unit) -> dict[str, Any]:
+    """The same, without the public keys."""
+    return dict(metadata_of(on, unit).metadata)
+
+
+def lease_secret(signing_key: str, unit: Unit) -> str:
+    """The secret a well derives passwords from: the same for each call for one lease, and different for the next."""
+    return hmac.new(signing_key.encode(), f"{unit.id}/{unit.lease.fence}".encode(), hashlib.sha256).hexdigest()

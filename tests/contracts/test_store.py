@@ -325,6 +325,9 @@ def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:
     assert [slot.name for slot in store.find(pk, "free#", Slot)] == ["a", "b", "c"]
     assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True)] == ["c"]
     assert [slot.name for slot in store.find(pk, "free#", Slot, after="free#cold#a")] == ["b", "c"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, after="free#")] == ["a", "b", "c"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, after="a")] == ["a", "b", "c"], "before all of them"
+    assert store.find(pk, "free#", Slot, after="z") == [], "behind all of them"
     assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True, upto="free#cold#b")] == ["b"]
     assert [slot.name for slot in store.find(pk, "free#", Slot, upto="free#cold#b")] == ["a", "b"]
     assert store.find(collection("q"), "free#", Slot) == []

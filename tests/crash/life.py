@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -29,7 +30,7 @@ LATE = 900
 STEPS = 3000
 LINES = ("one", "two", "three")
 BYTES = b"result"
-DIGEST = "0" * 64
+DIGEST = hashlib.sha256(BYTES).hexdigest()
 
 Script = Callable[["Life"], Generator[Callable[[], bool], None, None]]
 """What users do: asks, and yields what must be so before it asks for more."""

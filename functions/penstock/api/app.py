@@ -254,6 +254,22 @@ Page = Annotated[
 ]
 
 
+_PAGE_FAULT = "page must be what `next` of the page before it says"
+_PAGE_TEXT = "The page to show: `next` of the page before it. By default the first."
+_ULID = "[0-9A-HJKMNP-TV-Z]{26}"
+
+UlidPage = Annotated[str, Pattern(f"({_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
+"""The page of a list by ids that are ULIDs."""
+
+UnitPage = Annotated[str, Pattern(f"([wr]-{_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
+"""The page of a list of workers or resources."""
+
+FilePage = Annotated[str, Pattern(rf"(({_ULID})?\.{_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
+"""The page of a list of artifacts: an artifact's id, or the part of it that names its job."""
+
+TimePage = Annotated[str, Pattern(r"([0-9]{8}T[0-9]{12}\.[A-Za-z0-9.-]{1,100})?", _PAGE_FAULT), _PAGE_TEXT]
+"""The page of a list by times."""
+
 Limit = Annotated[int, Bound(least=1, most=limits.PAGE), "How many entries to show at most."]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from penstock.api.app import Caller, Limit, Operator, Page, Router
+from penstock.api.app import Caller, FilePage, Limit, Operator, Router
 from penstock.api.files import AN_HOUR, SignOutput
-from penstock.api.shapes import NextPage, view
+from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.artifacts import ArtifactState
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.why import Explanation
-from penstock.domain.replies import Empty, SignedOutput
+from penstock.domain.replies import COMPOSITE, Empty, SignedOutput
 from penstock.domain.users.scopes import READ, SUBMIT
 from penstock.domain.users.users import is_name
 from penstock.kernel import limits
@@ -29,7 +31,8 @@ class ArtifactView:
     id: Annotated[str, "Its id."]
     path: Annotated[str, "Its path in the job that produced it, or what it is."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     by: Annotated[str, "The user or repository that it belongs to."]
     time: Annotated[str, "When its upload began, as RFC 3339."]
     job: Annotated[str, "The id of the job that it was made for."]
@@ -103,7 +106,7 @@ def list_artifacts(
     *,
     by: Annotated[str, "Only artifacts of this user or repository; others' are for operators."] = "",
     limit: Limit = 50,
-    page: Page = "",
+    page: FilePage = "",
 ) -> ArtifactPage:
     if by and not is_name(by):
         raise Refused(400, "bad-request", "by is the name of a user")
@@ -158,4 +161,6 @@ def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_
 def show(found: Explanation) -> ArtifactView:
     """An artifact, and until when it is kept."""
     row = found.artifact
-    return view(ArtifactView, row, state="lost" if row.lost else row.state, until=found.until)
+    state = "lost" if row.lost else row.state
+    content = Content(0, "") if row.state is ArtifactState.CREATING else row.content
+    return view(ArtifactView, row, state=state, until=found.until, **digests(content))

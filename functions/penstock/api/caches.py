@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from penstock.api.app import Caller, Limit, Page, Router
-from penstock.api.shapes import NextPage, view
+from penstock.api.app import Caller, FilePage, Limit, Router
+from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.caches import CacheEntry
+from penstock.domain.replies import COMPOSITE
 from penstock.domain.users.scopes import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System, current_site
@@ -27,7 +28,8 @@ class CacheView:
     target: Annotated[str, "The target of the jobs that may restore it."]
     paths: Annotated[str, "The cached paths."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     job: Annotated[str, "The id of the job that saved it."]
     time: Annotated[str, "When it was saved, as RFC 3339."]
     used: Annotated[str, "When a job restored it last, exact to an hour, as RFC 3339."]
@@ -51,7 +53,7 @@ def list_caches(
     *,
     owner: Annotated[str, "The owner. By default you."] = "",
     limit: Limit = 50,
-    page: Page = "",
+    page: FilePage = "",
 ) -> CachePage:
     of = owner or user.name
     found, after = caches.list_caches(on, user, of, limit, page)
@@ -81,4 +83,5 @@ def show(row: CacheEntry) -> CacheView:
         target=shelf.target,
         paths=row.about,
         time=row.made,
+        **digests(row.content),
     )

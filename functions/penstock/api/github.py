@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from penstock.api import users
-from penstock.api.app import Limit, Operator, Page, Router
+from penstock.api.app import Limit, Operator, Router, TimePage
 from penstock.api.shapes import NextPage, view
 from penstock.api.users import UserView
 from penstock.domain.github.commits import CheckSet
@@ -72,13 +72,13 @@ class CommitPage:
 
 
 @router.get("/v1/github/commits", "List the commits that jobs came from, newest first", READ)
-def list_commits(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> CommitPage:
+def list_commits(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: TimePage = "") -> CommitPage:
     rows, following = webhook.list_commits(on, limit, page)
     return CommitPage([show_commit(row) for row in rows], following)
 
 
 @router.get("/v1/github/deliveries", "List GitHub's webhook deliveries, newest first", READ)
-def list_deliveries(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> DeliveryPage:
+def list_deliveries(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: TimePage = "") -> DeliveryPage:
     rows, following = webhook.list_deliveries(on, limit, page)
     return DeliveryPage([show_delivery(row) for row in rows], following)
 

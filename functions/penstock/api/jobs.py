@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Page, Reply, Router, Tags
+from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Reply, Router, Tags, UlidPage
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
 from penstock.domain.commands import SubmitJob
@@ -213,7 +213,7 @@ def list_jobs(
     tag: Tags,
     owner: Annotated[str | None, "Only jobs of this owner; others' are for operators. By default your own."] = None,
     limit: Limit = 50,
-    page: Page = "",
+    page: UlidPage = "",
 ) -> JobPage:
     filters = {"state": state or "", "target": target}
     rows, following = jobs.list_jobs(on, user, owner, filters, tag, limit, page)

@@ -8,9 +8,9 @@ from aws_lambda_powertools.event_handler import Response
 
 from penstock.api.app import Also, Anybody, Caller, Header, Limit, Reply, Router
 from penstock.api.files import AN_HOUR, SignOutput
-from penstock.api.shapes import NextPage, view
+from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.published import Access, Published, Series
-from penstock.domain.replies import SignedOutput
+from penstock.domain.replies import COMPOSITE, SignedOutput
 from penstock.domain.users.scopes import READ, SUBMIT
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
@@ -48,7 +48,8 @@ class PublishedView:
     version: Annotated[str, "Its version."]
     name: Annotated[str, "Its name."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     url: Annotated[str, "Where to read it, relative to the service."]
     path: Annotated[str, "Its path in the job that produced it."]
     job: Annotated[str, "The id of that job."]
@@ -200,7 +201,7 @@ def look_at_published(
 
 def _headers(row: Published) -> dict[str, str]:
     named = f'attachment; filename="{row.name}"'
-    return {"etag": f'"{row.sha256}"', "cache-control": "no-cache", "content-disposition": named}
+    return {"etag": f'"{row.content.etag}"', "cache-control": "no-cache", "content-disposition": named}
 
 
 def _unchanged(row: Published, etags: str | None) -> Response[Any] | None:
@@ -219,6 +220,7 @@ def show(row: Published) -> PublishedView:
         version=row.version_name,
         url=f"/v1/public/file/{row.full}",
         withdrawn_by=row.withdrawn_by or None,
+        **digests(row.content),
     )
 
 

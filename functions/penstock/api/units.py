@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.app import Operator, Page, Router
+from penstock.api.app import Operator, Router, UnitPage
 from penstock.api.shapes import NextPage, view
 from penstock.domain.units import lifecycle, units
 from penstock.domain.units.lifecycle import STAGES
@@ -161,13 +161,13 @@ NO_REASON = RemoveUnit()
 
 
 @router.get("/v1/workers", "List the workers", READ)
-def list_workers(on: System, user: Operator, *, page: Page = "") -> WorkerPage:
+def list_workers(on: System, user: Operator, *, page: UnitPage = "") -> WorkerPage:
     found = on.store.listed("workers", Unit, limit=PAGE, after=page)
     return WorkerPage([show_worker(on, unit) for unit in found], _next(found))
 
 
 @router.get("/v1/resources", "List the resources", READ)
-def list_resources(on: System, user: Operator, *, page: Page = "") -> ResourcePage:
+def list_resources(on: System, user: Operator, *, page: UnitPage = "") -> ResourcePage:
     found = on.store.listed("resources", Unit, limit=PAGE, after=page)
     return ResourcePage([show_resource(on, unit) for unit in found], _next(found))
 

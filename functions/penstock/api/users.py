@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from penstock.api import tokens
-from penstock.api.app import Caller, Limit, Operator, Page, Router
+from penstock.api.app import Caller, Limit, Operator, Page, Router, UlidPage
 from penstock.api.shapes import NextPage, view
 from penstock.api.tokens import TokenView
 from penstock.domain.users.audit import Entry
@@ -187,7 +187,7 @@ def list_audit(
     since: Annotated[datetime | None, "Only entries since this time."] = None,
     who: Annotated[str, "Only entries of this operator."] = "",
     limit: Limit = 100,
-    page: Page = "",
+    page: UlidPage = "",
 ) -> AuditPage:
     found, following = audit.list_entries(on, who, since, limit, page)
     return AuditPage([show_audit(entry) for entry in found], following)

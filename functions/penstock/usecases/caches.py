@@ -95,7 +95,10 @@ def _download(on: System, entry: CacheEntry, *, is_exact: bool) -> CacheHit:
     signed = on.objects.download(
         object_name(entry.id), int(caches.DOWNLOAD_SECONDS.total_seconds()), f"{entry.shelf.name}.tar.gz"
     )  # fmt: skip
-    return CacheHit(is_exact, entry.id, entry.words, entry.scope, entry.size, entry.sha256, signed.url)
+    return CacheHit(
+        exact=is_exact, id=entry.id, key=entry.words, scope=entry.scope, url=signed.url,
+        **uploads.described(entry.content),
+    )  # fmt: skip
 
 
 def begin(on: System, job: Job, ask: SaveCache) -> CacheUpload | CacheTaken | CacheRefused:
@@ -115,7 +118,7 @@ def begin(on: System, job: Job, ask: SaveCache) -> CacheUpload | CacheTaken | Ca
         composite=ask.composite, by=job.owner, time=on.world.now(), sort=CACHE,
     )  # fmt: skip
     transact(on, lambda: _begin_changes(on, job, made, timedelta(seconds=site.retention.upload)))
-    return CacheUpload(**vars(uploads.sign_upload(on, made.id, ask)), id=made.id)
+    return CacheUpload(**vars(uploads.sign_upload(on, made)), id=made.id)
 
 
 def _description(ask: CacheName) -> str:
@@ -146,13 +149,14 @@ def _find_upload(on: System, job: Job, id: str) -> Artifact:
 def commit(on: System, job: Job, ask: CacheName, id: str) -> CacheSaved | CacheDropped:
     """Record that an archive has arrived, after checking: if it is the first, it is the key's entry.
 
-    Raises Refused 404 for an archive that this job did not begin, 409 if its bytes are incomplete.
+    Raises Refused 404 for an archive that this job did not begin, 409 if its bytes are incomplete, or not those that
+    were announced.
     """
     shelf = _shelf(job, ask)
     begun = _find_upload(on, job, id)
-    size = uploads.arrived_bytes(on, id, begun.size)
-    if size != begun.size:
-        raise Refused(409, "cache-incomplete", f"of the archive {size or 0} of {begun.size} bytes have arrived")
+    refused = uploads.refuse_arrival(on, "cache", id, "the archive", begun.content)
+    if refused:
+        raise refused
     for _ in range(ROUNDS):
         found = transact(on, partial(_save_changes, on, job, shelf, ask, id))
         if found:
@@ -177,8 +181,8 @@ def _save_changes(
     if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
         return _make_room(on, job, artifact, use, site.limits.cache_bytes)
     made = CacheEntry(
-        shelf=shelf, scope=job.request.cache_scope, words=ask.key, id=id, job=job.id, size=artifact.size,
-        sha256=artifact.sha256, about=artifact.path, made=now, used=now,
+        shelf=shelf, scope=job.request.cache_scope, words=ask.key, id=id, job=job.id, **vars(artifact.content),
+        about=artifact.path, made=now, used=now,
         until=now + timedelta(seconds=site.retention.cache),
     )  # fmt: skip
     there = Replace(artifact, artifacts.arrive(artifact, made.owner))

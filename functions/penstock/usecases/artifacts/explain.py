@@ -132,7 +132,7 @@ def sign(on: System, artifact: Artifact, seconds: int) -> SignedOutput:
     """A URL to download an artifact for some seconds. Raises Refused 409 if its bytes have not arrived."""
     if artifact.state is not ArtifactState.CREATED:
         raise Refused(409, "no-bytes", f"the bytes of artifact {artifact.id} have not arrived")
-    return outputs.sign_artifact(on, artifact.id, artifact.path, artifact.size, artifact.sha256, seconds)
+    return outputs.sign_artifact(on, artifact.id, artifact.path, artifact.content, seconds)
 
 
 def dry_run(on: System, within: int) -> DryRun:

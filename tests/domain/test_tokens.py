@@ -201,6 +201,7 @@ def test_an_operators_token_that_submits_does_not_operate() -> None:
         assert narrowed(SUBMIT, *has, privileges=("admin",)).may_see("eve") is sees
         assert narrowed(SUBMIT, *has, privileges=("admin",)).may_see("ada")
     assert narrowed(READ, "read", privileges=("admin",)).may_see("eve")
+    assert not narrowed(READ, "read").may_see("eve")
     both = narrowed(SUBMIT, "submit:ada", "operate", privileges=("admin",))
     assert [both.may_see(each) for each in ("ada", "eve")] == [True, False]
 

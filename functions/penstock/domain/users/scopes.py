@@ -130,12 +130,12 @@ class Bearer(User):
 
     def may_act_for(self, owner: str) -> bool:
         """Whether the user may submit jobs of an owner's, with this token."""
-        return super().may_act_for(owner) and self.covers("submit", owner)
+        return User.may_act_for(self, owner) and self.covers("submit", owner)
 
     def may_see(self, owner: str) -> bool:
         """Whether the user may deal with an owner's jobs and artifacts. Those of others are for tokens that operate."""
         is_own = self.need == SUBMIT and granted(OPERATE, parsed(self.token.scopes)) is None
-        return self.may_act_for(owner) if is_own else super().may_see(owner) and self.covers("submit", owner)
+        return self.may_act_for(owner) if is_own else User.may_see(self, owner) and self.covers("submit", owner)
 
 
 def bearer(user: User, token: Token, need: Need) -> Bearer | None:

@@ -2,7 +2,7 @@
 
 A request reads its token, and then in one batch the user and all tokens that it comes from. So whoever revokes a token
 writes one row, and everything that was made from it is refused from then on. Nothing has to be found first, and a crash
-leaves nothing half done. docs/decisions/0063-a-token-names-its-ancestors.md
+leaves nothing half done. docs/decisions/0062-a-token-names-its-ancestors.md
 """
 
 from __future__ import annotations

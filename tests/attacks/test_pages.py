@@ -46,7 +46,7 @@ def stage() -> Iterator[Stage]:
 
 
 def where(stage: Stage, path: str) -> str:
-    return path.format(job=stage.job, artifact=stage.output, owner="ada")
+    return path.format(job=stage.job, artifact=stage.output, owner="ada", name="ada")
 
 
 def test_there_are_lists() -> None:

@@ -6,7 +6,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Literal
 
-from penstock.api.app import Caller, Page, Router
+from penstock.api.app import Caller, Router, UlidPage
 from penstock.api.shapes import NextPage, view
 from penstock.domain.users import tokens as rules
 from penstock.domain.users.scopes import ANY, READ
@@ -80,7 +80,7 @@ NO_WISH = NewToken()
 
 
 @router.get("/v1/users/{name}/tokens", "List your own tokens, or as an operator those of any user", READ)
-def list_tokens(on: System, user: Caller, name: str, *, page: Page = "") -> TokenPage:
+def list_tokens(on: System, user: Caller, name: str, *, page: UlidPage = "") -> TokenPage:
     found = tokens.list_tokens(on, user, name, PAGE, page)
     now = on.world.now()
     return TokenPage([show(each, now) for each in found], found[-1].id if len(found) == PAGE else None)

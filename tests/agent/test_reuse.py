@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.agent import client
-from penstock.agent import processes as ending
+from penstock.agent import machine as ending
 from penstock.agent.health import _empty_folder, clean_machine
 from penstock.agent.machine import Machine
 from tests.agent.conftest import is_alive

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from penstock.agent import processes
+from penstock.agent import machine
 from penstock.agent.client import Control
 from penstock.agent.downloads import NotFetched, download
 from penstock.agent.inputs import input_failure
-from penstock.agent.processes import OomCounter, OomKills, count_oom_kills, oom_kills_since
+from penstock.agent.machine import OomCounter, OomKills, count_oom_kills, oom_kills_since
 from penstock.domain.jobs import failures
 from penstock.domain.jobs.failures import Kind
 from tests.agent.conftest import accepted
@@ -76,7 +76,7 @@ def test_the_kernel_proves_lack_of_memory(worker, script):
 def test_the_machines_count_proves_nothing_about_a_task_that_was_not_killed(tmp_path, monkeypatch):
     record = OomCounter("oom_kill of the whole machine", tmp_path / "vmstat")
     record.path.write_text("pgfault 12\noom_kill 3\n")
-    monkeypatch.setattr(processes, "_oom_counters", lambda: [record])
+    monkeypatch.setattr(machine, "_oom_counters", lambda: [record])
     before = count_oom_kills()
     assert before == {record: 3}
     record.path.write_text("oom_kill 4\n")

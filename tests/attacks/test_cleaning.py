@@ -17,8 +17,7 @@ import pytest
 
 from penstock.agent import removal
 from penstock.agent.health import remove_leftovers
-from penstock.agent.machine import Machine
-from penstock.agent.processes import JobProcesses
+from penstock.agent.machine import JobProcesses, Machine
 from penstock.agent.removal import remove_tree
 from penstock.drivers.factories.process import ProcessFactory
 from penstock.testing.twin import START

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -16,14 +17,12 @@ from typing import Any
 from unittest import mock
 
 from penstock.agent import archive as archives
-from penstock.agent import processes
 from penstock.agent.archive import NotUnpacked, pack, unpack
 from penstock.agent.bmat_server import BmatRequests
 from penstock.agent.client import Control, Refused
-from penstock.agent.job import Order, Posts
+from penstock.agent.job import Background, Order, Posts
 from penstock.agent.machine import Machine
 from penstock.agent.masking import Mask
-from penstock.agent.processes import Background
 
 PATHS = ["/work/deps", "/work/more"]
 """What the cache has."""
@@ -42,7 +41,7 @@ class Over(Exception):
 def bmat(data: bytes) -> None:
     """A line that a script wrote to the agent's socket: it is always answered, in one JSON object."""
     requests, job = _requests()
-    with mock.patch.object(processes.subprocess, "Popen", _not_started):
+    with mock.patch.object(subprocess, "Popen", _not_started):
         answer = json.loads(requests.answer(data))
     assert isinstance(answer, dict)
     for task in job.posts.due("succeeded", 1):

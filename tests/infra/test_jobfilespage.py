@@ -9,8 +9,8 @@ import pytest
 
 from penstock.agent.bmat import parser
 from penstock.domain.jobfile import JobFile, parse
-from penstock.domain.jobfile.keys import KEYS
 from penstock.domain.jobfile.matrix import AXES, PLACES
+from penstock.domain.jobfile.parse import KEYS
 from penstock.kernel import limits
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.domain.jobfile import JobFile, Problem, parse
-from penstock.domain.jobfile.keys import KEYS
+from penstock.domain.jobfile.parse import KEYS
 from penstock.toml.document import Spot, locate, nearest, tokenise
 
 TOML = r'''

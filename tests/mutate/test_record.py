@@ -109,7 +109,7 @@ def test_what_ends_processes_is_never_mutated() -> None:
     """Or a mutant of it would end those of this machine."""
     for module in {mutant.module for mutant in ALL}:
         assert not re.search(r"os\.kill|\bsignal\b|\bsubprocess\b|/proc\b", source(module)), module
-    unsafe = Mutant("penstock.agent.processes", "JobProcesses.all_of_job", "", "true", 0, 0, None)
+    unsafe = Mutant("penstock.agent.machine", "JobProcesses.all_of_job", "", "true", 0, 0, None)
     with pytest.raises(ValueError, match="never mutated"):
         plant.plant(unsafe)
 

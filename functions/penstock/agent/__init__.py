@@ -7,10 +7,9 @@ Every job enters these:
 
 __main__      the command line
 worker        a worker's life: from hello, through its jobs, to the exit code
-machine       the agent's own files, log and clock, and the folders, user and PATH of the job
-processes     the job's processes, and how they end
+machine       the agent's own files, log and clock; the folders, user, PATH and processes of the job
 client        calls to the service, and the lease, which decides whether the work goes on
-job           the job: what the service says of it, and its outcome
+job           the job: what the service says of it, its background processes, and its outcome
 masking       hides secrets in all that leaves the machine
 joblog        the job's log: what processes print, as lines on their way to the service
 tasks         the job's scripts, one after the other

@@ -16,10 +16,9 @@ from typing import Any
 
 from .caches import CacheRequest, Caches
 from .client import Control, ServiceError
-from .job import Job
+from .job import Declined, Job
 from .machine import BASE_PATH, Machine, log, now
 from .masking import resource_secrets, text_secrets
-from .processes import Declined
 
 FACTS_TRIES = 2
 REFRESH_SECONDS = 10.0  # the least time between two requests for fresh metadata

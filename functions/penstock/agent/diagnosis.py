@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from .job import BROKEN_CHARS, LOGIN_FAILED, SETUP_FAILED, Failure, Job, Outcome, Task
-from .machine import Machine, duration_text, signal_name, size_text
+from .machine import Machine, OomCounter, duration_text, oom_kills_since, signal_name, size_text
 from .prepare import EXIT_TEMPORARY
-from .processes import OomCounter, oom_kills_since
 
 FULL_BYTES, FULL_PART, FULL_FILES = 1 << 20, 64, 8
 """A disk is full if less than 1 MiB and less than 1/64 of it is free, or if it has room for less than 8 files."""

@@ -13,8 +13,17 @@ from typing import Any
 from .client import start_thread
 from .job import BROKEN_CHARS, Job
 from .joblog import DETAIL, OutputReader
-from .machine import BASE_PATH, Machine, duration_text, installed_locale, now, signal_name
-from .processes import JobProcesses, end_processes, reap_orphans
+from .machine import (
+    BASE_PATH,
+    JobProcesses,
+    Machine,
+    duration_text,
+    end_processes,
+    installed_locale,
+    now,
+    reap_orphans,
+    signal_name,
+)
 from .removal import empty_folder
 
 PIPE_SECONDS = 5.0  # how long after a script's exit the agent waits for its pipes to close

@@ -31,9 +31,8 @@ from typing import Any
 from . import VERSION
 from .client import Refused, ServiceError, Unreachable, backoffs, http_request, is_transient, looks, wait_for_bell
 from .health import remove_leftovers
-from .machine import Machine, log, now, write_secret
+from .machine import JobProcesses, Machine, adopt_orphans, log, now, reap_orphans, write_secret
 from .packed import compile_file
-from .processes import JobProcesses, adopt_orphans, reap_orphans
 from .removal import remove_tree
 
 WRONG_USAGE = 2

@@ -1,20 +1,21 @@
-"""The job: what the service says of it, what all parts of the agent share about it, and its outcome."""
+"""The job: what the service says of it, its posts and background processes, what all parts share, and its outcome."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
+import subprocess
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from .client import Client, Control, Stop
 from .downloads import DOWNLOAD_TRIES, Copies, download
-from .joblog import Outbox
-from .machine import Config, Machine, duration_text, now
+from .joblog import Outbox, OutputReader, Put
+from .machine import Config, JobProcesses, Machine, duration_text, end_processes, now, reap_orphans, signal_name
 from .masking import Mask
-from .processes import Background, Declined, JobProcesses, check_name, text_environment
 
 BROKEN_CHARS = 500  # the service refuses longer texts
 REASON_CHARS = 2000  # the service refuses longer texts
@@ -28,6 +29,117 @@ SETUP_FAILED, LOGIN_FAILED, CLONE_FAILED, TOOLCHAIN_FAILED = (
     "clone_failed",
     "toolchain_failed",
 )
+
+NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,48}")
+MOST_NAMES = 100
+PIPE_SECONDS = 5.0  # how long the agent reads the rest of background processes' output after their end
+
+
+class Declined(Exception):
+    """The agent refuses a request of a task. The message says why."""
+
+
+def text_environment(env: Any) -> dict[str, str]:
+    """Return an environment with texts only: a script may write anything to the socket."""
+    return {str(name): str(value) for name, value in dict(env).items()}
+
+
+def check_name(name: str, known: Collection[str], what: str) -> None:
+    """Make sure that a name is valid and new, and that there is room for it. Raises Declined."""
+    if not NAME_PATTERN.fullmatch(name):
+        raise Declined(f"{name!r} is no name: 1 to 48 of A-Z a-z 0-9 . _ -")
+    if name in known:
+        raise Declined(f"there is a {what} {name} already")
+    if len(known) >= MOST_NAMES:
+        raise Declined(f"there are {MOST_NAMES} of a {what} already, which is the limit")
+
+
+@dataclass(frozen=True)
+class BackgroundProcess:
+    """A background process, with the reader of its output."""
+
+    name: str
+    child: subprocess.Popen[bytes]
+    pump: OutputReader
+    reader: threading.Thread
+
+
+class Background:
+    """The running task's background processes. The agent starts them, so that it can log their output and end them.
+
+    The lock keeps `check` from reaping a process that has just been started.
+    """
+
+    def __init__(self, put: Put, mask: Mask, processes: JobProcesses, line_bytes: int, machine: Machine) -> None:
+        self._put, self._mask, self._processes, self._line_bytes = put, mask, processes, line_bytes
+        self._machine = machine
+        self._lock = threading.Lock()
+        self._all: dict[str, BackgroundProcess] = {}
+        self._task: int | None = None  # none are started while no task runs
+
+    def begin(self, task: int) -> None:
+        """Accept processes of this task from now on."""
+        with self._lock:
+            self._task = task
+
+    def start(self, ask: dict[str, Any]) -> None:
+        """Start a process with the command, environment and folder of the request. Raises Declined."""
+        name, command = str(ask["name"]), [str(each) for each in ask["command"]]
+        with self._lock:
+            if self._task is None:
+                raise Declined("the task is over")
+            check_name(name, self._all, "process")
+            try:
+                child = subprocess.Popen(
+                    command, cwd=ask["cwd"], env=text_environment(ask["env"]), start_new_session=True,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    **self._machine.popen_options(),
+                )  # fmt: skip
+            except (OSError, ValueError) as why:
+                raise Declined(f"{command[0]} cannot be started: {why}") from None
+            self._all[name] = self._attended(name, child, self._task)
+        self._say(self._task, f'started background process "{name}" (pid {child.pid})')
+
+    def _attended(self, name: str, child: subprocess.Popen[bytes], task: int) -> BackgroundProcess:
+        def put(stream: str, index: int | None, text: str) -> None:
+            self._put(f"bg.{name}.{stream}", index, text)
+
+        pump = OutputReader(child, task, self._line_bytes, self._mask, put)
+        reader = threading.Thread(target=pump.run, name=f"pump of {name}", daemon=True)
+        reader.start()
+        return BackgroundProcess(name, child, pump, reader)
+
+    def check(self, keep: int) -> None:
+        """Report processes that have ended, then reap dead orphans, except the task's process `keep`."""
+        with self._lock:
+            for each in [each for each in self._all.values() if each.child.poll() is not None]:
+                self._report_exit(each, self._all.pop(each.name).child.returncode)
+            reap_orphans({keep, *(each.child.pid for each in self._all.values())})
+
+    def end(self, grace: Callable[[], float]) -> None:
+        """End all of them and their descendants: the task is over."""
+        with self._lock:
+            left, task = list(self._all.values()), self._task
+            self._all, self._task = {}, None
+        if not left:
+            return
+        roots = {each.child.pid for each in left if each.child.poll() is None}
+        ended = end_processes(lambda: self._processes.in_sessions(roots), grace)
+        for each in left:
+            each.child.wait()
+            each.reader.join(PIPE_SECONDS)
+            each.pump.last_call()
+            each.reader.join()
+        if ended.count:
+            names = ", ".join(each.name for each in left)
+            self._say(task, f"ended the background processes of the task ({names}); they got {ended}")
+
+    def _report_exit(self, each: BackgroundProcess, code: int) -> None:
+        how = f"was killed by signal {signal_name(-code)}" if code < 0 else f"exited with code {code}"
+        self._say(self._task, f'background process "{each.name}" {how}')
+
+    def _say(self, task: int | None, text: str) -> None:
+        self._put("task", task, text)
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,18 @@ from .client import start_thread
 from .diagnosis import diagnose, exit_evidence, failure_of_task, not_started, preparation_failed, too_long
 from .job import CLONE_FAILED, LOGIN_FAILED, SETUP_FAILED, TOOLCHAIN_FAILED, Job, Order, Outcome, Task
 from .joblog import DETAIL, OutputReader, Tail
-from .machine import BASE_PATH, BUILD_USER, Machine, installed_locale, now, signal_name
+from .machine import (
+    BASE_PATH,
+    BUILD_USER,
+    Ended,
+    Machine,
+    count_oom_kills,
+    end_processes,
+    installed_locale,
+    now,
+    signal_name,
+)
 from .prepare import TOOLCHAIN_FILE
-from .processes import Ended, count_oom_kills, end_processes
 
 MIRROR_VARIABLES = ("RUSTUP_UPDATE_ROOT", "RUSTUP_DIST_SERVER")
 """Mirrors for Rust. A job sees no other variable of the agent's own environment."""

@@ -33,12 +33,11 @@ from .diagnosis import full_disk_error
 from .downloads import Copies, remove_copies
 from .health import check_health, clean_machine
 from .inputs import Inputs
-from .job import BROKEN_CHARS, EVIDENCE_CHARS, REASON_CHARS, Failure, Job, Order, Outcome, Posts
+from .job import BROKEN_CHARS, EVIDENCE_CHARS, REASON_CHARS, Background, Failure, Job, Order, Outcome, Posts
 from .joblog import Delivery, Outbox
-from .machine import Config, Machine, Progress, Step, log, now
+from .machine import Config, JobProcesses, Machine, Progress, Step, adopt_orphans, end_processes, log, now
 from .masking import Mask, resource_secrets
 from .outputs import OutputFault, Outputs
-from .processes import Background, JobProcesses, adopt_orphans, end_processes
 from .tasks import needs_own_home, plan_tasks, run_tasks
 
 LAST_CALL_SECONDS = 15.0  # how long a call that is under way may take when the lease is lost

@@ -3,16 +3,14 @@
 `parse` reads a file; `check_key` checks the value of one key from a request or an option in the same way.
 """
 
-from penstock.domain.jobfile.keys import check_key
 from penstock.domain.jobfile.matrix import Matrix
-from penstock.domain.jobfile.parse import TOOLCHAIN_FILE, JobFile, parse, variant, variant_name
+from penstock.domain.jobfile.parse import TOOLCHAIN_FILE, JobFile, ResourceAsk, check_key, parse, variant, variant_name
 from penstock.domain.jobfile.sections import (
     CacheAsk,
     Dependency,
     OutputRule,
     Post,
     Publish,
-    ResourceAsk,
     check_asked,
     check_inputs,
     parse_output_rule,

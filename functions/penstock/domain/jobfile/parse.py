@@ -1,35 +1,68 @@
 """From the text of a job file to a `JobFile`, or to everything that is wrong with it.
 
 `decode` checks size and encoding; `read_header` finds the header, the unbroken run of `#` lines after the `#!` line,
-whose `#:` lines are TOML; `parse` checks it; `variant` makes one job of a file with a matrix.
+whose `#:` lines are TOML; `parse` checks it by the table of keys, as `check_key` checks one of them. `variant` makes
+one job of a file with a matrix.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
-from penstock.domain.jobfile.keys import check_document
-from penstock.domain.jobfile.matrix import Matrix, variable
+from penstock.domain.jobfile.matrix import Matrix, check_matrix, check_references, variable
 from penstock.domain.jobfile.sections import (
     CacheAsk,
     Dependency,
     OutputRule,
     Post,
     Publish,
-    ResourceAsk,
+    check_access_repos,
+    check_caches,
+    check_dependencies,
+    check_env,
+    check_hold,
+    check_on_failure,
+    check_output_rules,
+    check_paths,
+    check_posts,
+    check_publish,
+    check_tags,
+    check_timeout,
+    check_toolchain,
     fill,
     fill_cache,
+    one_of,
     parse_output_rule,
 )
 from penstock.kernel import limits
 from penstock.kernel.errors import Problem, Problems
 from penstock.kernel.frozen import dataclass
-from penstock.toml.checks import Fault, Path
+from penstock.toml.checks import (
+    GUESSES,
+    NOT_TEXT,
+    Check,
+    Fault,
+    Path,
+    Place,
+    clip,
+    did_you_mean,
+    entries,
+    flag,
+    listed,
+    matching,
+    number,
+    record,
+    text,
+    wanted,
+)
 from penstock.toml.document import AT, BOM, TOML_HINTS, Spot, locate, nearest, tokenise, too_deep
 
 
@@ -66,10 +99,10 @@ def flaws(text: str, header_end: int, path: str) -> Iterator[Problem]:
     if not lines[0].removeprefix(BOM).startswith("#!"):
         message = "a job file must have an interpreter line"
         yield Problem(path, 1, 1, message, "make the very first line `#!/bin/bash`")
-    for number, line in enumerate(lines[: max(header_end, 1)], 1):
+    for row, line in enumerate(lines[: max(header_end, 1)], 1):
         if line.endswith("\r"):
             hint = "save the file with Unix line ends: `sed -i 's/\\r$//' FILE`"
-            yield Problem(path, number, len(line), "the line ends with a carriage return (CRLF)", hint)
+            yield Problem(path, row, len(line), "the line ends with a carriage return (CRLF)", hint)
             return
 
 
@@ -334,3 +367,207 @@ def _published(each: Publish, values: Mapping[str, str]) -> Publish:
 def _filled(rule: OutputRule, values: Mapping[str, str]) -> OutputRule:
     found = parse_output_rule(fill(rule.text, values))
     return found if isinstance(found, OutputRule) else rule
+
+
+OPTION_DEPTH = 8
+
+
+INT64 = 2**63
+
+
+RESOURCE_EXAMPLE = '[resources.db] with type = "database"'
+
+
+@dataclass(frozen=True)
+class ResourceAsk:
+    """One resource that the job asks for; `bmat` knows it by `name`; the well of `type` checks `options`.
+
+    `spot` is the line and column of its options in the job file, if they stand in one.
+    """
+
+    name: str
+    type: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    spot: tuple[int, int] | None = field(default=None, compare=False)
+
+
+_resource_type = matching("[0-9A-Za-z][0-9A-Za-z._-]*", "a resource type", "letters, digits and . _ - only")
+
+
+_resource_name = matching("[0-9A-Za-z][0-9A-Za-z._-]*", "a resource name", "letters, digits and . _ - only")
+
+
+def check_resources(value: object, place: Place) -> tuple[ResourceAsk, ...]:
+    """A list of types, or a table of tables; the order stays."""
+    if isinstance(value, list | tuple):
+        return _resources_from_list(value, place)
+    if not isinstance(value, Mapping):
+        wanted(f"a list of resource types, or tables like {RESOURCE_EXAMPLE}", value, place)
+        return ()
+    asks = []
+    for name, settings in entries(value, place, limits.RESOURCES, "tables"):
+        _resource_name(name, place / name)
+        found = _resource_table(settings, place / name)
+        asks.append(ResourceAsk(name, found.get("type", ""), found.get("options", {})))
+    return tuple(asks)
+
+
+def _resources_from_list(value: list[Any] | tuple[Any, ...], place: Place) -> tuple[ResourceAsk, ...]:
+    types = listed(_listed_type, limits.RESOURCES, "resource types")(value, place)
+    for at, found in enumerate(types):
+        if found and found in types[:at]:
+            hint = f'two of one type need names: [resources.one] and [resources.two], both with type = "{found}"'
+            (place / at).fault(f"`{found}` is listed twice", hint)
+    return tuple(ResourceAsk(found, found) for found in types)
+
+
+def _listed_type(value: object, place: Place) -> str:
+    if isinstance(value, Mapping):
+        wanted("a resource type in quotes", value, place, f"to give settings, write {RESOURCE_EXAMPLE}")
+        return ""
+    return str(_resource_type(value, place))
+
+
+def check_options(value: object, place: Place) -> Mapping[str, Any]:
+    """A table that can be kept as JSON; what it means is the well's to check."""
+    if not isinstance(value, Mapping):
+        wanted("a table", value, place, 'like { size = "small" }')
+        return {}
+    faults = list(islice(_option_faults(value, place, OPTION_DEPTH), GUESSES))
+    for here, message in faults:
+        here.fault(message)
+    if not faults and (size := len(json.dumps(value))) > limits.RESOURCE_OPTIONS_BYTES:
+        most = limits.RESOURCE_OPTIONS_BYTES
+        place.fault(f"{place.label} takes {size} bytes as JSON; it may take at most {most}")
+    return value
+
+
+def _option_faults(value: object, place: Place, depth: int) -> Iterator[tuple[Place, str]]:
+    """What JSON or the database could not hold."""
+    if depth < 0:
+        yield place, f"options may be nested at most {OPTION_DEPTH} deep"
+    elif isinstance(value, Mapping):
+        for name, entry in value.items():
+            for part in (name, entry):
+                yield from _option_faults(part, place / name, depth - 1)
+    elif isinstance(value, list):
+        for at, entry in enumerate(value):
+            yield from _option_faults(entry, place / at, depth - 1)
+    elif unfit := _unfit(value):
+        yield place, f"{place.label} wants {unfit}"
+
+
+def _unfit(value: object) -> str | None:
+    """What a single value would have to be, if it cannot be kept."""
+    if isinstance(value, str):
+        return "text without NUL" if NOT_TEXT.search(value) else None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else "a finite number"
+    if isinstance(value, int):
+        return None if -INT64 <= value < INT64 else "a number of at most 64 bits"
+    return "a string, number, true, false, list or table: put it in double quotes"
+
+
+_resource_table = record({"type": _resource_type}, {"options": check_options}, RESOURCE_EXAMPLE)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key at the top of the document; its default is that of `JobFile`.
+
+    `common` keys are checked even in a job that is not enabled.
+    """
+
+    name: str
+    check: Check
+    required: str | None = None
+    common: bool = False
+
+
+_TABLE = (
+    Key("name", text, required='name = "build"', common=True),
+    Key("variety", one_of("basic"), required='variety = "basic"', common=True),
+    Key("enable", flag, common=True),
+    Key("dependencies", check_dependencies, common=True),
+    Key("target", text),
+    Key("output_rules", check_output_rules),
+    Key("rust_toolchain", check_toolchain),
+    Key("access_repos", check_access_repos),
+    Key("publish", check_publish),
+    Key("skip_clone", flag),
+    Key("resources", check_resources),
+    Key("cache", check_caches),
+    Key("timeout", check_timeout),
+    Key("priority", number(-limits.PRIORITY, limits.PRIORITY)),
+    Key("retries", number(0, limits.RETRIES)),
+    Key("on_failure", check_on_failure),
+    Key("hold_on_failure", check_hold),
+    Key("env", check_env),
+    Key("matrix", check_matrix),
+    Key("tags", check_tags),
+    Key("paths", check_paths),
+    Key("post", check_posts),
+)
+
+
+KEYS = {key.name: key for key in _TABLE}
+
+
+# Words that people try, and what the format has instead.
+INSTEAD = dict.fromkeys(("enabled", "disable", "disabled"), 'use "enable" to disable a job')
+
+
+COMMON = {*INSTEAD, *(key.name for key in _TABLE if key.common)}
+
+
+def check_key(name: str, value: object) -> tuple[Any, tuple[Fault, ...]]:
+    """One key's value from anywhere (a request, an option), checked as if it stood in a file."""
+    place = Place((name,))
+    return KEYS[name].check(value, place), tuple(place.faults)
+
+
+def check_document(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    """The checked value of every key that is there, and all faults; worthless values where there are faults.
+
+    A job that is not enabled is checked no further than what it shares with every variety.
+    """
+    top = Place()
+    for name in islice((name for name in document if name not in KEYS), GUESSES):
+        hint = INSTEAD.get(name) or did_you_mean(name, KEYS)
+        (top / name).fault(f"unknown key `{clip(name)}`", hint, on_key=True)
+    for key in KEYS.values():
+        if key.required and key.name not in document:
+            top.fault(f"the header has no `{key.name}`", _missing(key.name, key.required, document))
+    values = {name: key.check(document[name], top / name) for name, key in KEYS.items() if name in document}
+    if "matrix" in values:
+        check_references(document, values["matrix"], top)
+    for found in values.get("dependencies", ()):
+        if found.job == values.get("name"):
+            (top / "dependencies" / found.name).fault("the job depends on itself", "name another job")
+    faults = tuple(_explain_swallowed(fault) for fault in top.faults)
+    if document.get("enable") is False:
+        forgiven = {fault.path[0] for fault in faults if fault.path} - COMMON
+        values = {name: value for name, value in values.items() if name not in forgiven}
+        faults = tuple(fault for fault in faults if not fault.path or fault.path[0] not in forgiven)
+    return values, faults
+
+
+def _missing(name: str, example: str, document: Mapping[str, Any]) -> str:
+    """How to add a key; or that it is there, but in a table that was opened above it."""
+    for table, content in document.items():
+        if isinstance(content, Mapping) and name in content:
+            return f"the one in `{clip(table)}` belongs to that table: write it above the table's line"
+    return f"add a line `#: {example}`"
+
+
+def _explain_swallowed(fault: Fault) -> Fault:
+    """A hint for a key of the job that stands below a table's line, and so became part of the table."""
+    *table, last = fault.path or ("",)
+    if not table or last not in KEYS or not (fault.on_key or len(table) == 1):
+        return fault
+    name = ".".join(str(step) for step in table if isinstance(step, str))
+    hint = (
+        f"`{last}` is a key of the job: write it above the `{clip(name)}` table's line, "
+        "as all that follows that line belongs to the table"
+    )
+    return replace(fault, hint=hint)

@@ -1,26 +1,24 @@
-"""The sections of a job file, and the check of each: what they may say, and the values that come of it.
+"""The values of a job file's keys, and the check of each: what they may say, and what comes of it.
 
 `output_rules` (`/work/*.log` with the sigils `!`, `=` and `%` before it), `[[post]]` (scripts that run after it),
-`cache` (files that are there when the job begins, and are stored for later jobs when it succeeded), `resources` (what
-the job needs besides its worker), and what ties a job to other jobs, to repositories and to published files.
+`cache` (files that are there when the job begins, and are stored for later jobs when it succeeded), what ties a job to
+other jobs, to repositories and to published files, times, retries, environment, tags, and the patterns of `paths`: they
+are those of a .gitignore. `parse` has the table of all keys, and checks `resources`.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import islice
 from typing import Annotated, Any
 
 from penstock.domain.jobs.dependencies import On
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import (
-    GUESSES,
     NOT_TEXT,
+    Check,
     Fault,
     Place,
     clip,
@@ -28,6 +26,7 @@ from penstock.toml.checks import (
     flag,
     listed,
     matching,
+    parse_duration,
     record,
     text,
     wanted,
@@ -230,102 +229,6 @@ _cache_table = record(
     CACHE_EXAMPLE,
 )
 
-OPTION_DEPTH = 8
-INT64 = 2**63
-RESOURCE_EXAMPLE = '[resources.db] with type = "database"'
-
-
-@dataclass(frozen=True)
-class ResourceAsk:
-    """One resource that the job asks for; `bmat` knows it by `name`; the well of `type` checks `options`.
-
-    `spot` is the line and column of its options in the job file, if they stand in one.
-    """
-
-    name: str
-    type: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    spot: tuple[int, int] | None = field(default=None, compare=False)
-
-
-_resource_type = matching("[0-9A-Za-z][0-9A-Za-z._-]*", "a resource type", "letters, digits and . _ - only")
-
-
-_resource_name = matching("[0-9A-Za-z][0-9A-Za-z._-]*", "a resource name", "letters, digits and . _ - only")
-
-
-def check_resources(value: object, place: Place) -> tuple[ResourceAsk, ...]:
-    """A list of types, or a table of tables; the order stays."""
-    if isinstance(value, list | tuple):
-        return _resources_from_list(value, place)
-    if not isinstance(value, Mapping):
-        wanted(f"a list of resource types, or tables like {RESOURCE_EXAMPLE}", value, place)
-        return ()
-    asks = []
-    for name, settings in entries(value, place, limits.RESOURCES, "tables"):
-        _resource_name(name, place / name)
-        found = _resource_table(settings, place / name)
-        asks.append(ResourceAsk(name, found.get("type", ""), found.get("options", {})))
-    return tuple(asks)
-
-
-def _resources_from_list(value: list[Any] | tuple[Any, ...], place: Place) -> tuple[ResourceAsk, ...]:
-    types = listed(_listed_type, limits.RESOURCES, "resource types")(value, place)
-    for at, found in enumerate(types):
-        if found and found in types[:at]:
-            hint = f'two of one type need names: [resources.one] and [resources.two], both with type = "{found}"'
-            (place / at).fault(f"`{found}` is listed twice", hint)
-    return tuple(ResourceAsk(found, found) for found in types)
-
-
-def _listed_type(value: object, place: Place) -> str:
-    if isinstance(value, Mapping):
-        wanted("a resource type in quotes", value, place, f"to give settings, write {RESOURCE_EXAMPLE}")
-        return ""
-    return str(_resource_type(value, place))
-
-
-def check_options(value: object, place: Place) -> Mapping[str, Any]:
-    """A table that can be kept as JSON; what it means is the well's to check."""
-    if not isinstance(value, Mapping):
-        wanted("a table", value, place, 'like { size = "small" }')
-        return {}
-    faults = list(islice(_option_faults(value, place, OPTION_DEPTH), GUESSES))
-    for here, message in faults:
-        here.fault(message)
-    if not faults and (size := len(json.dumps(value))) > limits.RESOURCE_OPTIONS_BYTES:
-        most = limits.RESOURCE_OPTIONS_BYTES
-        place.fault(f"{place.label} takes {size} bytes as JSON; it may take at most {most}")
-    return value
-
-
-def _option_faults(value: object, place: Place, depth: int) -> Iterator[tuple[Place, str]]:
-    """What JSON or the database could not hold."""
-    if depth < 0:
-        yield place, f"options may be nested at most {OPTION_DEPTH} deep"
-    elif isinstance(value, Mapping):
-        for name, entry in value.items():
-            for part in (name, entry):
-                yield from _option_faults(part, place / name, depth - 1)
-    elif isinstance(value, list):
-        for at, entry in enumerate(value):
-            yield from _option_faults(entry, place / at, depth - 1)
-    elif unfit := _unfit(value):
-        yield place, f"{place.label} wants {unfit}"
-
-
-def _unfit(value: object) -> str | None:
-    """What a single value would have to be, if it cannot be kept."""
-    if isinstance(value, str):
-        return "text without NUL" if NOT_TEXT.search(value) else None
-    if isinstance(value, float):
-        return None if math.isfinite(value) else "a finite number"
-    if isinstance(value, int):
-        return None if -INT64 <= value < INT64 else "a number of at most 64 bits"
-    return "a string, number, true, false, list or table: put it in double quotes"
-
-
-_resource_table = record({"type": _resource_type}, {"options": check_options}, RESOURCE_EXAMPLE)
 
 # buildomat's files never had more than 14 `publish` tables.
 PUBLISHES = 100
@@ -458,3 +361,152 @@ def check_toolchain(value: object, place: Place) -> bool | str:
 
 
 check_access_repos = listed(_repository, REPOSITORIES, "repositories")
+
+
+ENV_NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
+
+
+TAG_NAME = re.compile(r"[0-9a-z._-]+")
+
+
+SIGILS = "a rule is `!`, `=`, `%` or nothing, then an absolute path: =/work/out/*.tar"
+
+
+def one_of(*values: str) -> Check:
+    """One of a few words."""
+
+    def check(value: object, place: Place) -> str:
+        found = text(value, place)
+        if isinstance(value, str) and found and found not in values:
+            options = " or ".join(f'"{option}"' for option in values)
+            place.fault(f"{place.label} cannot be `{clip(found)}`", f"the only value so far is {options}")
+        return found
+
+    return check
+
+
+def _span(most: int) -> Check:
+    """Seconds from 1 to `most`."""
+
+    def check(value: object, place: Place) -> int | None:
+        seconds = parse_duration(value)
+        if isinstance(seconds, str):
+            place.fault(f"{place.label}: {seconds}")
+            return None
+        if not 1 <= seconds <= most:
+            place.fault(f"{place.label} must be from 1 second to {most // (24 * 3600)} days")
+        return seconds
+
+    return check
+
+
+check_timeout = _span(limits.TIMEOUT_SECONDS)
+
+
+check_hold = _span(limits.HOLD_SECONDS)
+
+
+def check_on_failure(value: object, place: Place) -> bool:
+    """Whether a failing script counts as a reason to retry."""
+    return bool(one_of("retry")(value, place) == "retry")
+
+
+def _rule(value: object, place: Place) -> OutputRule | None:
+    before = len(place.faults)
+    found = text(value, place, most=limits.OUTPUT_RULE_CHARS)
+    if len(place.faults) > before:
+        return None
+    rule = parse_output_rule(found)
+    if isinstance(rule, str):
+        place.fault(f"{place.label}: {rule}", SIGILS)
+        return None
+    return rule
+
+
+check_output_rules = listed(_rule, limits.OUTPUT_RULES, "output rules")
+
+
+def check_env(value: object, place: Place) -> dict[str, str]:
+    found = _strings(value, place, limits.ENV_ENTRIES, _env_name)
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for pair in found.items() for text in pair)
+    if size > limits.ENV_BYTES:
+        message = f"{place.label} takes {size} bytes; it may take at most {limits.ENV_BYTES}"
+        place.fault(message, "write what is big into a file from the script")
+    return found
+
+
+def check_tags(value: object, place: Place) -> dict[str, str]:
+    found = _strings(value, place, limits.TAGS, _tag_name)
+    for name, tag in found.items():
+        if len(tag) > limits.TAG_VALUE_CHARS:
+            here = place / name
+            here.fault(f"{here.label} has {len(tag)} characters; it may have at most {limits.TAG_VALUE_CHARS}")
+    return found
+
+
+def _strings(value: object, place: Place, most: int, name_fault: Callable[[str], str | None]) -> dict[str, str]:
+    """A table of strings whose names pass."""
+    found: dict[str, str] = {}
+    for name, entry in entries(value, place, most, "a table of strings"):
+        here = place / name
+        if fault := name_fault(name):
+            here.fault(f"{here.label}: {fault}", on_key=True)
+        if not isinstance(entry, str):
+            wanted("a string", entry, here, "put it in double quotes")
+        elif bad := NOT_TEXT.search(entry):
+            here.fault(f"{here.label} holds the character U+{ord(bad[0]):04X}, which is no text")
+        else:
+            found[name] = entry
+    return found
+
+
+def _env_name(name: str) -> str | None:
+    if not ENV_NAME.fullmatch(name):
+        return "a variable's name is letters, digits and _, and starts with no digit"
+    if name.startswith(("PENSTOCK_", "BUILDOMAT_")):
+        return "names that start so are set by the service itself"
+    return None
+
+
+def _tag_name(name: str) -> str | None:
+    if not TAG_NAME.fullmatch(name):
+        return "a tag's name is lower-case letters, digits and . _ - only"
+    if len(name) > limits.TAG_NAME_CHARS:
+        return f"a tag's name has at most {limits.TAG_NAME_CHARS} characters"
+    return None
+
+
+CHARACTER_SETS = re.compile(r"\[[!^]?([^\[\]!^/-]|[^\[\]!^/-]-[^\[\]!^/-])+\]")
+
+
+PATTERN_HINT = "like src/**, or !docs/** to leave some out"
+
+
+def _pattern(value: object, place: Place) -> str:
+    before = len(place.faults)
+    found = text(value, place, limits.PATH_CHARS)
+    wrong = None if len(place.faults) > before else _wrong_pattern(found.removeprefix("!"))
+    if wrong:
+        place.fault(f"{place.label}: `{clip(found)}` {wrong}", PATTERN_HINT)
+    return found
+
+
+def _wrong_pattern(pattern: str) -> str | None:
+    """What is wrong with a pattern that has no `!` before it any more."""
+    steps = pattern.removeprefix("/").removesuffix("/").split("/")
+    if pattern[:1] in ("", "!", "#") or pattern != pattern.strip():
+        return "is not a pattern: there is one `!` at most, no `#` before it, and no space around it"
+    if "" in steps or "." in steps or ".." in steps:
+        return "names no file: paths are from the top of the repository, and have no empty step, `.` or `..`"
+    if "\\" in pattern:
+        return "holds a backslash: steps are parted by `/`, and nothing is escaped"
+    if re.search(r"[\[\]]", CHARACTER_SETS.sub("", pattern)):
+        return "holds a bracket that is not closed, or a set of no characters"
+    if any(
+        first > last for each in CHARACTER_SETS.finditer(pattern) for first, last in re.findall(r"(.)-(.)", each[0])
+    ):
+        return "holds a range that ends before it begins"
+    return None
+
+
+check_paths = listed(_pattern, limits.PATHS, "patterns")

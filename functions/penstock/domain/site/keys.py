@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from penstock.domain.artifacts import volumes
-from penstock.domain.jobfile.sections import check_options
+from penstock.domain.jobfile.parse import check_options
 from penstock.domain.pools.pools import Warm
 from penstock.domain.site import sections
 from penstock.domain.site.sections import (

@@ -377,10 +377,9 @@ def job_file(ask: SubmitJob) -> JobFile:
     if ask.dependencies:
         values["dependencies"] = None
         checked["dependencies"] = check_asked(_requested_dependencies(ask, found))
-    checked["inputs"] = (
-        None,
-        check_inputs(ask.inputs or (), [*(ask.dependencies or {}), *(each.name for each in found.dependencies)]),
-    )
+    if ask.inputs:
+        folders = [*(ask.dependencies or {}), *(each.name for each in found.dependencies)]
+        checked["inputs"] = None, check_inputs(ask.inputs, folders)
     faults = [
         Fault(fault.message, where=fault.where, hint=fault.hint) for _, wrong in checked.values() for fault in wrong
     ]

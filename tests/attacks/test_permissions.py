@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from infra.permissionspage import page
 from penstock.api import openapi
 from penstock.api.app import Operation
-from penstock.domain.users import scopes
+from penstock.domain.users import tokens
 from penstock.domain.users.tokens import TokenKind, secret_of
 from penstock.domain.users.users import User, digest
 from penstock.kernel.rows import Create, ulid
@@ -50,7 +50,7 @@ def test_every_operation_is_in_the_table() -> None:
 @pytest.mark.parametrize("operation", OF_USERS, ids=lambda operation: operation.name)
 def test_every_operation_declares_its_scope(operation: Operation) -> None:
     """One that declares none would take only tokens for everything."""
-    assert operation.need != scopes.WHOLE
+    assert operation.need != tokens.WHOLE
     described = openapi.document()["paths"][operation.path][operation.method.lower()]
     if operation.scope:
         assert described["security"] == [{"bearer": [operation.scope]}]

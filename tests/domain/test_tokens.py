@@ -7,9 +7,24 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.users import scopes, tokens
-from penstock.domain.users.scopes import ANY, HOST, OPERATE, OPERATE_POOL, READ, SUBMIT, WHOLE, Bearer, Need, Scope
-from penstock.domain.users.tokens import KEPT_FOR, TOUCHED_EVERY, Revocation, Token, TokenKind
+from penstock.domain.users import tokens
+from penstock.domain.users.tokens import (
+    ANY,
+    HOST,
+    KEPT_FOR,
+    OPERATE,
+    OPERATE_POOL,
+    READ,
+    SUBMIT,
+    TOUCHED_EVERY,
+    WHOLE,
+    Bearer,
+    Need,
+    Revocation,
+    Scope,
+    Token,
+    TokenKind,
+)
 from penstock.domain.users.users import User, digest
 from penstock.kernel import rows
 from tests.domain.helpers import MINUTE, NOW, SECOND
@@ -23,7 +38,7 @@ def token(*has: str, **more: object) -> Token:
 
 
 def bearer(need: Need, *has: str, privileges: tuple[str, ...] = ()) -> Bearer | None:
-    return scopes.bearer(User(name="ada", privileges=privileges, created=NOW), token(*has), need)
+    return tokens.bearer(User(name="ada", privileges=privileges, created=NOW), token(*has), need)
 
 
 def narrowed(need: Need, *has: str, privileges: tuple[str, ...] = ()) -> Bearer:
@@ -116,7 +131,7 @@ def test_a_token_is_refused_with_any_of_its_ancestors() -> None:
     ],
 )  # fmt: skip
 def test_what_is_a_scope(text: str, scope: Scope | None) -> None:
-    assert scopes.parse(text) == scope
+    assert tokens.parse(text) == scope
     assert scope is None or str(scope) == text
 
 
@@ -137,7 +152,7 @@ def test_what_is_a_scope(text: str, scope: Scope | None) -> None:
 )
 def test_nobody_gives_more_than_they_have(wanted: list[str], had: list[str], beyond: str | None) -> None:
     """SEC-2."""
-    found = scopes.exceeding(scopes.parsed(wanted), scopes.parsed(had))
+    found = tokens.exceeding(tokens.parsed(wanted), tokens.parsed(had))
     assert (str(found) if found else None) == beyond
 
 
@@ -166,7 +181,7 @@ def test_a_scope_that_is_not_known_any_more_allows_nothing() -> None:
 )
 def test_what_a_route_makes_of_a_token(need: Need, had: list[str], within: set[str] | None) -> None:
     """SEC-2."""
-    assert scopes.granted(need, scopes.parsed(had)) == within
+    assert tokens.granted(need, tokens.parsed(had)) == within
 
 
 @pytest.mark.parametrize(
@@ -182,7 +197,7 @@ def test_what_a_route_makes_of_a_token(need: Need, had: list[str], within: set[s
     ],
 )
 def test_what_a_token_is_called(texts: list[str], privileges: tuple[str, ...], kind: TokenKind) -> None:
-    assert scopes.kind_of(scopes.parsed(texts), User(name="ada", privileges=privileges, created=NOW)) is kind
+    assert tokens.kind_of(tokens.parsed(texts), User(name="ada", privileges=privileges, created=NOW)) is kind
 
 
 def test_a_token_for_one_owner_is_for_nobody_else() -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,6 +52,7 @@ SCHEMAS = json.loads(document())["components"]["schemas"]
 OPERATIONS = (*openapi.users(), *openapi.agents())
 
 
+@cache
 def token_of(name: str) -> str:
     """The secret of the token that a user has from the beginning."""
     chance = digest(name)

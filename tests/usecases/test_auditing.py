@@ -35,7 +35,7 @@ def test_what_is_done_with_users(twin: Twin, root: User) -> None:
     users.change_privilege(twin.on, "eve", "c", grant=True, by="root")
     privileges.revoke(twin.on, root, "eve", "a", at_once=False)
     secret, first = tokens.mint_first(twin.on, "eve", 60, "root")
-    eve = tokens.authenticate(twin.on, f"Bearer {secret}")
+    eve = users.authenticate(twin.on, f"Bearer {secret}")
     _, second = tokens.mint(twin.on, eve, "eve", Wish(scopes=["read"]))
     tokens.revoke(twin.on, eve, second.id)
     tokens.revoke(twin.on, eve, second.id)

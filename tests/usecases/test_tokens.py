@@ -8,9 +8,18 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.users import scopes
-from penstock.domain.users.scopes import Bearer
-from penstock.domain.users.tokens import ANCESTORS, DEFAULT_LIFE, KEPT_FOR, Token, TokenKind, secret_of, token_key
+from penstock.domain.users.tokens import (
+    ANCESTORS,
+    DEFAULT_LIFE,
+    HOST,
+    KEPT_FOR,
+    READ,
+    Bearer,
+    Token,
+    TokenKind,
+    secret_of,
+    token_key,
+)
 from penstock.kernel.errors import Refused, Throttled
 from penstock.kernel.rows import Delete
 from penstock.testing.twin import Twin
@@ -35,7 +44,7 @@ def first(twin: Twin, name: str = "ada", lasts: Lasting = "never", privileges: t
 
 
 def show(twin: Twin, secret: str) -> Bearer:
-    return tokens.authenticate(twin.on, f"Bearer {secret}")
+    return users.authenticate(twin.on, f"Bearer {secret}")
 
 
 def make(twin: Twin, secret: str, name: str = "ada", lasts: Lasting = None, *wanted: str) -> tuple[str, Token]:
@@ -47,7 +56,7 @@ def make(twin: Twin, secret: str, name: str = "ada", lasts: Lasting = None, *wan
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer  ", "Basic pst_x", "Bearer pst_unknown"])
 def test_who_shows_no_token_is_nobody(twin: Twin, header: str | None) -> None:
     code = "unknown-token" if str(header).startswith("Bearer pst_") else "no-token"
-    assert refused(tokens.authenticate, twin.on, header) == (401, code)
+    assert refused(users.authenticate, twin.on, header) == (401, code)
 
 
 def test_what_is_no_secret_is_not_looked_up(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,8 +74,8 @@ def first_secret() -> str:
 
 def test_a_token_is_shown_as_bearer_in_any_case(twin: Twin) -> None:
     secret = first(twin)
-    assert tokens.authenticate(twin.on, f"bearer {secret} ").name == "ada"
-    assert refused(tokens.authenticate, twin.on, f"Basic {secret}") == (401, "no-token")
+    assert users.authenticate(twin.on, f"bearer {secret} ").name == "ada"
+    assert refused(users.authenticate, twin.on, f"Basic {secret}") == (401, "no-token")
 
 
 def test_tokens_of_the_old_form_are_refused_as_such(twin: Twin) -> None:
@@ -160,11 +169,11 @@ def test_a_host_token_makes_nothing(twin: Twin) -> None:
     secret, made = make(twin, first(twin), "ada", None, "host:target/lab/bench-7")
     assert secret.startswith("pst_host_")
     assert refused(show, twin, secret) == (403, "scope-missing")
-    assert tokens.authenticate(twin.on, f"Bearer {secret}", scopes.HOST).token.id == made.id
+    assert users.authenticate(twin.on, f"Bearer {secret}", HOST).token.id == made.id
     with pytest.raises(Refused, match="a host's token is for the host's own calls only"):
         show(twin, secret)
     with pytest.raises(Refused, match="needs a token with the scope 'read'; the scopes of this one: host:target/lab"):
-        tokens.authenticate(twin.on, f"Bearer {secret}", scopes.READ)
+        users.authenticate(twin.on, f"Bearer {secret}", READ)
 
 
 def test_only_operators_make_tokens_of_others(twin: Twin) -> None:

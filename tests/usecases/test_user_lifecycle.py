@@ -52,7 +52,7 @@ def secret(twin: Twin, name: str = "eve") -> str:
 
 
 def shown(twin: Twin, text: str) -> str:
-    return tokens.authenticate(twin.on, f"Bearer {text}").name
+    return users.authenticate(twin.on, f"Bearer {text}").name
 
 
 def row(twin: Twin, name: str = "eve") -> User:
@@ -257,7 +257,7 @@ def test_a_renamed_user_keeps_tokens_jobs_and_files(twin: Twin, root: User, eve:
     renamed = lifecycle.rename(twin.on, "root", "eve", "eva")
     assert (renamed.name, renamed.former, renamed.privileges) == ("eva", ("eve",), ("target.lab",))
     assert shown(twin, text) == "eva"
-    bearer = tokens.authenticate(twin.on, f"Bearer {text}")
+    bearer = users.authenticate(twin.on, f"Bearer {text}")
     assert [each.user for each in tokens.list_tokens(twin.on, bearer, "eva", 10, "")] == ["eva"]
     assert tokens.list_tokens(twin.on, bearer, "eve", 10, "")
     assert jobs.find(twin.on, bearer, job).owner == "eve"
@@ -279,7 +279,7 @@ def test_tokens_that_were_never_used_are_moved_at_once(twin: Twin, root: User, e
 
 
 def test_a_token_that_is_used_moves_itself(twin: Twin, root: User, eve: User) -> None:
-    bearer = tokens.authenticate(twin.on, f"Bearer {secret(twin)}")
+    bearer = users.authenticate(twin.on, f"Bearer {secret(twin)}")
     lifecycle.rename(twin.on, "root", "eve", "eva")
     late, made = tokens.mint(twin.on, bearer, "eve", Wish())
     assert made.user == "eve"
@@ -316,7 +316,7 @@ def test_a_former_name_is_given_to_nobody(twin: Twin, root: User, eve: User) -> 
 
 def test_a_token_made_while_its_user_is_renamed_is_moved_later(twin: Twin, root: User, eve: User) -> None:
     text = secret(twin)
-    bearer = tokens.authenticate(twin.on, f"Bearer {text}")
+    bearer = users.authenticate(twin.on, f"Bearer {text}")
     before_the_next_commit(twin, lambda: lifecycle.rename(twin.on, "root", "eve", "eva"))
     late, _ = tokens.mint(twin.on, bearer, "eve", Wish())
     assert shown(twin, late) == "eva"
@@ -394,7 +394,7 @@ def test_tokens_that_a_removed_user_gave_to_others_are_refused(twin: Twin, root:
     """SEC-2: they come from a token that is gone."""
     users.create(twin.on, "eve", ["admin"])
     users.create(twin.on, "bob", [])
-    bearer = tokens.authenticate(twin.on, f"Bearer {secret(twin)}")
+    bearer = users.authenticate(twin.on, f"Bearer {secret(twin)}")
     given, _ = tokens.mint(twin.on, bearer, "bob", Wish())
     assert shown(twin, given) == "bob"
     gone(twin, root)
@@ -451,7 +451,7 @@ def test_a_name_that_is_taken_meanwhile_is_not_given(twin: Twin, root: User, eve
 
 def test_a_token_that_is_revoked_while_it_is_moved_stays_revoked(twin: Twin, root: User, eve: User) -> None:
     """SEC-2."""
-    bearer = tokens.authenticate(twin.on, f"Bearer {secret(twin)}")
+    bearer = users.authenticate(twin.on, f"Bearer {secret(twin)}")
     lifecycle.rename(twin.on, "root", "eve", "eva")
     late, made = tokens.mint(twin.on, bearer, "eve", Wish())
     twin.pass_time(121)
@@ -577,5 +577,5 @@ def test_who_may_write_the_table_makes_an_operator_again(twin: Twin, root: User)
     users.change_privilege(twin.on, "admin", "admin", grant=False)
     twin.pass_time(1)
     again = make_operator(twin.on, "admin", "never")
-    assert tokens.authenticate(twin.on, f"Bearer {again}").is_admin
+    assert users.authenticate(twin.on, f"Bearer {again}").is_admin
     assert refused(make_operator, twin.on, "Admin!", None) == (400, "bad-request")

@@ -34,13 +34,13 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.api import body
-from penstock.domain.users.scopes import WHOLE, Bearer, Need
+from penstock.domain.users.tokens import WHOLE, Bearer, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Refused, Throttled, Unreached
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases.users import tokens, users
+from penstock.usecases.users import users
 
 log = Logger(child=True)
 
@@ -225,7 +225,7 @@ class Reply:
 
 
 def _caller(on: System, event: Event, _: Mapping[str, str], need: Need) -> Bearer:
-    return tokens.authenticate(on, event.headers.get("authorization"), need)
+    return users.authenticate(on, event.headers.get("authorization"), need)
 
 
 def _operator(on: System, event: Event, path: Mapping[str, str], need: Need) -> Bearer:

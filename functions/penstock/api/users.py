@@ -11,7 +11,7 @@ from penstock.api.app import Caller, Limit, Operator, Page, Router, UlidPage
 from penstock.api.shapes import NextPage, view
 from penstock.api.tokens import TokenView
 from penstock.domain.users.audit import Entry
-from penstock.domain.users.scopes import ANY, READ, USERS
+from penstock.domain.users.tokens import ANY, READ, USERS
 from penstock.domain.users.users import User
 from penstock.kernel.frozen import dataclass
 from penstock.system import System

@@ -145,8 +145,9 @@ def _claim_changes(
     stocks = look(on, claims) if may_grant else {}
     granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
     claimed = jobs.acquire(job, now)
-    before = [replace(lease, state=LeaseState.READY) for lease in every]  # or the flow were not at this step
-    claimed = replace(claimed, due=unused.next_check(claimed, [*before, *fresh]))
+    if claimed.may_give_back:
+        before = [replace(lease, state=LeaseState.READY) for lease in every]  # or the flow were not at this step
+        claimed = replace(claimed, due=unused.next_check(claimed, [*before, *fresh]))
     waiting = [] if given else [*map(Create, claims), *map(Create, fresh)]
     return [Replace(job, claimed), *granted, *waiting], Claimed(fresh, claims, given, stocks)
 

@@ -1,14 +1,17 @@
-"""Users and their privileges."""
+"""Users: who shows a token, who there is, and what privileges they have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from penstock.domain.probes import canaries
-from penstock.domain.users import scopes, users
+from penstock.domain.users import tokens, users
+from penstock.domain.users.tokens import Bearer, Need, Token, token_key
 from penstock.domain.users.users import ACT_AS, ADMIN, Standing, User, explain_status, user_key
-from penstock.kernel.errors import Refused, not_found
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.errors import Refused, Throttled, not_found
+from penstock.kernel.rows import Change, Create, Key, Replace, Row
 from penstock.system import System, transact
 from penstock.usecases.users import audit
 
@@ -19,6 +22,74 @@ _NAMES = (
     "a user's name is 1 to 64 of a-z 0-9 . _ - and begins with a letter or digit; a repository's is its owner's, a "
     "colon, and its own: oxide:hubris"
 )
+
+
+def authenticate(on: System, header: str | None, need: Need = tokens.ANY) -> Bearer:
+    """Who shows a token in a request, on a route with this need. [SEC-2]
+
+    Raises Refused 401, or 403 for a missing scope.
+
+    It reads the token, and then in one batch the user and all tokens that it comes from.
+    """
+    token, user = _shown(on, _secret(header))
+    bearer = tokens.bearer(user, token, need)
+    if bearer is None:
+        raise missing_scope(need, token)
+    if token.is_stale(on.world.now()):
+        with suppress(Throttled):  # who else writes it now did so too, or revoked it
+            on.store.commit([Replace(token, replace(token, used=on.world.now(), user=user.name))])
+    return bearer
+
+
+def _secret(header: str | None) -> str:
+    scheme, _, secret = (header or "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise Refused(401, "no-token", "show a token: Authorization: Bearer <token>")
+    return secret.strip()
+
+
+def _shown(on: System, secret: str) -> tuple[Token, User]:
+    """The token that a secret is of, and its user, if both are good. Raises Refused 401."""
+    if tokens.is_old(secret):
+        raise Refused(401, "old-token", "tokens of this form are no longer accepted; ask an operator for a new one")
+    id = tokens.id_in(secret)
+    token = on.store.get(token_key(id), Token) if id else None
+    if token is None or not token.is_shown_by(secret):
+        raise Refused(401, "unknown-token", "this token is not known here, or no longer")
+    if token.revoked:
+        raise Refused(401, "token-revoked", f"this token was revoked at {token.revoked.at:%Y-%m-%d %H:%M:%SZ}")
+    if token.has_expired(on.world.now()):
+        raise Refused(401, "token-expired", f"this token expired at {token.expires:%Y-%m-%d %H:%M:%SZ}")
+    return token, _good_user(on, token)
+
+
+def _good_user(on: System, token: Token) -> User:
+    """The user of a token, none of whose ancestors is revoked. Raises Refused 401."""
+    found = on.store.rows_at([user_key(token.user), *map(token_key, token.ancestors)])
+    if tokens.is_any_gone((_token(found, id) for id in token.ancestors), on.world.now()):
+        raise Refused(401, "token-revoked", "this token was made with another one that was revoked")
+    user = found.get(user_key(token.user))
+    user = present(on, user if isinstance(user, User) else None)
+    if user is None:
+        raise Refused(401, "unknown-token", "the user of this token is gone")
+    if user.status:
+        raise Refused(401, f"user-{user.status.standing}", f"{explain_status(user)}: this token is refused")
+    return user
+
+
+def _token(found: Mapping[Key, Row], id: str) -> Token | None:
+    row = found.get(token_key(id))
+    return row if isinstance(row, Token) else None
+
+
+def missing_scope(need: Need, token: Token) -> Refused:
+    """The answer to who shows a token without the scope that is needed."""
+    has = ", ".join(token.scopes)
+    if not need.scope:
+        return Refused(403, "scope-missing", f"a host's token is for the host's own calls only; its scopes are: {has}")
+    return Refused(
+        403, "scope-missing", f"this needs a token with the scope {need.scope!r}; the scopes of this one: {has}"
+    )
 
 
 def require_admin(user: User) -> None:
@@ -95,7 +166,7 @@ def resolve_owner(on: System, user: User, owner: str | None) -> User:
     if user.status:
         raise Refused(403, f"user-{user.status.standing}", f"{explain_status(user)}, and submits nothing")
     wanted = user.name if owner is None or owner in user.names else owner
-    if not user.covers(scopes.SUBMIT.scope, wanted):
+    if not user.covers(tokens.SUBMIT.scope, wanted):
         needed = f"submit:{wanted[:200]}"
         raise Refused(403, "scope-missing", f"this needs a token with the scope {needed!r}, and this one has it not")
     if wanted == user.name:

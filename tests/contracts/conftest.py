@@ -24,6 +24,8 @@ def emulated() -> Iterator[None]:
             patch.setenv(name, "test")
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         dynamodb.model.cache_clear()  # whose connection goes where it went first: maybe to another emulator
+        # Moto forgets its tables only when no other test of this process uses it: ec2 tests do for as long as they run.
+        dynamodb_backends[DEFAULT_ACCOUNT_ID]["us-east-1"].tables.pop("state", None)
         boto3.client("dynamodb", "us-east-1").create_table(
             TableName="state",
             BillingMode="PAY_PER_REQUEST",

@@ -357,7 +357,7 @@ def test_every_row_is_in_a_shard_of_its_kind_that_the_sweep_knows(store: Store) 
     assert {due.shard for due in found} == {"artifact.0", "artifact.1", "artifact.2", "artifact.3"}
     assert {due.shard for due in found if due.key == files[0].key} == {shard_of(files[0])} == {"artifact.1"}
     assert not any(list(store.overdue(shard, NOW)) for shard in store.shards(later=False))
-    assert not {"user.0", "slot.0", "lease.0"} & {*store.shards(later=False), *store.shards(later=True)}
+    assert not {"token.0", "slot.0", "lease.0"} & {*store.shards(later=False), *store.shards(later=True)}
     assert {*store.shards(later=False)} >= {"job.0", "job.7", "unit.0", "unit.7", "pool.0", "host.0", "check.0"}
     assert not {*store.shards(later=False)} & {*store.shards(later=True)}
 

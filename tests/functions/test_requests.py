@@ -22,6 +22,10 @@ JOB_CALLS = (
 )
 
 
+LAST = "7" + "Z" * 25
+"""The id that no other comes after."""
+
+
 @pytest.mark.parametrize(("method", "path"), JOB_CALLS)
 @pytest.mark.parametrize("name", ODD)
 def test_an_id_that_is_none(service: Service, name: str, method: str, path: str) -> None:
@@ -148,15 +152,17 @@ def test_a_log_that_is_asked_for_wrongly(service: Service, after: str) -> None:
     refused(service.ask("GET", f"/v1/jobs/{job}/events", query={"limit": after}), 400, "bad-request")
 
 
-@pytest.mark.parametrize("path", ["/v1/users", "/v1/workers", "/v1/resources"])
-def test_pages_of_operators_lists(service: Service, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "last"), [("/v1/users", "zzz"), ("/v1/workers", f"w-{LAST}"), ("/v1/resources", f"r-{LAST}")]
+)
+def test_pages_of_operators_lists(service: Service, path: str, last: str) -> None:
     refused(service.ask("GET", path, as_="root", query={"page": "x" * 5000}), 400, "bad-request")
-    assert service.ask("GET", path, as_="root", query={"page": "zzz"}).json == {"items": [], "next": None}
+    assert service.ask("GET", path, as_="root", query={"page": last}).json == {"items": [], "next": None}
 
 
 def test_a_page_beyond_the_last_is_empty(service: Service) -> None:
     service.submit()
-    assert service.ask("GET", "/v1/jobs", query={"page": "0"}).json == {"items": [], "next": None}
+    assert service.ask("GET", "/v1/jobs", query={"page": "0" * 26}).json == {"items": [], "next": None}
 
 
 def test_a_list_is_paged(service: Service) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.domain import caches
 from penstock.domain.artifacts import artifacts, why
+from penstock.domain.artifacts.content import Content
 from penstock.domain.caches import TRUNK, CacheEntry, CacheUse, Shelf
 from penstock.kernel import limits
 from tests.domain.helpers import NOW, SECOND
@@ -145,3 +146,11 @@ def test_why_an_archive_is_kept() -> None:
     assert known.why == "the cache deps of oxide:hubris has it in the scope trunk under the key 'k#1/a'"
     assert f"penstock cache delete {ENTRY.id}" in known.frees
     assert why.by_cache(None, "cache#x").until is None
+
+
+def test_the_content_of_an_entry_is_what_was_verified() -> None:
+    whole = replace(ENTRY, size=3, sha256="ab", composite="")
+    assert (whole.content, replace(whole, sha256="", composite="cd").content) == (
+        Content(3, "ab"),
+        Content(3, "", "cd"),
+    )

@@ -12,7 +12,7 @@ from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.github import checks, commits, deliveries, policy, tokens
 from penstock.domain.github.checks import Annotation, CheckRun
 from penstock.domain.github.commits import CheckSet, Stage, Tip
-from penstock.domain.github.deliveries import Delivery, Event, ListCheck, Malformed, Pause
+from penstock.domain.github.deliveries import Delivery, Event, ListCheck, Malformed, Pause, Payload
 from penstock.domain.github.policy import Policy
 from penstock.domain.jobfile import Problem
 from penstock.domain.jobs.jobs import Job, JobLimits, Outcome, Report, Request, Result, State, Times
@@ -391,3 +391,24 @@ def test_other_apis(api: str) -> None:
 def test_rows_are_what_they_seem() -> None:
     assert isinstance(SET, CheckSet)
     assert (SET.stage, SET.people, SET.branch, SET.number) == (Stage.PLANNED, (("ada",),), "main", 0)
+
+
+def test_a_payload_is_remembered_by_its_content() -> None:
+    digest = deliveries.digest_of({"a": 1, "b": [2]})
+    assert digest == deliveries.digest_of({"b": [2], "a": 1})
+    assert digest != deliveries.digest_of({"b": [2], "a": 2})
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    row = Payload(digest=digest, delivery="d-1", received=now)
+    assert row.key == deliveries.payload_key(digest)
+    assert row.key != deliveries.payload_key("other")
+    assert row.expiry == now + deliveries.REMEMBERED_FOR
+
+
+def test_a_payload_that_is_nested_too_deeply_is_malformed() -> None:
+    nested: dict[str, Any] = {}
+    for _ in range(100_000):
+        nested = {"a": nested}
+    with pytest.raises(Malformed, match="nested too deeply"):
+        deliveries.digest_of(nested)
+    while nested:
+        nested = nested["a"]  # one level at a time, since freeing all at once recurses as well

@@ -1,6 +1,7 @@
 """A log is numbered without gaps and has each line of the agent once, whatever is repeated or interleaved."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -267,3 +268,10 @@ def test_lines_of_ours_come_in_pieces_that_each_fit_into_a_row() -> None:
     assert [len(piece) for piece in logs.parts(wide)] == [len(wide) - 1, 1], "each line also counts a little itself"
     (long,) = logs.parts([line("\U0001f600" * limits.EVENT_LINE_BYTES)])
     assert len(long[0].payload.encode()) == limits.EVENT_LINE_BYTES
+
+
+@pytest.mark.parametrize(("seconds", "becomes"), [(-60, -30), (-30, -30), (0, 0), (5, 5), (60, 5)])
+def test_no_line_is_before_or_after_two_times(seconds: int, becomes: int) -> None:
+    line = logs.Line(NOW + timedelta(seconds=seconds), "stdout", "x")
+    now = logs.within(line, NOW - timedelta(seconds=30), NOW + timedelta(seconds=5))
+    assert now == replace(line, time=NOW + timedelta(seconds=becomes))

@@ -21,6 +21,19 @@ def before_the_next_commit(twin: Twin, act: Callable[[], object]) -> None:
     twin.store.commit = racing  # type: ignore[method-assign]
 
 
+def after_the_next_commit(twin: Twin, act: Callable[[], object]) -> None:
+    """Let `act` run whole, once, just after the next commit."""
+    commit = twin.store.commit
+
+    def racing(changes: Sequence[Change]) -> bool:
+        twin.store.commit = commit  # type: ignore[method-assign]
+        is_done = commit(changes)
+        act()
+        return is_done
+
+    twin.store.commit = racing  # type: ignore[method-assign]
+
+
 def before_the_next_write_of(
     twin: Twin, kind: type[Row], act: Callable[[], object], when: Callable[[Any], bool] = lambda _: True
 ) -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from penstock.domain.pools.pools import SlotState, Warm
+from penstock.domain.units.units import STEP_WITHIN, UnitState
+from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
+from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
-from penstock.usecases.units import prewarm
-from tests.usecases.exact import pool_row, put
+from penstock.usecases.units import advance, prewarm
+from tests.usecases.exact import pool_row, put, site, unit_of
 from tests.usecases.prewarmed import LINUX, NONE, a_twin, existing
-from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import slots
+from tests.usecases.races import after_the_next_commit, before_the_next_commit
+from tests.usecases.steps import slots, submit
 
 DB = "resource/db"
 
@@ -51,3 +56,27 @@ def test_a_pool_of_more_slots_than_one_read_finds_by_itself_is_resized() -> None
     apply.resize(twin.on, DB, 1001)
     twin.run()
     assert pool_row(twin, DB).due is None
+
+
+def test_a_late_resource_is_not_ready_if_its_attempt_ends_while_its_well_is_asked(ada: User) -> None:
+    """Whoever asks late locks the unit. That it is locked says nothing of its lease. [SLOT-3] [UNIT-2]"""
+    resources = {"db": {"well": "shelf", "limit": 1}}
+    twin = site(site_toml(targets={"default": {}}, wells={"shelf": "lock"}, resources=resources))
+    job = submit(twin, ada, resources=["db"])
+    twin.run()
+    made = unit_of(twin, job, 1)
+    late = twin.world.now() - 2 * STEP_WITHIN
+    asked = replace(made.creation, made=None)
+    put(twin, made, state=UnitState.CREATING, since=late, step=replace(made.step, next_look=late), creation=asked)
+
+    def end() -> None:
+        assert unit_of(twin, job, 1).step.busy, "it is locked"
+        cancel.cancel(twin.on, ada, job)
+        settle.settle(twin.on, job, 1, "Cancelled", None)
+        assert unit_of(twin, job, 1).state is UnitState.DIRTY
+
+    after_the_next_commit(twin, end)
+    advance.advance(twin.on, made.id)
+    assert unit_of(twin, job, 1).state is UnitState.DIRTY
+    twin.run()
+    assert slots(twin, DB, SlotState.FREE) == ["1"]

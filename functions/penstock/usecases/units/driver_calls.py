@@ -77,7 +77,12 @@ def lock(on: System, unit: Unit, *, is_to_clean: bool = False) -> Unit | None:
     if not on.store.commit([Replace(unit, busy)]):
         return None
     fresh = on.store.get(unit.key, Unit)
-    return fresh if fresh and fresh.step.busy == busy.step.busy else None
+    if fresh is None or fresh.step.busy != busy.step.busy:
+        return None
+    if fresh.version != unit.version + 1:  # somebody else wrote it meanwhile: its lease may be over
+        drivers.unlock(on, fresh)
+        return None
+    return fresh
 
 
 def note_unanswered(on: System, unit: Unit, begun: datetime) -> None:

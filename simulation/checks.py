@@ -25,10 +25,9 @@ from penstock.kernel.errors import PenstockError
 from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
 from penstock.testing.store import lease_now
-from penstock.usecases import sweep
+from penstock.usecases import isolation, sweep
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.pools.scheduler import read_stock, read_stocks
-from penstock.usecases.telemetry import counters
 from penstock.usecases.units import quarantine, reconcile
 from simulation.commits import Facts, Moment, moves_of, remember
 from simulation.errors import Broken
@@ -50,7 +49,7 @@ class Swallowed(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.found = ""
-        for log in (counters.log, reconcile.log, quarantine.log, expire.log, owners.log, sweep.log):
+        for log in (isolation.log, reconcile.log, quarantine.log, expire.log, owners.log, sweep.log):
             log.handlers[:] = [self]
             logging.getLogger(log.name).propagate = False
 

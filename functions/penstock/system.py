@@ -5,12 +5,12 @@ Optional ports have stand-ins here, for deployments without them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, TypeVar
 
-from penstock.domain.metrics import Metric
+from penstock.domain.metrics import Count, Metric
 from penstock.domain.site import parse
 from penstock.domain.site.site import SITE_KEY, GitHubApp, Site, SiteText
 from penstock.domain.users.oidc import PublicKey
@@ -159,3 +159,9 @@ def parse_site(toml: str) -> Site:
         _parsed_site.clear()
         _parsed_site[toml] = found
     return _parsed_site[toml]
+
+
+def measure(on: System, counts: Iterable[Count]) -> None:
+    """Add what an event adds to metrics, after the commit of the event. No decision depends on them."""
+    for each in counts:
+        on.metrics.add(each.metric, each.value, **each.by)

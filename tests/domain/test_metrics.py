@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from penstock.domain import metrics
-from penstock.domain.jobs.jobs import Report, Result, State
+from penstock.domain.jobs.jobs import Outcome, Report, Result, State
 from penstock.domain.jobs.outcome import NO_HELLO, SILENT, Boot, Ending, LostBy
-from penstock.domain.metrics import Fold, Level, Metric
+from penstock.domain.metrics import Count, Fold, Level, Metric
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
-from penstock.domain.units.units import Drain, UnitKind, UnitState
+from penstock.domain.units.units import CleanProof, Creation, Drain, UnitKind, UnitState
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
@@ -24,7 +26,7 @@ from penstock.kernel.errors import (
     Unsatisfiable,
 )
 from penstock.testing.site import site_toml
-from tests.domain.helpers import NOW, job, unit
+from tests.domain.helpers import NOW, job, lease, unit
 
 SITE = site_toml(
     factories={"aws": "ec2"},
@@ -197,3 +199,69 @@ def test_why_an_attempt_was_lost(found: Ending, by: LostBy | None) -> None:
 )
 def test_what_became_of_a_worker_that_was_to_boot(found: Ending, boot: Boot | None) -> None:
     assert found.boot == boot
+
+
+def counted(counts: Iterable[Count]) -> dict[Metric, tuple[dict[str, str], float]]:
+    """What is added, by metric: each only once."""
+    found = list(counts)
+    by_metric = {each.metric: (dict(each.by), each.value) for each in found}
+    assert len(by_metric) == len(found)
+    return by_metric
+
+
+def test_a_grant_counts_how_long_its_claim_waited_and_whether_its_units_were_warm() -> None:
+    waiting = [replace(lease(), since=NOW - timedelta(seconds=7))]
+    cold = replace(unit(), since=NOW)
+    assert counted(metrics.claim_granted([cold], waiting, [])) == {
+        metrics.GRANTED_AFTER: ({"pool": cold.lease.pool}, 7.0)
+    }
+    kept = replace(cold, cleaning=replace(cold.cleaning, is_kept=True))
+    for warm, result in (([kept.id], "hit"), ([], "miss")):
+        found = counted(metrics.claim_granted([kept], waiting, warm))
+        assert found[metrics.WARM_HAND_OVERS] == ({"pool": kept.lease.pool, "result": result}, 1)
+
+
+def test_only_the_first_start_of_a_job_counts_how_long_that_took() -> None:
+    found = job()
+    since = found.times.ready or found.times.submitted
+    target = {"target": found.request.target_resolved}
+    now = since + timedelta(seconds=9)
+    assert counted(metrics.job_started(found, now)) == {metrics.STARTED_AFTER: (target, 9.0)}
+    assert counted(metrics.job_started(replace(found, attempt=2), now)) == {}
+
+
+def test_a_boot_counts_once_and_not_for_a_worker_that_is_reused() -> None:
+    made = replace(unit(), creation=Creation(born=NOW - timedelta(seconds=8), made=NOW - timedelta(seconds=5)))
+    target = {"target": made.type}
+    assert counted(metrics.worker_booted(made, NOW)) == {
+        metrics.BOOTED_AFTER: (target, 5.0),
+        metrics.BOOT_OUTCOMES: ({**target, "outcome": "success"}, 1),
+        metrics.BOOT_FAILURES: (target, 0),
+    }
+    assert counted(metrics.worker_booted(replace(made, lease=replace(made.lease, leases=2)), NOW)) == {}
+
+
+def test_a_boot_that_failed_is_a_failure_and_one_that_nobody_waited_for_is_none() -> None:
+    assert counted(metrics.boot_outcome("linux", Boot.FAILED)) == {
+        metrics.BOOT_OUTCOMES: ({"target": "linux", "outcome": "failed"}, 1),
+        metrics.BOOT_FAILURES: ({"target": "linux"}, 100),
+    }
+    assert list(counted(metrics.boot_outcome("linux", Boot.ABORTED))) == [metrics.BOOT_OUTCOMES]
+
+
+def test_an_attempt_that_ended_counts_its_jobs_outcome_why_it_was_lost_and_its_workers_boot() -> None:
+    settled = replace(ending(job()), after=replace(job(), end=replace(job().end, outcome=Outcome.FAILED)))
+    target = {"target": job().request.target_resolved}
+    assert counted(metrics.attempt_ended(settled)) == {metrics.JOBS_SETTLED: ({**target, "outcome": "failed"}, 1)}
+    lost = counted(metrics.attempt_ended(ending(job(), unit(reason=NO_HELLO), error="Lost")))
+    assert lost[metrics.ATTEMPTS_LOST] == ({**target, "cause": "no_hello"}, 1)
+    assert lost[metrics.BOOT_FAILURES] == (target, 100)
+
+
+def test_a_unit_is_gone_once() -> None:
+    gone = replace(unit(), since=NOW - timedelta(seconds=4))
+    proof = CleanProof(by="driver", time=NOW, checked="it is not listed")
+    for released in (True, False):
+        assert counted(metrics.unit_gone(gone, proof, released))[metrics.GONE_AFTER][1] == 4.0
+    assert counted(metrics.unit_gone(gone, proof, None)) == {}
+    assert counted(metrics.unit_gone(replace(gone, since=NOW + timedelta(1)), proof, True))[metrics.GONE_AFTER][1] == 0

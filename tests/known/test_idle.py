@@ -8,7 +8,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import NotYet
 from penstock.usecases import sweep as usecases_sweep
-from penstock.usecases.telemetry.counters import Isolation
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.workers import agents
 from tests.known import breaks, breaks_idle
 from tests.known.caught import fails_with

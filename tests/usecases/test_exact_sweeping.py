@@ -18,9 +18,9 @@ from penstock.kernel.rows import Create
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.jobs import settle
 from penstock.usecases.pools import serving
-from penstock.usecases.telemetry.counters import Isolation
 from tests.usecases.exact import (
     Flows,
     commits,

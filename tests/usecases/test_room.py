@@ -23,10 +23,10 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.jobs import settle
 from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
-from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import reconcile
 from tests.usecases.steps import finish, hello, job_of, run_to_end, submit
 

@@ -25,10 +25,10 @@ from penstock.kernel.rows import Change, Create, Key, Look, Replace, key_of, sha
 from penstock.testing.twin import START, Twin
 from penstock.usecases import overdue, sweep
 from penstock.usecases.artifacts import expire
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.jobs import cancel
 from penstock.usecases.overdue import LITTLE, PARTS, Walk
 from penstock.usecases.pools import scheduler, serving
-from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.workers import agents
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, worker_of
 

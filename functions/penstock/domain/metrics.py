@@ -1,4 +1,5 @@
-"""Every metric, one line each. docs/operators/metrics.md is made from it: `python -m infra.metricspage`.
+"""Every metric, one line each, and what each event adds to them. docs/operators/metrics.md is made from the table:
+`python -m infra.metricspage`.
 
 A metric has a name, a unit, and a rule that combines the values of one invocation. It has one or two sets of
 dimensions: one for the whole site, and a finer one by pool, target, factory or well. The values of a dimension come
@@ -12,15 +13,17 @@ lasted zero seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from itertools import product
 
 from penstock.domain.cooldowns import Cause, maker_of
-from penstock.domain.jobs.jobs import Outcome
-from penstock.domain.jobs.outcome import Boot, LostBy
+from penstock.domain.jobs.jobs import Job, Outcome
+from penstock.domain.jobs.outcome import Boot, Ending, LostBy
+from penstock.domain.pools.pools import Lease
 from penstock.domain.site.site import Site
-from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,
@@ -326,3 +329,69 @@ OF_UNITS = (UNITS, OLDEST_HOLD, OLDEST_DIRTY)
 def how_many(site: Site, level: Level) -> int:
     """How many metrics a site has, as CloudWatch counts them: one for every combination."""
     return sum(len(list(metric.combinations(site, level))) for metric in METRICS)
+
+
+@dataclass(frozen=True)
+class Count:
+    """A value that is added to a metric, and its dimensions."""
+
+    metric: Metric
+    by: Mapping[str, str]
+    value: float = 1
+
+
+def elapsed(since: datetime, until: datetime) -> float:
+    """Seconds between two times; at least 0, since two clocks may have read them."""
+    return max(0.0, (until - since).total_seconds())
+
+
+def claim_granted(given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> Iterator[Count]:
+    """A claim was granted: how long it waited, and which of its units were warm."""
+    waited = elapsed(waiting[0].since, given[0].since)
+    yield Count(GRANTED_AFTER, {"pool": given[0].lease.pool}, waited)
+    for unit in given:
+        if unit.cleaning.is_kept:
+            yield Count(WARM_HAND_OVERS, {"pool": unit.lease.pool, "result": "hit" if unit.id in warm else "miss"})
+
+
+def job_started(job: Job, now: datetime) -> Iterator[Count]:
+    """A worker said hello, and its job's script starts."""
+    if job.attempt == 1:
+        waited = elapsed(job.times.ready or job.times.submitted, job.times.started or now)
+        yield Count(STARTED_AFTER, {"target": job.request.target_resolved}, waited)
+
+
+def worker_booted(before: Unit, now: datetime) -> Iterator[Count]:
+    """A worker's agent said hello first; the unit is as it was before. A reused worker booted long ago.
+
+    A worker that waited for its first lease is counted when it came up, so its idle time does not count.
+    """
+    if before.lease.leases > 1 or before.session.past_hash:
+        return
+    since = before.creation.made or before.creation.born or now
+    yield Count(BOOTED_AFTER, {"target": before.type}, elapsed(since, now))
+    yield from boot_outcome(before.type, Boot.SUCCESS)
+
+
+def attempt_ended(ending: Ending) -> Iterator[Count]:
+    """An attempt ended."""
+    target = ending.before.request.target_resolved
+    if ending.after.end.outcome:
+        yield Count(JOBS_SETTLED, {"target": target, "outcome": ending.after.end.outcome})
+    if ending.lost_by:
+        yield Count(ATTEMPTS_LOST, {"target": target, "cause": ending.lost_by})
+    if ending.boot:
+        yield from boot_outcome(target, ending.boot)
+
+
+def boot_outcome(target: str, outcome: Boot) -> Iterator[Count]:
+    """What became of a worker that was ordered."""
+    yield Count(BOOT_OUTCOMES, {"target": target, "outcome": outcome})
+    if outcome is not Boot.ABORTED:
+        yield Count(BOOT_FAILURES, {"target": target}, 0 if outcome is Boot.SUCCESS else 100)
+
+
+def unit_gone(unit: Unit, proof: CleanProof, released: bool | None) -> Iterator[Count]:
+    """A unit was destroyed; `released` is None if another process recorded that before."""
+    if released is not None:
+        yield Count(GONE_AFTER, {"maker": maker_of(unit.is_a, unit.maker)}, elapsed(unit.since, proof.time))

@@ -20,7 +20,7 @@ from itertools import islice
 
 from penstock.kernel.rows import Due, Key, Look, Row, exact_look
 from penstock.system import System
-from penstock.usecases.telemetry.counters import Isolation
+from penstock.usecases.isolation import Isolation
 
 LITTLE = 25
 """How many rows of a shard a sweep takes itself: with more, it would keep the other shards waiting."""

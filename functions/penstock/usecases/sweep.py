@@ -26,13 +26,13 @@ from penstock.kernel.rows import Key, Replace
 from penstock.system import System, current_site
 from penstock.usecases.artifacts import expire
 from penstock.usecases.github import hints
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.jobs import flow, jobs, prerequisites, settle
 from penstock.usecases.overdue import Walk
 from penstock.usecases.pools import serving
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
-from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import presence

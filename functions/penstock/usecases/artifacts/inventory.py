@@ -22,8 +22,8 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import Stored
 from penstock.system import System, current_site
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.logs import logs
-from penstock.usecases.telemetry.counters import Isolation
 
 PAGE = 500
 """How many objects, and how many rows, one sweep compares."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from penstock.domain import metrics
 from penstock.domain.artifacts import retention
 from penstock.domain.artifacts.retention import LatestFailure, Retention, retention_key
 from penstock.domain.jobs import failures, jobs, outcome, prerequisites, unused
@@ -25,12 +26,11 @@ from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState
 from penstock.domain.units import retries, units
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, unit_key
 from penstock.kernel.rows import Change, Create, Delete, Replace
-from penstock.system import System, current_site, transact
+from penstock.system import System, current_site, measure, transact
 from penstock.usecases import published
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, store
 from penstock.usecases.logs import logs
-from penstock.usecases.telemetry import counters
 
 CONSOLE_STREAMS = ("worker",)
 
@@ -175,7 +175,7 @@ def _leave_queues(on: System, job: Job, rows: Sequence[Lease]) -> tuple[list[str
 
 def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
     """What follows once an attempt's end is committed, in order. `queues` are the pools whose queues it left."""
-    counters.attempt_ended(on, ending)
+    measure(on, metrics.attempt_ended(ending))
     keep_latest_failure(on, ending.after)
     if ending.after.provenance.check:
         hints.job_changed(on, ending.after)

@@ -15,6 +15,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from itertools import count
 
+from penstock.domain import metrics
 from penstock.domain.jobs import jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
@@ -28,13 +29,12 @@ from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, U
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace, Row, exact_look
-from penstock.system import System, transact
+from penstock.system import System, measure, transact
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs.flow import answer_step, slots_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast
 from penstock.usecases.pools.forecast import first_waiting
-from penstock.usecases.telemetry import counters
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
 
@@ -398,7 +398,7 @@ def claim_granted(
     """
     for unit in given:
         on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, maker=unit.maker)
-    counters.claim_granted(on, given, waiting, warm)
+    measure(on, metrics.claim_granted(given, waiting, warm))
     lease, until = given[0].lease, waiting[0].granted or given[0].since
     waited = int((until - waiting[0].since).total_seconds())
     got = ", ".join(f"slot {unit.lease.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)

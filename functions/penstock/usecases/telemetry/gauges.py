@@ -8,7 +8,7 @@ from datetime import datetime
 from penstock import listings
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
-from penstock.domain.metrics import Fold, Level, Metric
+from penstock.domain.metrics import Fold, Level, Metric, elapsed
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection
 from penstock.domain.probes.canaries import Canary, is_failing
 from penstock.domain.site.site import Site
@@ -17,7 +17,6 @@ from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held
 from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.pools import forecast
-from penstock.usecases.telemetry.counters import elapsed
 
 MOST = 1000
 """How many slots of a kind, and claims of a line to find the oldest, are read of one pool; who waits is counted."""

@@ -48,7 +48,6 @@ from penstock.ports import (
     UnitContext,
 )
 from penstock.system import System, transact
-from penstock.usecases.telemetry import counters
 
 T = TypeVar("T")
 
@@ -169,7 +168,22 @@ def read_event(on: System, factory: str, driver: Driver, event: Mapping[str, Any
 
 def call(on: System, maker: str, operation: str, do: Callable[[], T], hide: str = "") -> T:
     """One call of a driver, counted with its result. Raises DriverError."""
-    return counters.count_call(on, maker, operation, lambda: ask(on, maker, do, hide))
+    return _count_call(on, maker, operation, lambda: ask(on, maker, do, hide))
+
+
+def _count_call(on: System, maker: str, operation: str, call: Callable[[], T]) -> T:
+    """Call a driver, and count the result. Raises what the call raises."""
+
+    def count(result: str) -> None:
+        on.metrics.add(metrics.DRIVER_CALLS, maker=maker, operation=operation, result=result)
+
+    try:
+        done = call()
+    except Exception as error:
+        count(metrics.result_of(error))
+        raise
+    count(metrics.YIELD if isinstance(done, NotYet) else metrics.OK)
+    return done
 
 
 def ask(on: System, maker: str, do: Callable[[], T], hide: str = "") -> T:

@@ -27,8 +27,8 @@ from penstock.kernel.rows import Create, Replace
 from penstock.ports import Driver
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.jobs import settle
-from penstock.usecases.telemetry.counters import Isolation
 from penstock.usecases.units import drivers, retire
 
 log = Logger(child=True)

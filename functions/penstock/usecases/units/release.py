@@ -17,6 +17,7 @@ from math import ceil
 
 from aws_lambda_powertools import Logger
 
+from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import pools
@@ -28,13 +29,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, RateLimited
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.ports import NotYet
-from penstock.system import System, current_site, transact
+from penstock.system import System, current_site, measure, transact
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs.flow import slots_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import scheduler
-from penstock.usecases.telemetry import counters
 from penstock.usecases.units import broken, driver_calls, drivers
 
 SAMPLED = 8
@@ -230,7 +230,7 @@ def _broken_changes(on: System, unit: Unit) -> list[Change]:
 
 def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, site: Site | None) -> None:
     """A unit's driver proved that it is gone. `released` is None if another process committed that before."""
-    counters.unit_gone(on, unit, proof, released)
+    measure(on, metrics.unit_gone(unit, proof, released))
     if released:
         _record_hold(on, unit, _pools_of(unit))
         _log_gone(on, unit, proof)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.domain import metrics
 from penstock.domain.jobs.outcome import Boot
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units import prewarm, units
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.rows import Change, Replace
-from penstock.system import System, transact
+from penstock.system import System, measure, transact
 from penstock.usecases.jobs.flow import slots_of
-from penstock.usecases.telemetry import counters
 
 
 def retire(
@@ -40,7 +40,7 @@ def retire(
     if unit is None:
         return False
     if prewarm.never_booted(unit):
-        counters.boot_outcome(on, unit.type, boot if is_setback else Boot.ABORTED)
+        measure(on, metrics.boot_outcome(unit.type, boot if is_setback else Boot.ABORTED))
     on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     return True
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
+from penstock.domain import metrics
 from penstock.domain.artifacts import volumes
 from penstock.domain.commands import AgentLine, Hello
 from penstock.domain.jobs import failures, jobs, origins
@@ -47,14 +48,13 @@ from penstock.kernel.errors import DriverError, Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import IdentityDriver
-from penstock.system import System, check_unchanged, current_site, transact
+from penstock.system import System, check_unchanged, current_site, measure, transact
 from penstock.usecases.artifacts import owners
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, holds, settle
 from penstock.usecases.jobs.flow import LeaseGone, spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
-from penstock.usecases.telemetry import counters
 from penstock.usecases.units import bells, broken, drivers, prewarm, reuse
 from penstock.usecases.units import broken as units_broken
 from penstock.usecases.units.drivers import bootstrap_key
@@ -108,7 +108,7 @@ def _answer_hello(on: System, ask: Hello) -> Assignment | Idle:
         raise
     job, before = found
     if before:
-        counters.worker_booted(on, before)
+        measure(on, metrics.worker_booted(before, on.world.now()))
     if job is None:
         return _no_job(on, ask.worker, site.limits)
     return _job_started(on, ask, site, job, before)
@@ -193,7 +193,7 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
         flow.lease_ready(on, lease)
     unit = before or on.store.get(unit_key(ask.worker), Unit)
     if before:
-        counters.job_started(on, job)
+        measure(on, metrics.job_started(job, on.world.now()))
         if job.provenance.check:
             hints.job_changed(on, job)
         host = f", host {ask.host[:64]}" if ask.host else ""

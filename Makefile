@@ -20,7 +20,7 @@ AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versio
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi synth local clean
+.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins synth local clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ mutate: $(STAMP) ## drop, weaken or move every condition and effect that keeps a
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.mutate; status=$$?; mkdir -p build; \
 	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/internals/promises.md; exit $$status
 
+pins: $(STAMP) ## write the hashes of all pinned libraries anew, after a version was changed
+	@$(PYTHON) -m infra.pins
+
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.api.openapi
 
@@ -131,7 +134,7 @@ $(STAMP): requirements.txt pyproject.toml
 	echo "- making $(VENV) with $$($$python -V)"; \
 	$$python -m venv $(VENV) || { echo "that Python cannot make virtual environments; on Debian: apt install python3-venv" >&2; exit 1; }
 	@echo "- installing libraries, about a minute the first time"
-	@rm -f $(VENV)/failed; { $(PYTHON) -m pip install --disable-pip-version-check --no-deps --no-compile -r requirements.txt 2>&1 \
+	@rm -f $(VENV)/failed; { $(PYTHON) -m pip install --disable-pip-version-check --require-hashes --no-deps --no-compile -r requirements.txt 2>&1 \
 		|| touch $(VENV)/failed; } | awk -v all=$$(grep -c == requirements.txt) ' \
 		/^(Collecting|Requirement already)/ { n++; if (n % 10 == 0 || n == all) print "  " n " of " all; fflush(); next } \
 		/^Installing collected/ { print "  unpacking"; fflush(); next } \

@@ -99,11 +99,16 @@ def _built(kind: str, content: bytes, build: Callable[[Path], None]) -> Path:
 
 
 def _install(folder: Path, files: Sequence[Path]) -> None:
-    """Install libraries into a layer. Raises ValueError if one has native code."""
+    """Install libraries into a layer. Raises ValueError if one has native code.
+
+    Of our own libraries only the files whose hashes we know are installed; those of other packages may have none.
+    """
     install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
     pure = ["--only-binary=:all:", "--platform=any", "--target", str(folder / "python")]
-    wanted = [part for file in files for part in ("-r", str(file))]
-    subprocess.run([sys.executable, "-m", "pip", *install, *pure, *wanted], cwd=files[-1].parent, check=True)
+    for file in files:
+        hashed = ["--require-hashes"] if file in (REQUIREMENTS, LIBCLOUD) else []
+        command = [sys.executable, "-m", "pip", *install, *pure, *hashed, "-r", str(file)]
+        subprocess.run(command, cwd=file.parent, check=True)
     for name in UNUSED:
         shutil.rmtree(folder / "python" / name, ignore_errors=True)
     native = [str(path.relative_to(folder)) for path in folder.rglob("*.so")]

@@ -18,7 +18,7 @@ from constructs import Construct
 
 from infra.api import Api
 from infra.functions import Functions
-from infra.grants import GITHUB_GRANTS, statements
+from infra.grants import GITHUB_GRANTS, KEYS, statements
 from infra.queues import Queues
 from infra.sizes import GITHUB_SIZES
 
@@ -88,7 +88,7 @@ class GitHubFront(Construct):
             "github secret": self.secret.secret_arn,
         }
         for each, rows in GITHUB_GRANTS.items():
-            functions.allow(each, statements(rows, {**arns, **own}))
+            functions.allow(each, statements(rows, {**arns, **own}, KEYS.get(each, ())))
         api.hook("/v1/github/webhook", functions.of["github_webhook"])
         work = functions.of["github_work"]
         work.add_event_source_mapping(

@@ -155,15 +155,42 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
 }
 """What comes on top with `-c github=true`."""
 
+KEYS: Mapping[str, tuple[str, ...]] = {"github_webhook": ("delivery#*",)}
+"""The partition keys that a function may touch in the table, where these are not all. The Internet reaches the webhook:
+whoever took it over could else make users and tokens.
+"""
+
 FLOW_GRANTS: Mapping[str, Actions] = {"schedule queue": ENQUEUE, "settle function": ("lambda:InvokeFunction",)}
 """What the state machine may do."""
 
 
-def statements(rows: Mapping[str, Actions], arns: Mapping[str, str]) -> Sequence[iam.PolicyStatement]:
-    """One statement per row of a table. Raises KeyError for a resource that `arns` does not name."""
+def statements(
+    rows: Mapping[str, Actions], arns: Mapping[str, str], keys: Sequence[str] = ()
+) -> Sequence[iam.PolicyStatement]:
+    """One statement per row of a table, that of the DynamoDB table only for some `keys`, if any are named.
+
+    Raises KeyError for a resource that `arns` does not name.
+    """
     return [
-        iam.PolicyStatement(actions=list(actions), resources=[arns[resource]]) for resource, actions in rows.items()
+        iam.PolicyStatement(
+            actions=list(actions),
+            resources=[arns[resource]],
+            conditions=_only(keys) if keys and resource == "table" else None,
+        )
+        for resource, actions in rows.items()
     ]
+
+
+def _only(keys: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str] | str]]:
+    """The condition that all partition keys of a request are like these, and that it has some.
+
+    Without the second part, "for all values" is true of none. Source: AWS IAM User Guide, "Set operators for
+    multivalued context keys".
+    """
+    return {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
 
 
 @dataclass(frozen=True)

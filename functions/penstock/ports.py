@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import Part
 from penstock.domain.metrics import Metric
 from penstock.domain.site.site import GitHubApp
@@ -150,6 +151,9 @@ class Objects(Protocol):
 
     def size(self, name: str) -> int | None:
         """An object's size in bytes; None if it does not exist."""
+
+    def content(self, name: str) -> Content | None:
+        """An object's size and the digest that the store itself computed; None if it does not exist."""
 
     def store(self, name: str, content: bytes) -> None:
         """Store an object in one call."""

@@ -314,7 +314,7 @@ def test_files_that_cannot_be_removed_are_reported(tmp_path, monkeypatch):
     standing.note(WORKERS[0], "ended")
     bench = hosting.Host(office, standing, Machine(str(tmp_path / "root")), "none")  # type: ignore[arg-type]
     # The host is this process here: all that its worker could have left are processes that other tests need.
-    monkeypatch.setattr(hosting, "JobProcesses", lambda worker: SimpleNamespace(all_of_job=list))
+    monkeypatch.setattr(hosting, "JobProcesses", lambda worker: SimpleNamespace(kill_all=list))
     with monkeypatch.context() as patch:
         patch.setattr(hosting, "remove_leftovers", busy)
         assert bench._turn() == hosting.STUCK_SECONDS

@@ -10,6 +10,7 @@ import pytest
 
 from penstock.aws.s3 import S3Objects
 from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import PART_BYTES, Part
 from tests.aws.account import BUCKET, Account
 
@@ -54,6 +55,7 @@ def test_parts_that_are_there_are_not_sent_again_and_together_they_are_the_objec
     for _ in range(2):
         objects.join("artifacts/big", 2, COMPOSITE)
     assert client.get_object(Bucket=BUCKET, Key="artifacts/big")["Body"].read() == FIRST + LAST
+    assert objects.content("artifacts/big") == Content(len(FIRST + LAST), "", COMPOSITE)
     assert not client.list_multipart_uploads(Bucket=BUCKET).get("Uploads")
 
 
@@ -64,6 +66,15 @@ def test_parts_that_are_others_than_was_said_are_not_put_together(client: Any) -
     send(client, "artifacts/big", 2, b"else")
     objects.join("artifacts/big", 2, COMPOSITE)
     assert objects.size("artifacts/big") is None
+
+
+def test_an_object_in_one_piece_has_the_digest_of_its_bytes(client: Any) -> None:
+    objects = S3Objects(client, BUCKET)
+    assert objects.content("artifacts/small") is None
+    objects.store("artifacts/small", LAST)
+    assert objects.content("artifacts/small") == Content(4, hashlib.sha256(LAST).hexdigest())
+    client.put_object(Bucket=BUCKET, Key="artifacts/odd", Body=LAST)
+    assert objects.content("artifacts/odd") == Content(4, ""), "it was stored without a SHA-256"
 
 
 def test_one_of_two_concurrent_uploads_is_used_and_none_is_left(client: Any) -> None:

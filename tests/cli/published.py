@@ -9,7 +9,8 @@ from tests.cli.artifacts import ARTIFACT, BYTES, SETTLED, SUBMITTED
 NAME = ["alice", "nightly", "v1", "trace.bin"]
 FILE = {
     "owner": "alice", "series": "nightly", "version": "v1", "name": "trace.bin", "size": len(BYTES),
-    "sha256": ARTIFACT["sha256"], "url": "/v1/public/file/alice/nightly/v1/trace.bin", "path": "/work/out/log.txt",
+    "sha256": ARTIFACT["sha256"], "composite": None, "url": "/v1/public/file/alice/nightly/v1/trace.bin",
+    "path": "/work/out/log.txt",
     "job": "j9", "by": "alice", "time": SUBMITTED, "withdrawn": None, "withdrawn_by": None,
 }  # fmt: skip
 GONE = FILE | {"withdrawn": SETTLED, "withdrawn_by": "bob"}

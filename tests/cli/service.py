@@ -145,7 +145,7 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case ("GET", ["audit" | "resource-types", *_]) | ("DELETE", ["users", *_]):
+            case ("GET", ["audit" | "resource-types", *_]) | ("DELETE", ["users" | "tokens", *_]):
                 return 200, self._others(path, query)
             case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
                 "openapi.json"
@@ -157,6 +157,8 @@ class Service:
 
     def _others(self, path: list[str], query: dict[str, list[str]]) -> Any:
         match path:
+            case ["tokens", id]:
+                return {"id": id, "user": "alice", "state": "revoked"}
             case ["audit"]:
                 return _page(AUDIT, query)
             case ["resource-types", name]:
@@ -297,7 +299,7 @@ class Service:
             case "POST", ["users"]:
                 return 403, _problem(403, "forbidden", "only an operator may create users")
             case "POST", ["users", name, "tokens"]:
-                return 201, {"token": f"token-of-{name}", "expires": None}
+                return 201, {"token": f"token-of-{name}", "expires": None, "id": "t1"}
             case "GET", ["whoami"]:
                 return 200, {"name": "alice", "privileges": ["admin"]}
             case "GET", ["openapi.json"]:

@@ -1,10 +1,13 @@
 """What read commands print: JSON as the API has it, tables for people, pages."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from penstock.domain.users.tokens import TokenKind, secret_of
+from penstock.kernel.rows import ulid
 from tests.cli.conftest import Run
 from tests.cli.service import FACTORY, HELD, OUTPUT, POOL, SETTLED, SUBMITTED, Service
 
@@ -179,8 +182,33 @@ def test_config(penstock: Run, home: object) -> None:
 
 
 def test_token_is_printed_alone(penstock: Run, service: Service) -> None:
-    assert penstock("user", "token", "bob", "--expires-in", "90d").stdout == "token-of-bob\n"
-    assert service.asked[0][3] == {"expires_in": 90 * 86400}
+    assert penstock("token", "create", "--user", "bob", "--expires", "90d").stdout == "token-of-bob\n"
+    assert service.asked[0][3] == {"name": "", "scopes": [], "expires_in": 90 * 86400}
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ([], {"name": "", "scopes": []}),
+        (["--expires", "never", "--name", "ci", "--scope", "read", "--scope", "submit:oxide:hubris"],
+         {"name": "ci", "scopes": ["read", "submit:oxide:hubris"], "expires_in": "never"}),
+    ],
+)  # fmt: skip
+def test_a_token_of_ones_own_is_asked_for(penstock: Run, service: Service, given: list[str], sent: object) -> None:
+    assert penstock("token", "create", *given).stdout == "token-of-alice\n"
+    assert service.asked[-1][3] == sent
+
+
+def test_a_token_is_not_sent_to_be_revoked(penstock: Run, service: Service) -> None:
+    """SEC-1: what is pasted is read here, and only its id is sent."""
+    id = ulid(datetime(2026, 1, 1, tzinfo=UTC), b"0123456789")
+    secret = secret_of(TokenKind.OPERATOR, id, "s" * 43)
+    for given in (secret, id):
+        assert penstock("token", "revoke", given).stdout.startswith(f"token {id} of alice is revoked")
+    assert service.paths("DELETE") == [f"/v1/tokens/{id}"] * 2
+    cut = penstock("token", "revoke", secret[:-1])
+    assert (cut.exit_code, "no whole token" in cut.stderr) == (2, True)
+    assert len(service.paths("DELETE")) == 2
 
 
 def test_openapi_needs_no_token(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:

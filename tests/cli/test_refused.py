@@ -19,7 +19,7 @@ def test_unreachable(home: Path) -> None:
 def test_bad_token(penstock: Run) -> None:
     result = penstock("job", "list", "--token", "wrong")
     assert result.exit_code == 2
-    assert result.stderr.startswith("error: the token is not known\nhint: the token is wrong or has expired")
+    assert result.stderr.startswith("error: the token is not known\nhint: the token is wrong, expired or revoked")
 
 
 def test_no_token(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:

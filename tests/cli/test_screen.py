@@ -5,8 +5,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from penstock.cli.follow import LiveScreen, PlainScreen, colours_only
+from penstock.cli.follow import LiveScreen, PlainScreen
 from penstock.cli.output import Output
+from penstock.cli.terminal import colours_only
 
 SERVICE_LINES = (
     ("detail", "got slot a-1"),

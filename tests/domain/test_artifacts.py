@@ -51,7 +51,8 @@ def test_who_does_not_own_it_destroys_nothing() -> None:
 
 def test_the_bytes_of_a_caches_archive_stay_for_those_who_download_them() -> None:
     """ART-1"""
-    assert artifacts.destroy(replace(THERE, sort="cache"), NOW).due == NOW + DOWNLOAD_WITHIN
+    gone = artifacts.destroy(replace(THERE, sort="cache"), NOW)
+    assert (gone.due, gone.owners) == (NOW + DOWNLOAD_WITHIN, ())
 
 
 @pytest.mark.parametrize(

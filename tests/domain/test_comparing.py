@@ -142,6 +142,7 @@ def test_it_is_made_every_few_minutes() -> None:
     assert comparison.is_due(None, NOW)
     assert not comparison.is_due(row, NOW + 2 * MINUTE)
     assert comparison.is_due(row, NOW + 3 * MINUTE)
+    assert not comparison.is_due(compare(row, [], at=3).row, NOW + 5 * MINUTE), "counted from the last one"
     assert row.key == comparison.comparison_key("factory/aws")
 
 
@@ -239,6 +240,7 @@ def test_what_does_not_fit_is_dealt_with_later_and_not_forgotten() -> None:
         at += 3
         told = compare(row, [], *units.values(), at=at)
         row = told.row
+        assert len(row.missing) + row.more_missing == len(units)
         for unit in told.lost:
             del units[unit.id]
         lost += len(told.lost)

@@ -179,8 +179,8 @@ def test_who_brought_a_commit() -> None:
     assert (more.people, more.stage, more.due) == ((("ada",), ("eve",)), Stage.PLANNED, NOW)
     awaits = commits.move_to(SET, Stage.AWAITING, "why", outsider=True)
     assert (awaits.due, awaits.outsider, awaits.why) == (None, True, "why")
-    again = commits.add_people(awaits, ("eve",), LATER)
-    assert (again.stage, again.due) == (Stage.PLANNED, LATER)
+    again = commits.add_people(replace(awaits, tries=3), ("eve",), LATER)
+    assert (again.stage, again.due, again.tries) == (Stage.PLANNED, LATER, 0)
     full = replace(SET, people=tuple((str(n),) for n in range(commits.MAX_PEOPLE)))
     assert commits.add_people(full, ("eve",), LATER) is full
     assert commits.add_people(replace(full, people=full.people[1:]), ("eve",), LATER) is not full
@@ -188,13 +188,13 @@ def test_who_brought_a_commit() -> None:
 
 def test_approval_and_re_runs() -> None:
     awaits = commits.move_to(SET, Stage.AWAITING, "why")
-    let = commits.approve(awaits, "ada", LATER)
-    assert (let.stage, let.approved_by, let.due, let.why) == (Stage.PLANNED, "ada", LATER, "")
+    let = commits.approve(replace(awaits, tries=3), "ada", LATER)
+    assert (let.stage, let.approved_by, let.due, let.why, let.tries) == (Stage.PLANNED, "ada", LATER, "", 0)
     assert commits.approve(let, "bob", LATER) is let
     assert commits.plan_again(awaits, LATER) is awaits
-    old = replace(commits.move_to(SET, Stage.SUPERSEDED, "old"), left=("pull/1",))
+    old = replace(commits.move_to(SET, Stage.SUPERSEDED, "old"), left=("pull/1",), tries=3)
     anew = commits.plan_again(old, LATER)
-    assert (anew.stage, anew.left, anew.due) == (Stage.PLANNED, (), LATER)
+    assert (anew.stage, anew.left, anew.due, anew.tries) == (Stage.PLANNED, (), LATER, 0)
     assert commits.move_to(replace(SET, outsider=True, tries=3), Stage.SUBMITTED).outsider
     assert commits.move_to(replace(SET, tries=3), Stage.SUBMITTED).tries == 0
     assert [commits.pause(tries) for tries in (0, 1, 4, 5, 99)] == [

@@ -44,14 +44,17 @@ def test_what_a_step_acquires_needs_the_privileges_of_its_needs() -> None:
 
 
 def test_a_job_that_acquires_may_wait_until_its_queue_deadline() -> None:
-    found = jobs.acquire(job(), NOW + MINUTE)
+    found = jobs.acquire(job(nudged=True), NOW + MINUTE)
     assert (found.state, found.due) == (State.ACQUIRING, NOW + MINUTE + timedelta(seconds=3600))
+    assert not found.flow.nudged, "or the next step that comes late would be taken for lost at once"
 
 
 def test_the_next_attempt_has_a_queue_deadline_of_its_own() -> None:
     much_later = NOW + timedelta(days=2)
-    found = jobs.acquire(jobs.retry(job(), LOST, "lost", much_later), much_later)
-    assert found.due == much_later + timedelta(seconds=3600)
+    tried = job(queue_until=NOW, parked_until=much_later + MINUTE)
+    again = jobs.retry(tried, LOST, "lost", much_later)
+    assert (again.flow.queue_until, again.flow.parked_until) == (None, None), "nor does it wait for anything"
+    assert jobs.acquire(again, much_later).due == much_later + timedelta(seconds=3600)
 
 
 def test_a_running_job_has_its_timeout_its_grace_and_some() -> None:
@@ -59,6 +62,8 @@ def test_a_running_job_has_its_timeout_its_grace_and_some() -> None:
     assert (found.state, found.run.worker) == (State.RUNNING, "w-1")
     assert (found.times.acquired, found.times.started) == (NOW + MINUTE, NOW + MINUTE)
     assert found.due == NOW + MINUTE + timedelta(seconds=630) + SETTLE_WITHIN
+    checked = jobs.start(jobs.acquire(job(), NOW), "w-1", NOW + MINUTE, health=40)
+    assert (checked.run.health, checked.due) == (40, found.due + timedelta(seconds=40)), "and its health checks' time"
 
 
 def test_what_a_job_holds_is_put_back_at_the_latest_when_it_has_waited_and_run_as_long_as_it_may() -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input, commit, declare, expect, input_key, path_of
 from penstock.domain.jobs import outcome, prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent, On, dependent_key
@@ -106,7 +107,7 @@ def test_files_are_waited_for_until_they_are_late() -> None:
     assert (found.waiting, found.inputs, found.is_ready) == ((A,), (missing,), False)
     late = judge([], {}, [missing], NOW + ARRIVE_WITHIN)
     assert late.broken == "the input b did not arrive within 60 min: nobody began to send it; failing job"
-    begun = expect(missing, "X", 1, "0", NOW + MINUTE)
+    begun = expect(missing, "X", Content(1, "0"), NOW + MINUTE)
     assert judge([], {}, [begun], NOW + ARRIVE_WITHIN).inputs == (begun,)
     late = judge([], {}, [begun], NOW + ARRIVE_WITHIN + MINUTE)
     assert "its upload was begun and not finished" in (late.broken or "")

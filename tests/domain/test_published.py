@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.domain import published
+from penstock.domain.artifacts.content import Content
 from penstock.domain.jobfile import Publish
 from penstock.domain.jobs.jobs import Publication
 from penstock.domain.published import ALL_SERIES, Access, Published, Series
@@ -71,9 +72,9 @@ def test_what_cannot_be_a_name_is_said_with_its_place() -> None:
 
 
 def test_a_name_stands_for_its_bytes_alone() -> None:
-    assert published.has_content(ROW, 3, "ab")
-    assert not published.has_content(ROW, 4, "ab")
-    assert not published.has_content(ROW, 3, "cd")
+    assert published.has_content(ROW, Content(3, "ab"))
+    for other in (Content(4, "ab"), Content(3, "cd"), Content(3, "", "ab"), Content(3, "ab", "ab")):
+        assert not published.has_content(ROW, other)
 
 
 def test_the_refusals_say_what_is_there() -> None:

@@ -11,7 +11,8 @@ from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.pools import LeaseState, SlotName, SlotState
 from penstock.domain.site.site import SiteText
 from penstock.domain.units.units import UnitKind, UnitState
-from penstock.domain.users.users import Token, User
+from penstock.domain.users.tokens import Token
+from penstock.domain.users.users import User
 from penstock.kernel.rows import (
     Change,
     Check,
@@ -39,7 +40,7 @@ MOVED = replace(USER, version=4)
 BATCH = Batch(job="J1", first=7, attempt=1, lines=(), heard_of=1, heard=0, size=0)
 ARTIFACT = Artifact(id="A1.J1", path="/work/a", size=1, sha256="00", by="ada", time=NOW, due=NOW)
 CREATED = replace(ARTIFACT, state=ArtifactState.CREATED, due=None)
-TOKEN = Token(digest="d", user="ada", created=NOW)
+TOKEN = Token(id="t", digest="d", user="ada", created=NOW)
 GONE = unit(state=UnitState.GONE, due=None)
 
 
@@ -94,7 +95,7 @@ def test_a_row_without_a_kind_has_no_key_and_owes_nothing() -> None:
         (claim(priority=7, line="l1"), ("pool#resource/bench", "wait#l1#493#J1#0001#01")),
         (unit(), ("unit#w-1", "unit")),
         (USER, ("user#ada", "user")),
-        (TOKEN, ("token#d", "token")),
+        (TOKEN, ("token#t", "token")),
         (Submission(owner="ada", key_digest="k", request_digest="r", job="J1", time=NOW), ("submission#ada", "k")),
         (SiteText(toml="", applied_at=NOW, applied_by="ada"), ("site", "site")),
     ],
@@ -112,7 +113,7 @@ def test_a_row_is_kept_at(row: Row, key: tuple[str, str]) -> None:
         (unit(id="r-1", is_a=UnitKind.RESOURCE), Place("resources", "r-1")),
         (GONE, None),
         (USER, Place("users", "ada")),
-        (TOKEN, None),
+        (TOKEN, Place("tokens#ada", "t")),
         (ARTIFACT, None),
         (CREATED, Place("artifacts", "A1.J1")),
     ],

@@ -34,7 +34,8 @@ class Bench:
         assert local.cli("user", "create", name).returncode == 0
         assert local.cli("user", "grant", name, f"host.{name}").returncode == 0
         self.token = folder / f"{name}.token"
-        self.token.write_text(local.json("user", "token", name)["token"])
+        scope = f"host:target/benches/{name}"
+        self.token.write_text(local.json("token", "create", "--user", name, "--scope", scope)["token"])
         self.agent: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

@@ -54,10 +54,16 @@ def test_a_worker_acts_for_its_own_job_only(local: Local) -> None:
 
 def test_privileges_are_needed_and_granted(local: Local) -> None:
     assert local.cli("user", "create", "ada").returncode == 0
-    token = local.json("user", "token", "ada")["token"]
+    token = local.json("token", "create", "--user", "ada")["token"]
     ada = {"authorization": f"Bearer {token}"}
     ask = {"script": "#!/bin/bash\ntrue\n", "target": "lab"}
     assert_problem(local.call("POST", "/v1/jobs", json=ask, headers=ada), 403, "privilege-missing")
+    narrow = local.json("token", "create", "--user", "ada", "--scope", "read", "--expires", "1h")
+    reads = {"authorization": f"Bearer {narrow['token']}"}
+    assert_problem(local.call("POST", "/v1/jobs", json=ask, headers=reads), 403, "scope-missing")
+    assert narrow["id"] in [each["id"] for each in local.json("token", "list", "--user", "ada")]
+    assert local.cli("token", "revoke", narrow["token"]).returncode == 0
+    assert_problem(local.call("GET", "/v1/whoami", headers=reads), 401, "token-revoked")
     assert local.cli("user", "grant", "ada", "target.lab").returncode == 0
     answer = local.call("POST", "/v1/jobs", json=ask, headers=ada)
     assert answer.status_code == 201, answer.text

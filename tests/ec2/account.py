@@ -32,7 +32,7 @@ from penstock.drivers import Registry
 from penstock.drivers.factories import userdata
 from penstock.drivers.factories.ec2.factory import SITE
 from penstock.drivers.factories.ec2.machines import connect
-from penstock.usecases.users import users
+from penstock.usecases.users import tokens, users
 from tests.crash.runtime import Runtime
 from tests.crash.site import REGION, Site
 from tests.ec2.fake import ACCOUNT
@@ -55,7 +55,7 @@ class Account:
         self.gateway = Gateway()
         self.site.on = replace(self.site.on, drivers=Registry({SITE: HERE}), url=self.gateway.url)
         users.create(self.site.on, "root", ["admin"])
-        self.token, _ = users.issue_token(self.site.on, "root", None)
+        self.token, _ = tokens.mint_first(self.site.on, "root", "never", "")
         self.runtime = Runtime(self.site)
 
     def _page(self, params: dict[str, Any], **_: Any) -> None:

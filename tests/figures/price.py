@@ -8,6 +8,7 @@ Guide, "Read/write capacity", "Global secondary indexes". tests/figures/counts.t
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import tomllib
 from collections import Counter
@@ -268,7 +269,7 @@ def _work(twin: BilledTwin, job: str) -> None:
     line = AgentLine("2026-01-01T00:00:01Z", "stdout", "hello")
     agents.append_events(on, agents.authenticate(on, job, TOKEN), 1, agents.parse_lines([line]))
     twin.request("name outputs")
-    file = AgentFile(path="/work/kept", size=5, sha256="a" * 64, composite="")
+    file = AgentFile(path="/work/kept", size=5, sha256=hashlib.sha256(b"kept\n").hexdigest(), composite="")
     (upload,) = outputs.begin(on, agents.authenticate(on, job, TOKEN).job, [file]).uploads
     twin.bill.puts += 1
     twin.objects.store(f"artifacts/{upload.id}", b"kept\n")

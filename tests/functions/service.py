@@ -6,22 +6,28 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
 import agent_api
 import api
 import jsonschema
+import pytest
 
+from penstock import bootstrap
 from penstock.api import openapi
 from penstock.api.document import document
-from penstock.domain.users.users import Token, User, digest
-from penstock.kernel.rows import Create, Key
+from penstock.domain.users import tokens
+from penstock.domain.users.tokens import Token, TokenKind
+from penstock.domain.users.users import User, digest
+from penstock.kernel.rows import Create, Key, ulid
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import START, Twin
+from penstock.usecases.site import apply
 
 SITE = site_toml(
     targets={
@@ -44,6 +50,13 @@ WORKER_TOKEN = "w" * 43
 SCHEMAS = json.loads(document())["components"]["schemas"]
 
 OPERATIONS = (*openapi.users(), *openapi.agents())
+
+
+@cache
+def token_of(name: str) -> str:
+    """The secret of the token that a user has from the beginning."""
+    chance = digest(name)
+    return tokens.secret_of(TokenKind.USER, ulid(START, chance[:10].encode()), chance)
 
 
 @dataclass
@@ -102,9 +115,17 @@ class Service:
         self.twin = twin
 
     def add(self, name: str, *privileges: str, expires: datetime | None = None) -> None:
-        """A user whose token is `token-<name>`."""
+        """A user whose token is `token_of(name)`."""
         self.twin.store.commit([Create(User(name=name, privileges=privileges, created=START))])
-        token = Token(digest=digest(f"token-{name}"), user=name, created=START, expires=expires)
+        self.give(name, token_of(name), "all", expires=expires)
+
+    def give(self, user: str, secret: str, *scopes: str, expires: datetime | None = None) -> None:
+        """A token of a user, used just now, with some scopes."""
+        id = tokens.id_in(secret)
+        assert id
+        token = Token(
+            id=id, digest=digest(secret), user=user, scopes=scopes, created=START, used=START, expires=expires
+        )
         self.twin.store.commit([Create(token)])
 
     def ask(
@@ -120,7 +141,7 @@ class Service:
         encoded: bool = False,
     ) -> Answer:
         """One request. A body that is text or bytes is sent as it is, anything else as JSON."""
-        shown = token if token is not None else f"token-{as_}" if as_ else None
+        shown = token if token is not None else token_of(as_) if as_ else None
         sent = dict(headers or {}) | ({"authorization": f"Bearer {shown}"} if shown is not None else {})
         event = request(method, path, body, sent, query, encoded=encoded)
         given = (agent_api if path.startswith("/v1/agent/") else api).handler(event, Context())  # type: ignore[arg-type]
@@ -140,6 +161,27 @@ class Service:
         job: str = answer.json["id"]
         self.twin.run()
         return job
+
+
+def new_twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
+    """A twin that the handlers take for AWS, with the site configured."""
+    made = Twin()
+    made.store = StrictStore()
+    made.on = replace(made.on, store=made.store)
+    apply.apply(made.on, "root", SITE, "site.toml")
+    made.run()
+    monkeypatch.setattr(bootstrap, "aws", lambda: made.on)
+    return made
+
+
+def new_service(twin: Twin) -> Service:
+    """A service with users: two plain ones, an operator, and one whose token has expired."""
+    made = Service(twin)
+    made.add("ada")
+    made.add("bob")
+    made.add("root", "admin")
+    made.add("late", expires=START)
+    return made
 
 
 def request(

@@ -10,11 +10,13 @@ from penstock.api.app import Operation
 from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
 from penstock.domain.units.units import Unit
+from penstock.domain.users.users import user_key
 from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START
 from penstock.usecases.units import drivers
-from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service
+from penstock.usecases.users import lifecycle
+from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, token_of
 
 BYTES = b"what the job made"
 
@@ -29,7 +31,9 @@ BODIES: dict[str, Any] = {
     "begin_factory_test": {"target": "linux", "keep_on_failure": 60},
     "create_user": {"name": "eve", "privileges": ["target.lab"]},
     "accept_repository": {"id": 77},
-    "create_token": {"expires_in": 60},
+    "create_token": {"name": "ci", "scopes": ["read", "submit:oxide:hubris"], "expires_in": 60},
+    "disable_user": {"leases": "end"},
+    "rename_user": {"name": "adele"},
     "sign_output": {"expires_in": 60},
     "hold_job": {"reason": "looking"},
     "pin_artifact": {"reason": "looking", "for": 60},
@@ -37,7 +41,7 @@ BODIES: dict[str, Any] = {
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
     **{f"{verb}_{kind}": {"reason": "it is old"} for verb in ("drain", "recycle") for kind in ("worker", "resource")},
     "agent_events": {"first": 1, "events": [{"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "hi"}]},
-    "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST, "composite": DIGEST}]},
+    "agent_outputs": {"files": [{"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}]},
     "send_input": {"name": "data", "size": len(BYTES), "sha256": DIGEST},
     "send_parts": {"name": "data", "first": 1, "sha256": [DIGEST]},
     "commit_input": {"name": "data"},
@@ -116,6 +120,12 @@ class Stage:
         self.service.twin.objects.objects[f"artifacts/{self.archive}"] = BYTES
         return self.archive
 
+    def begin_parts(self) -> str:
+        """Begin to send an output in parts, and say its id."""
+        (file,) = BODIES["agent_outputs"]["files"]
+        asked = {"files": [{**file, "path": "/work/big", "composite": DIGEST}]}
+        return str(self.agent(f"/v1/agent/jobs/{self.job}/outputs", asked).json["uploads"][0]["id"])
+
     def archived(self, key: str) -> dict[str, Any]:
         return {"id": self.archive, "name": "deps", "paths": ["/work/deps"], "key": key}
 
@@ -173,31 +183,53 @@ class Stage:
             self.service.ask(
                 "POST", operation.path.format(**values).replace("release", "hold"), {"reason": "x"}, as_="root"
             )
+        self.prepare_users(operation.name, values)
         if operation.name == "agent_host":
             self.service.ask("PUT", "/v1/config", {"toml": SITE + LAB}, as_="root")
 
+    def prepare_users(self, operation: str, values: dict[str, str]) -> None:
+        """What operations on users and tokens need."""
+        if operation == "revoke_token":
+            values["token"] = self.service.ask("POST", "/v1/users/ada/tokens", as_="root").json["id"]
+        if operation in ("enable_user", "remove_user"):
+            values["name"] = "bob"
+            self.service.ask("POST", "/v1/users/bob/disable", as_="root")
+            self.service.twin.pass_time(180)
+            lifecycle.advance(self.service.twin.on, user_key("bob"))
+
     def take(self, operation: Operation, *, as_nobody: bool = False) -> Answer:
         """Take an operation as the one who may, with everything that it needs; or with what is `left_out` of it."""
+        values = self.values(operation)
+        body = self.body(operation)
+        self.prepare(operation, values)
+        by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
+        token = token_of("root") if by_user else WORKER_TOKEN
+        token = None if operation.open or as_nobody else token
+        body = body if self.left_out is False else None if self.left_out is True else self.left_out
+        return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
+
+    def values(self, operation: Operation) -> dict[str, str]:
+        """What stands in the path of an operation's request."""
         sort = operation.path.split("/")[2]
-        values = {
+        return {
             "job": self.job, "output": self.output, "worker": self.unit(0), "resource": self.unit(1), "sort": "target",
             "name": {"pools": "linux", "canaries": "linux", "users": "ada", **NAMES}.get(sort, ""),
             "privilege": "target.lab",
             "host": "bench-7",
             "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
-            "delivery": "d-1", "user": "oxide:hubris",
+            "delivery": "d-1", "user": "oxide:hubris", "token": "",
         }  # fmt: skip
+
+    def body(self, operation: Operation) -> Any:
+        """The body of an operation's request."""
         parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
-        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}, "agent_parts": parts}
+        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}}
         body = {**said, **BODIES}.get(operation.name)
+        if operation.name == "agent_parts":
+            body = {**parts, "id": self.begin_parts()}
         if operation.name == "agent_commit_cache":
             self.save("newer")
             body = self.archived("newer")
         if operation.name == "agent_cache_parts":
             body = {**parts, "id": self.save("big", composite=DIGEST)}
-        self.prepare(operation, values)
-        by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
-        token = "token-root" if by_user else WORKER_TOKEN
-        token = None if operation.open or as_nobody else token
-        body = body if self.left_out is False else None if self.left_out is True else self.left_out
-        return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
+        return body

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.api.app import Operation
-from tests.functions.service import SCHEMAS, WORKER_TOKEN, Service, is_problem
+from tests.functions.service import SCHEMAS, WORKER_TOKEN, Service, is_problem, token_of
 from tests.functions.stage import BODIES, EVERY, Stage
 
 WORDS = st.text(max_size=40) | st.sampled_from(
@@ -68,7 +68,7 @@ def test_no_request_is_our_fault(stage: Stage, operation: Operation) -> None:
         query = data.draw(st.dictionaries(st.sampled_from(["tag", *operation.query]) | WORDS, WORDS, max_size=3))
         body = data.draw(bodies(operation), "body")
         body = json.dumps(body) if not isinstance(body, str | bytes | None) else body
-        token = data.draw(st.sampled_from(["token-root", "token-ada", WORKER_TOKEN]) | WORDS, "token")
+        token = data.draw(st.sampled_from([token_of("root"), token_of("ada"), WORKER_TOKEN]) | WORDS, "token")
         answer = stage.service.ask(
             operation.method, operation.path.format(**ids), body, token=token, query=query,
             headers=data.draw(st.dictionaries(st.just("idempotency-key"), WORDS)),

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from tests.functions.agent import call
-from tests.functions.service import Service, conforms, refused
+from tests.functions.service import Service, conforms, refused, token_of
 from tests.functions.stage import Stage
 
 WELL_KNOWN = "/.well-known/openid-configuration"
@@ -77,7 +77,7 @@ def test_what_is_refused(stage: Stage, body: Any, status: int, code: str) -> Non
 def test_only_the_jobs_own_worker_is_given_one(stage: Stage) -> None:
     refused(call(stage, "identity", AWS, token="t" * 43), 403, "not-your-job")
     refused(call(stage, "identity", AWS, job=stage.waiting), 403, "not-your-job")
-    refused(call(stage, "identity", AWS, token="token-root"), 403, "not-your-job")
+    refused(call(stage, "identity", AWS, token=token_of("root")), 403, "not-your-job")
 
 
 def test_operators_see_that_it_was_given_and_nobody_sees_it(stage: Stage) -> None:

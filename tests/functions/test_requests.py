@@ -8,7 +8,7 @@ import pytest
 
 from penstock.kernel.errors import Throttled, Unreached
 from tests.functions.odd import ODD, ULID
-from tests.functions.service import Service, refused
+from tests.functions.service import Service, refused, token_of
 
 JOB_CALLS = (
     ("GET", ""),
@@ -20,6 +20,10 @@ JOB_CALLS = (
     ("GET", "/timings"),
     ("POST", f"/outputs/{ULID}/sign"),
 )
+
+
+LAST = "7" + "Z" * 25
+"""The id that no other comes after."""
 
 
 @pytest.mark.parametrize(("method", "path"), JOB_CALLS)
@@ -67,7 +71,7 @@ TOKENS = {
     "unknown": ({"authorization": "Bearer pst_unknown"}, "unknown-token"),
     "garbage": ({"authorization": "Bearer ÿ\x01\x7f ключ 🔑"}, "unknown-token"),
     "huge": ({"authorization": "Bearer " + "x" * 100_000}, "unknown-token"),
-    "expired": ({"authorization": "Bearer token-late"}, "token-expired"),
+    "expired": ({"authorization": f"Bearer {token_of('late')}"}, "token-expired"),
     "a worker's": ({"authorization": f"Bearer {'w' * 43}"}, "unknown-token"),
 }
 CLOSED = (
@@ -86,7 +90,9 @@ def test_a_token_that_is_none(service: Service, name: str) -> None:
 
 
 def test_bearer_in_any_case(service: Service) -> None:
-    assert service.ask("GET", "/v1/whoami", as_=None, headers={"authorization": "bEaReR token-ada"}).status == 200
+    assert (
+        service.ask("GET", "/v1/whoami", as_=None, headers={"authorization": f"bEaReR {token_of('ada')}"}).status == 200
+    )
 
 
 FOR_OPERATORS = (
@@ -146,15 +152,17 @@ def test_a_log_that_is_asked_for_wrongly(service: Service, after: str) -> None:
     refused(service.ask("GET", f"/v1/jobs/{job}/events", query={"limit": after}), 400, "bad-request")
 
 
-@pytest.mark.parametrize("path", ["/v1/users", "/v1/workers", "/v1/resources"])
-def test_pages_of_operators_lists(service: Service, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "last"), [("/v1/users", "zzz"), ("/v1/workers", f"w-{LAST}"), ("/v1/resources", f"r-{LAST}")]
+)
+def test_pages_of_operators_lists(service: Service, path: str, last: str) -> None:
     refused(service.ask("GET", path, as_="root", query={"page": "x" * 5000}), 400, "bad-request")
-    assert service.ask("GET", path, as_="root", query={"page": "zzz"}).json == {"items": [], "next": None}
+    assert service.ask("GET", path, as_="root", query={"page": last}).json == {"items": [], "next": None}
 
 
 def test_a_page_beyond_the_last_is_empty(service: Service) -> None:
     service.submit()
-    assert service.ask("GET", "/v1/jobs", query={"page": "0"}).json == {"items": [], "next": None}
+    assert service.ask("GET", "/v1/jobs", query={"page": "0" * 26}).json == {"items": [], "next": None}
 
 
 def test_a_list_is_paged(service: Service) -> None:

@@ -13,7 +13,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units.drivers import bootstrap_key
 from tests.functions.agent import call
 from tests.functions.odd import ODD, ULID
-from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused
+from tests.functions.service import SITE, WORKER_TOKEN, Answer, Service, refused, token_of
 from tests.functions.stage import Stage
 
 LINE = {"time": "2026-01-01T00:00:00Z", "stream": "stdout", "payload": "x"}
@@ -49,7 +49,7 @@ def test_a_token_for_another_job(stage: Stage, what: str, body: Any) -> None:
     """SEC-2: a worker can act only for the attempt it was made for."""
     for job in (stage.waiting, ULID):
         refused(nothing_changes(stage, what, body, job), 403, "not-your-job")
-    for token in ("token-ada", "token-root", "x" * 43, "ключ", "x" * 100_000):
+    for token in (token_of("ada"), token_of("root"), "x" * 43, "ключ", "x" * 100_000):
         refused(nothing_changes(stage, what, body, token=token), 403, "not-your-job")
     for token in (None, ""):
         refused(nothing_changes(stage, what, body, token=token), 401, "no-token")

@@ -15,6 +15,7 @@ import pytest
 
 from infra import bytecode
 from infra.node import use_bundled
+from infra.pins import pins
 from infra.sizes import SIZES
 from penstock.local.stack import SOURCES
 from tests.infra.template import Template
@@ -153,16 +154,18 @@ def test_programs_on_path_and_of_pyenv_may_compile(monkeypatch: pytest.MonkeyPat
 
 def test_every_library_is_pinned_and_says_why() -> None:
     lines = (SOURCES / "functions" / "requirements.txt").read_text().splitlines()
-    libraries = [line for line in lines if line and not line.startswith("#")]
+    libraries = [number for number, line in enumerate(lines) if line and not line.startswith(("#", " "))]
     assert libraries
-    assert not [line for line in libraries if "==" not in line or "  # " not in line]
+    assert not [lines[number] for number in libraries if "==" not in lines[number]]
+    assert not [lines[number] for number in libraries if not lines[number - 1].startswith("# ")]
 
 
 def test_functions_have_the_versions_that_developers_test_with() -> None:
-    developers = (SOURCES / "requirements.txt").read_text().lower().replace("_", "-").splitlines()
-    functions = (SOURCES / "functions" / "requirements.txt").read_text().lower().replace("_", "-").splitlines()
-    pins = [line.split("#")[0].strip() for line in functions if "==" in line]
-    assert not [pin for pin in pins if pin not in developers]
+    developers, functions = (
+        set(pins((SOURCES / name).read_text().lower().replace("_", "-")))
+        for name in ("requirements.txt", "functions/requirements.txt")
+    )
+    assert functions <= developers
 
 
 def test_the_pinned_node_serves_where_none_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

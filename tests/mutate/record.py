@@ -74,6 +74,7 @@ class Record:
         path = path or kind.record
         made = cls.parse(path.read_text(encoding="utf-8") if path.exists() else "", kind)
         made._follow()
+        made._drop_equivalent()
         return made
 
     @classmethod
@@ -102,6 +103,11 @@ class Record:
                 self.hints[function] = {
                     test for key, entry in gone.items() if key[1] == function[1] for test in entry.tests
                 }
+
+    def _drop_equivalent(self) -> None:
+        """What is listed as equivalent by now is not noticed for good, and owed no test."""
+        for module, function, name in equivalents(self.kind):
+            self.entries.get((module, function), Entry()).open.discard(name)
 
     def save(self, path: Path | None = None) -> None:
         """Write the entries of the functions that there are, in their order. One not yet tried whole has no digest."""

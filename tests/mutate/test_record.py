@@ -90,6 +90,17 @@ def test_the_tests_that_notice_exist(kind: Kind) -> None:
 
 
 @each_kind
+def test_what_is_equivalent_is_owed_no_test(kind: Kind, tmp_path: Path) -> None:
+    """Also if it was tried before somebody said why none can notice it."""
+    module, function, name = next(iter(record.equivalents(kind)))
+    kept = Record.load(kind=kind)
+    kept.entries[module, function].open.add(name)
+    kept.save(tmp_path / "record")
+    assert name not in Record.load(tmp_path / "record", kind).entries[module, function].open
+    assert not record.owed(kind).keys() & record.equivalents(kind).keys()
+
+
+@each_kind
 def test_what_is_equivalent_says_why(kind: Kind) -> None:
     assert all(len(why) > 20 for why in record.equivalents(kind).values())
 

@@ -17,10 +17,12 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases import caches
+from tests.usecases.inputs import digest
 from tests.usecases.retained_jobs import of
 from tests.usecases.steps import finish, hello, submit
 
-DIGEST = "0" * 64
+SMALL = 10**6
+DIGEST = digest(b"x" * 10)
 
 
 def run(twin: Twin, user: User, scope: str | None = None, **ask: Any) -> Job:
@@ -38,8 +40,9 @@ def ask(key: str = "k", name: str = "deps", paths: tuple[str, ...] = ("/work/dep
 
 
 def archive(
-    size: int, key: str = "k", paths: tuple[str, ...] = ("/work/deps",), sha256: str = DIGEST, composite: str = ""
+    size: int, key: str = "k", paths: tuple[str, ...] = ("/work/deps",), sha256: str = "", composite: str = ""
 ) -> SaveCache:
+    sha256 = sha256 or (digest(b"x" * size) if 0 <= size < SMALL else DIGEST)
     return SaveCache("deps", list(paths), key, size=size, sha256=sha256, composite=composite)
 
 

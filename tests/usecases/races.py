@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from penstock.kernel.rows import Change, Create, Replace, Row
+from penstock.kernel.rows import Change, Create, Key, Replace, Row
 from penstock.testing.twin import Twin
 
 
@@ -20,12 +21,14 @@ def before_the_next_commit(twin: Twin, act: Callable[[], object]) -> None:
     twin.store.commit = racing  # type: ignore[method-assign]
 
 
-def before_the_next_write_of(twin: Twin, kind: type[Row], act: Callable[[], object]) -> None:
-    """Let `act` run whole, once, just before the next commit that writes a row of a kind."""
+def before_the_next_write_of(
+    twin: Twin, kind: type[Row], act: Callable[[], object], when: Callable[[Any], bool] = lambda _: True
+) -> None:
+    """Let `act` run whole, once, just before the next commit that writes a row of a kind, and such a one."""
     commit = twin.store.commit
 
     def racing(changes: Sequence[Change]) -> bool:
-        if any(isinstance(_written(change), kind) for change in changes):
+        if any(isinstance(row, kind) and when(row) for row in map(_written, changes)):
             twin.store.commit = commit  # type: ignore[method-assign]
             act()
         return commit(changes)
@@ -44,6 +47,19 @@ def before_the_next_read(twin: Twin, prefix: str, act: Callable[[], object]) -> 
         return find(pk, begins, *more, **how)  # type: ignore[arg-type]
 
     twin.store.find = racing  # type: ignore[assignment]
+
+
+def before_the_next_get(twin: Twin, kind: type[Row], act: Callable[[], object]) -> None:
+    """Let `act` run whole, once, just before the next read of a row of a kind."""
+    get = twin.store.get
+
+    def racing(key: Key, of_kind: type[Any]) -> Any:
+        if of_kind is kind:
+            twin.store.get = get  # type: ignore[method-assign]
+            act()
+        return get(key, of_kind)
+
+    twin.store.get = racing  # type: ignore[method-assign]
 
 
 def _written(change: Change) -> Row:

@@ -14,6 +14,7 @@ from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs
 from penstock.usecases.workers import agents
+from tests.usecases.outputs import X_SHA256
 from tests.usecases.steps import TOKEN, finish, hello, submit
 
 
@@ -24,7 +25,7 @@ def of(twin: Twin, kind: type) -> list:  # type: ignore[type-arg]
 def send(twin: Twin, job: str, count: int = 1) -> list[str]:
     """Send outputs and have them committed."""
     who = agents.authenticate(twin.on, job, TOKEN)
-    files = [AgentFile(f"/work/{number}", size=1, sha256="0" * 64) for number in range(count)]
+    files = [AgentFile(f"/work/{number}", size=1, sha256=X_SHA256) for number in range(count)]
     names = [one.id for one in outputs.begin(twin.on, who.job, files).uploads]
     for name in names:
         twin.objects.objects[object_name(name)] = b"x"

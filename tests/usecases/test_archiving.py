@@ -75,7 +75,7 @@ def test_a_log_in_parts_is_the_same(twin: Twin, ada: User) -> None:
     row = row_of(twin, job)
     assert len(row.parts) > 4, "more than one step reads back"
     (artifact,) = of(twin, Artifact)
-    assert artifact.sha256 == row.digest != sha256(twin.objects.objects[object_name(artifact.id)]).hexdigest()
+    assert artifact.sha256 == row.digest == "", "nobody computed the digest of the whole"
     for limit in (1, 7, 1000):
         assert paged(twin, job, limit=limit) == before
     for after in range(len(before) + 1):

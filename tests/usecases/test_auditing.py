@@ -10,14 +10,16 @@ import pytest
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.audit import KEPT_FOR, Entry
-from penstock.domain.users.users import Token, User
+from penstock.domain.users.tokens import Token
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, Unsatisfiable
 from penstock.kernel.rows import Change, Create
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, quarantine
-from penstock.usecases.users import audit, privileges, users
+from penstock.usecases.users import audit, privileges, tokens, users
+from penstock.usecases.users.tokens import Wish
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, worker_of
 
@@ -32,15 +34,19 @@ def test_what_is_done_with_users(twin: Twin, root: User) -> None:
     users.create(twin.on, "eve", ["b", "a"], "root")
     users.change_privilege(twin.on, "eve", "c", grant=True, by="root")
     privileges.revoke(twin.on, root, "eve", "a", at_once=False)
-    secret, _ = users.issue_token(twin.on, "eve", 60, "eve")
-    users.issue_token(twin.on, "eve", None, "root")
+    secret, first = tokens.mint_first(twin.on, "eve", 60, "root")
+    eve = users.authenticate(twin.on, f"Bearer {secret}")
+    _, second = tokens.mint(twin.on, eve, "eve", Wish(scopes=["read"]))
+    tokens.revoke(twin.on, eve, second.id)
+    tokens.revoke(twin.on, eve, second.id)
     assert entries(twin) == sorted(
         [
             ("root", "create user", "user eve", "a, b"),
             ("root", "grant", "user eve", "c"),
             ("root", "revoke", "user eve", "a"),
-            ("eve", "make token", "user eve", "until 2026-01-01 00:01:00Z"),
-            ("root", "make token", "user eve", "for ever"),
+            ("root", "make token", "user eve", f"token {first.id} for all, until 2026-01-01 00:01:00Z"),
+            ("eve", "make token", "user eve", f"token {second.id} for read, until 2026-01-01 00:01:00Z"),
+            ("eve", "revoke token", "user eve", f"token {second.id}"),
         ]
     )
     rows = [row for row in twin.store.rows.values() if isinstance(row, Entry)]
@@ -122,7 +128,7 @@ DEEDS: dict[str, Callable[[Twin], object]] = {
     "create user": lambda twin: users.create(twin.on, "ben", [], "root"),
     "grant": lambda twin: users.change_privilege(twin.on, "eve", "c", grant=True, by="root"),
     "revoke": lambda twin: users.change_privilege(twin.on, "eve", "a", grant=False, by="root"),
-    "make token": lambda twin: users.issue_token(twin.on, "eve", None, "root"),
+    "make token": lambda twin: tokens.mint_first(twin.on, "eve", "never", "root"),
     "apply config": lambda twin: apply.apply(twin.on, "root", SITE + "\n", "s"),
     "resize": lambda twin: apply.resize(twin.on, "target/linux", 5, "root"),
     "pause": lambda twin: apply.pause(twin.on, "target/linux", paused=True, by="root"),

@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain import metrics
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, is_output
 from penstock.domain.artifacts.inputs import Input, declare
-from penstock.domain.artifacts.retention import LatestFailure
+from penstock.domain.artifacts.retention import LatestFailure, Retention
 from penstock.domain.jobs.jobs import Job, Result
+from penstock.domain.logs.archives import Archive
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Replace
@@ -19,7 +21,7 @@ from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.jobs.prerequisites import pin
 from penstock.usecases.jobs.settle import keep_latest_failure, unpin
 from tests.usecases.exact import commits, drop, put
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import before_the_next_commit, before_the_next_write_of
 from tests.usecases.retained_jobs import end_of, ended, kept, nothing_is_left, of, tidy
 from tests.usecases.steps import finish, hello, job_of, submit
 
@@ -366,3 +368,55 @@ def test_two_failures_at_once_keep_the_later_one(twin: Twin, ada: User) -> None:
     before_the_next_commit(twin, lambda: keep_latest_failure(twin.on, later))
     keep_latest_failure(twin.on, job_of(twin, first))
     assert (days(twin, first), days(twin, second)) == (14, 90)
+
+
+def test_a_sweep_goes_on_at_once_with_a_job_that_owned_more_than_one_call_releases(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ART-2: something came of the call before, so the next sweep does not wait. The log goes last."""
+    monkeypatch.setattr(expire, "AT_ONCE", 1)
+    job = ended(twin, ada, 2)
+    for name in "ab":
+        twin.store.commit([Create(declare(job, name, twin.world.now()))])
+    at_the_end(twin, job)
+    tidy(twin, 4)
+    assert (len(of(twin, Input)), len(outputs(twin)), of(twin, Archive)) == (0, 1, [])
+    tidy(twin, 2)
+    assert (outputs(twin), kept(twin, job)) == ([], None)
+    assert len(of(twin, Archive)) == 1
+
+
+def test_what_another_call_has_closed_meanwhile_is_not_opened_again(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ART-2: its job has recorded that its outputs are gone."""
+    monkeypatch.setattr(expire, "AT_ONCE", 1)
+    job = ended(twin, ada)
+    at_the_end(twin, job)
+    expire.end_retention(twin.on, job)
+    before_the_next_write_of(twin, Retention, lambda: expire.end_retention(twin.on, job))
+    expire.end_retention(twin.on, job)
+    assert kept(twin, job) is None
+    assert job_of(twin, job).end.outputs_gone
+
+
+def test_what_a_job_saved_for_others_is_none_of_the_things_that_it_lets_go(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ART-1, ART-2: a cache's archive was made for the job and stays; the job's own things end without it."""
+    monkeypatch.setattr(expire, "AT_ONCE", 1)
+    job = ended(twin, ada)
+    (row,) = of(twin, Artifact)
+    put(twin, row, sort="cache", owners=("cache#ada/k",))
+    at_the_end(twin, job)
+    expire.end_retention(twin.on, job)
+    expire.end_retention(twin.on, job)
+    assert kept(twin, job) is None
+    assert [each.owners for each in of(twin, Artifact)] == [("cache#ada/k",)]
+
+
+def test_how_late_the_sweep_is_with_what_nobody_waits_for_is_measured(twin: Twin, ada: User) -> None:
+    job = ended(twin, ada)
+    at_the_end(twin, job, HOUR)
+    tidy(twin)
+    assert twin.metrics.last(metrics.TIDY_LATE) == HOUR.total_seconds()

@@ -110,9 +110,13 @@ def test_a_hello_that_is_repeated_says_nothing_new_of_its_target(twin: Twin, ada
         assert pool_row(twin, "target/linux").broken == left
 
 
-def test_a_machine_that_is_held_while_its_agent_says_that_it_is_broken_stays(twin: Twin, ada: User, root: User) -> None:
+@pytest.mark.parametrize("publishes", [False, True])
+def test_a_machine_that_is_held_while_its_agent_says_that_it_is_broken_stays(
+    twin: Twin, ada: User, root: User, publishes: bool
+) -> None:
     """UNIT-3: the hold comes between what was read and the report."""
     job = running(twin, ada)
+    put(twin, job_of(twin, job), publishes=publishes)
     caller = agents.authenticate(twin.on, job, TOKEN)
     worker = caller.unit
     before_the_next_commit(twin, lambda: maintenance.hold(twin.on, root, worker.is_a, worker.id, "looking", 3600))
@@ -400,7 +404,7 @@ def test_a_worker_is_told_whether_it_is_kept(twin: Twin, ada: User, kept: bool) 
     worker = worker_of(twin, job)
     put(twin, worker, is_kept=kept)
     ask = Hello(worker.id, drivers.bootstrap_key(twin.on.signing_key(), worker.id), TOKEN)
-    assert agents.hello(twin.on, ask).reuse is kept
+    assert [agents.hello(twin.on, ask).reuse for _ in range(2)] == [kept, kept], "also if its answer was lost"
 
 
 def test_lines_are_kept_until_the_report_and_not_after_it(twin: Twin, ada: User) -> None:
@@ -438,3 +442,41 @@ def test_a_job_that_is_not_there_is_nobodys(twin: Twin, job: str, looks: int) ->
     with pytest.raises(Refused, match="not of the worker of that job"):
         agents.authenticate(twin.on, job, TOKEN)
     assert len(asked) == looks
+
+
+@pytest.mark.parametrize(("is_probe", "broken", "left"), [(True, "", 0), (True, "its fan", 2), (False, "", 2)])
+def test_only_a_probe_on_which_a_script_ended_well_begins_the_count_of_broken_ones_anew(
+    twin: Twin, ada: User, is_probe: bool, broken: str, left: int
+) -> None:
+    """Its target is made again without limits then: who is none, or is broken, says nothing of that."""
+    job = running(twin, ada)
+    put(twin, worker_of(twin, job), is_probe=is_probe)
+    put(twin, pool_row(twin, "target/linux"), broken=2)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, broken)
+    assert pool_row(twin, "target/linux").broken == left
+
+
+def test_a_worker_that_is_no_probe_says_nothing_of_its_target_with_its_hello(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    put(twin, pool_row(twin, "target/linux"), broken=2)
+    worker = worker_of(twin, job).id
+    agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    assert pool_row(twin, "target/linux").broken == 2
+
+
+def test_an_attempt_that_ends_because_its_machine_is_broken_says_so_once(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    agents.report_broken(twin.on, agents.authenticate(twin.on, job, TOKEN), "its fan stands still")
+    twin.run()
+    assert len([line for line in told(twin, job) if "is broken: its fan stands still" in line]) == 1
+
+
+@pytest.mark.usefixtures("by_flow")
+def test_the_flow_that_waits_for_a_worker_goes_on_with_its_hello(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    flows, worker = Flows(twin), worker_of(twin, job).id
+    agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    assert flows.succeeded == [lease_of(twin, job, 0).token]

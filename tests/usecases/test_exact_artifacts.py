@@ -10,6 +10,7 @@ import pytest
 from penstock.domain import metrics
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, artifact_key
 from penstock.domain.artifacts.artifacts import stray as stray_row
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.retention import LatestFailure
 from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, object_name
 from penstock.domain.jobs.jobs import Result
@@ -22,7 +23,7 @@ from penstock.usecases.workers import agents
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.inventory import next_day, stray
 from tests.usecases.objects import gets
-from tests.usecases.outputs import files
+from tests.usecases.outputs import X_SHA256, files
 from tests.usecases.pins import artifact, pin, refused, why
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.retained_jobs import end_of, ended, kept, of, tidy
@@ -323,10 +324,10 @@ def test_what_goes_while_its_bytes_are_looked_for_is_not_found(twin: Twin, ada: 
     who = agents.authenticate(twin.on, hello(twin, job).job.id, TOKEN)
     (upload,) = outputs.begin(twin.on, who.job, files()).uploads
 
-    def size(name: str) -> int:
+    def content(name: str) -> Content:
         for row in of(twin, Artifact):
             drop(twin, row)
-        return 1
+        return Content(1, X_SHA256)
 
-    twin.objects.size = size  # type: ignore[method-assign]
+    twin.objects.content = content  # type: ignore[method-assign]
     assert refused(lambda: outputs.commit(twin.on, who.job, [upload.id])) == (404, "output-not-found")

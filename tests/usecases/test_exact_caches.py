@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, artifact_key
-from penstock.domain.caches import TOUCH_INTERVAL, CacheEntry
+from penstock.domain.caches import TOUCH_INTERVAL, CacheEntry, CacheUse
 from penstock.domain.users.users import User
 from penstock.testing.twin import START, Twin
 from penstock.usecases import caches
 from tests.usecases.caches import adds_up, ask, entries, found, refused, run, save, sent
 from tests.usecases.exact import put
 from tests.usecases.objects import gets
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import before_the_next_commit, before_the_next_get
 from tests.usecases.retained_jobs import of
 from tests.usecases.steps import job_of
 
@@ -92,3 +92,23 @@ def test_a_restore_does_not_touch_an_entry_that_followed_the_one_it_found(twin: 
     assert entries(twin) == set(later)
     assert found(twin, job) == later[0]
     assert adds_up(twin)
+
+
+def test_a_key_that_somebody_else_gets_while_its_room_is_looked_for_stays_theirs(twin: Twin) -> None:
+    """ART-1: the count that the write assumes is newer than what it knows of the key."""
+    job = run(twin, ADA)
+    first, second = sent(twin, job), sent(twin, job)
+    before_the_next_get(twin, CacheUse, lambda: caches.commit(twin.on, job, ask(), second))
+    answer = caches.commit(twin.on, job, ask(), first)
+    assert (answer.kept, entries(twin), adds_up(twin)) == (False, {second}, True)
+
+
+def test_an_archive_that_goes_while_its_room_is_looked_for_is_no_entry(twin: Twin) -> None:
+    """ART-1: no entry without bytes."""
+    job = run(twin, ADA)
+    id = sent(twin, job)
+    artifact = twin.store.get(artifact_key(id), Artifact)
+    assert artifact
+    before_the_next_get(twin, CacheUse, lambda: put(twin, artifact, state=ArtifactState.DESTROYING))
+    assert refused(lambda: caches.commit(twin.on, job, ask(), id))[0] == 404
+    assert entries(twin) == set()

@@ -17,16 +17,14 @@ from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import prerequisites, settle
 from tests.usecases.dependencies import depends
 from tests.usecases.exact import commits, drop
-from tests.usecases.inputs import all_inputs
+from tests.usecases.inputs import all_inputs, digest
 from tests.usecases.inputs import run as run_with
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, told
 
-ZERO = "0" * 64
-
 
 def send(twin: Twin, job: str, name: str, data: bytes) -> None:
-    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, size=len(data), sha256=ZERO))
+    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, size=len(data), sha256=digest(data)))
     twin.objects.objects[leave.url.removeprefix("memory://")] = data
 
 
@@ -89,7 +87,7 @@ def test_a_job_whose_prior_has_no_row_any_more_is_told_so(twin: Twin, ada: User)
 def test_a_file_as_big_as_the_limit_is_taken(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
     most = current_site(twin.on).limits.output_bytes
-    assert inputs.begin(twin.on, job_of(twin, job), NewInput("a", size=most, sha256=ZERO)).there is False
+    assert inputs.begin(twin.on, job_of(twin, job), NewInput("a", size=most, sha256=digest(b""))).there is False
 
 
 def test_an_arrived_input_is_not_checked_again(twin: Twin, ada: User) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.pools.pools import LeaseState
+from penstock.domain.site.site import SITE_KEY, SiteText
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
@@ -268,3 +269,16 @@ def test_an_idle_unit_is_destroyed_for_its_age_or_its_silence(ada: User, left: i
     put(twin, unit_of_id(twin, agent.worker), due=now, until=now + timedelta(seconds=left))
     advance.advance(twin.on, agent.worker)
     assert reason in str(unit_of_id(twin, agent.worker).step.reason)
+
+
+def test_a_unit_is_destroyed_later_while_nobody_can_read_the_site(twin: Twin, ada: User) -> None:
+    """UNIT-1: it stays in the ledger, and says why."""
+    worker = worker_of(twin, running(twin, ada))
+    row = twin.store.get(SITE_KEY, SiteText)
+    assert row
+    put(twin, row, toml="[factories")
+    put(twin, worker, state=UnitState.DIRTY)
+    advance.advance(twin.on, worker.id)
+    found = unit_of_id(twin, worker.id)
+    assert (found.state, found.step.tries) == (UnitState.DIRTY, 1)
+    assert "Misconfigured" in str(found.step.reason)

@@ -144,3 +144,13 @@ def test_a_resource_is_kept_also_when_its_worker_was_lost(ada: User) -> None:
     settle.settle(twin.on, job, 1, "Lost", "its flow ended")
     states = {unit.lease.order: unit.state for unit in live(twin, job)}
     assert states == {0: UnitState.DIRTY, 1: UnitState.CLEANING}
+
+
+def test_a_job_that_waited_waits_for_nothing_after_its_end(twin: Twin, ada: User) -> None:
+    """JOB-1: or its lease would be granted to nobody."""
+    running(twin, ada, resources=["bench"])
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    assert lease_of(twin, job, 1).state is LeaseState.WAITING
+    settle.settle(twin.on, job, 1, "Unsatisfiable", "no more")
+    assert lease_of(twin, job, 1).state is LeaseState.RELEASED

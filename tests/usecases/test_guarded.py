@@ -28,7 +28,7 @@ from penstock.usecases.workers import agents
 from tests.usecases.dependencies import depends
 from tests.usecases.exact import put
 from tests.usecases.inventory import stray
-from tests.usecases.outputs import files
+from tests.usecases.outputs import X_SHA256, files
 from tests.usecases.retained_jobs import end_of, ended, nothing_is_left, of, send, tidy
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit
 from tests.usecases.watched import _kind
@@ -98,7 +98,7 @@ def forgotten(twin: Twin, ada: User) -> None:
 def sent(twin: Twin, ada: User) -> None:
     """Jobs that are sent files, one of which repeats the other; and one that depends on what the first keeps."""
     job, again = (submit(twin, ada, inputs=["a"]) for _ in range(2))
-    inputs.begin(twin.on, job_of(twin, job), NewInput("a", size=1, sha256="0" * 64))
+    inputs.begin(twin.on, job_of(twin, job), NewInput("a", size=1, sha256=X_SHA256))
     (row,) = (row for row in of(twin, Input) if row.artifact)
     twin.objects.objects[object_name(row.artifact)] = b"x"
     inputs.commit(twin.on, job_of(twin, job), "a")

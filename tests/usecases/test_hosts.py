@@ -14,7 +14,7 @@ from penstock.domain.pools.pools import Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.replies import HostInstruction
 from penstock.domain.site.site import Limits
 from penstock.domain.units.hosts import host_key
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
@@ -29,6 +29,7 @@ from penstock.usecases.site import apply as site_apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents, hosts, presence
 from tests.usecases.lab_hosts import LAB, LEASE, Bench, apply, host_of, lab, states
+from tests.usecases.races import before_the_next_write_of
 from tests.usecases.steps import hello, job_of, submit, sweep, told, worker_of
 
 MOVED = LAB.replace('"bench-7", "bench-8"', '"bench-8"') + '[targets.rack]\nfactory = "lab"\nnames = ["bench-7"]\n'
@@ -677,3 +678,29 @@ def test_a_worker_that_is_due_at_no_time_may_be_followed(twin: Twin, ada: User) 
     unit = worker_of(twin, job)
     twin.store.commit([Replace(unit, replace(unit, due=None))])
     assert Bench(twin, session="z").do() == "wait"
+
+
+def test_a_dead_host_whose_job_is_let_go_is_asked_for_later_and_what_others_wrote_of_it_stays(
+    twin: Twin, ada: User
+) -> None:
+    """JOB-2: the lease ends over the row that was read, or not yet; and what was asked last is known at once."""
+    bench = Bench(twin)
+    bench.ask()
+    job = order(twin, ada)
+    bench.ask()
+    bench.hello()
+    lost = worker_of(twin, job)
+
+    def now() -> Unit:
+        found = twin.store.get(lost.key, Unit)
+        assert found
+        return found
+
+    def note() -> None:
+        assert twin.store.commit([Replace(now(), add_entry(now(), twin.world.now(), "somebody wrote this"))])
+
+    before_the_next_write_of(twin, Unit, note, when=lambda row: row.lease.is_over)
+    while not now().lease.is_over:
+        sweep(twin, LEASE)
+    assert "somebody wrote this" in [entry.what for entry in now().journal.entries]
+    assert now().step.reason == "its host has not reported yet that it is clean"

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import Warm
 from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
@@ -16,10 +17,10 @@ from penstock.kernel.errors import Misconfigured, Refused
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, ScriptedDriver, Twin
 from penstock.usecases.site import apply
-from penstock.usecases.units import maintenance
+from penstock.usecases.units import maintenance, prewarm
 from penstock.usecases.units.drivers import bootstrap_key
 from penstock.usecases.workers import agents
-from tests.usecases.exact import put
+from tests.usecases.exact import all_units, pool_row, put
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, finish, job_of, submit, worker_of
 
@@ -177,3 +178,13 @@ def test_a_driver_that_cannot_be_loaded_lets_nobody_in(twin: Twin, ada: User, mo
 
     monkeypatch.setattr(twin.drivers, "factory", broken)
     assert refused(twin, worker, worker.id) == (429, "not-yet")
+
+
+def test_a_machine_that_was_made_ahead_of_need_shows_which_it_is_too(twin: Twin) -> None:
+    """SEC-2: before it has any job."""
+    put(twin, pool_row(twin, "target/default"), warm=Warm(least=1))
+    prewarm.fill(twin.on, "target/default")
+    twin.run()
+    (worker,) = all_units(twin)
+    assert refused(twin, worker, "another") == (401, "wrong-machine")
+    assert hello(twin, worker, worker.id).idle

@@ -162,6 +162,7 @@ def test_a_job_waits_for_what_is_sent(twin: Twin, ada: User) -> None:
     assert job_of(twin, job).state is State.WAITING
     assert "it waits for input a.txt, input b.txt; then" in told(twin, job)[0]
     send(twin, job, "a.txt", b"aaa")
+    assert told(twin, job)[-1] == "the input a.txt has arrived (3 bytes)"
     why = jobs.explain(twin.on, job_of(twin, job))
     assert "waits for its user to send b.txt (until" in why.summary
     assert (why.waiting_for, why.next_steps) == ("input b.txt", "its input b.txt arrives")
@@ -223,6 +224,7 @@ def test_a_settled_job_takes_no_more(twin: Twin, ada: User) -> None:
     for late in (lambda: inputs.commit(twin.on, job_of(twin, job), "a"), lambda: send(twin, job, "a", b"abc")):
         with pytest.raises(Refused, match="does not wait for its inputs any more"):
             late()
+    assert not any("has arrived" in line for line in told(twin, job))
 
 
 def test_what_was_forgotten_meanwhile_is_to_be_sent_again(twin: Twin, ada: User) -> None:

@@ -121,6 +121,7 @@ def test_what_is_held_is_told_with_its_cost(twin: Twin, ada: User) -> None:
 def test_its_owner_gives_it_back_before_its_time(twin: Twin, ada: User) -> None:
     job, worker, database = failing(twin, ada)
     holds.release(twin.on, ada, job)
+    assert told(twin, job)[-1] == "nothing is held for its sake any more, by ada"
     twin.run()
     sweep(twin)
     assert states(twin, worker, database) == [UnitState.GONE, UnitState.IDLE]

@@ -45,6 +45,7 @@ from penstock.usecases import published
 from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins
 from penstock.usecases.jobs import prerequisites, settle
+from tests.usecases.outputs import X_SHA256
 
 pytestmark = pytest.mark.usefixtures("no_log_is_short")
 
@@ -286,7 +287,7 @@ class Keeping(RuleBasedStateMachine):
     @rule(which=which, meanwhile=meanwhile, count=st.integers(1, 3))
     def upload(self, which: int, meanwhile: str, count: int) -> None:
         job = self.pick(self.jobs(settled=False), which)
-        files = [AgentFile(f"/work/{number}", size=1, sha256="0" * 64) for number in range(count)]
+        files = [AgentFile(f"/work/{number}", size=1, sha256=X_SHA256) for number in range(count)]
         if job:
             self.do(lambda: outputs.begin(self.twin.on, job, files), meanwhile)
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, is_output, stray
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Job, Result
@@ -234,16 +235,16 @@ def test_an_output_that_expired_meanwhile_is_not_said_to_be_committed(twin: Twin
     job = running(twin, ada)
     outputs.begin(twin.on, job, files())
     (name,) = arrive(twin)
-    size = twin.objects.size
+    content = twin.objects.content
 
-    def expiring_meanwhile(object_name: str) -> int | None:
-        found = size(object_name)
-        twin.objects.size = size  # type: ignore[method-assign]
+    def expiring_meanwhile(object_name: str) -> Content | None:
+        found = content(object_name)
+        twin.objects.content = content  # type: ignore[method-assign]
         twin.pass_time(86_400)
         expire.expire_overdue(twin.on)
         return found
 
-    twin.objects.size = expiring_meanwhile  # type: ignore[method-assign]
+    twin.objects.content = expiring_meanwhile  # type: ignore[method-assign]
     with pytest.raises(Refused, match="output"):
         outputs.commit(twin.on, job, [name])
     assert nothing_is_left(twin)

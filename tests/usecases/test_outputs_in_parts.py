@@ -67,8 +67,10 @@ def test_parts_are_sent_and_are_one_output(twin: Twin, who: Caller) -> None:
     send(twin, leaves, FIRST, LAST)
     for _ in range(2):
         outputs.commit(twin.on, who.job, [told.id])
+    with pytest.raises(Refused, match="has arrived"):
+        ask(twin, who, told.id, 1, *PARTS)
     (row,) = outputs.list_outputs(twin.on, who.job.id)[0]
-    assert (row.size, row.sha256) == (BIG.size, WHOLE)
+    assert (row.size, row.sha256, row.composite) == (BIG.size, "", BIG.composite), "that of the whole nobody verified"
     assert twin.objects.objects[f"artifacts/{row.id}"] == FIRST + LAST
     assert not twin.objects.begun
 
@@ -88,7 +90,7 @@ def test_what_is_there_is_not_asked_for_again_and_not_taken_before_all_of_it_is(
 def test_only_what_was_named_the_same_is_gone_on_with(twin: Twin, who: Caller) -> None:
     """Another size, other bytes, another path: another file."""
     ids = {begin(twin, who, each).id for each in (BIG, *others())}
-    assert len(ids) == 4
+    assert len(ids) == 5
     assert {begin(twin, who, each).id for each in (BIG, *others())} == ids
     rows = twin.on.store.find(f"job#{who.job.id}", "artifact#", Artifact)
     assert len(rows) == len(ids)
@@ -99,6 +101,7 @@ def others() -> list[AgentFile]:
         AgentFile("/work/else", size=4, sha256=WHOLE),
         AgentFile("/work/big", size=4, sha256=WHOLE),
         AgentFile("/work/big", size=5, sha256="0" * 64),
+        AgentFile("/work/big", size=BIG.size, sha256=WHOLE),
     ]
 
 
@@ -219,6 +222,6 @@ def test_only_parts_are_joined_and_only_once(twin: Twin, who: Caller) -> None:
             outputs.commit(twin.on, who.job, [told.id])
     (row,) = (row for row in twin.on.store.find(f"job#{who.job.id}", "artifact#", Artifact) if row.path == BIG.path)
     assert joined == [row_name(row)]
-    twin.objects.objects[joined[0]] = FIRST + LAST
+    twin.objects.objects[joined[0]], twin.objects.composites[joined[0]] = FIRST + LAST, BIG.composite
     outputs.commit(twin.on, who.job, [big.id])
     assert len(joined) == 1

@@ -82,8 +82,10 @@ def run_as_it_should(twin: Twin, job: str) -> None:
         twin.on, agents.authenticate(twin.on, job, TOKEN), 1, [Line(now, "stdout", each) for each in lines]
     )
     running = agents.authenticate(twin.on, job, TOKEN).job
-    (upload,) = outputs.begin(twin.on, running, [AgentFile(checks.OUTPUT, size=1, sha256=checks.digest(job))]).uploads
-    twin.objects.objects[object_name(upload.id)] = b"x"
+    made = f"penstock test of job {job}\n".encode()
+    file = AgentFile(checks.OUTPUT, size=len(made), sha256=checks.digest(job))
+    (upload,) = outputs.begin(twin.on, running, [file]).uploads
+    twin.objects.objects[object_name(upload.id)] = made
     outputs.commit(twin.on, running, [upload.id])
     finish(twin, job)
 

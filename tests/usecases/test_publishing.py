@@ -23,7 +23,9 @@ from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.users import audit
 from penstock.usecases.workers import agents
 from tests.usecases.exact import commits, drop, put
+from tests.usecases.inputs import digest
 from tests.usecases.objects import gets
+from tests.usecases.outputs import X_SHA256
 from tests.usecases.pins import artifact, at_the_end, pin, refused, why
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.retained_jobs import end_of, ended, nothing_is_left, of, send, tidy
@@ -70,7 +72,7 @@ def asks(twin: Twin, user: User, script: str = FILE, **ask: object) -> str:
 def other_bytes(twin: Twin, job: str) -> str:
     """An output of a running job that has other bytes than those of `send`."""
     who = agents.authenticate(twin.on, job, TOKEN)
-    (made,) = outputs.begin(twin.on, who.job, [AgentFile("/work/0", size=2, sha256="1" * 64)]).uploads
+    (made,) = outputs.begin(twin.on, who.job, [AgentFile("/work/0", size=2, sha256=digest(b"xy"))]).uploads
     twin.objects.objects[f"artifacts/{made.id}"] = b"xy"
     outputs.commit(twin.on, who.job, [made.id])
     return str(made.id)
@@ -94,7 +96,7 @@ def test_what_is_published_outlives_its_job_until_it_is_withdrawn(twin: Twin, ad
     tidy(twin, 3)
     assert artifact(twin).owners == ("published#ada/nightly/v1/a.bin",)
     left = published.sign(twin.on, row(twin), 60)
-    assert (left.size, left.sha256, left.expires_in) == (1, "0" * 64, 60)
+    assert (left.size, left.sha256, left.expires_in) == (1, X_SHA256, 60)
     after = take(twin, ada)
     assert (after.withdrawn, after.withdrawn_by) == (twin.world.now(), "ada")
     tidy(twin, 2)
@@ -115,7 +117,7 @@ def test_the_same_bytes_again_are_good_and_other_bytes_are_refused(twin: Twin, a
     hello(twin, third)
     other_bytes(twin, third)
     finish(twin, third)
-    with pytest.raises(Refused, match=f"1 bytes with the SHA-256 {'0' * 64}, from /work/0 of job {first}"):
+    with pytest.raises(Refused, match=f"1 bytes with the SHA-256 {X_SHA256}, from /work/0 of job {first}"):
         give(twin, third, ada)
     take(twin, ada)
     assert refused(lambda: give(twin, third, ada)) == (409, "published-otherwise")

@@ -127,7 +127,7 @@ def test_after_a_lost_race_one_is_granted_and_then_the_others(twin: Twin, ada: U
     twin.run()
     assert all(live(twin, job) for job in jobs)
     assert counted == [-4, 1, 3]
-    assert paused
+    assert paused == [0, 0], "after the resize moved slots, and after the lost grant; no other"
 
 
 def test_a_commit_has_no_more_rows_than_there_is_room_for(
@@ -310,3 +310,19 @@ def test_what_is_left_to_others_stays_in_its_group(twin: Twin, ada: User, group:
     asked = [message for _, _, message in twin.queues.messages if message.get("do") == "serve"]
     assert {message["group"] for message in asked} == ({found} if asked else set())
     assert asked or not group
+
+
+def test_of_a_pool_that_nobody_waits_for_any_more_no_slots_are_read(ada: User) -> None:
+    """Its last claim left after the pool was chosen. DynamoDB refuses to read no rows at all."""
+    twin = site(WARM)
+    worker_at_rest(twin, ada)
+    find = twin.store.find
+
+    def reading(*given: Any, limit: int = 1000, **how: Any) -> Any:
+        assert limit > 0
+        return find(*given, limit=limit, **how)
+
+    twin.store.find = reading  # type: ignore[method-assign]
+    stock = scheduler.read_stock(twin.on, "target/linux", [])
+    assert stock
+    assert (stock.free, stock.warm) == ([], [])

@@ -25,6 +25,7 @@ from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import cancel
 from penstock.usecases.units import advance
 from penstock.usecases.workers import agents
+from tests.usecases.inputs import digest
 from tests.usecases.steps import (
     TOKEN,
     assert_all_is_put_back,
@@ -116,7 +117,7 @@ def test_nothing_dirty_is_granted_again(twin: Twin, ada: User) -> None:
     assert_all_is_put_back(twin)
 
 
-FILE = AgentFile("/work/x", size=3, sha256="a" * 64)
+FILE = AgentFile("/work/x", size=3, sha256=digest(b"abc"))
 
 
 def test_an_upload_that_never_arrives_is_deleted_and_one_that_did_is_not(twin: Twin, ada: User) -> None:

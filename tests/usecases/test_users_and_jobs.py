@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 
 import pytest
 
 from penstock.domain.jobs.jobs import State
-from penstock.domain.users.users import Token, User, digest
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Create
 from penstock.ports import NotYet
-from penstock.testing.twin import START, Twin
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
@@ -20,67 +18,11 @@ from tests.usecases.conftest import SITE
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, told
 
-TEN_YEARS = 10 * 366 * 24 * 3600
-
 
 def status(ask: object, *given: object, **named: object) -> int:
     with pytest.raises(Refused) as refused:
         ask(*given, **named)  # type: ignore[operator]
     return refused.value.status
-
-
-@pytest.mark.parametrize(
-    "header", [None, "", "Bearer", "Bearer  ", "Basic pst_x", "Bearer pst_unknown"],
-)  # fmt: skip
-def test_who_shows_no_token_is_nobody(twin: Twin, header: str | None) -> None:
-    assert status(users.authenticate, twin.on, header) == 401
-
-
-def test_a_scheme_alone_is_no_token(twin: Twin) -> None:
-    """Also if somebody had the empty one."""
-    user = users.create(twin.on, "ada", [])
-    for secret in ("", "pst_x"):
-        twin.store.commit([Create(Token(digest=digest(secret), user=user.name, created=START))])
-    for header in ("Bearer ", "Basic pst_x"):
-        with pytest.raises(Refused, match="show a token"):
-            users.authenticate(twin.on, header)
-    assert users.authenticate(twin.on, "bearer pst_x") == users.find(twin.on, "ada")
-
-
-def test_a_token_is_good_until_it_expires(twin: Twin) -> None:
-    users.create(twin.on, "ada", [])
-    secret, token = users.issue_token(twin.on, "ada", 60)
-    lasting, _ = users.issue_token(twin.on, "ada", None)
-    assert token.expires == twin.world.now() + timedelta(seconds=60)
-    twin.pass_time(59)
-    assert users.authenticate(twin.on, f"Bearer {secret}").name == "ada"
-    twin.pass_time(1)
-    assert status(users.authenticate, twin.on, f"Bearer {secret}") == 401
-    assert users.authenticate(twin.on, f"Bearer {lasting}").name == "ada"
-
-
-def test_a_token_of_a_user_that_is_not_there_is_refused(twin: Twin) -> None:
-    twin.store.commit([Create(Token(digest=digest("pst_x"), user="gone", created=START))])
-    assert status(users.authenticate, twin.on, "Bearer pst_x") == 401
-
-
-@pytest.mark.parametrize(("seconds", "good"), [(0, False), (1, True), (TEN_YEARS, True), (TEN_YEARS + 1, False)])
-def test_how_long_a_token_may_last(twin: Twin, seconds: int, good: bool) -> None:
-    users.create(twin.on, "ada", [])
-    if good:
-        assert users.issue_token(twin.on, "ada", seconds)[1].expires
-    else:
-        assert status(users.issue_token, twin.on, "ada", seconds) == 400
-
-
-def test_a_token_that_is_there_is_not_given_to_another(twin: Twin) -> None:
-    """SEC-2: whatever the dice say, a secret that is known is not made another user's."""
-    for name in ("ada", "bob"):
-        users.create(twin.on, name, [])
-    twin.world.secret = lambda: "same"  # type: ignore[method-assign]
-    secret, _ = users.issue_token(twin.on, "ada", None)
-    users.issue_token(twin.on, "bob", None)
-    assert users.authenticate(twin.on, f"Bearer {secret}").name == "ada"
 
 
 def test_a_user_is_created_once(twin: Twin) -> None:

@@ -13,10 +13,10 @@ from penstock.domain.pools.pools import SlotState
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
-from penstock.kernel.rows import Create
+from penstock.kernel.rows import Create, Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.twin import Twin
-from penstock.usecases.jobs import cancel
+from penstock.usecases.jobs import cancel, flow
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, drivers
 from penstock.usecases.workers import agents
@@ -271,8 +271,8 @@ def test_another_factory_does_not_hand_over_what_the_last_one_made(twin: Twin, a
     assert unit_of(twin, agent.worker).state is UnitState.GONE
 
 
-def run_one(twin: Twin, ada: User, resources: tuple[str, ...] = ("db",)) -> Job:
-    job = submit(twin, ada, target="other", resources=list(resources))
+def run_one(twin: Twin, ada: User, resources: object = ("db",)) -> Job:
+    job = submit(twin, ada, target="other", resources=resources)
     twin.run()
     hello(twin, job)
     finish(twin, job)
@@ -287,6 +287,36 @@ def test_a_resource_is_cleaned_by_its_well_and_handed_over(twin: Twin, ada: User
     assert run_one(twin, ada).end.outcome is Outcome.SUCCEEDED
     (again,) = databases(twin)
     assert (again.id, again.lease.leases, again.lease.fence) == (unit.id, 2, unit.lease.fence + 1)
+
+
+def test_a_claim_one_of_whose_warm_units_does_not_fit_takes_nothing_of_the_other_and_waits(
+    twin: Twin, ada: User
+) -> None:
+    """SLOT-2: it is granted whole, or not at all."""
+    both = {"a": {"type": "db"}, "b": {"type": "db"}}
+    run_one(twin, ada, both)
+    first, second = databases(twin)
+    assert [slot.unit for slot in slots(twin, "resource/db", "free#warm#")] == [first.id, second.id]
+    assert twin.store.commit([Replace(second, replace(second, due=twin.world.now()))])
+    job = submit(twin, ada, target="other", resources=both)
+    while not flow.leases_of(twin.on, job_of(twin, job)):
+        assert twin.deliver()
+    assert slots(twin, "resource/db", "held#") == []
+    assert unit_of(twin, first.id).state is UnitState.IDLE
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
+
+
+def test_a_waiting_job_is_told_that_it_got_a_warm_unit(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    apply.pause(twin.on, "target/linux", paused=True)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    apply.pause(twin.on, "target/linux", paused=False)
+    twin.run()
+    assert any(f"(warm unit {agent.worker})" in line for line in told(twin, job))
 
 
 @pytest.mark.parametrize("says", [[NotYet(5)], [RateLimited("slowly")], [NotYet(0), RateLimited("slowly")]])

@@ -6,6 +6,7 @@ put in place before all are valid. An entry replaces a file of the same name; ot
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -19,11 +20,15 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from .machine import Machine
+from .removal import remove_tree
 
 GZIP_LEVEL = 1  # the fastest: compression takes most of the time
 NANOSECONDS = 10**9
 CHUNK_BYTES = 1 << 20
 STAGE_PREFIX = ".penstock-cache-"
+FREE_BYTES = 64 << 20
+ATTRIBUTE_BYTES = 1 << 20
+ATTRIBUTES = (*tarfile.GNU_TYPES, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 LATEST_SECONDS = 1 << 40
 """The furthest from 1970 that a time is set to, in seconds: file systems refuse later ones."""
 
@@ -34,6 +39,62 @@ class NotPacked(Exception):
 
 class NotUnpacked(Exception):
     """Why an archive was not unpacked. Nothing of it was put in place."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much an archive may hold when it is unpacked: bytes, entries, levels of folders, and bytes for each byte of
+    the archive. Up to FREE_BYTES the last one does not matter.
+    """
+
+    bytes: int = 10 << 30
+    entries: int = 1_000_000
+    depth: int = 100
+    ratio: int = 200
+
+    @classmethod
+    def of(cls, limits: dict[str, Any]) -> Bounds:
+        """Return the site's bounds, as the service says them."""
+        known = {each: limits.get(f"unpacked_{each}") for each in ("bytes", "entries", "depth", "ratio")}
+        return cls(**{name: int(value) for name, value in known.items() if value is not None})
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+class Meter:
+    """Counts what an archive holds, and says which bound it exceeds."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds, self.bytes, self.entries = bounds, 0, 0
+
+    def count(self, info: tarfile.TarInfo) -> str | None:
+        """Count an entry. Return which bound is exceeded, or None."""
+        self.bytes, self.entries = self.bytes + tarfile.BLOCKSIZE + info.size, self.entries + 1
+        bounds, depth = self._bounds, info.name.count("/")
+        if self.bytes > bounds.bytes:
+            return f"it has more than {bounds.bytes} bytes unpacked (unpacked_bytes, a limit of the site)"
+        if self.entries > bounds.entries:
+            return f"it has more than {bounds.entries} entries (unpacked_entries, a limit of the site)"
+        if depth > bounds.depth:
+            return f"it has folders deeper than {bounds.depth} levels (unpacked_depth, a limit of the site)"
+        return None
+
+    def compare(self, packed: int) -> str | None:
+        """Compare what was counted with the archive's bytes. Return the bound that is exceeded, or None."""
+        if self.bytes <= max(FREE_BYTES, self._bounds.ratio * packed):
+            return None
+        most = f"more than {self._bounds.ratio} times its own size (unpacked_ratio, a limit of the site)"
+        return f"its {packed} bytes become {most}"
+
+
+class BoundedInfo(tarfile.TarInfo):
+    """An entry whose long name and other attributes are bounded: tarfile reads them into memory as a whole."""
+
+    def _proc_member(self, tar: tarfile.TarFile) -> Any:
+        if self.type in ATTRIBUTES and not 0 <= self.size <= ATTRIBUTE_BYTES:
+            raise NotUnpacked(f"the attributes of an entry have {self.size} bytes; {ATTRIBUTE_BYTES} are allowed")
+        return super()._proc_member(tar)  # type: ignore[misc]  # of the standard library in all versions from 3.9 on
 
 
 @dataclass
@@ -51,6 +112,11 @@ class BoundedStream(io.RawIOBase):
     def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream, self._left, self._most = stream, most, most
 
+    @property
+    def written(self) -> int:
+        """How many bytes were written."""
+        return self._most - self._left
+
     def writable(self) -> bool:
         return True
 
@@ -61,16 +127,25 @@ class BoundedStream(io.RawIOBase):
         return self._stream.write(data)
 
 
-def pack(machine: Machine, names: list[str], stream: IO[bytes], most: int, check: Callable[[], None]) -> Packed:
-    """Write an archive of at most `most` bytes. `check` is called often, and may raise. Raises NotPacked.
+def pack(
+    machine: Machine,
+    names: list[str],
+    stream: IO[bytes],
+    most: int,
+    check: Callable[[], None],
+    bounds: Bounds = DEFAULT_BOUNDS,
+) -> Packed:
+    """Write an archive of at most `most` bytes, which can be unpacked. `check` is called often, and may raise.
 
+    Raises NotPacked.
     The archive has the entries' modes, times and symlinks, and the hard links between them. Devices, pipes and sockets
     are left out.
     """
     packed, links = Packed(), dict[tuple[int, int], str]()
+    meter, bounded = Meter(bounds), BoundedStream(stream, most)
     try:
         with (
-            gzip.GzipFile(fileobj=BoundedStream(stream, most), mode="wb", compresslevel=GZIP_LEVEL) as zipped,
+            gzip.GzipFile(fileobj=bounded, mode="wb", compresslevel=GZIP_LEVEL) as zipped,
             tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
         ):
             for name in names:
@@ -85,11 +160,18 @@ def pack(machine: Machine, names: list[str], stream: IO[bytes], most: int, check
                     if info is None:
                         packed.left_out += 1
                     else:
+                        _refuse_packing(meter.count(info))
                         _add_entry(tar, each, info, check)
                         packed.count += 1
     except (OSError, tarfile.TarError, ValueError) as why:
         raise NotPacked(f"it could not be packed: {why}") from why
+    _refuse_packing(meter.compare(bounded.written))
     return packed
+
+
+def _refuse_packing(exceeded: str | None) -> None:
+    if exceeded:
+        raise NotPacked(exceeded)
 
 
 def locate(machine: Machine, name: str) -> str | None:
@@ -190,15 +272,21 @@ class Unpacking:
     seen: set[str] = field(default_factory=set)
 
 
-def unpack(machine: Machine, names: list[str], path: str, check: Callable[[], None]) -> int:
+def unpack(
+    machine: Machine, names: list[str], path: str, check: Callable[[], None], bounds: Bounds = DEFAULT_BOUNDS
+) -> int:
     """Put the entries of an archive in place, all of them below `names`. Return how many there are.
 
-    `check` is called often, and may raise. Raises NotUnpacked.
+    `check` is called often, and may raise. Raises NotUnpacked; nothing that exceeds a bound is written first.
     """
-    work = Unpacking(machine, names)
+    work, meter = Unpacking(machine, names), Meter(bounds)
     try:
-        with open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|gz") as tar:
+        size = os.path.getsize(path)
+        with open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|gz", tarinfo=BoundedInfo) as tar:
             for info in tar:
+                exceeded = meter.count(info) or meter.compare(size)
+                if exceeded:
+                    raise NotUnpacked(exceeded)
                 _stage_entry(work, tar, info, check)
         for stage in work.stages.values():
             _check_place(stage.path(stage.name), stage.place)
@@ -211,7 +299,8 @@ def unpack(machine: Machine, names: list[str], path: str, check: Callable[[], No
         raise NotUnpacked(f"it cannot be unpacked: {why}") from why
     finally:
         for stage in work.stages.values():
-            shutil.rmtree(stage.folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                remove_tree(stage.folder)
     return len(work.seen)
 
 

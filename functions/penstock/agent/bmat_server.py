@@ -113,12 +113,14 @@ class BmatRequests:
         return json.dumps(found).encode()
 
     def _put(self, ask: dict[str, Any]) -> bytes:
+        """Put a value. One that contains a secret of the job, such as a resource's password, is secret too. [SEC-1]"""
         value = ask["value"]
         if not isinstance(value, str):
             raise TypeError("a value is text")
-        if ask["secret"]:
+        is_secret = bool(ask["secret"]) or (bool(value) and self._job.mask.text(value) != value)
+        if is_secret:
             self._job.mask.learn(text_secrets(value))
-        body = {"name": ask["name"], "value": value, "secret": ask["secret"]}
+        body = {"name": ask["name"], "value": value, "secret": is_secret}
         return json.dumps(self._call("store/put", body)).encode()
 
     def _identity(self, ask: dict[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .archive import NotPacked, NotUnpacked, pack, unpack
+from .archive import Bounds, NotPacked, NotUnpacked, pack, unpack
 from .client import ServiceError
 from .downloads import NotFetched, Stopped
 from .job import Job
@@ -167,7 +167,7 @@ class Caches:
                 try:
                     source = {**found, "path": f"cache {ask['name']}", "artifact": found["id"]}
                     self._job.fetch(source, path, TRIES)
-                    return found, unpack(self._job.machine, ask["paths"], path, self._check)
+                    return found, self._unpack(ask["paths"], path)
                 except NotFetched as why:
                     if last == ROUNDS or not why.stale:
                         raise CacheTrouble(f"{found['id']} could not be fetched: {why}") from why
@@ -177,13 +177,19 @@ class Caches:
                     raise CacheTrouble(f"{found['id']} was not fetched: the work is stopped") from why
         raise AssertionError("the last round returns or raises")
 
+    def _unpack(self, paths: list[str], archive: str) -> int:
+        return unpack(self._job.machine, paths, archive, self._check, self._bounds())
+
+    def _bounds(self) -> Bounds:
+        return Bounds.of(self._job.order.limits)
+
     def _save(self, ask: dict[str, Any]) -> tuple[str, str]:
         most = self._job.order.limits["cache_bytes"]
         with self._folder() as folder:
             path = os.path.join(folder, "archive.tar.gz")
             try:
                 with open(path, "wb") as stream:
-                    packed = pack(self._job.machine, ask["paths"], stream, most, self._check)
+                    packed = pack(self._job.machine, ask["paths"], stream, most, self._check, self._bounds())
                 if not packed.count:
                     raise CacheTrouble(f"none of {', '.join(ask['paths'])} exists")
                 about = File(f"cache {ask['name']}", path, may_change=False)

@@ -1,7 +1,8 @@
 """Downloads files from storage, and keeps copies of them for later jobs.
 
-A `source` is how the service describes a file: `path`, `url`, `size`, `sha256`, and the id of its `artifact`. An
-interrupted download resumes. A file is put in place whole or not at all.
+A `source` is how the service describes a file: `path`, `url`, `size`, the id of its `artifact`, and its digest. That is
+`sha256`, or for a file that was sent in parts of `part_bytes` the `composite`: the SHA-256 of the parts' SHA-256
+digests. An interrupted download resumes. A file is put in place whole or not at all.
 
 A reused worker keeps copies for jobs of the same owner. A copy is a hard link to the job's file, so a job that writes
 to the file writes to the copy: the agent verifies each copy before it uses it.
@@ -14,7 +15,6 @@ import hashlib
 import http.client
 import os
 import re
-import shutil
 import stat
 import threading
 from collections.abc import Collection, Iterator
@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from . import VERSION
 from .client import Control, Unreachable, backoffs, is_transient
 from .machine import log, now
+from .removal import remove_tree
 
 WAIT_SECONDS = 60.0  # for connecting, and for each wait for bytes
 DOWNLOAD_TRIES = 12  # in a row that get no byte: about two minutes
@@ -159,18 +160,39 @@ def _raise_refusal(answer: _Reader) -> None:
 
 def verify_file(source: dict[str, Any], file: IO[bytes]) -> None:
     """Raise NotFetched unless the file has the expected size and digest."""
+    wanted, composite = int(source["size"]), source.get("composite") or ""
+    size, digest = digest_file(file, int(source["part_bytes"]) if composite else 0)
+    if (size, digest) != (wanted, composite or source["sha256"]):
+        kind = "composite SHA-256" if composite else "SHA-256"
+        expected = f"expected were {wanted} bytes with {kind} {composite or source['sha256']}"
+        more = " or more" if size > wanted else ""
+        received = size if size < wanted else None
+        raise NotFetched(f"{expected}; found were {size} bytes{more} with {digest}", stale=True, received=received)
+
+
+def digest_file(file: IO[bytes], part_bytes: int) -> tuple[int, str]:
+    """Return a file's size and its SHA-256 in hex; with `part_bytes`, that of the digests of its parts."""
     file.seek(0)
-    digest = hashlib.sha256()
-    for chunk in iter(lambda: file.read(CHUNK_BYTES), b""):
-        digest.update(chunk)
-    size = file.tell()
-    if (size, digest.hexdigest()) != (int(source["size"]), source["sha256"]):
-        received = size if size < int(source["size"]) else None
-        expected = f"expected were {source['size']} bytes with SHA-256 {source['sha256']}"
-        more = " or more" if size > int(source["size"]) else ""
-        raise NotFetched(
-            f"{expected}; found were {size} bytes{more} with {digest.hexdigest()}", stale=True, received=received
-        )
+    whole = hashlib.sha256()
+    for chunk in iter(lambda: file.read(CHUNK_BYTES), b"") if not part_bytes else _part_digests(file, part_bytes):
+        whole.update(chunk)
+    return file.tell(), whole.hexdigest()
+
+
+def _part_digests(file: IO[bytes], part_bytes: int) -> Iterator[bytes]:
+    """Yield the SHA-256 of each part of a file, from its position on."""
+    while True:
+        part, left = hashlib.sha256(), part_bytes
+        while left:
+            chunk = file.read(min(CHUNK_BYTES, left))
+            if not chunk:
+                break
+            part.update(chunk)
+            left -= len(chunk)
+        if left < part_bytes:
+            yield part.digest()
+        if left:
+            return
 
 
 @dataclass
@@ -267,7 +289,4 @@ class Copies:
 
 def remove_copies(folder: Path) -> None:
     """Remove the folder of copies with everything in it, also what a job put there. Raises OSError."""
-    if folder.is_symlink() or folder.is_file():
-        folder.unlink()
-    if folder.exists():
-        shutil.rmtree(folder)
+    remove_tree(str(folder))

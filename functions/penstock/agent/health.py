@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import shutil
-import stat
 import subprocess
 import tempfile
 import time
@@ -27,6 +24,7 @@ from .machine import (
     reap_orphans,
     signal_name,
 )
+from .removal import empty_folder
 
 PIPE_SECONDS = 5.0  # how long after a script's exit the agent waits for its pipes to close
 SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # folders of running services in /tmp
@@ -129,14 +127,22 @@ def clean_machine(job: Job) -> str:
 
 def remove_leftovers(processes: JobProcesses, machine: Machine, agent_folder: str, whose: str) -> str:
     """End these processes and empty the machine's folders, except the agent's own folder. Raises OSError."""
-    end_processes(processes.all_of_job, lambda: 0.0)
+    _kill_user(machine)
+    processes.kill_all()
     folders = list(machine.folders())
     for folder in folders:
         _empty_folder(folder, agent_folder)
-    left = processes.all_of_job()
+    left = processes.kill_all()
     if left:
         raise OSError(f"processes {left} can't be ended")
     return f"no process of {whose} is left; nothing is in {', '.join(map(_folder_name(machine), folders))}"
+
+
+def _kill_user(machine: Machine) -> None:
+    """Kill all processes of the job's user at once, where it has one of its own: none can fork meanwhile."""
+    if machine.alone:
+        command = ["/bin/sh", "-c", "kill -KILL -1"]
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, **machine.popen_options())
 
 
 def _folder_name(machine: Machine) -> Any:
@@ -149,51 +155,9 @@ def _empty_folder(folder: str, agent_folder: str) -> None:
         os.unlink(folder)
     if not os.path.isdir(folder):
         return
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):  # never otherwise: all users share /tmp
-        with contextlib.suppress(PermissionError):
-            os.chmod(folder, stat.S_IRWXU)
-    for entry in os.scandir(folder):
-        if entry.name.startswith(SYSTEM_PREFIXES):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            if not f"{agent_folder}/".startswith(f"{entry.path}/"):
-                _remove_tree(entry.path)
-        else:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(entry.path)
+    empty_folder(folder, lambda name: _is_spared(name, folder, agent_folder))
 
 
-def _remove_tree(top: str) -> None:
-    """Remove a folder, also one that is too deep for `shutil.rmtree`, which may recurse and opens a file per level."""
-    try:
-        shutil.rmtree(top, onerror=_retry_removal)
-    except (RecursionError, OSError) as why:
-        if isinstance(why, OSError) and why.errno not in (errno.EMFILE, errno.ENAMETOOLONG):
-            raise
-        _flatten(top)
-        shutil.rmtree(top, onerror=_retry_removal)
-
-
-def _flatten(top: str) -> None:
-    """Move every folder of a tree to a new folder directly below its top."""
-    flat = tempfile.mkdtemp(dir=top)
-    folders = [top]
-    for folder in folders:
-        for entry in list(os.scandir(folder)):
-            if entry.is_dir(follow_symlinks=False) and entry.path != flat:
-                os.chmod(entry.path, stat.S_IRWXU)
-                folders.append(f"{flat}/{len(folders)}")
-                os.rename(entry.path, folders[-1])
-
-
-def _retry_removal(remove: Any, path: str, error: Any) -> None:
-    """Remove a path that its mode protects. One that does not exist any more needs no removal. Raises OSError."""
-    if isinstance(error[1], FileNotFoundError):
-        return
-    for each in (os.path.dirname(path), path):
-        if not os.path.islink(each):
-            os.chmod(each, stat.S_IRWXU)
-    if remove in (os.unlink, os.rmdir):
-        remove(path)
-    else:
-        shutil.rmtree(path)
+def _is_spared(name: str, folder: str, agent_folder: str) -> bool:
+    """Return whether an entry of a folder is the agent's own, or a running service's."""
+    return name.startswith(SYSTEM_PREFIXES) or f"{agent_folder}/".startswith(f"{os.path.join(folder, name)}/")

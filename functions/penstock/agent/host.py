@@ -17,7 +17,6 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -34,6 +33,7 @@ from .client import Refused, ServiceError, Unreachable, backoffs, http_request, 
 from .health import remove_leftovers
 from .machine import JobProcesses, Machine, adopt_orphans, log, now, reap_orphans, write_secret
 from .packed import compile_file
+from .removal import remove_tree
 
 WRONG_USAGE = 2
 WORKING, ENDED, CLEAN = "working", "ended", "clean"
@@ -70,7 +70,8 @@ class HostState:
 
     def forget(self) -> None:
         """Remove what is left of the last worker: this host is free."""
-        shutil.rmtree(self.worker_folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(str(self.worker_folder))
         self.note("", WORKING)
 
     @property

@@ -287,6 +287,7 @@ def signal_name(number: int) -> str:
 PROC = "/proc"
 KILL_ROUNDS = 100  # some may fork while they are being killed, and a stuck one can't be
 ROUND_SECONDS = 0.05
+LOOKS, LOOK_SECONDS = 3, 0.002
 PR_SET_CHILD_SUBREAPER = 36
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 UNLIMITED = 1 << 60  # version 1 of control groups writes a little less than 2^63 if there is no limit
@@ -334,6 +335,7 @@ class JobProcesses:
     def __init__(self, worker: str) -> None:
         self._mark = f"PENSTOCK_WORKER_ID={worker}".encode()
         self.group = 0
+        self._groups: set[int] = set()
 
     def in_task(self) -> list[int]:
         """Return the living members of the task's process group."""
@@ -358,7 +360,25 @@ class JobProcesses:
         table, me = list_processes(), os.getpid()
         spared = ancestry(me, table)
         others = (pid for pid in table if pid not in spared)
-        return [pid for pid in others if me in ancestry(pid, table) or self._is_marked(pid)]
+        found = [pid for pid in others if me in ancestry(pid, table) or self._is_marked(pid)]
+        self._groups |= {table[pid].group for pid in found} - {0, 1, os.getpgrp()}
+        return found
+
+    def kill_all(self) -> list[int]:
+        """Kill all processes of the job, until several looks in a row find none. Return what is left. [UNIT-2]
+
+        A process that forks and ends over and over has another id whenever it is looked for. Its group has not, and is
+        killed as a whole. One look can miss a process that begins behind it.
+        """
+        empty = 0
+        for _ in range(KILL_ROUNDS):
+            found = self.all_of_job()
+            empty = 0 if found else empty + 1
+            if empty == LOOKS:
+                return []
+            _signal_all([*found, *(-group for group in self._groups)], signal.SIGKILL)
+            time.sleep(ROUND_SECONDS if found else LOOK_SECONDS)
+        return self.all_of_job()
 
     def _is_marked(self, pid: int) -> bool:
         with contextlib.suppress(OSError):

@@ -2,12 +2,13 @@
 
 A route is a decorator on a function, whose type hints say the rest:
 
-    @router.get("/v1/caches/{cache}", "Show an entry of a cache")
+    @router.get("/v1/caches/{cache}", "Show an entry of a cache", READ)
     def get_cache(on: System, user: Caller, cache: str) -> CacheView: ...
 
-An argument of the type System is the service. One of a type that says who calls, such as Caller or Operator, is
-whoever's token the request carries. One that the path names comes from the path, a dataclass is the body, and an
-argument that must be given by its name is a query parameter or a header. The return type is the JSON of the reply.
+READ is the scope that the request's token needs. An argument of the type System is the service. One of a type that says
+who calls, such as Caller or Operator, is the user of that token, with what the token is good for. One that the path
+names comes from the path, a dataclass is the body, and an argument that must be given by its name is a query parameter
+or a header. The return type is the JSON of the reply.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.api import body
-from penstock.domain.users.users import User
+from penstock.domain.users.tokens import WHOLE, Bearer, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Refused, Throttled, Unreached
 from penstock.kernel.frozen import dataclass
@@ -180,11 +181,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Authenticated:
-    """Marks the argument that is whoever calls: how they are recognised, and who may call, in words."""
+    """Marks the argument that is whoever calls: how they are recognised, and who may call, in words.
 
-    by: Callable[[System, Event, Mapping[str, str]], object]
+    `has_scopes`: it is a user with a token, whose route needs a scope.
+    """
+
+    by: Callable[[System, Event, Mapping[str, str], Need], object]
     who: str
     must: bool = True
+    has_scopes: bool = True
 
 
 @dataclass(frozen=True)
@@ -219,35 +224,51 @@ class Reply:
     value: object
 
 
-def _caller(on: System, event: Event, _: Mapping[str, str]) -> User:
-    return users.authenticate(on, event.headers.get("authorization"))
+def _caller(on: System, event: Event, _: Mapping[str, str], need: Need) -> Bearer:
+    return users.authenticate(on, event.headers.get("authorization"), need)
 
 
-def _operator(on: System, event: Event, path: Mapping[str, str]) -> User:
-    user = _caller(on, event, path)
+def _operator(on: System, event: Event, path: Mapping[str, str], need: Need) -> Bearer:
+    user = _caller(on, event, path, need)
     users.require_admin(user)
     return user
 
 
-def _anybody(on: System, event: Event, path: Mapping[str, str]) -> User | None:
-    return _caller(on, event, path) if event.headers.get("authorization") else None
+def _anybody(on: System, event: Event, path: Mapping[str, str], need: Need) -> Bearer | None:
+    return _caller(on, event, path, need) if event.headers.get("authorization") else None
 
 
-Caller = Annotated[User, Authenticated(_caller, "")]
+Caller = Annotated[Bearer, Authenticated(_caller, "")]
 """Whoever calls: any user."""
 
-Operator = Annotated[User, Authenticated(_operator, "For operators only.")]
+Operator = Annotated[Bearer, Authenticated(_operator, "For operators only.")]
 """Whoever calls, who must be an operator."""
 
-Anybody = Annotated[User | None, Authenticated(_anybody, "Needs no token for what is public.", must=False)]
+Anybody = Annotated[Bearer | None, Authenticated(_anybody, "Needs no token for what is public.", must=False)]
 """Whoever calls, if they say so."""
 
 Page = Annotated[
     str,
-    Pattern(r"[A-Za-z0-9._-]{0,128}", "page must be what `next` of the page before it says"),
+    Pattern(r"[A-Za-z0-9._:-]{0,200}", "page must be what `next` of the page before it says"),
     "The page to show: `next` of the page before it. By default the first.",
 ]
 
+
+_PAGE_FAULT = "page must be what `next` of the page before it says"
+_PAGE_TEXT = "The page to show: `next` of the page before it. By default the first."
+_ULID = "[0-9A-HJKMNP-TV-Z]{26}"
+
+UlidPage = Annotated[str, Pattern(f"({_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
+"""The page of a list by ids that are ULIDs."""
+
+UnitPage = Annotated[str, Pattern(f"([wr]-{_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
+"""The page of a list of workers or resources."""
+
+FilePage = Annotated[str, Pattern(rf"(({_ULID})?\.{_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
+"""The page of a list of artifacts: an artifact's id, or the part of it that names its job."""
+
+TimePage = Annotated[str, Pattern(r"([0-9]{8}T[0-9]{12}\.[A-Za-z0-9.-]{1,100})?", _PAGE_FAULT), _PAGE_TEXT]
+"""The page of a list by times."""
 
 Limit = Annotated[int, Bound(least=1, most=limits.PAGE), "How many entries to show at most."]
 
@@ -303,12 +324,13 @@ class Operation:
         method: str,
         path: str,
         summary: str,
+        need: Need = WHOLE,
         status: int = 200,
         also: Sequence[Also] = (),
         most: int = limits.BODY_BYTES,
     ) -> None:
         self.call, self.name = call, call.__name__
-        self.method, self.path, self.summary = method, path, summary
+        self.method, self.path, self.summary, self.need = method, path, summary, need
         self.status, self.also, self.most = status, also, most
 
     @cached_property
@@ -370,6 +392,11 @@ class Operation:
         return found.note(Authenticated) if found else None
 
     @property
+    def scope(self) -> str:
+        """The scope that the token of a user needs; "" if there is none, or no user calls."""
+        return self.need.scope if self.caller and self.caller.has_scopes else ""
+
+    @property
     def open(self) -> bool:
         """Whether no token is needed."""
         return self.caller is None or not self.caller.must
@@ -388,7 +415,7 @@ class Operation:
             case Source.SYSTEM:
                 return bootstrap.aws()
             case Source.CALLER:
-                return each.note(Authenticated).by(bootstrap.aws(), event, path)
+                return each.note(Authenticated).by(bootstrap.aws(), event, path, self.need)
             case Source.PATH:
                 return path[each.name]
             case Source.BODY:
@@ -489,15 +516,19 @@ class Router:
         method: str,
         path: str,
         summary: str,
+        need: Need = WHOLE,
         *,
         status: int = 200,
         also: Sequence[Also] = (),
         most: int = limits.BODY_BYTES,
     ) -> Callable[[F], F]:
-        """Declare a route. Its function stays what it is. `most` is how many bytes a body may have."""
+        """Declare a route. Its function stays what it is.
+
+        `need` is the scope that tokens of users need for it, `most` how many bytes a body may have.
+        """
 
         def add(call: F) -> F:
-            operation = Operation(call, method, path, summary, status, also, most)
+            operation = Operation(call, method, path, summary, need, status, also, most)
             self.operations.append(operation)
             rule = re.sub(r"{(\w+)}", r"<\1>", path)
             self.http.route(rule, method)(lambda **values: operation.serve(self.http, values))
@@ -505,21 +536,21 @@ class Router:
 
         return add
 
-    def get(self, path: str, summary: str, **more: Any) -> Callable[[F], F]:
+    def get(self, path: str, summary: str, need: Need = WHOLE, **more: Any) -> Callable[[F], F]:
         """Declare a route for GET."""
-        return self.declare("GET", path, summary, **more)
+        return self.declare("GET", path, summary, need, **more)
 
-    def post(self, path: str, summary: str, **more: Any) -> Callable[[F], F]:
+    def post(self, path: str, summary: str, need: Need = WHOLE, **more: Any) -> Callable[[F], F]:
         """Declare a route for POST."""
-        return self.declare("POST", path, summary, **more)
+        return self.declare("POST", path, summary, need, **more)
 
-    def put(self, path: str, summary: str, **more: Any) -> Callable[[F], F]:
+    def put(self, path: str, summary: str, need: Need = WHOLE, **more: Any) -> Callable[[F], F]:
         """Declare a route for PUT."""
-        return self.declare("PUT", path, summary, **more)
+        return self.declare("PUT", path, summary, need, **more)
 
-    def delete(self, path: str, summary: str, **more: Any) -> Callable[[F], F]:
+    def delete(self, path: str, summary: str, need: Need = WHOLE, **more: Any) -> Callable[[F], F]:
         """Declare a route for DELETE."""
-        return self.declare("DELETE", path, summary, **more)
+        return self.declare("DELETE", path, summary, need, **more)
 
 
 def is_optional(one: Field[Any]) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from penstock.api.app import Caller, Limit, Operator, Page, Router
+from penstock.api.app import Caller, FilePage, Limit, Operator, Router
 from penstock.api.files import AN_HOUR, SignOutput
-from penstock.api.shapes import NextPage, view
+from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.artifacts import artifacts
+from penstock.domain.artifacts.artifacts import ArtifactState
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.why import Explanation
-from penstock.domain.replies import Empty, SignedOutput
+from penstock.domain.replies import COMPOSITE, Empty, SignedOutput
+from penstock.domain.users.tokens import READ, SUBMIT
 from penstock.domain.users.users import is_name
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -28,7 +31,8 @@ class ArtifactView:
     id: Annotated[str, "Its id."]
     path: Annotated[str, "Its path in the job that produced it, or what it is."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     by: Annotated[str, "The user or repository that it belongs to."]
     time: Annotated[str, "When its upload began, as RFC 3339."]
     job: Annotated[str, "The id of the job that it was made for."]
@@ -95,14 +99,14 @@ class ForeseenView:
     is_whole: Annotated[bool, "Whether these are all; false if there are more than one reply holds."]
 
 
-@router.get("/v1/artifacts", "List your artifacts, those of your newest job first")
+@router.get("/v1/artifacts", "List your artifacts, those of your newest job first", READ)
 def list_artifacts(
     on: System,
     user: Caller,
     *,
     by: Annotated[str, "Only artifacts of this user or repository; others' are for operators."] = "",
     limit: Limit = 50,
-    page: Page = "",
+    page: FilePage = "",
 ) -> ArtifactPage:
     if by and not is_name(by):
         raise Refused(400, "bad-request", "by is the name of a user")
@@ -110,7 +114,7 @@ def list_artifacts(
     return ArtifactPage([show(one) for one in found], after)
 
 
-@router.get("/v1/artifacts-to-go", "List what the sweep would delete within some seconds")
+@router.get("/v1/artifacts-to-go", "List what the sweep would delete within some seconds", READ)
 def list_artifacts_to_go(
     on: System,
     user: Operator,
@@ -121,23 +125,23 @@ def list_artifacts_to_go(
     return view(ForeseenView, found, items=found.going)
 
 
-@router.get("/v1/artifacts/{artifact}", "Show an artifact")
+@router.get("/v1/artifacts/{artifact}", "Show an artifact", READ)
 def get_artifact(on: System, user: Caller, artifact: str) -> ArtifactView:
     return show(explain.why(on, pins.find(on, user, artifact)))
 
 
-@router.get("/v1/artifacts/{artifact}/why", "Show why an artifact is kept")
+@router.get("/v1/artifacts/{artifact}/why", "Show why an artifact is kept", READ)
 def explain_artifact(on: System, user: Caller, artifact: str) -> ArtifactWhy:
     found = explain.why(on, pins.find(on, user, artifact))
     return view(ArtifactWhy, found, artifact=show(found))
 
 
-@router.put("/v1/artifacts/{artifact}/pin", "Keep an artifact, by a pin")
+@router.put("/v1/artifacts/{artifact}/pin", "Keep an artifact, by a pin", SUBMIT)
 def pin_artifact(on: System, user: Caller, artifact: str, ask: PinArtifact) -> ArtifactView:
     return show(explain.why(on, pins.pin(on, user, artifact, ask.reason, ask.for_)))
 
 
-@router.delete("/v1/artifacts/{artifact}/pin", "Remove a pin from an artifact")
+@router.delete("/v1/artifacts/{artifact}/pin", "Remove a pin from an artifact", SUBMIT)
 def unpin_artifact(
     on: System,
     user: Caller,
@@ -149,7 +153,7 @@ def unpin_artifact(
     return Empty()
 
 
-@router.post("/v1/artifacts/{artifact}/sign", "Get a URL to download an artifact")
+@router.post("/v1/artifacts/{artifact}/sign", "Get a URL to download an artifact", READ)
 def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
     return explain.sign(on, pins.find(on, user, artifact), ask.expires_in)
 
@@ -157,4 +161,6 @@ def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_
 def show(found: Explanation) -> ArtifactView:
     """An artifact, and until when it is kept."""
     row = found.artifact
-    return view(ArtifactView, row, state="lost" if row.lost else row.state, until=found.until)
+    state = "lost" if row.lost else row.state
+    content = Content(0, "") if row.state is ArtifactState.CREATING else row.content
+    return view(ArtifactView, row, state=state, until=found.until, **digests(content))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from penstock.api.app import Caller, Limit, Page, Router
-from penstock.api.shapes import NextPage, view
+from penstock.api.app import Caller, FilePage, Limit, Router
+from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.caches import CacheEntry
+from penstock.domain.replies import COMPOSITE
+from penstock.domain.users.tokens import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System, current_site
 from penstock.usecases import caches
@@ -26,7 +28,8 @@ class CacheView:
     target: Annotated[str, "The target of the jobs that may restore it."]
     paths: Annotated[str, "The cached paths."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     job: Annotated[str, "The id of the job that saved it."]
     time: Annotated[str, "When it was saved, as RFC 3339."]
     used: Annotated[str, "When a job restored it last, exact to an hour, as RFC 3339."]
@@ -43,14 +46,14 @@ class CachePage:
     next: NextPage
 
 
-@router.get("/v1/caches", "List the entries of your caches, newest first")
+@router.get("/v1/caches", "List the entries of your caches, newest first", READ)
 def list_caches(
     on: System,
     user: Caller,
     *,
     owner: Annotated[str, "The owner. By default you."] = "",
     limit: Limit = 50,
-    page: Page = "",
+    page: FilePage = "",
 ) -> CachePage:
     of = owner or user.name
     found, after = caches.list_caches(on, user, of, limit, page)
@@ -58,12 +61,12 @@ def list_caches(
     return CachePage([show(one) for one in found], caches.usage(on, of).size, quota, after)
 
 
-@router.get("/v1/caches/{cache}", "Show an entry of a cache")
+@router.get("/v1/caches/{cache}", "Show an entry of a cache", READ)
 def get_cache(on: System, user: Caller, cache: str) -> CacheView:
     return show(caches.find_entry(on, user, cache))
 
 
-@router.delete("/v1/caches/{cache}", "Delete an entry of a cache")
+@router.delete("/v1/caches/{cache}", "Delete an entry of a cache", SUBMIT)
 def delete_cache(on: System, user: Caller, cache: str) -> CacheView:
     return show(caches.delete(on, user, cache))
 
@@ -80,4 +83,5 @@ def show(row: CacheEntry) -> CacheView:
         target=shelf.target,
         paths=row.about,
         time=row.made,
+        **digests(row.content),
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from penstock.api.app import Caller, Page, Router
-from penstock.api.shapes import NextPage, view
+from penstock.api.app import Caller, FilePage, Router
+from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.replies import InputUpload, PartUploads, SignedOutput
+from penstock.domain.replies import COMPOSITE, InputUpload, PartUploads, SignedOutput
+from penstock.domain.users.tokens import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -34,7 +36,8 @@ class InputView:
     name: Annotated[str, "Its name below /input."]
     there: Annotated[bool, "Whether it was uploaded."]
     size: Annotated[int | None, "Its size in bytes; null until it was uploaded."]
-    sha256: Annotated[str | None, "Its SHA-256 in hex; null until it was uploaded."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex; null until it was uploaded, and for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     until: Annotated[str, "When it must be uploaded at the latest, as RFC 3339."]
 
 
@@ -52,7 +55,8 @@ class OutputView:
     id: Annotated[str, "Its id."]
     path: Annotated[str, "Its path in the job."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     time: Annotated[str, "When its upload began, as RFC 3339."]
 
 
@@ -74,33 +78,33 @@ class SignOutput:
 AN_HOUR = SignOutput()
 
 
-@router.get("/v1/jobs/{job}/outputs", "List a job's outputs")
-def list_outputs(on: System, user: Caller, job: str, *, page: Page = "") -> OutputPage:
+@router.get("/v1/jobs/{job}/outputs", "List a job's outputs", READ)
+def list_outputs(on: System, user: Caller, job: str, *, page: FilePage = "") -> OutputPage:
     found, after = outputs.list_outputs(on, jobs.find(on, user, job).id, page)
     return OutputPage([show_output(row) for row in found], after)
 
 
-@router.post("/v1/jobs/{job}/outputs/{output}/sign", "Get a URL to download an output")
+@router.post("/v1/jobs/{job}/outputs/{output}/sign", "Get a URL to download an output", READ)
 def sign_output(on: System, user: Caller, job: str, output: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
     return outputs.sign(on, jobs.find(on, user, job), output, ask.expires_in)
 
 
-@router.get("/v1/jobs/{job}/inputs", "List a job's inputs")
+@router.get("/v1/jobs/{job}/inputs", "List a job's inputs", READ)
 def list_inputs(on: System, user: Caller, job: str) -> InputList:
     return _inputs(on, jobs.find(on, user, job))
 
 
-@router.post("/v1/jobs/{job}/inputs", "Get a URL to upload an input to")
+@router.post("/v1/jobs/{job}/inputs", "Get a URL to upload an input to", SUBMIT)
 def send_input(on: System, user: Caller, job: str, ask: NewInput) -> InputUpload:
     return inputs.begin(on, jobs.find(on, user, job), ask)
 
 
-@router.post("/v1/jobs/{job}/inputs/parts", "Get URLs to upload parts of an input to, at most 100 in one call")
+@router.post("/v1/jobs/{job}/inputs/parts", "Get URLs to upload parts of an input to, at most 100 in one call", SUBMIT)
 def send_parts(on: System, user: Caller, job: str, ask: InputParts) -> PartUploads:
     return inputs.sign_parts(on, jobs.find(on, user, job), ask)
 
 
-@router.post("/v1/jobs/{job}/inputs/commit", "Confirm that an input was uploaded")
+@router.post("/v1/jobs/{job}/inputs/commit", "Confirm that an input was uploaded", SUBMIT)
 def commit_input(on: System, user: Caller, job: str, ask: InputName) -> InputList:
     found = jobs.find(on, user, job)
     inputs.commit(on, found, ask.name)
@@ -114,9 +118,10 @@ def _inputs(on: System, job: Job) -> InputList:
 def show_input(row: Input) -> InputView:
     """A file that is uploaded with a job."""
     there = row.is_committed
-    return view(InputView, row, there=there, size=row.size if there else None, sha256=row.sha256 if there else None)
+    content = row.content if there else Content(0, "")
+    return view(InputView, row, there=there, size=row.size if there else None, **digests(content))
 
 
 def show_output(row: Artifact) -> OutputView:
     """A file that a job produced."""
-    return view(OutputView, row)
+    return view(OutputView, row, **digests(row.content))

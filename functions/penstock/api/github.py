@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from penstock.api import users
-from penstock.api.app import Limit, Operator, Page, Router
+from penstock.api.app import Limit, Operator, Router, TimePage
 from penstock.api.shapes import NextPage, view
 from penstock.api.users import UserView
 from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
+from penstock.domain.users.tokens import OPERATE, READ, USERS
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
@@ -70,25 +71,27 @@ class CommitPage:
     next: NextPage
 
 
-@router.get("/v1/github/commits", "List the commits that jobs came from, newest first")
-def list_commits(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> CommitPage:
+@router.get("/v1/github/commits", "List the commits that jobs came from, newest first", READ)
+def list_commits(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: TimePage = "") -> CommitPage:
     rows, following = webhook.list_commits(on, limit, page)
     return CommitPage([show_commit(row) for row in rows], following)
 
 
-@router.get("/v1/github/deliveries", "List GitHub's webhook deliveries, newest first")
-def list_deliveries(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: Page = "") -> DeliveryPage:
+@router.get("/v1/github/deliveries", "List GitHub's webhook deliveries, newest first", READ)
+def list_deliveries(on: System, user: Operator, *, limit: Limit = limits.PAGE, page: TimePage = "") -> DeliveryPage:
     rows, following = webhook.list_deliveries(on, limit, page)
     return DeliveryPage([show_delivery(row) for row in rows], following)
 
 
-@router.post("/v1/github/deliveries/{delivery}/redeliver", "Handle a delivery once more")
+@router.post("/v1/github/deliveries/{delivery}/redeliver", "Handle a delivery once more", OPERATE)
 def redeliver(on: System, user: Operator, delivery: str) -> DeliveryView:
     return show_delivery(webhook.redeliver(on, delivery, user.name))
 
 
 @router.post(
-    "/v1/github/repositories/{user}/accept", "Transfer a user's privileges to the repository that now has this name"
+    "/v1/github/repositories/{user}/accept",
+    "Transfer a user's privileges to the repository that now has this name",
+    USERS,
 )
 def accept_repository(on: System, by: Operator, user: str, ask: AcceptRepository) -> UserView:
     return users.show(repositories.accept(on, user, ask.id, by.name))

@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Page, Reply, Router, Tags
+from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Reply, Router, Tags, UlidPage
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
 from penstock.domain.commands import SubmitJob
@@ -17,6 +17,7 @@ from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.pools import WORKER, Lease
 from penstock.domain.units import units
+from penstock.domain.users.tokens import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -185,6 +186,7 @@ class TimingsView:
 @router.post(
     "/v1/jobs",
     "Submit a job, or with plan=true show what would happen to it",
+    SUBMIT,
     status=201,
     also=[Also(200, "planned: nothing was written", PlanView)],
 )
@@ -201,7 +203,7 @@ def submit_job(
     return Created(submit.submit(on, user, ask, idempotency_key))
 
 
-@router.get("/v1/jobs", "List your jobs, newest first")
+@router.get("/v1/jobs", "List your jobs, newest first", READ)
 def list_jobs(
     on: System,
     user: Caller,
@@ -211,39 +213,39 @@ def list_jobs(
     tag: Tags,
     owner: Annotated[str | None, "Only jobs of this owner; others' are for operators. By default your own."] = None,
     limit: Limit = 50,
-    page: Page = "",
+    page: UlidPage = "",
 ) -> JobPage:
     filters = {"state": state or "", "target": target}
     rows, following = jobs.list_jobs(on, user, owner, filters, tag, limit, page)
     return JobPage([show(row, flow.leases_of(on, row)) for row in rows], following)
 
 
-@router.get("/v1/jobs/{job}", "Show a job")
+@router.get("/v1/jobs/{job}", "Show a job", READ)
 def get_job(on: System, user: Caller, job: str) -> JobView:
     return _whole(on, jobs.find(on, user, job))
 
 
-@router.post("/v1/jobs/{job}/cancel", "Cancel a job")
+@router.post("/v1/jobs/{job}/cancel", "Cancel a job", SUBMIT)
 def cancel_job(on: System, user: Caller, job: str) -> JobView:
     return _whole(on, cancel.cancel(on, user, job))
 
 
-@router.post("/v1/jobs/{job}/hold", "Hold a job's worker and resources when its script ends")
+@router.post("/v1/jobs/{job}/hold", "Hold a job's worker and resources when its script ends", SUBMIT)
 def hold_job(on: System, user: Caller, job: str, ask: HoldJob) -> JobView:
     return _whole(on, holds.request(on, user, job, ask.reason, ask.for_, whatever=ask.whatever))
 
 
-@router.post("/v1/jobs/{job}/release", "Release what is held of a job")
+@router.post("/v1/jobs/{job}/release", "Release what is held of a job", SUBMIT)
 def release_job(on: System, user: Caller, job: str) -> JobView:
     return _whole(on, holds.release(on, user, job))
 
 
-@router.post("/v1/jobs/{job}/retry", "Submit a job once more", status=201)
+@router.post("/v1/jobs/{job}/retry", "Submit a job once more", SUBMIT, status=201)
 def retry_job(on: System, user: Caller, job: str) -> Created:
     return Created(submit.retry(on, user, jobs.find(on, user, job)))
 
 
-@router.get("/v1/jobs/{job}/timings", "Show how long each step of a job took")
+@router.get("/v1/jobs/{job}/timings", "Show how long each step of a job took", READ)
 def get_timings(on: System, user: Caller, job: str) -> TimingsView:
     found = jobs.find(on, user, job)
     return timings(found, flow.leases_of_job(on, found.id), on.world.now())

@@ -7,6 +7,7 @@ from typing import Annotated
 from penstock.api.app import Caller, Router
 from penstock.api.shapes import JobOutcome, JobState, view
 from penstock.domain.logs.logs import Event
+from penstock.domain.users.tokens import READ
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -41,7 +42,7 @@ class EventPage:
     outcome: Annotated[JobOutcome | None, "How the job ended; null until it is settled."]
 
 
-@router.get("/v1/jobs/{job}/events", "Read a job's log")
+@router.get("/v1/jobs/{job}/events", "Read a job's log", READ)
 def read_events(
     on: System,
     user: Caller,

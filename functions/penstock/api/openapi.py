@@ -37,6 +37,7 @@ PATHS = {
     "resource": "The resource's id.",
     "series": "The series.",
     "sort": "What the pool is of: `target`, `resource` or `quota`.",
+    "token": "The token's id.",
     "user": "The user's name.",
     "version": "The version in the series.",
     "worker": "The worker's id.",
@@ -168,13 +169,13 @@ def _bounds(kind: object, bound: Bound) -> dict[str, int]:
 
 
 def _operation(router: Router, operation: Operation) -> dict[str, Any]:
-    caller = operation.caller
+    words = _who(operation)
     parameters = [_parameter(each) for each in operation.inputs if each.source in PLACES]
     made: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [router.noun],
         "summary": operation.summary,
-        **({"description": caller.who} if caller and caller.who else {}),
+        **({"description": words} if words else {}),
         "responses": _responses(operation),
     }
     parameters += _unread(operation)
@@ -184,7 +185,16 @@ def _operation(router: Router, operation: Operation) -> dict[str, Any]:
         made["requestBody"] = {"required": not operation.bare, **_content("application/json", operation.body)}
     if operation.open:
         made["security"] = []
+    elif operation.scope:
+        made["security"] = [{"bearer": [operation.scope]}]
     return made
+
+
+def _who(operation: Operation) -> str:
+    """Who may call, and with which scope, in words."""
+    caller, scope = operation.caller, operation.scope
+    needs = f"Needs a token with the scope `{scope}`." if scope else ""
+    return " ".join(filter(None, (caller.who if caller else "", needs if caller and caller.must else "")))
 
 
 def _responses(operation: Operation) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Operator, Router
 from penstock.api.shapes import PoolKind, view
-from penstock.api.units import SHOWN, QuarantineView, show_quarantine
+from penstock.api.units import SHOWN, QuarantineView, operated, show_quarantine
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
+from penstock.domain.users.tokens import OPERATE_POOL, READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.pools import forecast
@@ -115,29 +116,29 @@ class PoolLimit:
     limit: Annotated[int, "How many slots it shall have."]
 
 
-@router.get("/v1/pools", "List the pools")
+@router.get("/v1/pools", "List the pools", READ)
 def list_pools(on: System, user: Caller) -> PoolPage:
     return PoolPage([_pool(on, pool, whole=False) for pool in apply.every_pool(on)], None)
 
 
-@router.get("/v1/pools/{sort}/{name}", "Show a pool, its slots and its queue")
+@router.get("/v1/pools/{sort}/{name}", "Show a pool, its slots and its queue", READ)
 def get_pool(on: System, user: Caller, sort: str, name: str) -> PoolView:
     return _pool(on, apply.find(on, f"{sort}/{name}"), whole=True)
 
 
-@router.put("/v1/pools/{sort}/{name}/limit", "Set the limit of a pool")
+@router.put("/v1/pools/{sort}/{name}/limit", "Set the limit of a pool", OPERATE_POOL)
 def resize_pool(on: System, user: Operator, sort: str, name: str, ask: PoolLimit) -> PoolView:
-    return _pool(on, apply.resize(on, f"{sort}/{name}", ask.limit, user.name), whole=True)
+    return _pool(on, apply.resize(on, operated(user, f"{sort}/{name}"), ask.limit, user.name), whole=True)
 
 
-@router.post("/v1/pools/{sort}/{name}/pause", "Grant nothing from a pool until it is resumed")
+@router.post("/v1/pools/{sort}/{name}/pause", "Grant nothing from a pool until it is resumed", OPERATE_POOL)
 def pause_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
-    return _pool(on, apply.pause(on, f"{sort}/{name}", paused=True, by=user.name), whole=True)
+    return _pool(on, apply.pause(on, operated(user, f"{sort}/{name}"), paused=True, by=user.name), whole=True)
 
 
-@router.post("/v1/pools/{sort}/{name}/resume", "Grant from a pool again")
+@router.post("/v1/pools/{sort}/{name}/resume", "Grant from a pool again", OPERATE_POOL)
 def resume_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
-    return _pool(on, apply.pause(on, f"{sort}/{name}", paused=False, by=user.name), whole=True)
+    return _pool(on, apply.pause(on, operated(user, f"{sort}/{name}"), paused=False, by=user.name), whole=True)
 
 
 def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:

@@ -8,6 +8,7 @@ from penstock import agentfile
 from penstock.api.app import IdempotencyKey, Operator, Router
 from penstock.api.shapes import JobState, view
 from penstock.domain.probes.canaries import Canary
+from penstock.domain.users.tokens import OPERATE, READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.probes import canaries, factory_test
@@ -87,17 +88,19 @@ class FactoryTestView:
 BY_DEFAULT = NewFactoryTest()
 
 
-@router.get("/v1/canaries", "List the canaries")
+@router.get("/v1/canaries", "List the canaries", READ)
 def list_canaries(on: System, user: Operator) -> CanaryPage:
     return CanaryPage([show_canary(row) for row in canaries.list_canaries(on)], None)
 
 
-@router.post("/v1/canaries/{sort}/{name}/send", "Run a canary now")
+@router.post("/v1/canaries/{sort}/{name}/send", "Run a canary now", OPERATE)
 def send_canary(on: System, user: Operator, sort: str, name: str) -> CanaryView:
     return show_canary(canaries.send(on, f"{sort}/{name}"))
 
 
-@router.post("/v1/factories/{name}/test", "Begin a test of a factory: a job that shows whether it works", status=201)
+@router.post(
+    "/v1/factories/{name}/test", "Begin a test of a factory: a job that shows whether it works", OPERATE, status=201
+)
 def begin_factory_test(
     on: System,
     user: Operator,
@@ -110,7 +113,7 @@ def begin_factory_test(
     return view(FactoryTestStarted, begun, id=begun.job)
 
 
-@router.get("/v1/factories/{name}/tests/{job}", "Show how far a test of a factory is")
+@router.get("/v1/factories/{name}/tests/{job}", "Show how far a test of a factory is", READ)
 def get_factory_test(on: System, user: Operator, name: str, job: str) -> FactoryTestView:
     return show_test(factory_test.progress(on, user, name, job, agentfile.version()), name)
 

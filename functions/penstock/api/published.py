@@ -8,9 +8,10 @@ from aws_lambda_powertools.event_handler import Response
 
 from penstock.api.app import Also, Anybody, Caller, Header, Limit, Reply, Router
 from penstock.api.files import AN_HOUR, SignOutput
-from penstock.api.shapes import NextPage, view
+from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.published import Access, Published, Series
-from penstock.domain.replies import SignedOutput
+from penstock.domain.replies import COMPOSITE, SignedOutput
+from penstock.domain.users.tokens import READ, SUBMIT
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
@@ -47,7 +48,8 @@ class PublishedView:
     version: Annotated[str, "Its version."]
     name: Annotated[str, "Its name."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     url: Annotated[str, "Where to read it, relative to the service."]
     path: Annotated[str, "Its path in the job that produced it."]
     job: Annotated[str, "The id of that job."]
@@ -102,6 +104,7 @@ class AccessPage:
 @router.post(
     "/v1/jobs/{job}/outputs/{output}/publish",
     "Publish an output",
+    SUBMIT,
     status=201,
     also=[Also(200, "it was published already, with the same bytes", PublishedView)],
 )
@@ -111,7 +114,7 @@ def publish_output(on: System, user: Caller, job: str, output: str, ask: Publish
     return show(row) if is_news else Reply(200, show(row))
 
 
-@router.get("/v1/published", "List what an owner published, by name")
+@router.get("/v1/published", "List what an owner published, by name", READ)
 def list_published(
     on: System,
     user: Caller,
@@ -126,17 +129,17 @@ def list_published(
     return PublishedPage([show(row) for row in found], after)
 
 
-@router.get(f"/v1/published/{FILE}", "Show a published file")
+@router.get(f"/v1/published/{FILE}", "Show a published file", READ)
 def get_published(on: System, user: Caller, owner: str, series: str, version: str, name: str) -> PublishedView:
     return show(published.find(on, user, owner, series, version, name))
 
 
-@router.delete(f"/v1/published/{FILE}", "Withdraw a published file")
+@router.delete(f"/v1/published/{FILE}", "Withdraw a published file", SUBMIT)
 def unpublish(on: System, user: Caller, owner: str, series: str, version: str, name: str) -> PublishedView:
     return show(published.unpublish(on, user, owner, series, version, name))
 
 
-@router.post(f"/v1/published/{FILE}/sign", "Get a URL to download a published file")
+@router.post(f"/v1/published/{FILE}/sign", "Get a URL to download a published file", READ)
 def sign_published(
     on: System,
     user: Caller,
@@ -150,19 +153,19 @@ def sign_published(
     return published.sign(on, row, ask.expires_in)
 
 
-@router.get("/v1/series/{owner}", "Show who may read an owner's series")
+@router.get("/v1/series/{owner}", "Show who may read an owner's series", READ)
 def list_access(on: System, user: Caller, owner: str) -> AccessPage:
     return AccessPage([show_access(row) for row in published.show_access(on, user, owner)], None)
 
 
-@router.put("/v1/series/{owner}", "Set who may read a series")
+@router.put("/v1/series/{owner}", "Set who may read a series", SUBMIT)
 def set_access(on: System, user: Caller, owner: str, ask: SetAccess) -> AccessPage:
     access = Access(ask.access) if ask.access else None
     published.set_access(on, user, owner, ask.series, access, ask.privilege)
     return list_access(on, user, owner)
 
 
-@router.get(f"/v1/public/file/{FILE}", "Download a published file, by a redirect", status=302, also=[UNCHANGED])
+@router.get(f"/v1/public/file/{FILE}", "Download a published file, by a redirect", READ, status=302, also=[UNCHANGED])
 def read_published(
     on: System,
     user: Anybody,
@@ -178,7 +181,7 @@ def read_published(
     return _unchanged(row, if_none_match) or Response(302, "text/plain", "", _headers(row) | location)
 
 
-@router.declare("HEAD", f"/v1/public/file/{FILE}", "Check whether a file is published", also=[UNCHANGED])
+@router.declare("HEAD", f"/v1/public/file/{FILE}", "Check whether a file is published", READ, also=[UNCHANGED])
 def look_at_published(
     on: System,
     user: Anybody,
@@ -198,7 +201,7 @@ def look_at_published(
 
 def _headers(row: Published) -> dict[str, str]:
     named = f'attachment; filename="{row.name}"'
-    return {"etag": f'"{row.sha256}"', "cache-control": "no-cache", "content-disposition": named}
+    return {"etag": f'"{row.content.etag}"', "cache-control": "no-cache", "content-disposition": named}
 
 
 def _unchanged(row: Published, etags: str | None) -> Response[Any] | None:
@@ -217,6 +220,7 @@ def show(row: Published) -> PublishedView:
         version=row.version_name,
         url=f"/v1/public/file/{row.full}",
         withdrawn_by=row.withdrawn_by or None,
+        **digests(row.content),
     )
 
 

@@ -14,6 +14,7 @@ from penstock.api import (
     published,
     site,
     store,
+    tokens,
     units,
     users,
     waiting,
@@ -22,7 +23,7 @@ from penstock.api import (
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, logs, files, store, waiting, published, artifacts, caches, pools, units, site, probes, users, github,
-        identity, document,
+        jobs, logs, files, store, waiting, published, artifacts, caches, pools, units, site, probes, users, tokens,
+        github, identity, document,
     )
 )  # fmt: skip

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
+from penstock.domain.artifacts.content import Content
 from penstock.kernel.frozen import dataclass
 
 T = TypeVar("T")
@@ -65,6 +66,11 @@ def _shown(value: Any, inner: type | None) -> Any:
     if isinstance(value, datetime | timedelta):
         return present(value) if isinstance(value, datetime) else value.total_seconds()
     return value if inner is None or isinstance(value, inner) else view(inner, value)
+
+
+def digests(content: Content) -> dict[str, str | None]:
+    """The digest that was verified of some bytes, and null for the other one."""
+    return {"sha256": content.sha256 or None, "composite": content.composite or None}
 
 
 def present(time: datetime) -> str:

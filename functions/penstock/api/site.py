@@ -15,6 +15,7 @@ from penstock.domain.cooldowns import CoolDown, Failure
 from penstock.domain.site.site import SITE_KEY, Site, SiteText
 from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import UnitKind
+from penstock.domain.users.tokens import READ, SITE
 from penstock.domain.users.users import User
 from penstock.kernel.errors import not_found
 from penstock.kernel.frozen import dataclass
@@ -153,13 +154,13 @@ class MakerView:
     quarantined: Annotated[list[ApartView], "Its units in quarantine; at most 100."]
 
 
-@router.get("/v1/config", "Show the site's configuration")
+@router.get("/v1/config", "Show the site's configuration", READ)
 def get_site(on: System, user: Operator) -> SiteView:
     row: SiteText | None = on.store.get(SITE_KEY, SiteText)
     return view(SiteView, row) if row else SiteView(None, None, None)
 
 
-@router.put("/v1/config", "Apply a configuration to the site, or with check=true only check it")
+@router.put("/v1/config", "Apply a configuration to the site, or with check=true only check it", SITE)
 def apply_site(
     on: System,
     user: Operator,
@@ -173,32 +174,32 @@ def apply_site(
     return SiteChanges(list(apply.apply(on, user.name, ask.toml, ask.path)))
 
 
-@router.get("/v1/targets", "List the targets")
+@router.get("/v1/targets", "List the targets", READ)
 def list_targets(on: System, user: Caller) -> EntryPage:
     return _listed(on, user, "targets")
 
 
-@router.get("/v1/resource-types", "List the resource types")
+@router.get("/v1/resource-types", "List the resource types", READ)
 def list_resource_types(on: System, user: Caller) -> EntryPage:
     return _listed(on, user, "resource-types")
 
 
-@router.get("/v1/factories", "List the factories")
+@router.get("/v1/factories", "List the factories", READ)
 def list_factories(on: System, user: Caller) -> EntryPage:
     return _listed(on, user, "factories")
 
 
-@router.get("/v1/wells", "List the wells")
+@router.get("/v1/wells", "List the wells", READ)
 def list_wells(on: System, user: Caller) -> EntryPage:
     return _listed(on, user, "wells")
 
 
-@router.get("/v1/targets/{name}", "Show a target")
+@router.get("/v1/targets/{name}", "Show a target", READ)
 def get_target(on: System, user: Caller, name: str) -> Entry:
     return _entry(on, user, "targets", name)
 
 
-@router.get("/v1/resource-types/{name}", "Show a resource type, and the options that jobs may pass")
+@router.get("/v1/resource-types/{name}", "Show a resource type, and the options that jobs may pass", READ)
 def get_resource_type(on: System, user: Caller, name: str) -> ResourceTypeView:
     entry = _entry(on, user, "resource-types", name)
     site = current_site(on)
@@ -208,12 +209,12 @@ def get_resource_type(on: System, user: Caller, name: str) -> ResourceTypeView:
     return view(ResourceTypeView, entry, options=None if known is None else [show_option(one) for one in known])
 
 
-@router.get("/v1/factories/{name}", "Show a factory, and how it is")
+@router.get("/v1/factories/{name}", "Show a factory, and how it is", READ)
 def get_factory(on: System, user: Caller, name: str) -> MakerView:
     return _maker(on, user, UnitKind.WORKER, "factory", _entry(on, user, "factories", name))
 
 
-@router.get("/v1/wells/{name}", "Show a well, and how it is")
+@router.get("/v1/wells/{name}", "Show a well, and how it is", READ)
 def get_well(on: System, user: Caller, name: str) -> MakerView:
     return _maker(on, user, UnitKind.RESOURCE, "well", _entry(on, user, "wells", name))
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from penstock.api.app import Caller, Router
 from penstock.api.shapes import view
 from penstock.domain.jobs.store import Value
+from penstock.domain.users.tokens import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs import jobs, store
@@ -42,18 +43,18 @@ class ValuePage:
     next: Annotated[str | None, "Always null: all values fit into one page."]
 
 
-@router.get("/v1/jobs/{job}/store", "List the values in a job's store")
+@router.get("/v1/jobs/{job}/store", "List the values in a job's store", READ)
 def list_values(on: System, user: Caller, job: str) -> ValuePage:
     found = store.list_values(on, jobs.find(on, user, job))
     return ValuePage([show(row) for row in found], None)
 
 
-@router.get("/v1/jobs/{job}/store/{name}", "Show a value in a job's store")
+@router.get("/v1/jobs/{job}/store/{name}", "Show a value in a job's store", READ)
 def get_value(on: System, user: Caller, job: str, name: str) -> ValueView:
     return show(store.show(on, jobs.find(on, user, job), name))
 
 
-@router.put("/v1/jobs/{job}/store/{name}", "Put a value into a job's store")
+@router.put("/v1/jobs/{job}/store/{name}", "Put a value into a job's store", SUBMIT)
 def put_value(on: System, user: Caller, job: str, name: str, ask: PutValue) -> ValueView:
     found = jobs.find(on, user, job)
     return show(store.put(on, found, NewValue(name, ask.value, ask.secret, user.name)))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.app import Operator, Page, Router
+from penstock.api.app import Operator, Router, UnitPage
 from penstock.api.shapes import NextPage, view
 from penstock.domain.units import lifecycle, units
 from penstock.domain.units.lifecycle import STAGES
 from penstock.domain.units.units import DriverStep, Unit, UnitHealth, UnitKind, UnitLease, UnitState
+from penstock.domain.users.tokens import OPERATE_POOL, READ, Bearer
 from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -158,14 +160,14 @@ NO_PROOF = ReleaseUnit()
 NO_REASON = RemoveUnit()
 
 
-@router.get("/v1/workers", "List the workers")
-def list_workers(on: System, user: Operator, *, page: Page = "") -> WorkerPage:
+@router.get("/v1/workers", "List the workers", READ)
+def list_workers(on: System, user: Operator, *, page: UnitPage = "") -> WorkerPage:
     found = on.store.listed("workers", Unit, limit=PAGE, after=page)
     return WorkerPage([show_worker(on, unit) for unit in found], _next(found))
 
 
-@router.get("/v1/resources", "List the resources")
-def list_resources(on: System, user: Operator, *, page: Page = "") -> ResourcePage:
+@router.get("/v1/resources", "List the resources", READ)
+def list_resources(on: System, user: Operator, *, page: UnitPage = "") -> ResourcePage:
     found = on.store.listed("resources", Unit, limit=PAGE, after=page)
     return ResourcePage([show_resource(on, unit) for unit in found], _next(found))
 
@@ -174,48 +176,72 @@ def _next(found: list[Unit]) -> str | None:
     return found[-1].id if len(found) == PAGE else None
 
 
-@router.get("/v1/workers/{worker}", "Show a worker")
+@router.get("/v1/workers/{worker}", "Show a worker", READ)
 def get_worker(on: System, user: Operator, worker: str) -> WorkerView:
     return show_worker(on, maintenance.find(on, UnitKind.WORKER, worker))
 
 
-@router.get("/v1/resources/{resource}", "Show a resource")
+@router.get("/v1/resources/{resource}", "Show a resource", READ)
 def get_resource(on: System, user: Operator, resource: str) -> ResourceView:
     return show_resource(on, maintenance.find(on, UnitKind.RESOURCE, resource))
 
 
-@router.get("/v1/workers/{worker}/events", "Read a worker's log")
+@router.get("/v1/workers/{worker}/events", "Read a worker's log", READ)
 def read_worker_events(
     on: System, user: Operator, worker: str, *, after: After = 0, limit: Entries = 500
 ) -> UnitEventPage:
     return show_events(maintenance.find(on, UnitKind.WORKER, worker), after, limit)
 
 
-@router.get("/v1/resources/{resource}/events", "Read a resource's log")
+@router.get("/v1/resources/{resource}/events", "Read a resource's log", READ)
 def read_resource_events(
     on: System, user: Operator, resource: str, *, after: After = 0, limit: Entries = 500
 ) -> UnitEventPage:
     return show_events(maintenance.find(on, UnitKind.RESOURCE, resource), after, limit)
 
 
-@router.post("/v1/workers/{worker}/hold", "Hold a worker as it is")
+@router.post("/v1/workers/{worker}/hold", "Hold a worker as it is", OPERATE_POOL)
 def hold_worker(on: System, user: Operator, worker: str, ask: HoldUnit) -> WorkerView:
-    return show_worker(on, maintenance.hold(on, user, UnitKind.WORKER, worker, ask.reason, ask.for_))
+    return show_worker(on, maintenance.hold(on, user, *_worker(on, user, worker), ask.reason, ask.for_))
 
 
-@router.post("/v1/resources/{resource}/hold", "Hold a resource as it is")
+@router.post("/v1/resources/{resource}/hold", "Hold a resource as it is", OPERATE_POOL)
 def hold_resource(on: System, user: Operator, resource: str, ask: HoldUnit) -> ResourceView:
-    return show_resource(on, maintenance.hold(on, user, UnitKind.RESOURCE, resource, ask.reason, ask.for_))
+    return show_resource(on, maintenance.hold(on, user, *_resource(on, user, resource), ask.reason, ask.for_))
 
 
-@router.post("/v1/workers/{worker}/release", "Release a worker from a hold or from quarantine")
+@router.post("/v1/workers/{worker}/release", "Release a worker from a hold or from quarantine", OPERATE_POOL)
 def release_worker(on: System, user: Operator, worker: str, ask: ReleaseUnit = NO_PROOF) -> WorkerView:
-    return show_worker(on, _release(on, user, UnitKind.WORKER, worker, ask.proof))
+    return show_worker(on, _release(on, user, *_worker(on, user, worker), ask.proof))
 
 
-@router.post("/v1/resources/{resource}/release", "Release a resource from a hold or from quarantine")
+@router.post("/v1/resources/{resource}/release", "Release a resource from a hold or from quarantine", OPERATE_POOL)
 def release_resource(on: System, user: Operator, resource: str, ask: ReleaseUnit = NO_PROOF) -> ResourceView:
-    return show_resource(on, _release(on, user, UnitKind.RESOURCE, resource, ask.proof))
+    return show_resource(on, _release(on, user, *_resource(on, user, resource), ask.proof))
+
+
+def operated(user: Bearer, pool: str) -> str:
+    """A pool that is to be controlled. Raises Refused 403 for a token that is for another. [SEC-2]"""
+    if not user.covers(OPERATE_POOL.scope, pool):
+        raise Refused(
+            403, "scope-missing", f"this token is not for {pool[:200]}: it needs the scope operate:{pool[:200]}"
+        )
+    return pool
+
+
+def _worker(on: System, user: Bearer, id: str) -> tuple[UnitKind, str]:
+    return _operated(on, user, UnitKind.WORKER, id)
+
+
+def _resource(on: System, user: Bearer, id: str) -> tuple[UnitKind, str]:
+    return _operated(on, user, UnitKind.RESOURCE, id)
+
+
+def _operated(on: System, user: Bearer, is_a: UnitKind, unit: str) -> tuple[UnitKind, str]:
+    """A unit that is to be controlled. Its pool is looked up only for a token that is narrowed."""
+    if user.is_narrowed:
+        operated(user, maintenance.find(on, is_a, unit).lease.pool)
+    return is_a, unit
 
 
 def _release(on: System, user: User, is_a: UnitKind, unit: str, proof: str) -> Unit:
@@ -224,24 +250,24 @@ def _release(on: System, user: User, is_a: UnitKind, unit: str, proof: str) -> U
     return maintenance.release(on, user, is_a, unit)
 
 
-@router.post("/v1/workers/{worker}/drain", "Destroy a worker once its job has ended")
+@router.post("/v1/workers/{worker}/drain", "Destroy a worker once its job has ended", OPERATE_POOL)
 def drain_worker(on: System, user: Operator, worker: str, ask: RemoveUnit = NO_REASON) -> WorkerView:
-    return show_worker(on, maintenance.drain(on, user, UnitKind.WORKER, worker, ask.reason))
+    return show_worker(on, maintenance.drain(on, user, *_worker(on, user, worker), ask.reason))
 
 
-@router.post("/v1/resources/{resource}/drain", "Destroy a resource once its job has ended")
+@router.post("/v1/resources/{resource}/drain", "Destroy a resource once its job has ended", OPERATE_POOL)
 def drain_resource(on: System, user: Operator, resource: str, ask: RemoveUnit = NO_REASON) -> ResourceView:
-    return show_resource(on, maintenance.drain(on, user, UnitKind.RESOURCE, resource, ask.reason))
+    return show_resource(on, maintenance.drain(on, user, *_resource(on, user, resource), ask.reason))
 
 
-@router.post("/v1/workers/{worker}/recycle", "Destroy a worker now")
+@router.post("/v1/workers/{worker}/recycle", "Destroy a worker now", OPERATE_POOL)
 def recycle_worker(on: System, user: Operator, worker: str, ask: RemoveUnit = NO_REASON) -> WorkerView:
-    return show_worker(on, maintenance.recycle(on, user, UnitKind.WORKER, worker, ask.reason))
+    return show_worker(on, maintenance.recycle(on, user, *_worker(on, user, worker), ask.reason))
 
 
-@router.post("/v1/resources/{resource}/recycle", "Destroy a resource now")
+@router.post("/v1/resources/{resource}/recycle", "Destroy a resource now", OPERATE_POOL)
 def recycle_resource(on: System, user: Operator, resource: str, ask: RemoveUnit = NO_REASON) -> ResourceView:
-    return show_resource(on, maintenance.recycle(on, user, UnitKind.RESOURCE, resource, ask.reason))
+    return show_resource(on, maintenance.recycle(on, user, *_resource(on, user, resource), ask.reason))
 
 
 def show_worker(on: System, row: Unit) -> WorkerView:

@@ -1,18 +1,22 @@
-"""Users: who they are, what they may do, their tokens, and what operators did."""
+"""Users: who they are, what they may do, whether they may act, and what operators did."""
 
 from __future__ import annotations
 
 from dataclasses import field
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
-from penstock.api.app import Caller, Limit, Operator, Page, Router
+from penstock.api import tokens
+from penstock.api.app import Caller, Limit, Operator, Page, Router, UlidPage
 from penstock.api.shapes import NextPage, view
+from penstock.api.tokens import TokenView
 from penstock.domain.users.audit import Entry
+from penstock.domain.users.tokens import ANY, READ, USERS
 from penstock.domain.users.users import User
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
-from penstock.usecases.users import audit, privileges, users
+from penstock.usecases.users import audit, lifecycle, privileges, users
+from penstock.usecases.users import tokens as tokens_of
 
 router = Router("users")
 
@@ -34,6 +38,46 @@ class UserView:
     name: Annotated[str, "The user's name."]
     privileges: Annotated[list[str], "What the user may do."]
     created: Annotated[str, "When the user was created, as RFC 3339."]
+    state: Annotated[Literal["active", "disabled", "removed"], "Whether the user may act."]
+    former: Annotated[list[str], "Former names of the user, which lead to the present one."]
+
+
+@dataclass(frozen=True)
+class WhoView(UserView):
+    """The user whose token this is, and the token."""
+
+    token: Annotated[TokenView, "The token that was shown."]
+
+
+@dataclass(frozen=True)
+class DisableUser:
+    """A request to disable a user."""
+
+    leases: Annotated[Literal["end", "keep"], "Whether jobs that run are ended too. Jobs that wait always are."] = (
+        "keep"
+    )
+
+
+@dataclass(frozen=True)
+class RenameUser:
+    """A request to rename a user."""
+
+    name: Annotated[str, "The new name."]
+
+
+@dataclass(frozen=True)
+class DisabledView(UserView):
+    """A disabled user, and what still runs of theirs."""
+
+    is_done: Annotated[bool, "Whether all their jobs were looked at. If not, the sweep goes on with it."]
+    running: Annotated[list[str], "Ids of jobs that still run, or end at the moment; at most 100."]
+
+
+@dataclass(frozen=True)
+class RemovedView(UserView):
+    """A removed user, and what is left of theirs."""
+
+    left: Annotated[list[str], "What is left, and what becomes of it, a sentence each."]
 
 
 @dataclass(frozen=True)
@@ -72,46 +116,33 @@ class AuditPage:
     next: NextPage
 
 
-@dataclass(frozen=True)
-class NewToken:
-    """A token to create."""
-
-    expires_in: Annotated[int | None, "After how many seconds it expires. By default never."] = None
+KEEP = DisableUser()
 
 
-@dataclass(frozen=True)
-class TokenView:
-    """A new token."""
-
-    token: Annotated[str, "The token. It is shown this once."]
-    expires: Annotated[str | None, "When it expires, as RFC 3339; null for never."]
+@router.get("/v1/whoami", "Show whose token this is, and what it is good for", ANY)
+def who_am_i(on: System, user: Caller) -> WhoView:
+    return view(WhoView, user, token=tokens.show(user.token, on.world.now()), **_state(user))
 
 
-FOR_EVER = NewToken()
-
-
-@router.get("/v1/whoami", "Show whose token this is")
-def who_am_i(on: System, user: Caller) -> UserView:
-    return show(user)
-
-
-@router.get("/v1/users", "List the users")
+@router.get("/v1/users", "List the users", READ)
 def list_users(on: System, user: Operator, *, page: Page = "") -> UserPage:
     found = on.store.listed("users", User, limit=PAGE, after=page)
     return UserPage([show(each) for each in found], found[-1].name if len(found) == PAGE else None)
 
 
-@router.post("/v1/users", "Create a user", status=201)
+@router.post("/v1/users", "Create a user", USERS, status=201)
 def create_user(on: System, user: Operator, ask: NewUser) -> UserView:
+    tokens_of.check_gives(user, ask.privileges)
     return show(users.create(on, ask.name, ask.privileges, user.name))
 
 
-@router.put("/v1/users/{name}/privileges/{privilege}", "Grant a privilege to a user")
+@router.put("/v1/users/{name}/privileges/{privilege}", "Grant a privilege to a user", USERS)
 def grant(on: System, user: Operator, name: str, privilege: str) -> UserView:
+    tokens_of.check_gives(user, [privilege])
     return show(users.change_privilege(on, name, privilege, grant=True, by=user.name))
 
 
-@router.delete("/v1/users/{name}/privileges/{privilege}", "Revoke a privilege from a user")
+@router.delete("/v1/users/{name}/privileges/{privilege}", "Revoke a privilege from a user", USERS)
 def revoke(
     on: System,
     user: Operator,
@@ -121,10 +152,34 @@ def revoke(
     now: Annotated[bool, "Whether to also end jobs that hold something under the privilege."] = False,
 ) -> RevokedView:
     found, ended = privileges.revoke(on, user, name, privilege, at_once=now)
-    return view(RevokedView, found, stopped=ended.stopped, holding=ended.holding)
+    return view(RevokedView, found, stopped=ended.stopped, holding=ended.holding, **_state(found))
 
 
-@router.get("/v1/audit", "List what operators did, newest first")
+@router.post("/v1/users/{name}/disable", "Refuse all tokens of a user, and end the jobs that wait", USERS)
+def disable_user(on: System, user: Operator, name: str, ask: DisableUser = KEEP) -> DisabledView:
+    found = lifecycle.disable(on, user, name, ends_live=ask.leases == "end")
+    todo = found.withdrawal
+    is_done = todo is not None and todo.is_last and not todo.names
+    return view(DisabledView, found, is_done=is_done, running=todo.live if todo else (), **_state(found))
+
+
+@router.post("/v1/users/{name}/enable", "Let a disabled user act again", USERS)
+def enable_user(on: System, user: Operator, name: str) -> UserView:
+    return show(lifecycle.enable(on, user.name, name))
+
+
+@router.post("/v1/users/{name}/rename", "Give a user another name", USERS)
+def rename_user(on: System, user: Operator, name: str, ask: RenameUser) -> UserView:
+    return show(lifecycle.rename(on, user.name, name, ask.name))
+
+
+@router.delete("/v1/users/{name}", "Remove a disabled user", USERS)
+def remove_user(on: System, user: Operator, name: str) -> RemovedView:
+    found = lifecycle.remove(on, user.name, name)
+    return view(RemovedView, found, left=lifecycle.what_is_left(on, found), **_state(found))
+
+
+@router.get("/v1/audit", "List what operators did, newest first", READ)
 def list_audit(
     on: System,
     user: Operator,
@@ -132,23 +187,19 @@ def list_audit(
     since: Annotated[datetime | None, "Only entries since this time."] = None,
     who: Annotated[str, "Only entries of this operator."] = "",
     limit: Limit = 100,
-    page: Page = "",
+    page: UlidPage = "",
 ) -> AuditPage:
     found, following = audit.list_entries(on, who, since, limit, page)
     return AuditPage([show_audit(entry) for entry in found], following)
 
 
-@router.post("/v1/users/{name}/tokens", "Create a token for yourself, or as an operator for any user", status=201)
-def create_token(on: System, user: Caller, name: str, ask: NewToken = FOR_EVER) -> TokenView:
-    if user.name != name:
-        users.require_admin(user)
-    secret, token = users.issue_token(on, name, ask.expires_in, user.name)
-    return view(TokenView, token, token=secret)
-
-
 def show(row: User) -> UserView:
     """A user."""
-    return view(UserView, row)
+    return view(UserView, row, **_state(row))
+
+
+def _state(row: User) -> dict[str, object]:
+    return {"state": row.status.standing if row.status else "active"}
 
 
 def show_audit(entry: Entry) -> AuditView:

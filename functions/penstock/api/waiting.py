@@ -10,6 +10,7 @@ from penstock.api.shapes import JobState, PoolKind, view
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.pools.graph import Graph
 from penstock.domain.pools.why import Why
+from penstock.domain.users.tokens import READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs import jobs
@@ -145,12 +146,12 @@ class GraphView:
     left_out: Annotated[int, "How many nodes were left out, because there are too many."]
 
 
-@router.get("/v1/jobs/{job}/why", "Show why a job is where it is")
+@router.get("/v1/jobs/{job}/why", "Show why a job is where it is", READ)
 def explain_job(on: System, user: Caller, job: str) -> WhyView:
     return show_why(jobs.explain(on, jobs.find(on, user, job)))
 
 
-@router.get("/v1/graph", "Show which jobs wait for what, and which hold it")
+@router.get("/v1/graph", "Show which jobs wait for what, and which hold it", READ)
 def get_graph(on: System, user: Operator) -> GraphView:
     return show_graph(forecast.wait_graph(on))
 

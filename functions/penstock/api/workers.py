@@ -48,6 +48,7 @@ from penstock.domain.replies import (
     ResultReceived,
     StoredValue,
 )
+from penstock.domain.users.tokens import HOST, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
@@ -68,14 +69,15 @@ router = Router("agents")
 JOB = "/v1/agent/jobs/{job}"
 
 
-def _worker(on: System, event: Event, path: Mapping[str, str]) -> Caller:
+def _worker(on: System, event: Event, path: Mapping[str, str], need: Need) -> Caller:
+    del need
     scheme, _, token = (event.headers.get("authorization") or "").partition(" ")
     if scheme.lower() != "bearer" or not token:
         raise Refused(401, "no-token", "show the worker's token: Authorization: Bearer <token>")
     return agents.authenticate(on, path["job"], token.strip())
 
 
-Worker = Annotated[Caller, Authenticated(_worker, "For the job's worker only.")]
+Worker = Annotated[Caller, Authenticated(_worker, "For the job's worker only.", has_scopes=False)]
 """Whoever calls, who must be the worker of the job in the path."""
 
 
@@ -261,6 +263,6 @@ def _failure(told: AgentFailure | None) -> Failure | None:
     return from_agent(told.kind, told.evidence, told.task, told.task_name, told.lines) if told else None
 
 
-@router.post("/v1/agent/hosts/{host}", "Get the next step of a host")
+@router.post("/v1/agent/hosts/{host}", "Get the next step of a host", HOST)
 def agent_host(on: System, user: Person, host: str, ask: AgentHost) -> HostInstruction:
     return hosts.poll(on, user, host, ask)

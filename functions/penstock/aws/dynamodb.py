@@ -35,7 +35,7 @@ from penstock.domain.caches import CacheEntry, CacheUse
 from penstock.domain.cooldowns import Budget, CoolDown, Failure
 from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.commits import CheckSet, Tip
-from penstock.domain.github.deliveries import Delivery, ListCheck, Pause
+from penstock.domain.github.deliveries import Delivery, ListCheck, Pause, Payload
 from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs.dependencies import Dependent
 from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
@@ -49,7 +49,8 @@ from penstock.domain.units.comparison import Comparison, LastSweep
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
-from penstock.domain.users.users import Token, User
+from penstock.domain.users.tokens import Token
+from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Throttled, TooBig
 from penstock.kernel.rows import (
@@ -85,7 +86,7 @@ KINDS: Mapping[str, type[Row]] = {
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
-        Delivery, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted,
+        Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted,
     )
 }  # fmt: skip
 
@@ -390,7 +391,9 @@ class Table:
     ) -> list[R]:
         """The rows of a collection, read consistently."""
         place: Condition = self._item.sk.startswith(prefix)
-        if after:
+        if after >= prefix + "~":
+            return []  # nothing is behind it, and DynamoDB refuses a range whose end comes before its beginning
+        if after > prefix:
             place = self._item.sk.between(after + " ", prefix + "~")
         if upto:
             place = self._item.sk.between(prefix, upto)

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import Part
 from penstock.ports import Grant, Stored
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-    from mypy_boto3_s3.type_defs import CompletedPartTypeDef
+    from mypy_boto3_s3.type_defs import CompletedPartTypeDef, HeadObjectOutputTypeDef
 
 
 UPLOAD_SECONDS = 3600
@@ -112,8 +113,24 @@ class S3Objects:
 
     def size(self, name: str) -> int | None:
         """The size from HeadObject; None for 404."""
+        found = self._head(name)
+        return found["ContentLength"] if found else None
+
+    def content(self, name: str) -> Content | None:
+        """The size and the checksum from HeadObject; None for 404. A composite checksum ends with the count of parts.
+
+        An object that was stored without a SHA-256 has neither digest, so it equals nothing that was announced.
+        """
+        found = self._head(name)
+        if found is None:
+            return None
+        checksum, _, parts = found.get("ChecksumSHA256", "").partition("-")
+        digest = base64.b64decode(checksum).hex()
+        return Content(found["ContentLength"], "" if parts else digest, digest if parts else "")
+
+    def _head(self, name: str) -> HeadObjectOutputTypeDef | None:
         try:
-            return self._client.head_object(Bucket=self._bucket, Key=name)["ContentLength"]
+            return self._client.head_object(Bucket=self._bucket, Key=name, ChecksumMode="ENABLED")
         except self._client.exceptions.ClientError as error:
             if error.response["Error"]["Code"] in NOT_FOUND_CODES:
                 return None

@@ -239,8 +239,8 @@ def _retry_after(response: httpx.Response | None) -> float:
 
 
 HINTS = {
-    401: "the token is wrong or has expired: give another with --token or PENSTOCK_TOKEN, or choose a --profile",
-    403: "`penstock whoami` shows your privileges; an operator grants more with `penstock user grant`",
+    401: "the token is wrong, expired or revoked: give another with --token or PENSTOCK_TOKEN, or choose a --profile",
+    403: "`penstock whoami` shows your privileges and your token's scopes; an operator grants more",
     429: "wait a little, then try again",
 }
 

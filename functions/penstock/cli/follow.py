@@ -8,7 +8,6 @@ The job's stdout goes to stdout. Everything else goes to stderr, unless a person
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -24,7 +23,8 @@ from rich.text import Text
 from penstock.cli import times
 from penstock.cli.client import Api, Patience
 from penstock.cli.errors import CliError, Interrupted
-from penstock.cli.output import STYLES, Output, clean
+from penstock.cli.output import LINES, STYLES, Output
+from penstock.cli.terminal import clean, colours_only
 
 FAST, SLOW = 0.3, 1.5
 """Seconds between two looks: while lines come, and when none have come for a while.
@@ -131,13 +131,6 @@ SETTLED = "settled: "
 UNUSUAL = ("waiting", "queued")
 """The states that a job stays in only while something keeps it waiting."""
 
-SEQUENCES = re.compile(
-    r"(\x1b\[[0-9;:]*m)"  # a colour or style
-    r"|\x1b\[[0-?]*[ -/]*[@-~]"  # another control sequence
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # a title, a link
-    r"|\x1b"
-)
-
 
 class Screen(AbstractContextManager["Screen"], Protocol):
     """What a job's log is shown on."""
@@ -184,6 +177,11 @@ class _Base:
         return None
 
 
+def prefix_of(stream: str) -> str:
+    """What stands before a line of a stream. The name of a background process is the job's choice."""
+    return PREFIXES.get(stream) or f"|{clean(stream)}|"
+
+
 class PlainScreen(_Base):
     """Lines as they are, for pipes, files and the logs of other systems."""
 
@@ -201,27 +199,23 @@ class PlainScreen(_Base):
         stream, text = event["stream"], str(event["payload"]).rstrip("\n")
         if stream == "control":
             self._said = text
-        prefix = "" if stream in ("stdout", "stderr") else PREFIXES.get(stream, f"|{stream}|") + " "
-        _write(self._stdout if stream == "stdout" else self._out.errors, prefix + text)
+        prefix = "" if stream in ("stdout", "stderr") else prefix_of(stream) + " "
+        _write(self._stdout if stream == "stdout" else self._out.errors, text, prefix)
 
     def where(self, state: str, why: str | None) -> None:
         is_usual = state not in UNUSUAL and not self._verbose
         if why and why != self._said and not is_usual:
             self._said = why
-            _write(self._out.errors, f"|=| {state}: {why}")
+            _write(self._out.errors, clean(f"|=| {state}: {why}"))
 
     def notice(self, text: str) -> None:
         self._out.notice(text)
 
 
-def _write(console: Console, text: str) -> None:
-    console.file.write((colours_only(text) if console.is_terminal else text) + "\n")
+def _write(console: Console, text: str, prefix: str = "") -> None:
+    """Write a line. What a job prints goes into pipes and files as it is."""
+    console.file.write(prefix + (colours_only(text) if console.is_terminal else text) + "\n")
     console.file.flush()
-
-
-def colours_only(text: str) -> str:
-    """A line for a terminal: it may have colours, but can't move the cursor, set titles or reset anything."""
-    return clean(SEQUENCES.sub(lambda found: found[1] or "", text), keep="\x1b\t\r")
 
 
 class JsonScreen(_Base):
@@ -268,14 +262,14 @@ class LiveScreen(_Base):
         if stream == "stderr":
             text.style = "yellow"
         elif stream != "stdout":
-            text = Text.assemble((PREFIXES.get(stream, f"|{stream}|") + " ", "dim"), text, style="dim")
+            text = Text.assemble((prefix_of(stream) + " ", "dim"), text, style="dim")
         self._console.print(text, soft_wrap=True)
 
     def where(self, state: str, why: str | None) -> None:
         self._status.set(state, why)
 
     def notice(self, text: str) -> None:
-        self._console.print(Text(text, style="yellow"), soft_wrap=True)
+        self._console.print(Text(clean(text, LINES), style="yellow"), soft_wrap=True)
 
 
 class Status:
@@ -290,7 +284,7 @@ class Status:
         """Set the job's state. A new state restarts its clock."""
         if state != self._state:
             self._since = time.monotonic()
-        self._state, self._why = state, why or ""
+        self._state, self._why = clean(state), clean(why or "")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         spent = times.duration(int(time.monotonic() - self._since) or 0)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from penstock.cli import times
 from penstock.cli.errors import CliError, Interrupted
+from penstock.cli.terminal import clean
 
 STYLES = {
     **dict.fromkeys(("succeeded", "free", "idle"), "green"),
@@ -24,7 +25,8 @@ STYLES = {
 }
 """Words that have a colour of their own wherever they stand alone in a table."""
 
-CONTROL = {code: None for code in (*range(32), 127, *range(128, 160))}
+LINES = "\n\t"
+"""What a text of several lines keeps."""
 
 
 class Column(NamedTuple):
@@ -65,15 +67,20 @@ class Output:
         return self.console.is_terminal and not self.console.is_dumb_terminal
 
     def line(self, text: str = "", style: str = "") -> None:
-        """A line of result."""
+        """A line of result; or several."""
+        text = clean(text, LINES)
         if self.console.is_terminal:
             self.console.print(Text(text, style=style), soft_wrap=True)
         else:
             self.console.file.write(text + "\n")
 
+    def data(self, text: str) -> None:
+        """A result as it is, for pipes and files; on a terminal without what could change that."""
+        self.console.file.write((clean(text, LINES) if self.console.is_terminal else text) + "\n")
+
     def note(self, text: str, style: str = "dim") -> None:
         """A line beside the result: on stderr."""
-        self.errors.print(Text(text, style=style), soft_wrap=True)
+        self.errors.print(Text(clean(text, LINES), style=style), soft_wrap=True)
 
     def notice(self, text: str) -> None:
         """A note that is not repeated at once."""
@@ -132,7 +139,7 @@ class Output:
 
     def details(self, pairs: Iterable[tuple[str, Any]]) -> None:
         """Names and values, one a line; those without a value are left out."""
-        shown = [(name, self.text(value)) for name, value in pairs if value not in (None, "", [], {}, ())]
+        shown = [(clean(name), clean(self.text(value))) for name, value in pairs if value not in (None, "", [], {}, ())]
         width = max((len(name) for name, _ in shown), default=0)
         for name, value in shown:
             if self.console.is_terminal:
@@ -144,7 +151,7 @@ class Output:
     def cell(self, item: Mapping[str, Any], column: Column) -> str:
         """What stands in a column for an object."""
         read = column.value
-        return self.text(read(item) if callable(read) else item.get(read)) or "-"
+        return clean(self.text(read(item) if callable(read) else item.get(read))) or "-"
 
     def text(self, value: Any) -> str:
         """A value of the API as a person reads it."""
@@ -165,6 +172,6 @@ class Output:
         return times.now()
 
 
-def clean(text: str, keep: str = "") -> str:
-    """Text without characters that could move the cursor or change the terminal."""
-    return text.translate({code: None for code in CONTROL if chr(code) not in keep})
+def digest_text(file: Mapping[str, Any]) -> str:
+    """The digest by which a file is known: its SHA-256 or, if it was sent in parts, its composite."""
+    return str(file.get("sha256") or file.get("composite") or "")

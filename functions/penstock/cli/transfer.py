@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,8 @@ from penstock.cli import times
 from penstock.cli.client import Api, Object, open_client
 from penstock.cli.command import Session
 from penstock.cli.errors import Broken, Refused, Unreachable
+from penstock.cli.output import digest_text
+from penstock.cli.terminal import clean
 from penstock.cli.times import size_text
 from penstock.domain.artifacts.volumes import PART_BYTES, composite
 
@@ -44,10 +45,10 @@ def fetching(session: Session, what: dict[str, Any], dest: str | None, sign: Cal
 @contextmanager
 def bytes_bar(session: Session, name: str, size: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on terminals. Call what it yields with each number of bytes transferred."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
     hidden = session.json or not session.out.errors.is_terminal
     with Progress(*columns, console=session.out.errors, disable=hidden, transient=True) as bar:
-        task = bar.add_task(name, total=size)
+        task = bar.add_task(clean(name), total=size)
         yield lambda more: bar.advance(task, more)
 
 
@@ -83,7 +84,7 @@ def fetch(api: Api, sign: Sign, output: dict[str, Any], place: Path, progress: S
 
     Raises Mismatch for wrong bytes, Unreachable when the store of the bytes can't be reached, Refused, Broken.
     """
-    part = place.with_name(f".{place.name}.{output['sha256'][:12]}.part")
+    part = place.with_name(f".{place.name}.{digest_text(output)[:12]}.part")
     try:
         _fetch_all(api, sign, output, part, progress)
         _verify(part, output)
@@ -138,21 +139,20 @@ def _continue(client: httpx.Client, url: str, size: int, part: Path, progress: S
 
 
 def _verify(part: Path, output: dict[str, Any]) -> None:
-    """Raises Mismatch unless the checksum is as announced."""
-    digest = hashlib.sha256()
-    for chunk in _read(part):
-        digest.update(chunk)
-    if digest.hexdigest() != output["sha256"]:
+    """Raises Mismatch unless the checksum is the one that the service verified. A long log has none."""
+    wanted = digest_text(output)
+    if not part.exists():
+        part.touch()
+    found = _digest(describe(part), bool(output.get("composite")))
+    if wanted and found != wanted:
         raise Mismatch(
-            f"{output['path']} arrived damaged: its SHA-256 is {digest.hexdigest()}, not {output['sha256']}",
+            f"{output['path']} arrived damaged: its SHA-256 is {found}, not {wanted}",
             "nothing was kept; try again, and tell the service's operator if it stays",
         )
 
 
-def _read(part: Path) -> Iterator[bytes]:
-    with contextlib.suppress(FileNotFoundError), part.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            yield chunk
+def _digest(file: Described, is_composite: bool) -> str:
+    return composite(file.parts or (file.sha256,)) if is_composite else file.sha256
 
 
 def given(texts: Sequence[str]) -> dict[str, Path]:

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import CACHE, DOWNLOAD_WITHIN, owner
+from penstock.domain.artifacts.content import Content
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
@@ -57,8 +58,9 @@ class Shelf:
 
 @dataclass(frozen=True, kw_only=True)
 class CacheEntry(Row):
-    """A saved archive. `id`: its artifact; `size` in bytes, `sha256` in hex; `words`: its key; `about`: its paths.
+    """A saved archive. `id`: its artifact; `size` in bytes; `words`: its key; `about`: its paths.
 
+    `sha256` or, for one that was sent in parts, `composite`, in hex: its digest (see artifacts/content).
     `used`: when it was saved or last restored, give or take TOUCH_INTERVAL; it expires at `until`.
     """
 
@@ -76,6 +78,12 @@ class CacheEntry(Row):
     made: datetime
     used: datetime
     until: datetime
+    composite: str = ""
+
+    @property
+    def content(self) -> Content:
+        """What its bytes are."""
+        return Content(self.size, self.sha256, self.composite)
 
     @property
     def key(self) -> Key:

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from penstock.domain.artifacts.artifacts import PUBLISHED, owner
+from penstock.domain.artifacts.content import Content
 from penstock.domain.jobfile import Publish
 from penstock.domain.jobs.jobs import Publication
 from penstock.domain.users.users import User
@@ -45,8 +46,9 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Published(Row):
-    """A published name. `size` in bytes, `sha256` in hex; `path` and `job`: its source; `by`: who published it.
+    """A published name. `size` in bytes; `path` and `job`: its source; `by`: who published it.
 
+    `sha256` or, for a file that was sent in parts, `composite`, in hex: its digest, which the store verified.
     `withdrawn`: since when it is withdrawn, by `withdrawn_by`.
     """
 
@@ -64,6 +66,12 @@ class Published(Row):
     time: datetime
     withdrawn: datetime | None = None
     withdrawn_by: str = ""
+    composite: str = ""
+
+    @property
+    def content(self) -> Content:
+        """The bytes that the name stands for."""
+        return Content(self.size, self.sha256, self.composite)
 
     @property
     def key(self) -> Key:
@@ -132,15 +140,15 @@ def resolve(asked: Iterable[Publish], env: Mapping[str, str], job: str) -> tuple
     )
 
 
-def has_content(row: Published, size: int, sha256: str) -> bool:
+def has_content(row: Published, content: Content) -> bool:
     """Whether a name stands, or stood, for these bytes."""
-    return (row.size, row.sha256) == (size, sha256)
+    return row.content == content
 
 
 def already_taken(row: Published) -> Refused:
     """The refusal of other bytes for a name that exists: it says what the name stands for."""
     since = f"withdrawn by {row.withdrawn_by}" if row.withdrawn else "published"
-    there = f"{row.size} bytes with the SHA-256 {row.sha256}, from {row.path} of job {row.job}"
+    there = f"{row.content}, from {row.path} of job {row.job}"
     why = f"{row.full} was given other bytes: {there}, at {row.time:%Y-%m-%d %H:%M} UTC, and is {since}"
     hint = "a name is given once; publish under another version"
     return Refused(409, "published-otherwise", f"{why}; {hint}")

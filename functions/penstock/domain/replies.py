@@ -13,6 +13,8 @@ from penstock.domain.jobfile.sections import CacheAsk, Post
 from penstock.domain.jobs.origins import Origin
 from penstock.kernel.frozen import dataclass
 
+COMPOSITE = "If it was sent in parts of 64 MiB: the SHA-256, in hex, of the parts' joined binary SHA-256 digests."
+PartBytes = Annotated[int | None, "The bytes of each part but the last. Absent for a file that was sent in one piece."]
 HeldSeconds = Annotated[
     int | None, "For how many seconds the agent must leave the machine as it is. Absent unless the machine is held."
 ]
@@ -93,7 +95,8 @@ class SignedOutput:
 
     url: Annotated[str, "The URL."]
     size: Annotated[int, "The file's size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str | None, "Its SHA-256 in hex. Absent for a file that was sent in parts."]
+    composite: Annotated[str | None, COMPOSITE]
     expires_in: Annotated[int, "For how many seconds the URL is valid."]
 
 
@@ -103,9 +106,11 @@ class InputDownload:
 
     path: Annotated[str, "Where it goes below /input."]
     size: Annotated[int, "Its size in bytes."]
-    sha256: Annotated[str, "Its SHA-256 in hex."]
+    sha256: Annotated[str, "Its SHA-256 in hex; empty for a file that was sent in parts."]
     url: Annotated[str, "The URL to download it from."]
     artifact: Annotated[str, "The id of its artifact."]
+    composite: Annotated[str | None, COMPOSITE] = None
+    part_bytes: PartBytes = None
 
 
 @dataclass(frozen=True)
@@ -126,8 +131,10 @@ class CacheHit:
     key: Annotated[str, "The entry's key."]
     scope: Annotated[str, "The branch that added it; empty for one that every branch may restore."]
     size: Annotated[int, "The archive's size in bytes."]
-    sha256: Annotated[str, "The archive's SHA-256 in hex."]
+    sha256: Annotated[str, "The archive's SHA-256 in hex; empty if it was sent in parts."]
     url: Annotated[str, "The URL to download the archive from."]
+    composite: Annotated[str | None, COMPOSITE] = None
+    part_bytes: PartBytes = None
 
 
 @dataclass(frozen=True)
@@ -300,6 +307,10 @@ class AgentLimits:
     output_bytes: Annotated[int, "The bytes of an output."]
     part_bytes: Annotated[int, "The bytes of each part of an upload but the last."]
     cache_bytes: Annotated[int, "The bytes of an archive for a cache."]
+    unpacked_bytes: Annotated[int, "The bytes of an unpacked archive."]
+    unpacked_entries: Annotated[int, "How many files, folders and links an archive has."]
+    unpacked_depth: Annotated[int, "How many folders deep an archive is, counted from the job's root."]
+    unpacked_ratio: Annotated[int, "How many times larger than itself an archive is when unpacked."]
     outputs: Annotated[int, "How many outputs a job keeps."]
     line_bytes: Annotated[int, "The bytes of a line of the log."]
     batch_bytes: Annotated[int, "The bytes of the lines that one call sends."]

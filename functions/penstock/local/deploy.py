@@ -40,7 +40,7 @@ def main() -> None:
         outputs = cloud.deploy(assembly, {"PublicUrl": url}, _say)
     except (DeployError, ClientError) as error:
         sys.exit(str(error))
-    token = create_admin({**os.environ, "TABLE": outputs["TableName"], "BUCKET": outputs["BucketName"]})
+    token = create_admin({**os.environ, "TABLE": outputs["TableName"], "BUCKET": outputs["BucketName"]}, "never")
     print(json.dumps({"outputs": outputs, "token": token}))
 
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts.content import Content, announced
 from penstock.domain.artifacts.volumes import Part
 from penstock.domain.units.units import CleanProof
 from penstock.domain.users.oidc import PublicKey
@@ -159,6 +160,7 @@ class MemoryObjects:
         self.times: dict[str, datetime] = {}
         self.begun: dict[str, dict[int, bytes]] = {}
         self.uploads: dict[str, dict[int, bytes]] = {}
+        self.composites: dict[str, str] = {}
 
     def upload(self, name: str, size: int, sha256: str) -> Grant:
         return Grant("PUT", f"memory://{name}")
@@ -172,6 +174,7 @@ class MemoryObjects:
         digests = [hashlib.sha256(there[number]).hexdigest() for number in sorted(there)]
         if len(there) == count and volumes.composite(digests) == composite:
             self.objects[name] = b"".join(there[number] for number in sorted(there))
+            self.composites[name] = composite
             self.abandon(name)
 
     def abandon(self, name: str) -> None:
@@ -182,6 +185,12 @@ class MemoryObjects:
 
     def size(self, name: str) -> int | None:
         return len(self.objects[name]) if name in self.objects else None
+
+    def content(self, name: str) -> Content | None:
+        if name not in self.objects:
+            return None
+        data, composite = self.objects[name], self.composites.get(name, "")
+        return announced(len(data), hashlib.sha256(data).hexdigest(), composite)
 
     def store(self, name: str, content: bytes) -> None:
         self.objects[name] = content

@@ -87,7 +87,8 @@ def parse_duration(value: object) -> int | str:
 
 Check = Callable[[Any, Place], Any]
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What no line of text has: terminals and other readers obey it. Of these, U+202A and later reorder what is read."""
 
 
 NOT_TEXT = re.compile(r"[\x00\ud800-\udfff]")

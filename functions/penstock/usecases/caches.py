@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 
 from penstock.domain import caches
+from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import CACHE, Artifact, id_of, parts
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.caches import CacheEntry, CacheUse, Shelf, collection, entry_key, use_key
@@ -94,7 +95,10 @@ def _download(on: System, entry: CacheEntry, *, is_exact: bool) -> CacheHit:
     signed = on.objects.download(
         object_name(entry.id), int(caches.DOWNLOAD_SECONDS.total_seconds()), f"{entry.shelf.name}.tar.gz"
     )  # fmt: skip
-    return CacheHit(is_exact, entry.id, entry.words, entry.scope, entry.size, entry.sha256, signed.url)
+    return CacheHit(
+        exact=is_exact, id=entry.id, key=entry.words, scope=entry.scope, url=signed.url,
+        **uploads.described(entry.content),
+    )  # fmt: skip
 
 
 def begin(on: System, job: Job, ask: SaveCache) -> CacheUpload | CacheTaken | CacheRefused:
@@ -114,7 +118,7 @@ def begin(on: System, job: Job, ask: SaveCache) -> CacheUpload | CacheTaken | Ca
         composite=ask.composite, by=job.owner, time=on.world.now(), sort=CACHE,
     )  # fmt: skip
     transact(on, lambda: _begin_changes(on, job, made, timedelta(seconds=site.retention.upload)))
-    return CacheUpload(**vars(uploads.sign_upload(on, made.id, ask)), id=made.id)
+    return CacheUpload(**vars(uploads.sign_upload(on, made)), id=made.id)
 
 
 def _description(ask: CacheName) -> str:
@@ -145,13 +149,14 @@ def _find_upload(on: System, job: Job, id: str) -> Artifact:
 def commit(on: System, job: Job, ask: CacheName, id: str) -> CacheSaved | CacheDropped:
     """Record that an archive has arrived, after checking: if it is the first, it is the key's entry.
 
-    Raises Refused 404 for an archive that this job did not begin, 409 if its bytes are incomplete.
+    Raises Refused 404 for an archive that this job did not begin, 409 if its bytes are incomplete, or not those that
+    were announced.
     """
     shelf = _shelf(job, ask)
     begun = _find_upload(on, job, id)
-    size = uploads.arrived_bytes(on, id, begun.size)
-    if size != begun.size:
-        raise Refused(409, "cache-incomplete", f"of the archive {size or 0} of {begun.size} bytes have arrived")
+    refused = uploads.refuse_arrival(on, "cache", id, "the archive", begun.content)
+    if refused:
+        raise refused
     for _ in range(ROUNDS):
         found = transact(on, partial(_save_changes, on, job, shelf, ask, id))
         if found:
@@ -171,18 +176,16 @@ def _save_changes(
         return [fence(on, job), owners.destroy_change(on, artifact)], _saved(taken, is_new=False)
     if taken:
         return [fence(on, job), *remove_changes(on, shelf.owner, [taken])], None
-    use = on.store.get(use_key(shelf.owner), CacheUse) or CacheUse(owner=shelf.owner)
+    use = usage(on, shelf.owner)
     site, now = current_site(on), on.world.now()
     if not caches.is_room(use, artifact.size, site.limits.cache_bytes):
         return _make_room(on, job, artifact, use, site.limits.cache_bytes)
     made = CacheEntry(
-        shelf=shelf, scope=job.request.cache_scope, words=ask.key, id=id, job=job.id, size=artifact.size,
-        sha256=artifact.sha256, about=artifact.path, made=now, used=now,
+        shelf=shelf, scope=job.request.cache_scope, words=ask.key, id=id, job=job.id, **vars(artifact.content),
+        about=artifact.path, made=now, used=now,
         until=now + timedelta(seconds=site.retention.cache),
     )  # fmt: skip
-    there = owners.arrival_change(on, id, made.owner)
-    if there is None:
-        raise not_found("archive", id)
+    there = Replace(artifact, artifacts.arrive(artifact, made.owner))
     return [fence(on, job), Create(made), there, count_change(use, [made], 1)], _saved(made, is_new=True)
 
 
@@ -281,8 +284,7 @@ def has_bytes(on: System, entry: CacheEntry) -> bool:
 
 def remove_changes(on: System, owner: str, entries: Sequence[CacheEntry]) -> list[Change]:
     """The changes that remove entries of an owner: they own their archives no longer. [ART-1]"""
-    use = on.store.get(use_key(owner), CacheUse) or CacheUse(owner=owner)
-    changes: list[Change] = [count_change(use, entries, -1)]
+    changes: list[Change] = [count_change(usage(on, owner), entries, -1)]
     for entry in entries:
         changes += [Delete(entry), *owners.release_changes(on, owners.find(on, entry.id), entry.owner)]
     return changes

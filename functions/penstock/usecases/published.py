@@ -76,11 +76,10 @@ def _assign(
     def decide() -> tuple[Sequence[Change], tuple[Published, bool]]:
         made = Published(
             of=job.owner, series=wanted.series, version_name=wanted.version, name=wanted.name, by=by,
-            artifact=output.id, size=output.size, sha256=output.sha256, path=output.path, job=job.id,
-            time=on.world.now(),
+            artifact=output.id, **vars(output.content), path=output.path, job=job.id, time=on.world.now(),
         )  # fmt: skip
         known = on.store.get(made.key, Published)
-        if known and not published.has_content(known, made.size, made.sha256):
+        if known and not published.has_content(known, made.content):
             raise published.already_taken(known)
         if known and not known.withdrawn:
             return [], (known, False)
@@ -149,7 +148,7 @@ def list_published(
     """Some of what an owner published and the user may read, by name, and the next page. Raises Refused 400."""
     start = _prefix(of, series, version)
     rules, found = access_rules(on, of), list[Published]()
-    after, scanned = _after(page), 0
+    after, scanned = _after(page, start), 0
     while scanned < SCANNED:
         rows = on.store.find(collection(of), start, Published, limit=READ, after=after)
         for row in rows:
@@ -173,12 +172,16 @@ def _prefix(of: str, series: str, version: str) -> str:
     return "#".join(["file", *(part for part in (series, version) if part), ""])
 
 
-def _after(page: str) -> str:
-    """The place that a page begins after. Raises Refused 400 for an invalid page."""
+def _after(page: str, start: str) -> str:
+    """The place that a page begins after: one of this list. Raises Refused 400 for an invalid page."""
+    if not page:
+        return ""
     parts = page.split("/")
-    if page and not (len(parts) == 3 and all(published.is_part(part) for part in parts)):
-        raise Refused(400, "bad-request", "page must be what `next` of the page before it says")
-    return published_key("", *parts).sk if page else ""
+    if len(parts) == 3 and all(published.is_part(part) for part in parts):
+        after = published_key("", *parts).sk
+        if after.startswith(start):
+            return after
+    raise Refused(400, "bad-request", "page must be what `next` of the page before it says")
 
 
 def _page(row: Published) -> str:
@@ -192,7 +195,7 @@ def sign(on: System, row: Published, seconds: int) -> SignedOutput:
     artifact = owners.find(on, row.artifact)
     if artifact is None or artifact.lost:
         raise Refused(409, "no-bytes", f"the bytes of {row.full} are lost; operators are told")
-    return outputs.sign_artifact(on, row.artifact, row.name, row.size, row.sha256, seconds)
+    return outputs.sign_artifact(on, row.artifact, row.name, row.content, seconds)
 
 
 def unpublish(on: System, user: User, of: str, series: str, version: str, name: str) -> Published:

@@ -35,6 +35,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.telemetry import gauges
 from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
+from penstock.usecases.users import lifecycle
 from penstock.usecases.workers import presence
 
 PERIOD = timedelta(minutes=1)
@@ -148,6 +149,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
     elif kind == "host":
         presence.mark_silent(on, key.pk.partition("#")[2])
+    elif kind == "user":
+        lifecycle.advance(on, key)
     elif kind == "canary":
         canaries.advance(on, key)
     elif kind in ("delivery", "checkset", "check", "minted"):

@@ -22,7 +22,7 @@ from penstock.cli import times
 from penstock.cli.client import Patience
 from penstock.cli.command import Command, Session, arguments, duration, pass_session
 from penstock.cli.errors import CliError, Interrupted, Refused
-from penstock.cli.output import clean
+from penstock.cli.terminal import clean
 
 FAILED = 1
 

@@ -13,7 +13,8 @@ import click
 from penstock.cli import times
 from penstock.cli.command import Command, Entry, Group, Session, arguments, duration, pair, pass_session
 from penstock.cli.errors import CliError, Refused
-from penstock.cli.output import STYLES, Column, Moment, Output, clean, moment
+from penstock.cli.output import STYLES, Column, Moment, Output, moment
+from penstock.cli.terminal import clean
 
 if TYPE_CHECKING:
     from penstock.cli.client import Object
@@ -328,7 +329,7 @@ def list_values(session: Session, job: str) -> None:
 def get(session: Session, job: str, name: str) -> None:
     """Print one value."""
     answer = session.api.get("jobs", job, "store", name)
-    session.out.done(str(answer.get("value", "")), answer)
+    session.out.json(answer) if session.json else session.out.data(str(answer.get("value", "")))
 
 
 @store.command(cls=Command)

@@ -6,12 +6,12 @@ import click
 
 from penstock.cli import times
 from penstock.cli.command import Command, Session, arguments, duration, pass_session
-from penstock.cli.output import Column, moment
+from penstock.cli.output import Column, digest_text, moment
 
 OUTPUTS = (
     Column("PATH", "path"),
     Column("SIZE", lambda output: times.size_text(output["size"])),
-    Column("SHA256", lambda output: str(output.get("sha256") or "")[:12]),
+    Column("SHA256", lambda output: digest_text(output)[:12]),
     Column("MADE", moment("time")),
 )
 

@@ -10,12 +10,12 @@ import click
 from penstock.cli import times
 from penstock.cli.command import Command, Group, Session, arguments, pass_session
 from penstock.cli.errors import Refused
-from penstock.cli.output import Column, Moment, moment
+from penstock.cli.output import Column, Moment, digest_text, moment
 
 PUBLISHED = (
     Column("FILE", lambda one: full(one)),
     Column("SIZE", lambda one: times.size_text(one["size"])),
-    Column("SHA256", lambda one: str(one["sha256"])[:12]),
+    Column("SHA256", lambda one: digest_text(one)[:12]),
     Column("PUBLISHED", moment("time")),
     Column("JOB", "job"),
 )
@@ -90,7 +90,7 @@ def show(session: Session, file: str) -> None:
     if session.json:
         session.out.json(found)
         return
-    facts = [(key, found[key]) for key in ("sha256", "url", "path", "job", "by", "withdrawn_by")]
+    facts = [(key, found[key]) for key in ("sha256", "composite", "url", "path", "job", "by", "withdrawn_by")]
     size = times.size_text(found["size"])
     when = [(key, Moment(found[key])) for key in ("time", "withdrawn") if found[key]]
     session.out.details([("file", full(found)), ("size", size), *facts, *when])

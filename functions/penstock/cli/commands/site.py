@@ -202,7 +202,7 @@ def show_config(session: Session) -> None:
     if session.json:
         session.out.json(answer)
     elif answer.get("toml"):
-        session.out.line(str(answer["toml"]).rstrip("\n"))
+        session.out.data(str(answer["toml"]).rstrip("\n"))
     else:
         session.out.note(f"no configuration yet: {NO_SITE.partition('; ')[2]}")
 

@@ -11,7 +11,8 @@ import click
 
 from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
 from penstock.cli.errors import Interrupted
-from penstock.cli.output import Column, Moment, clean, moment
+from penstock.cli.output import Column, Moment, moment
+from penstock.cli.terminal import clean
 
 
 def _held(unit: Mapping[str, Any]) -> str | None:

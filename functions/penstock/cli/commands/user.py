@@ -7,13 +7,19 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
+from penstock.cli.commands.token import Lasting, lasting
 from penstock.cli.config import Profile, save_profile
 from penstock.cli.errors import Broken, CliError
 from penstock.cli.output import Column, Moment, moment
 
-USERS = (Column("NAME", "name"), Column("PRIVILEGES", "privileges"), Column("CREATED", moment("created")))
+USERS = (
+    Column("NAME", "name"),
+    Column("PRIVILEGES", "privileges"),
+    Column("STATE", "state"),
+    Column("CREATED", moment("created")),
+)
 
-group = Group("user", "Manage users, their privileges and their tokens.")
+group = Group("user", "Manage users and their privileges.")
 
 
 @group.command(cls=Command)
@@ -21,11 +27,11 @@ group = Group("user", "Manage users, their privileges and their tokens.")
 @click.option("--privilege", "privileges", multiple=True, metavar="P", help="Privilege to grant at once: admin.")
 @pass_session
 def create(session: Session, name: str, privileges: tuple[str, ...]) -> None:
-    """Create a user, or a repository such as oxide:hubris (operators only). `penstock user token` makes a token."""
+    """Create a user, or a repository such as oxide:hubris (operators only). `penstock token create` makes a token."""
     answer = session.api.make("users", body={"name": name, "privileges": list(privileges)})
     session.out.done(f"user {name} is created", answer)
     if not session.json:
-        session.out.note(f"`penstock user token {name}` makes a token")
+        session.out.note(f"`penstock token create --user {name}` makes a token")
 
 
 @group.command("list", cls=Command)
@@ -73,61 +79,105 @@ def _jobs(found: list[str]) -> str:
 
 @group.command(cls=Command)
 @arguments("NAME")
-@click.option("--expires-in", type=duration, metavar="D", help="Lifetime of the token: 90d (default: without end).")
+@click.option(
+    "--leases",
+    type=click.Choice(["end", "keep"]),
+    default="keep",
+    show_default=True,
+    help="What becomes of jobs that run. Jobs that wait end in any case.",
+)
 @pass_session
-def token(session: Session, name: str, expires_in: int | None) -> None:
-    """Make a token for yourself (operators: for any user) and print it. It is not shown again."""
-    body = {} if expires_in is None else {"expires_in": expires_in}
-    answer = session.api.make("users", name, "tokens", body=body)
-    session.out.done(str(answer["token"]), answer)
+def disable(session: Session, name: str, leases: str) -> None:
+    """Refuse all tokens of a user from now on, and end their waiting jobs (operators only)."""
+    answer = session.api.act("users", name, "disable", body={"leases": leases})
+    session.out.done(f"{name} is disabled", answer)
+    if session.json:
+        return
+    running = answer.get("running") or []
+    if running:
+        session.out.note(f"{_jobs(running)} still run or end: {', '.join(running)}")
+    if not answer["is_done"]:
+        session.out.note("the service looks again for jobs for the next minutes, and ends those that wait")
+
+
+@group.command(cls=Command)
+@arguments("NAME")
+@pass_session
+def enable(session: Session, name: str) -> None:
+    """Let a disabled user act again, with the tokens that have not been revoked (operators only)."""
+    session.out.done(f"{name} is enabled", session.api.act("users", name, "enable"))
+
+
+@group.command(cls=Command)
+@arguments("NAME", "NEW-NAME")
+@pass_session
+def rename(session: Session, name: str, new_name: str) -> None:
+    """Give a user another name (operators only). Tokens, jobs and files of the former name stay theirs."""
+    answer = session.api.act("users", name, "rename", body={"name": new_name})
+    session.out.done(f"{name} is called {new_name}", answer)
+
+
+@group.command(cls=Command)
+@arguments("NAME")
+@pass_session
+def remove(session: Session, name: str) -> None:
+    """Remove a disabled user, nothing of whose runs any more (operators only). The name is not given again."""
+    answer = session.api.delete("users", name)
+    session.out.done(f"{name} is removed", answer)
     if not session.json:
-        until = f"works until {answer['expires']}" if answer.get("expires") else "works until it is revoked"
-        session.out.note(f"this is shown once; it {until}")
+        for line in answer["left"]:
+            session.out.note(line)
 
 
 @group.command(cls=Command)
 @click.option("--stack", default="Penstock", show_default=True, metavar="NAME", help="Name of the stack.")
 @click.option("--region", metavar="REGION", help="AWS region of the stack (default: as in your AWS configuration).")
+@click.option("--expires", type=lasting, metavar="D", help="Lifetime of the token: 12h, 30d, never (default: 90d).")
+@click.option("--user", "name", default="admin", show_default=True, metavar="NAME", help="Name of the operator.")
 @click.option("--save", metavar="PROFILE", help="Also save URL and token as this profile.")
 @pass_session
-def bootstrap(session: Session, stack: str, region: str | None, save: str | None) -> None:
+def bootstrap(session: Session, stack: str, region: str | None, expires: Lasting, name: str, save: str | None) -> None:
     """Make the first operator of a deployed stack, with your AWS credentials, and print a token.
 
-    Needs permission to write to the stack's DynamoDB table. Each run makes another token.
+    Needs permission to write to the stack's DynamoDB table. Each run makes another token. An operator of this name who
+    was disabled, or lost the privilege `admin`, is an operator again.
     """
-    url, secret = first_operator(stack, region)
+    url, secret = first_operator(stack, region, name, expires)
     if save:
         save_profile(session.config_path, save, Profile(url, secret))
     if session.json:
         session.out.json({"url": url, "token": secret})
         return
     session.out.details([("url", url), ("token", secret)])
-    session.out.note("the token is shown once, and works until it is revoked")
+    session.out.note("the token is shown once; `penstock token list` says until when it works")
 
 
 @click.command(cls=Command)
 @pass_session
 def whoami(session: Session) -> None:
-    """Show your user name and privileges at the service."""
+    """Show your user name and privileges at the service, and what your token is good for."""
     answer = session.api.get("whoami")
     if session.json:
         session.out.json(answer)
         return
-    target = session.target
+    target, token = session.target, answer.pop("token", {})
     facts = [(name, Moment(value) if name == "created" else value) for name, value in answer.items()]
+    facts += [(f"token {name}", token[name]) for name in ("id", "name", "scopes") if name in token]
+    facts += [("token expires", Moment(token["expires"]) if token["expires"] else "never")] if token else []
     session.out.details([*facts, ("service", target.url), ("profile", target.profile)])
 
 
 HINT = "`aws sts get-caller-identity` says whose credentials are in force; --stack and --region say where to look"
 
 
-def first_operator(stack: str, region: str | None) -> tuple[str, str]:
+def first_operator(stack: str, region: str | None, name: str, expires: Lasting) -> tuple[str, str]:
     """The service's URL and a new token of its first operator. Raises CliError with what AWS answered."""
     try:
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
 
         from penstock.bootstrap_admin import create_admin
+        from penstock.kernel.errors import Refused
     except ImportError as error:
         raise CliError(f"this needs {error.name}", "pip install 'penstock[aws]'") from error
     try:
@@ -135,13 +185,15 @@ def first_operator(stack: str, region: str | None) -> tuple[str, str]:
         (found,) = client.describe_stacks(StackName=stack)["Stacks"]
         outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
         table = {"TABLE": outputs["TableName"], "AWS_REGION": client.meta.region_name}
-        return outputs["ApiUrl"], create_admin(table)
+        return outputs["ApiUrl"], create_admin(table, expires, name)
     except KeyError as error:
         raise Broken(
             f"the stack {stack} has no output {error}: it is not Penstock's, or not deployed whole", HINT
         ) from error
     except (BotoCoreError, ClientError) as error:
         raise CliError(f"AWS refuses: {error}", HINT) from error
+    except Refused as refused:
+        raise CliError(refused.detail, "give another name with --user") from refused
 
 
 DONE = (

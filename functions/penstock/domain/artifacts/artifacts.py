@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
+from penstock.domain.artifacts.content import Content, announced
 from penstock.kernel import rows
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
@@ -87,8 +88,9 @@ class Artifact(Row):
     """One stored file. `size` in bytes, `sha256` in hex, `path` as its maker named it; `by`: the user who may see
     it.
 
-    `composite`: the digest of its parts' digests, "" for a file uploaded in one piece (see volumes). `sort`: what it
-    was made as; `attempt`: the attempt that produced an output. `due`: when it is destroyed, or that is tried again;
+    `composite`: the digest of its parts' digests, "" for a file uploaded in one piece. Until its bytes have arrived,
+    both digests are as announced; after that the row has only the one that the store verified. `sort`: what it was
+    made as; `attempt`: the attempt that produced an output. `due`: when it is destroyed, or that is tried again;
     `tries`: how often deleting its bytes failed; `lost`: since when they are missing.
     """
 
@@ -122,6 +124,11 @@ class Artifact(Row):
     @property
     def place(self) -> Place | None:
         return listing(self.id) if self.state is ArtifactState.CREATED else None
+
+    @property
+    def content(self) -> Content:
+        """What its bytes are."""
+        return announced(self.size, self.sha256, self.composite)
 
     @property
     def job(self) -> str:
@@ -177,10 +184,13 @@ def own(artifact: Artifact, owner: str) -> Artifact:
 
 
 def arrive(artifact: Artifact, owner: str) -> Artifact:
-    """An artifact whose bytes have arrived, with an owner. Raises ValueError while it is being destroyed. [ART-1]"""
+    """An artifact whose bytes have arrived and were verified, with an owner. [ART-1]
+
+    Raises ValueError while it is being destroyed.
+    """
     if artifact.state is ArtifactState.DESTROYING:
         raise ValueError(f"the bytes of {artifact.id} are being destroyed")
-    return own(replace(artifact, state=ArtifactState.CREATED, due=None), owner)
+    return own(replace(artifact, state=ArtifactState.CREATED, due=None, sha256=artifact.content.sha256), owner)
 
 
 def disown(artifact: Artifact, owner: str, now: datetime) -> Artifact:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from penstock.domain.artifacts.content import Content
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
@@ -19,8 +20,9 @@ ARRIVE_WITHIN = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Input(Row):
-    """A file that appears as /input/`name`. `size` in bytes, `sha256` in hex; `until`: when it must have arrived.
+    """A file that appears as /input/`name`. `size` in bytes; `until`: when it must have arrived.
 
+    `sha256` or, for one that is sent in parts, `composite`, in hex: its digest (see content).
     `artifact` is "" until somebody asks for permission to upload it.
     """
 
@@ -32,11 +34,17 @@ class Input(Row):
     until: datetime
     size: int = 0
     sha256: str = ""
+    composite: str = ""
     is_committed: bool = False
 
     @property
     def key(self) -> Key:
         return input_key(self.job, self.name)
+
+    @property
+    def content(self) -> Content:
+        """What its bytes are, or are announced to be."""
+        return Content(self.size, self.sha256, self.composite)
 
 
 def input_key(job: str, name: str) -> Key:
@@ -49,9 +57,9 @@ def declare(job: str, name: str, now: datetime) -> Input:
     return Input(job=job, artifact="", name=name, until=now + ARRIVE_WITHIN)
 
 
-def expect(input: Input, artifact: str, size: int, sha256: str, now: datetime) -> Input:
+def expect(input: Input, artifact: str, content: Content, now: datetime) -> Input:
     """An input that somebody is about to upload. It replaces what was uploaded before under its name."""
-    return replace(input, artifact=artifact, size=size, sha256=sha256, until=now + ARRIVE_WITHIN)
+    return replace(input, **vars(content), artifact=artifact, until=now + ARRIVE_WITHIN)
 
 
 def commit(input: Input) -> Input:

@@ -3,7 +3,8 @@
 What a row says of the bytes is in the artifact's own row.
 
 Parts are uploaded in parallel, each with its digest, and uploaded parts are skipped on a retry. The digest of their
-digests identifies the whole; S3 calls it composite.
+digests identifies the whole; S3 calls it composite. S3 verifies the SHA-256 of an object that is sent in one piece, and
+the composite of one that is sent in parts, never both. So that one digest is an object's identity.
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/tutorial-s3-mpu-additional-checksums.html
 """
 

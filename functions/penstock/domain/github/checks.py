@@ -157,7 +157,11 @@ MAX_ANNOTATIONS = 50
 MAX_TEXT = 60_000
 """GitHub takes 65,535 characters of a summary."""
 
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+LINKS = re.compile(r"(\b[a-z]{2,10}:(?=//)|\bwww(?=\.))", re.IGNORECASE)
+"""Where GitHub makes a link of plain text: after this."""
 
 
 MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|@~&])")
@@ -263,7 +267,8 @@ def tail(lines: Sequence[str]) -> str:
 
 def escape(text: str) -> str:
     """A text in which nothing acts: neither Markdown, nor HTML, nor a mention of somebody."""
-    return MARKS.sub(r"\\\1", ESCAPES.sub(" ", text)).replace("\\@", "@\u200b")
+    quiet = MARKS.sub(r"\\\1", ESCAPES.sub(" ", text)).replace("\\@", "@\u200b")
+    return LINKS.sub("\\1\u200b", quiet)
 
 
 def _time(time: datetime) -> str:

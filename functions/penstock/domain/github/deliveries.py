@@ -6,6 +6,8 @@ deliveries that GitHub lists were compared with those received.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -16,6 +18,9 @@ from penstock.kernel.rows import Key, Place, Row
 
 KEPT_FOR = timedelta(days=30)
 """How long a delivery is known: longer than GitHub can be asked for it."""
+
+REMEMBERED_FOR = timedelta(days=400)
+"""How long a payload is known, so that whoever has one cannot have it processed again under another id."""
 
 BODY_BYTES = 1024 * 1024
 """The largest body that is accepted. Larger deliveries are fetched with the missed ones."""
@@ -108,6 +113,38 @@ class Delivery(Row):
     @property
     def expiry(self) -> datetime:
         return self.received + KEPT_FOR
+
+
+@dataclass(frozen=True, kw_only=True)
+class Payload(Row):
+    """That a payload was delivered, and first as `delivery`. GitHub signs the payload, not the id beside it."""
+
+    kind: ClassVar[str] = "payload"
+    digest: str
+    delivery: str
+    received: datetime
+
+    @property
+    def key(self) -> Key:
+        return payload_key(self.digest)
+
+    @property
+    def expiry(self) -> datetime:
+        return self.received + REMEMBERED_FOR
+
+
+def payload_key(digest: str) -> Key:
+    """Where it is written that a payload was delivered."""
+    return Key(f"delivery#payload#{digest}", "payload")
+
+
+def digest_of(payload: Mapping[str, Any]) -> str:
+    """A digest of a payload, however it was written. Raises Malformed for one that is nested too deeply."""
+    try:
+        text = json.dumps(payload, sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        raise Malformed("it is nested too deeply") from None
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def delivery_key(id: str) -> Key:

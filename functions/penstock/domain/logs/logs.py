@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from hashlib import sha256
 from typing import ClassVar
 
 from penstock.domain.artifacts.retention import Spans
@@ -23,6 +22,12 @@ from penstock.kernel.rows import Key, Row
 
 CONTROL = "control"
 """The stream of our decisions that every reader needs."""
+
+CONSOLE = "console"
+"""The stream of a machine's console, as its cloud shows it."""
+
+SERVICE_STREAMS = frozenset((CONTROL, CONSOLE))
+"""The streams that only the service writes to."""
 
 DETAIL = "detail"
 """The stream of service lines that a reader needs only to find a fault: command lines show them with `--verbose`."""
@@ -62,6 +67,12 @@ class Line:
     stream: str
     payload: str
     task: int | None = None
+
+
+def within(line: Line, since: datetime, until: datetime) -> Line:
+    """A line whose time is not before or after two others."""
+    time = max(since, min(line.time, until))
+    return line if time == line.time else replace(line, time=time)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,10 +312,8 @@ class Archive(Row):
 
     @property
     def digest(self) -> str:
-        """The object's SHA-256, in hex; for several parts, that of the parts' digests."""
-        if len(self.parts) == 1:
-            return self.parts[0].sha256
-        return sha256(b"".join(bytes.fromhex(part.sha256) for part in self.parts)).hexdigest()
+        """The object's SHA-256, in hex; "" for one of several parts, because nobody computes that of the whole."""
+        return self.parts[0].sha256 if len(self.parts) == 1 else ""
 
 
 def archive_key(job: str) -> Key:

@@ -162,7 +162,8 @@ class Shape:
 @dataclass(frozen=True)
 class Limits:
     """Site-wide bounds. All durations in seconds, sizes in bytes. `hold` is how long users may hold what a job had; an
-    `idle_hold` of 0 is none. `cache_bytes` is what all caches of one owner may take together."""
+    `idle_hold` of 0 is none. `cache_bytes` is what all caches of one owner may take together. `unpacked_…` bound what
+    an archive becomes on a worker: its bytes, entries, levels of folders, and bytes for each byte of the archive."""
 
     queue: int = 7 * 24 * 3600
     timeout: int = 4 * 3600
@@ -176,6 +177,10 @@ class Limits:
     output_bytes: int = 1024**3
     hold: int = 3600
     cache_bytes: int = 10 * 1024**3
+    unpacked_bytes: int = 10 * 1024**3
+    unpacked_entries: int = 1_000_000
+    unpacked_depth: int = 100
+    unpacked_ratio: int = 200
     log_bytes: int = 64 * 1024**2
     log_events: int = 1_000_000
 

@@ -63,7 +63,7 @@ def host_key(name: str) -> Key:
 def connect(was: Host | None, host: Host, now: datetime, lease: timedelta) -> Host:
     """A host that connects. A new agent replaces the last one."""
     since = was.since if was and was.away is None and was.session == host.session else now
-    return replace(host, since=since, due=now + lease, away=None, version=was.version if was else 0)
+    return replace(host, since=since, due=now + lease, away=None)
 
 
 def renew(host: Host, now: datetime, lease: timedelta) -> Host:

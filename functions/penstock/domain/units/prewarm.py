@@ -135,7 +135,7 @@ def arrive(unit: Unit, warm: Warm | None, token_hash: str | None, now: datetime,
         since=now,
         step=replace(first.step, reason=None, tries=0, busy=None, next_look=None),
     )
-    return replace(come, due=unit.due) if is_held(unit, now) else renew(come, now, lease)
+    return come if is_held(unit, now) else renew(come, now, lease)
 
 
 def extend_idle(unit: Unit, warm: Warm, now: datetime, lease: timedelta) -> Unit | None:

@@ -35,7 +35,6 @@ def keep_warm(unit: Unit, proof: CleanProof, warm: Warm, now: datetime, lease: t
         cleaning=replace(unit.cleaning, proof=proof, until=until, begun=None),
         step=replace(unit.step, reason=None, tries=0, busy=None, next_look=None),
         since=now,
-        due=until,
         hold=None,
     )
     return renew(kept, now, lease)

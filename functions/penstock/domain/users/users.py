@@ -1,4 +1,4 @@
-"""Users, their privileges, and their tokens, of which only hashes are stored. [SEC-2]"""
+"""Users: their names, their privileges, and whether they may act. [SEC-2]"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
 from typing import ClassVar
 
 from penstock.kernel.frozen import dataclass
@@ -22,6 +23,8 @@ VOUCH = "identity.vouch"
 """The privilege of front ends for forges: a job's identity tokens repeat what they say of its source. Operators do not
 have it unless it is granted to them: a tag in a file that they run proves nothing.
 """
+
+LISTING = "users"
 
 MAX_REVOCATIONS = 100
 """How many revocations are remembered of one user."""
@@ -44,12 +47,47 @@ class Revoked:
     at: datetime
 
 
+class Standing(StrEnum):
+    """Why a user may not act."""
+
+    DISABLED = "disabled"
+    RENAMED = "renamed"  # the row is a former name, which is not given to anybody else
+    REMOVED = "removed"  # neither is the name of a user who was removed
+
+
+@dataclass(frozen=True)
+class Status:
+    """That a user may not act: since when, and who decided it. `to` is the user's present name, if it is another."""
+
+    standing: Standing
+    by: str
+    at: datetime
+    to: str = ""
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """How far the jobs of a disabled user have been ended: `names` are left, of the first those before `before`.
+
+    `live` are jobs that were left running, `is_cut` says that there are more. `is_last` is the pass that looks for jobs
+    that were being submitted when the user was disabled.
+    """
+
+    names: tuple[str, ...]
+    ends_live: bool
+    before: str = ""
+    is_last: bool = False
+    live: tuple[str, ...] = ()
+    is_cut: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class User(Row):
     """Somebody who submits jobs, or a repository for which somebody does.
 
     `revoked` says of what they may not any more since when that is, and by whom. `repository_id` is what GitHub calls
-    a repository whatever its name is; 0 until it is known.
+    a repository whatever its name is; 0 until it is known. `former` are earlier names. `due` is when the sweep goes on
+    with what follows from `status`.
     """
 
     kind: ClassVar[str] = "user"
@@ -58,14 +96,31 @@ class User(Row):
     revoked: tuple[Revoked, ...] = ()
     created: datetime
     repository_id: int = 0
+    former: tuple[str, ...] = ()
+    status: Status | None = None
+    withdrawal: Withdrawal | None = None
+    due: datetime | None = None
 
     @property
     def key(self) -> Key:
         return user_key(self.name)
 
     @property
-    def place(self) -> Place:
-        return Place("users", self.name)
+    def place(self) -> Place | None:
+        return None if self.is_a(Standing.RENAMED) or self.is_a(Standing.REMOVED) else Place(LISTING, self.name)
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The user's name, and the former ones: jobs and files keep the name that their owner had."""
+        return (self.name, *self.former)
+
+    def is_a(self, standing: Standing) -> bool:
+        """Whether the row is of a user with this standing."""
+        return self.status is not None and self.status.standing is standing
 
     @property
     def is_admin(self) -> bool:
@@ -85,9 +140,14 @@ class User(Row):
         """Whether the user has a privilege; nobody lacks the privilege that isn't asked for."""
         return privilege is None or self.is_admin or privilege in self.privileges
 
+    def covers(self, scope: str, of: str) -> bool:
+        """Whether the token that the user showed is not narrowed to something else. A row as such has no token."""
+        del scope, of
+        return True
+
     def may_act_for(self, owner: str) -> bool:
         """Whether the user may submit jobs of an owner's: their own, and those of repositories that they were given."""
-        return owner == self.name or (is_repository(owner) and (self.may(ACT_AS) or self.may(f"{ACT_AS}.{owner}")))
+        return owner in self.names or (is_repository(owner) and (self.may(ACT_AS) or self.may(f"{ACT_AS}.{owner}")))
 
     def may_see(self, owner: str) -> bool:
         """Whether the user may see, and deal with, an owner's jobs and artifacts. [SEC-2]"""
@@ -103,6 +163,8 @@ def with_privileges(user: User, privileges: Sequence[str], by: str, now: datetim
 
 def explain_denial(user: User, privileges: Iterable[str]) -> str | None:
     """Why a user may not have something that needs privileges, as a sentence; None if they may."""
+    if user.status:
+        return explain_status(user)
     lacking = next((each for each in sorted(privileges) if not user.may(each)), None)
     if lacking is None:
         return None
@@ -113,33 +175,16 @@ def explain_denial(user: User, privileges: Iterable[str]) -> str | None:
     return f"{user.name} may not have this: it needs the privilege {lacking!r}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Token(Row):
-    """A user's token, known by its hash only."""
-
-    kind: ClassVar[str] = "token"
-    digest: str
-    user: str
-    created: datetime
-    expires: datetime | None = None
-
-    @property
-    def key(self) -> Key:
-        return token_key(self.digest)
-
-    @property
-    def expiry(self) -> datetime | None:
-        return self.expires
+def explain_status(user: User) -> str | None:
+    """Why a user may do nothing, as a sentence; None for one who may act."""
+    if user.status is None:
+        return None
+    return f"{user.name} was {user.status.standing} by {user.status.by} at {user.status.at:%Y-%m-%d %H:%M:%SZ}"
 
 
 def user_key(name: str) -> Key:
     """Where a user's row is."""
     return Key(f"user#{name}", "user")
-
-
-def token_key(digest: str) -> Key:
-    """Where the row of a token with this digest is."""
-    return Key(f"token#{digest}", "token")
 
 
 def digest(secret: str) -> str:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import agentfile
+from penstock.agent.removal import remove_tree
 from penstock.domain.units.units import CleanProof
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order, Ready
@@ -101,7 +101,7 @@ class ProcessFactory:
             return NotYet(1, "its processes are being killed")
         for entry in folder.iterdir():
             if entry.name not in ("gone", "agent.log"):
-                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+                remove_tree(str(entry))
         return CleanProof(by="process", time=now, checked=f"no process is tagged {unit}; its folder is empty")
 
     def list(self) -> Iterable[str]:

@@ -92,16 +92,22 @@ def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tu
         raise Refused(
             403, "privilege-missing", f"only operators, and who may act for it, list the artifacts of {by[:200]}"
         )
-    of, last, known = by or user.name, job_of(page), RowCache(on)
-    further = [job.id for job in on.store.listed(f"jobs#{of}", Job, limit=JOBS_AT_ONCE, after=last, newest=True)]
+    names, last, known = [by] if by else user.names, job_of(page), RowCache(on)
+    further = _newest_jobs(on, names, last)
     found: list[Explanation] = []
     for job in [last, *further] if last else further:
-        for row in reversed([row for row in owners.made_for(on, job) if row.by == of]):
+        for row in reversed([row for row in owners.made_for(on, job) if row.by in names]):
             if job != last or row.id < page:
                 found.append(why(on, row, known))
             if len(found) == limit:
                 return found, row.id
     return found, id_of(further[-1], "") if len(further) == JOBS_AT_ONCE else None
+
+
+def _newest_jobs(on: System, owners: Sequence[str], after: str) -> list[str]:
+    """The newest jobs before one, of all names that a user has had."""
+    found = [on.store.listed(f"jobs#{of}", Job, limit=JOBS_AT_ONCE, after=after, newest=True) for of in owners]
+    return sorted((job.id for jobs in found for job in jobs), reverse=True)[:JOBS_AT_ONCE]
 
 
 def why(on: System, artifact: Artifact, known: RowCache | None = None) -> Explanation:
@@ -126,7 +132,7 @@ def sign(on: System, artifact: Artifact, seconds: int) -> SignedOutput:
     """A URL to download an artifact for some seconds. Raises Refused 409 if its bytes have not arrived."""
     if artifact.state is not ArtifactState.CREATED:
         raise Refused(409, "no-bytes", f"the bytes of artifact {artifact.id} have not arrived")
-    return outputs.sign_artifact(on, artifact.id, artifact.path, artifact.size, artifact.sha256, seconds)
+    return outputs.sign_artifact(on, artifact.id, artifact.path, artifact.content, seconds)
 
 
 def dry_run(on: System, within: int) -> DryRun:

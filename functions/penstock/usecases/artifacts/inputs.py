@@ -10,6 +10,7 @@ from functools import partial
 
 from penstock.domain.artifacts import inputs
 from penstock.domain.artifacts.artifacts import INPUT, JOB, Artifact, id_of, is_id, own, owner
+from penstock.domain.artifacts.content import Content, announced
 from penstock.domain.artifacts.inputs import Input, input_key
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import InputParts, NewInput
@@ -38,32 +39,32 @@ def begin(on: System, job: Job, ask: NewInput) -> InputUpload:
     site = current_site(on)
     uploads.check("input", ask.name, ask, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
-    row = transact(on, lambda: _begin_changes(on, job, ask, upload))
-    if row.is_committed:
+    artifact = transact(on, lambda: _begin_changes(on, job, ask, upload))
+    if artifact is None:
         return InputUpload(**vars(uploads.NO_UPLOAD), there=True)
-    return InputUpload(**vars(uploads.sign_upload(on, row.artifact, ask)), there=False)
+    return InputUpload(**vars(uploads.sign_upload(on, artifact)), there=False)
 
 
-def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Input]:
+def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Artifact | None]:
+    """The rows of a file that is about to be sent, and its artifact; None for one that has arrived."""
     row, now = _find(on, job, ask.name), on.world.now()
-    same = (row.size, row.sha256) == (ask.size, ask.sha256)
+    content = announced(ask.size, ask.sha256, ask.composite)
+    same = row.content == content
     if row.is_committed:
         if not same:
             raise Refused(409, "input-there", f"the input {ask.name} is there already, with other bytes")
-        return [], row
+        return [], None
     artifact = owners.find(on, row.artifact) if same else None
     waiting = _still_waiting(on, job)
     if artifact:
-        again = inputs.expect(row, row.artifact, row.size, row.sha256, now)
-        return [waiting, Replace(row, again)], again
+        return [waiting, Replace(row, inputs.expect(row, row.artifact, row.content, now))], artifact
     id = id_of(job.id, on.world.ulid())
     path = inputs.path_of(ask.name)
     made = Artifact(
         id=id, path=path, size=ask.size, sha256=ask.sha256, composite=ask.composite, by=job.owner, time=now,
         sort=INPUT,
     )  # fmt: skip
-    awaited = inputs.expect(row, id, ask.size, ask.sha256, now)
-    return [waiting, Replace(row, awaited), owners.begin(made, upload)], awaited
+    return [waiting, Replace(row, inputs.expect(row, id, content, now)), owners.begin(made, upload)], made
 
 
 def _find(on: System, job: Job, name: str) -> Input:
@@ -92,13 +93,13 @@ def sign_parts(on: System, job: Job, ask: InputParts) -> PartUploads:
 def commit(on: System, job: Job, name: str) -> None:
     """Record that a file has arrived, after checking: the job owns it, and continues if it was the last. [ART-1]
 
-    Raises Refused 409 if its bytes are incomplete.
+    Raises Refused 409 if its bytes are incomplete, or not those that were announced.
     """
     row = _find(on, job, name)
     if not row.is_committed:
-        size = uploads.arrived_bytes(on, row.artifact, row.size)
-        if size != row.size:
-            raise Refused(409, "input-incomplete", f"of {name} {size or 0} of {row.size} bytes have arrived")
+        refused = uploads.refuse_arrival(on, "input", row.artifact, name, row.content)
+        if refused:
+            raise refused
         transact(on, lambda: _commit_changes(on, job, row))
         logs.append(on, job.id, job.attempt, f"the input {name} has arrived ({row.size} bytes)", DETAIL)
     prerequisites.judge(on, job.id)
@@ -126,7 +127,7 @@ def _adopt_changes(on: System, job: Job, of: Input) -> tuple[Sequence[Change], N
     artifact = owners.find(on, of.artifact) if of.is_committed else None
     if row is None or row.is_committed or artifact is None:
         return [], None
-    mine = inputs.expect(row, of.artifact, of.size, of.sha256, on.world.now())
+    mine = inputs.expect(row, of.artifact, of.content, on.world.now())
     changes = [Replace(row, inputs.commit(mine)), Replace(artifact, own(artifact, owner(JOB, job.id)))]
     return [_still_waiting(on, job), *changes], None
 
@@ -142,18 +143,16 @@ def list_for_agent(on: System, job: Job, after: str) -> InputDownloads:
     sources = [each for each in job.request.dependencies if each.copy_outputs]
     start = int(at or 0)
     if start == 0:
-        mine = [
-            _signed(on, inputs.path_of(row.name), row.artifact, row.size, row.sha256) for row in list_inputs(on, job)
-        ]
+        mine = [_signed(on, inputs.path_of(row.name), row.artifact, row.content) for row in list_inputs(on, job)]
         return InputDownloads(mine, "1:" if sources else None)
     page, following = _outputs(on, sources, start, last)
-    files = [_signed(on, inputs.path_of(name, row.path), row.id, row.size, row.sha256) for name, row in page]
+    files = [_signed(on, inputs.path_of(name, row.path), row.id, row.content) for name, row in page]
     return InputDownloads(files, following)
 
 
-def _signed(on: System, path: str, artifact: str, size: int, sha256: str) -> InputDownload:
+def _signed(on: System, path: str, artifact: str, content: Content) -> InputDownload:
     signed = on.objects.download(object_name(artifact), SIGNED_SECONDS, path.rpartition("/")[2])
-    return InputDownload(path, size, sha256, signed.url, artifact)
+    return InputDownload(path, **uploads.described(content), url=signed.url, artifact=artifact)
 
 
 def _outputs(

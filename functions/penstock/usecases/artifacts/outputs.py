@@ -8,6 +8,7 @@ from functools import partial
 
 from penstock.domain.artifacts import artifacts, retention
 from penstock.domain.artifacts.artifacts import JOB, OUTPUT, Artifact, artifact_key, owner
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, AgentParts
 from penstock.domain.jobs.jobs import Job
@@ -16,6 +17,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System, current_site, transact
+from penstock.toml.checks import CONTROL
 from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.flow import fence
 
@@ -35,7 +37,7 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> OutputUploads:
     check(files, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
     rows = transact(on, lambda: _begin_changes(on, job, files, upload))
-    return OutputUploads([_upload(on, row, file) for row, file in zip(rows, files, strict=True)])
+    return OutputUploads([_upload(on, row) for row in rows])
 
 
 def _begin_changes(
@@ -52,8 +54,8 @@ def _begin_changes(
     return [owners.begin(row, upload) for row in fresh], rows
 
 
-def _identity(file: Artifact | AgentFile) -> tuple[str, int, str]:
-    return file.path, file.size, file.sha256
+def _identity(file: Artifact | AgentFile) -> tuple[str, int, str, str]:
+    return file.path, file.size, file.sha256, file.composite
 
 
 def _output(on: System, job: Job, file: AgentFile) -> Artifact:
@@ -63,8 +65,8 @@ def _output(on: System, job: Job, file: AgentFile) -> Artifact:
     )  # fmt: skip
 
 
-def _upload(on: System, row: Artifact, file: AgentFile) -> OutputUpload:
-    return OutputUpload(**vars(uploads.sign_upload(on, row.id, file)), id=row.id, path=row.path)
+def _upload(on: System, row: Artifact) -> OutputUpload:
+    return OutputUpload(**vars(uploads.sign_upload(on, row)), id=row.id, path=row.path)
 
 
 def _find(on: System, job: Job, id: str) -> Artifact | None:
@@ -91,7 +93,7 @@ def commit(on: System, job: Job, names: Sequence[str]) -> Empty:
     """Record that files have arrived, after checking: from here on the job owns them. [ART-1] [SLOT-3]
 
     What has arrived is committed in as few writes as there is room for, also if something else has not. Raises Refused
-    404 for what this job did not name, or what expired; 409 if bytes are incomplete.
+    404 for what this job did not name, or what expired; 409 if bytes are incomplete, or not those that were announced.
     """
     found = {name: _find(on, job, name) for name in names}
     here = {name: _arrival(on, row, name) for name, row in found.items()}
@@ -108,10 +110,9 @@ def _arrival(on: System, row: Artifact | None, name: str) -> Refused | None:
     """Why a file cannot be committed; None if its bytes are there, or it was committed before."""
     if row is None:
         return not_found("output", name[:64])
-    size = row.size if artifacts.is_output(row) else uploads.arrived_bytes(on, row.id, row.size)
-    if size != row.size:
-        return Refused(409, "output-incomplete", f"of {row.path} {size or 0} of {row.size} bytes have arrived")
-    return None
+    if artifacts.is_output(row):
+        return None
+    return uploads.refuse_arrival(on, "output", row.id, row.path, row.content)
 
 
 def _commit_changes(on: System, job: Job, names: Sequence[str]) -> tuple[Sequence[Change], list[str]]:
@@ -124,8 +125,7 @@ def _commit_changes(on: System, job: Job, names: Sequence[str]) -> tuple[Sequenc
 
 def list_outputs(on: System, job: str, after: str = "") -> tuple[list[Artifact], str | None]:
     """A job's outputs whose bytes are there, oldest first, and the next page."""
-    place = artifact_key(after).sk if after else ""
-    found = on.store.find(f"job#{job}", "artifact#", Artifact, limit=limits.PAGE, after=place)
+    found = on.store.find(f"job#{job}", "artifact#", Artifact, limit=limits.PAGE, after=artifact_key(after).sk)
     return [row for row in found if artifacts.is_output(row)], found[-1].id if len(found) == limits.PAGE else None
 
 
@@ -136,14 +136,14 @@ def sign(on: System, job: Job, name: str, seconds: int) -> SignedOutput:
         if job.end.outputs_gone:
             raise Refused(410, "outputs-gone", retention.outputs_gone(job.id, job.end.outputs_gone).detail)
         raise not_found("output", name[:64])
-    return sign_artifact(on, row.id, row.path, row.size, row.sha256, seconds)
+    return sign_artifact(on, row.id, row.path, row.content, seconds)
 
 
-def sign_artifact(on: System, artifact: str, path: str, size: int, sha256: str, seconds: int) -> SignedOutput:
+def sign_artifact(on: System, artifact: str, path: str, content: Content, seconds: int) -> SignedOutput:
     """A URL to download an artifact, to be saved under the last part of a path."""
     lasts = max(1, min(seconds, SIGNED_SECONDS_MOST))
     given = on.objects.download(object_name(artifact), lasts, path.rpartition("/")[2])
-    return SignedOutput(given.url, size, sha256, lasts)
+    return SignedOutput(given.url, content.size, content.sha256 or None, content.composite or None, lasts)
 
 
 def check(files: Sequence[AgentFile], most: int) -> Sequence[AgentFile]:
@@ -153,5 +153,8 @@ def check(files: Sequence[AgentFile], most: int) -> Sequence[AgentFile]:
     for file in files:
         if not file.path.startswith("/"):
             raise Refused(400, "bad-request", f"{file.path[:200]!r} is no absolute path")
+        if unsafe := CONTROL.search(file.path):
+            why = f"the path {file.path[:200]!r} holds the control character U+{ord(unsafe[0]):04X}"
+            raise Refused(400, "bad-request", f"{why}: rename the file")
         uploads.check("output", file.path, file, most)
     return files

@@ -86,8 +86,10 @@ def release_input(on: System, name: Input, owner: str) -> None:
 
 def release_changes(on: System, artifact: Artifact | None, owner: str) -> list[Change]:
     """The changes by which an artifact loses an owner; none if it is gone. [ART-1] [ART-2]"""
-    left = artifact and artifacts.disown(artifact, owner, on.world.now())
-    return [Replace(artifact, left)] if artifact and left and left != artifact else []
+    if artifact is None:
+        return []
+    left = artifacts.disown(artifact, owner, on.world.now())
+    return [Replace(artifact, left)] if left != artifact else []
 
 
 def destroy_change(on: System, artifact: Artifact) -> Change:

@@ -59,7 +59,7 @@ def unpin(on: System, user: User, id: str, by: str) -> None:
 
     Raises Refused 403, 404, or 409 where there is no pin.
     """
-    if by != user.name and not user.is_admin:
+    if by not in user.names and not user.is_admin:
         raise Refused(403, "privilege-missing", "only operators take back the pins of others")
 
     def decide() -> tuple[Sequence[Change], None]:

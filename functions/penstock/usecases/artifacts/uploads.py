@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from penstock.domain.artifacts import volumes
-from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import NewFile, Parts
 from penstock.domain.replies import PartUpload, PartUploads, Upload
 from penstock.kernel.errors import Refused
 from penstock.ports import Grant
 from penstock.system import System
-from penstock.usecases.artifacts import owners
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -36,16 +37,21 @@ def check(kind: str, name: str, file: NewFile, most: int) -> None:
         raise Refused(400, "bad-request", f"{name} is too big to be sent in one piece: say `composite`, and send parts")
 
 
-def sign_upload(on: System, id: str, file: NewFile) -> Upload:
-    """Where to upload an artifact's bytes; if in parts, each part is signed on request."""
-    if file.composite:
+def sign_upload(on: System, artifact: Artifact) -> Upload:
+    """Where to upload an artifact's bytes, as its row announces them; if in parts, each part is signed on request."""
+    if artifact.composite:
         return replace(NO_UPLOAD, part_bytes=volumes.PART_BYTES)
-    given = on.objects.upload(object_name(id), file.size, file.sha256)
+    given = on.objects.upload(object_name(artifact.id), artifact.size, artifact.sha256)
     return Upload(given.method, given.url, dict(given.headers), part_bytes=0)
 
 
 def sign_parts(on: System, artifact: Artifact, ask: Parts) -> PartUploads:
-    """Where to upload some parts; parts that have arrived are skipped. Raises Refused 400."""
+    """Where to upload some parts; parts that have arrived are skipped. Raises Refused 400, and 409 once all are there.
+
+    A finished upload is not begun again, so that nobody sends parts to an object that has a name.
+    """
+    if artifact.state is not ArtifactState.CREATING:
+        raise Refused(409, "upload-over", f"{artifact.path[:200]} has arrived: its parts are joined")
     try:
         if not artifact.composite:
             raise ValueError("it is sent in one piece")
@@ -62,12 +68,30 @@ def _signed_part(number: int, given: Grant | None) -> PartUpload:
     return PartUpload(number, there=False, method=given.method, url=given.url, headers=dict(given.headers))
 
 
-def arrived_bytes(on: System, id: str, size: int) -> int | None:
-    """How many bytes of an artifact have arrived; None for none. Parts are joined when all are there. [ART-1]"""
-    name = object_name(id)
-    found = on.objects.size(name)
-    artifact = owners.find(on, id) if found is None else None
-    if artifact and artifact.composite:
-        on.objects.join(name, volumes.count_parts(size), artifact.composite)
-        found = on.objects.size(name)
+def described(content: Content) -> dict[str, Any]:
+    """How the agent that downloads some bytes checks them."""
+    parts = {"composite": content.composite, "part_bytes": volumes.PART_BYTES} if content.composite else {}
+    return {"size": content.size, "sha256": content.sha256, **parts}
+
+
+def refuse_arrival(on: System, kind: str, id: str, name: str, announced: Content) -> Refused | None:
+    """Why bytes are not those that were announced; None if they are, by the store's own digest. [ART-1]
+
+    Parts are joined when all are there. Nothing gets a name before this.
+    """
+    found = _arrived(on, object_name(id), announced)
+    if found is None or found.size != announced.size:
+        there = found.size if found else 0
+        return Refused(409, f"{kind}-incomplete", f"of {name} {there} of {announced.size} bytes have arrived")
+    if found != announced:
+        why = f"{name} was announced as {announced}; what arrived is {found}"
+        return Refused(409, f"{kind}-differs", why)
+    return None
+
+
+def _arrived(on: System, name: str, announced: Content) -> Content | None:
+    found = on.objects.content(name)
+    if found is None and announced.composite:
+        on.objects.join(name, volumes.count_parts(announced.size), announced.composite)
+        found = on.objects.content(name)
     return found

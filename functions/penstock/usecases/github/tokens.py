@@ -58,8 +58,10 @@ def mint(on: System, job_id: str) -> bool:
     if is_fresh(on.store.get(value_key(job.id, NAME), Value), now):
         return False
     check = on.store.get(checks.key_of(job.provenance.check), CheckRun)
-    found = on.store.get(set_key(check.repository_id, check.sha), CheckSet) if check else None
-    if not (found and check and check.job == job.id):
+    if check is None or check.job != job.id:
+        return False
+    found = on.store.get(set_key(check.repository_id, check.sha), CheckSet)
+    if found is None:
         return False
     scope = _scope(on, found, check)
     token, why = client.mint(on, scope) if scope else ("", f"{policy.PATH} of the default branch gives none")

@@ -26,6 +26,7 @@ from penstock.domain.github.deliveries import (
     Event,
     ListCheck,
     Malformed,
+    Payload,
     delivery_key,
     is_id,
     is_relevant,
@@ -97,31 +98,34 @@ def action_of(name: str, payload: Mapping[str, Any]) -> str:
 
 
 def store_delivery(on: System, id: str, name: str, payload: Mapping[str, Any], *, missed: bool = False) -> str:
-    """Store a delivery and send a message for it. A known one only gets the message.
+    """Store a delivery and send a message for it. A known one only gets the message; of a replayed one nothing follows.
 
     Raises Refused 400 for one that is not as GitHub documents it, which is stored as well.
     """
-    event, wrong = _read(name, payload)
+    event, wrong, digest = _read(name, payload)
     now = on.world.now()
     row = Delivery(
         id=id, name=name, action=action_of(name, payload), event=event, received=now, missed=missed,
         outcome=wrong, due=None if wrong else now,
     )  # fmt: skip
-    is_new = on.store.commit([Create(row)])
+    # A payload that came before under another id is a replay: nothing of it is stored.
+    once = [] if wrong else [Create(Payload(digest=digest, delivery=id, received=now))]
+    is_new = on.store.commit([Create(row), *once])
     if wrong.startswith("malformed"):
         raise Refused(400, "bad-payload", wrong)
     if not wrong:
-        on.forge.enqueue({"delivery": id})
+        on.forge.enqueue({"delivery": id})  # of a replay there is no row, so nothing follows
     return "stored" if is_new else "known"
 
 
-def _read(name: str, payload: Mapping[str, Any]) -> tuple[Event | None, str]:
-    """What a payload says; or why it has no effect."""
+def _read(name: str, payload: Mapping[str, Any]) -> tuple[Event | None, str, str]:
+    """What a payload says, or why it has no effect; and its digest."""
     try:
         event = github_deliveries.read(name, payload)
+        digest = github_deliveries.digest_of(payload) if event else ""
     except Malformed as error:
-        return None, f"malformed: {error}"
-    return event, "" if event else IGNORED
+        return None, f"malformed: {error}", ""
+    return event, "" if event else IGNORED, digest
 
 
 def fetch_missed(on: System) -> int:

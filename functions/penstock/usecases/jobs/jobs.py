@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.artifacts.inputs import Input
@@ -54,7 +55,7 @@ def list_jobs(
     found: list[Job] = []
     after, scanned = page, 0
     while scanned < SCANNED:
-        rows = on.store.listed(f"jobs#{owner or user.name}", Job, limit=100, after=after, newest=True)
+        rows = _newest(on, [owner] if owner else user.names, after)
         for row in rows:
             scanned, after = scanned + 1, row.id
             if _matches(row, filters, tags):
@@ -64,6 +65,12 @@ def list_jobs(
         if len(rows) < 100:
             return found, None
     return found, after
+
+
+def _newest(on: System, owners: Sequence[str], after: str) -> list[Job]:
+    """The newest 100 jobs before one, of all names that a user has had."""
+    found = [on.store.listed(f"jobs#{owner}", Job, limit=100, after=after, newest=True) for owner in owners]
+    return found[0] if len(found) == 1 else sorted(chain(*found), key=lambda job: job.id, reverse=True)[:100]
 
 
 def _matches(job: Job, filters: Mapping[str, str], tags: Mapping[str, str]) -> bool:
@@ -114,7 +121,7 @@ def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
 
 def _quarantined_worker(on: System, job: Job) -> str | None:
     """That the worker of a queued job's last attempt is in quarantine, if it is. [JOB-2]"""
-    if job.state is not State.QUEUED or job.attempt == 1:
+    if job.state is not State.QUEUED:
         return None
     lease = on.store.get(lease_key(job.id, job.attempt - 1, pools.WORKER), Lease)
     unit = flow.unit_of(on, lease) if lease else None

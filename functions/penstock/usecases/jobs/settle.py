@@ -108,9 +108,7 @@ def report_changes(on: System, was: Job, reported: Job, marked: Marked) -> tuple
 def _held(on: System, job: Job, marked: Marked) -> tuple[list[Lease], list[tuple[Unit, Unit]]]:
     """The rows of an attempt's leases, and their units: as they were read, and with what the report changes."""
     rows = flow.lease_rows(on, job.id, job.attempt)
-    read: Marked = {
-        unit.id: (unit, unit) for lease in rows if lease.unit not in marked and (unit := flow.unit_of(on, lease))
-    }
+    read: Marked = {unit.id: (unit, unit) for lease in rows if (unit := flow.unit_of(on, lease))}
     every = {**read, **marked}
     return rows, [every[lease.unit] for lease in rows if lease.unit in every]
 

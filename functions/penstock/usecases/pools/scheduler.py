@@ -144,13 +144,12 @@ def _claim_changes(
     fresh = [_lease(job, need, token, now) for need in needs]
     stocks = look(on, claims) if may_grant else {}
     granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
-    made = [change.row for change in granted if isinstance(change, Create) and isinstance(change.row, Lease)] or fresh
     claimed = jobs.acquire(job, now)
     if claimed.may_give_back:
         before = [replace(lease, state=LeaseState.READY) for lease in every]  # or the flow were not at this step
-        claimed = replace(claimed, due=unused.next_check(claimed, [*before, *made]))
+        claimed = replace(claimed, due=unused.next_check(claimed, [*before, *fresh]))
     waiting = [] if given else [*map(Create, claims), *map(Create, fresh)]
-    return [Replace(job, claimed), *granted, *waiting], Claimed(made, claims, given, stocks)
+    return [Replace(job, claimed), *granted, *waiting], Claimed(fresh, claims, given, stocks)
 
 
 def _grant_at_once(
@@ -224,9 +223,11 @@ def _is_overtaking(on: System, claim: Claim) -> bool:
 def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     """Write into the job's log what it waits for, once, if it was not granted at once."""
     job = on.store.get(job_key(job_id), Job)
-    blocked = forecast.short_block(on, job, lease.step) if job else None
+    if job is None:
+        return
+    blocked = forecast.short_block(on, job, lease.step)
     lease_now = on.store.get(lease.key, Lease)
-    if job and blocked and lease_now and lease_now.state is LeaseState.WAITING:
+    if lease_now and lease_now.state is LeaseState.WAITING:
         logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
 
 
@@ -274,7 +275,7 @@ def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
     for claim in claims:
         cold = _free(on, claim.pool, "cold", max(SPREAD, claim.count))
         pool, waits = head(on, claim.pool)
-        if pool is None or pool.is_closed or waits:
+        if pool is None or waits:
             return {}
         warm = _warm(on, pool, claim.count) if pool.warm else []
         first = on.world.draw(len(cold)) if cold else 0

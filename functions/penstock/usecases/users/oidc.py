@@ -13,14 +13,14 @@ from penstock.domain.logs.logs import DETAIL
 from penstock.domain.replies import IdentityToken
 from penstock.domain.site.site import Identity
 from penstock.domain.users import oidc
-from penstock.domain.users.users import User, explain_denial, user_key
+from penstock.domain.users.users import explain_denial
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases.jobs.flow import LeaseGone, fenced
 from penstock.usecases.logs import logs
-from penstock.usecases.users import audit
+from penstock.usecases.users import audit, users
 
 ISSUER = "/v1/oidc"
 """The path of the tokens' issuer below the service's URL."""
@@ -79,7 +79,7 @@ def _check_owner(on: System, allowed: Identity, job: Job) -> list[Change]:
     """The check that the owner has the privilege at the time of the commit. Raises Refused 422."""
     if allowed.privilege is None:
         return []
-    owner = on.store.get(user_key(job.owner), User)
+    owner = users.by_name(on, job.owner)
     if owner is None:
         raise Refused(422, "privilege-missing", f"there is no user {job.owner}: this needs {allowed.privilege!r}")
     why = explain_denial(owner, [allowed.privilege])

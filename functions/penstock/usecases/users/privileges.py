@@ -14,7 +14,7 @@ from penstock.domain.jobs import jobs as rules
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.pools.pools import WAITING, Claim, LeaseState, Slot, collection
 from penstock.domain.users import users
-from penstock.domain.users.users import User, user_key
+from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Replace, Row
@@ -49,7 +49,7 @@ def revoke(on: System, by: User, name: str, privilege: str, *, at_once: bool) ->
 
 def check_owner(on: System, name: str, wanted: Iterable[str]) -> tuple[str | None, list[Change]]:
     """Why a job's owner may not have what needs these privileges; or the check of the owner's row for the grant."""
-    owner = on.store.get(user_key(name), User) or User(name=name, created=on.world.now())  # the user was deleted
+    owner = granting.by_name(on, name) or User(name=name, created=on.world.now())  # there never was one
     return users.explain_denial(owner, wanted), [Check(owner)]
 
 
@@ -75,7 +75,7 @@ def end_waiting_jobs(on: System, user: User) -> Revocation:
     """End the user's jobs that wait for what the user may not have, and list those that hold such things."""
     stopped: list[str] = []
     holding: list[str] = []
-    for job in _jobs_needing_privileges(on, user.name):
+    for job in _jobs_needing_privileges(on, user.names):
         wanted = {need.order: users.explain_denial(user, need.privileges) for need in job.request.needs}
         held = flow.leases_of(on, job)
         lacking = [lease for lease in held if wanted.get(lease.order)]
@@ -87,7 +87,7 @@ def end_waiting_jobs(on: System, user: User) -> Revocation:
     return Revocation(stopped, holding)
 
 
-def _jobs_needing_privileges(on: System, owner: str) -> Iterator[Job]:
+def _jobs_needing_privileges(on: System, owner: Sequence[str]) -> Iterator[Job]:
     """A user's jobs that wait for, or hold, something that needs a privilege, each once.
 
     No job holds what is held by an operator, or in quarantine.
@@ -98,7 +98,7 @@ def _jobs_needing_privileges(on: System, owner: str) -> Iterator[Job]:
         known |= {str(slot.job): None for slot in _all(on, pool, "held#", Slot)}
     for job_id in known:
         job = on.store.get(job_key(job_id), Job)
-        if job and job.owner == owner:
+        if job and job.owner in owner:
             yield job
 
 

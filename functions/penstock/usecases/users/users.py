@@ -1,15 +1,17 @@
-"""Users, their privileges and their tokens."""
+"""Users: who shows a token, who there is, and what privileges they have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from penstock.domain.probes import canaries
-from penstock.domain.users import users
-from penstock.domain.users.users import ACT_AS, ADMIN, Token, User, digest, token_key, user_key
-from penstock.kernel.errors import Refused, not_found
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.domain.users import tokens, users
+from penstock.domain.users.tokens import Bearer, Need, Token, token_key
+from penstock.domain.users.users import ACT_AS, ADMIN, Standing, User, explain_status, user_key
+from penstock.kernel.errors import Refused, Throttled, not_found
+from penstock.kernel.rows import Change, Create, Key, Replace, Row
 from penstock.system import System, transact
 from penstock.usecases.users import audit
 
@@ -21,24 +23,73 @@ _NAMES = (
     "colon, and its own: oxide:hubris"
 )
 
-PREFIX = "pst_"
-"""What user tokens begin with, so that scanners for leaked secrets recognize them."""
+
+def authenticate(on: System, header: str | None, need: Need = tokens.ANY) -> Bearer:
+    """Who shows a token in a request, on a route with this need. [SEC-2]
+
+    Raises Refused 401, or 403 for a missing scope.
+
+    It reads the token, and then in one batch the user and all tokens that it comes from.
+    """
+    token, user = _shown(on, _secret(header))
+    bearer = tokens.bearer(user, token, need)
+    if bearer is None:
+        raise missing_scope(need, token)
+    if token.is_stale(on.world.now()):
+        with suppress(Throttled):  # who else writes it now did so too, or revoked it
+            on.store.commit([Replace(token, replace(token, used=on.world.now(), user=user.name))])
+    return bearer
 
 
-def authenticate(on: System, header: str | None) -> User:
-    """The user whose bearer token a request has. Raises Refused 401."""
+def _secret(header: str | None) -> str:
     scheme, _, secret = (header or "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise Refused(401, "no-token", "show a token: Authorization: Bearer <token>")
-    token = on.store.get(token_key(digest(secret.strip())), Token)
-    if token is None:
+    return secret.strip()
+
+
+def _shown(on: System, secret: str) -> tuple[Token, User]:
+    """The token that a secret is of, and its user, if both are good. Raises Refused 401."""
+    if tokens.is_old(secret):
+        raise Refused(401, "old-token", "tokens of this form are no longer accepted; ask an operator for a new one")
+    id = tokens.id_in(secret)
+    token = on.store.get(token_key(id), Token) if id else None
+    if token is None or not token.is_shown_by(secret):
         raise Refused(401, "unknown-token", "this token is not known here, or no longer")
-    if token.expires and token.expires <= on.world.now():
-        raise Refused(401, "token-expired", f"this token expired at {token.expires.isoformat()}; ask for a new one")
-    user = on.store.get(user_key(token.user), User)
+    if token.revoked:
+        raise Refused(401, "token-revoked", f"this token was revoked at {token.revoked.at:%Y-%m-%d %H:%M:%SZ}")
+    if token.has_expired(on.world.now()):
+        raise Refused(401, "token-expired", f"this token expired at {token.expires:%Y-%m-%d %H:%M:%SZ}")
+    return token, _good_user(on, token)
+
+
+def _good_user(on: System, token: Token) -> User:
+    """The user of a token, none of whose ancestors is revoked. Raises Refused 401."""
+    found = on.store.rows_at([user_key(token.user), *map(token_key, token.ancestors)])
+    if tokens.is_any_gone((_token(found, id) for id in token.ancestors), on.world.now()):
+        raise Refused(401, "token-revoked", "this token was made with another one that was revoked")
+    user = found.get(user_key(token.user))
+    user = present(on, user if isinstance(user, User) else None)
     if user is None:
         raise Refused(401, "unknown-token", "the user of this token is gone")
+    if user.status:
+        raise Refused(401, f"user-{user.status.standing}", f"{explain_status(user)}: this token is refused")
     return user
+
+
+def _token(found: Mapping[Key, Row], id: str) -> Token | None:
+    row = found.get(token_key(id))
+    return row if isinstance(row, Token) else None
+
+
+def missing_scope(need: Need, token: Token) -> Refused:
+    """The answer to who shows a token without the scope that is needed."""
+    has = ", ".join(token.scopes)
+    if not need.scope:
+        return Refused(403, "scope-missing", f"a host's token is for the host's own calls only; its scopes are: {has}")
+    return Refused(
+        403, "scope-missing", f"this needs a token with the scope {need.scope!r}; the scopes of this one: {has}"
+    )
 
 
 def require_admin(user: User) -> None:
@@ -48,24 +99,41 @@ def require_admin(user: User) -> None:
 
 
 def find(on: System, name: str) -> User:
-    """A user by name. Raises Refused 404."""
-    user = on.store.get(user_key(name), User) if users.is_name(name) else None
-    if user is None:
+    """A user by name, also a former one. Raises Refused 404."""
+    user = by_name(on, name) if users.is_name(name) else None
+    if user is None or user.is_a(Standing.REMOVED):
         raise not_found("user", name)
+    return user
+
+
+def by_name(on: System, name: str) -> User | None:
+    """The user who has a name, or had it; None if nobody ever did."""
+    return present(on, on.store.get(user_key(name), User))
+
+
+def present(on: System, user: User | None) -> User | None:
+    """The present row of a user; for a former name, that of the name that followed."""
+    if user and user.status and user.status.to:
+        return on.store.get(user_key(user.status.to), User)
     return user
 
 
 def create(on: System, name: str, privileges: Sequence[str], by: str = "") -> User:
     """Create a user. Raises Refused 409 if the name is taken."""
+    check_name(name)
+    user = User(name=name, privileges=_validated(privileges), created=on.world.now())
+    text = ", ".join(user.privileges)
+    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", text)):
+        raise Refused(409, "user-exists", f"{name!r} is, or was, the name of another user")
+    return user
+
+
+def check_name(name: str) -> None:
+    """Raises Refused for what cannot be a user's name."""
     if not users.is_name(name):
         raise Refused(400, "bad-request", _NAMES)
     if name == canaries.USER:
         raise Refused(409, "user-exists", f"{name!r} is whom the site's own canaries belong to, and nobody's name")
-    user = User(name=name, privileges=_validated(privileges), created=on.world.now())
-    text = ", ".join(user.privileges)
-    if not on.store.commit(audit.record(on, [Create(user)], by, "create user", f"user {name}", text)):
-        raise Refused(409, "user-exists", f"there is a user {name!r} already")
-    return user
 
 
 def _validated(privileges: Sequence[str]) -> tuple[str, ...]:
@@ -93,31 +161,29 @@ def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: 
     return transact(on, decide)
 
 
-def issue_token(on: System, name: str, expires_in: int | None, by: str = "") -> tuple[str, Token]:
-    """A new token of a user: the secret, shown once, and the row that is stored."""
-    if expires_in is not None and not 1 <= expires_in <= 10 * 366 * 24 * 3600:
-        raise Refused(400, "bad-request", "expires_in is in seconds, from 1 to ten years")
-    user = find(on, name)
-    now = on.world.now()
-    secret = PREFIX + on.world.secret()
-    expires = now + timedelta(seconds=expires_in) if expires_in else None
-    token = Token(digest=digest(secret), user=user.name, created=now, expires=expires)
-    text = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
-    on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {name}", text))
-    return secret, token
-
-
 def resolve_owner(on: System, user: User, owner: str | None) -> User:
     """The user whose job it is: the submitter, or a repository that they may submit for. Raises Refused 403 or 422."""
-    if owner is None or owner == user.name:
+    if user.status:
+        raise Refused(403, f"user-{user.status.standing}", f"{explain_status(user)}, and submits nothing")
+    wanted = user.name if owner is None or owner in user.names else owner
+    if not user.covers(tokens.SUBMIT.scope, wanted):
+        needed = f"submit:{wanted[:200]}"
+        raise Refused(403, "scope-missing", f"this needs a token with the scope {needed!r}, and this one has it not")
+    if wanted == user.name:
         return user
-    if not users.is_repository(owner):
+    if not users.is_repository(wanted):
         raise Refused(403, "privilege-missing", "jobs are submitted for oneself, or for a repository: oxide:hubris")
-    if not user.may_act_for(owner):
-        raise Refused(
-            403, "privilege-missing", f"to submit for {owner[:200]} needs the privilege {f'{ACT_AS}.{owner}'[:200]!r}"
-        )
-    found = on.store.get(user_key(owner), User)
+    if not user.may_act_for(wanted):
+        needed = f"{ACT_AS}.{wanted}"[:200]
+        raise Refused(403, "privilege-missing", f"to submit for {wanted[:200]} needs the privilege {needed!r}")
+    return _repository(on, wanted)
+
+
+def _repository(on: System, owner: str) -> User:
+    """The repository that jobs are submitted for. Raises Refused 422 if there is none, or it may not act."""
+    found = by_name(on, owner)
     if found is None:
         raise Refused(422, "unknown-owner", f"there is no repository {owner[:200]!r}; operators add it as a user")
+    if found.status:
+        raise Refused(422, f"owner-{found.status.standing}", f"{explain_status(found)}, and nobody submits for it")
     return found

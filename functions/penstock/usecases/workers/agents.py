@@ -22,6 +22,7 @@ from penstock.domain.jobs import failures, jobs, origins
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.jobs import Job, Report, Result, Spec, State, job_key
 from penstock.domain.jobs.origins import Origin
+from penstock.domain.logs import logs as domain_logs
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Lease, lease_key
@@ -49,6 +50,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
 from penstock.ports import IdentityDriver
 from penstock.system import System, check_unchanged, current_site, measure, transact
+from penstock.toml.checks import CONTROL
 from penstock.usecases.artifacts import owners
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, holds, settle
@@ -58,6 +60,9 @@ from penstock.usecases.probes import canaries
 from penstock.usecases.units import bells, broken, drivers, prewarm, reuse
 from penstock.usecases.units import broken as units_broken
 from penstock.usecases.units.drivers import bootstrap_key
+
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""How far the clock of a worker may be from ours."""
 
 COPIES = 64
 """How many copies an agent may ask about at once."""
@@ -144,7 +149,7 @@ def _start_changes(
         if job.run.report:
             raise LeaseGone
         return [], (job, None)
-    if unit.state is not UnitState.CREATING or job.state is not State.ACQUIRING:
+    if job.state is not State.ACQUIRING:
         check_unchanged(on, unit)  # a repeated call may have started the job meanwhile
         raise LeaseGone
     if job.cancellation.cancelled_by:
@@ -201,8 +206,8 @@ def _job_started(on: System, ask: Hello, site: Site, job: Job, before: Unit | No
         text = f"running on {ask.worker} (target {job.request.target_resolved}{host}), ready after {took} s"
         logs.append(on, job.id, job.attempt, text)
     health = health_check(site, job)
-    if unit and before and not health.before and unit.creation.is_probe:
-        broken.mark_working(on, unit)
+    if before and not health.before and before.creation.is_probe:
+        broken.mark_working(on, before)
     return assignment(on, job, site, ask.worker, lease, is_kept=unit is not None and unit.cleaning.is_kept)
 
 
@@ -290,12 +295,24 @@ def _instructions(on: System, caller: Caller) -> Instructions:
 def append_events(on: System, caller: Caller, first: int, lines: Sequence[Line]) -> LinesReceived:
     """Add lines to the job's log, and say whether it has room for more output. They also serve as a heartbeat."""
     bounds = current_site(on).limits
+    lines = [_credible(on, caller.job, line) for line in lines]
     full = logs.append_output(on, caller.job, first, lines, bounds) if caller.job.run.report is None else None
     is_near = units.is_renewal_near(caller.unit, on.world.now(), timedelta(seconds=bounds.heartbeat))
     if is_near:
         _renew_lease(on, caller, bounds.lease)
     lease = bounds.lease if is_near else None
     return LinesReceived(**vars(_instructions(on, caller)), lease_seconds=lease, full=full)
+
+
+def _credible(on: System, job: Job, line: Line) -> Line:
+    """A line that is not from before its attempt, nor from the future. A worker's clock may be wrong by minutes.
+
+    Raises Refused 400 for a stream of the service's own decisions: nobody else says what it decided. [SEC-2]
+    """
+    if line.stream in domain_logs.SERVICE_STREAMS or CONTROL.search(line.stream):
+        raise Refused(400, "bad-stream", f"{line.stream[:64]!r} is not a stream that a worker writes to")
+    since = job.times.started or job.times.acquired or job.times.submitted
+    return domain_logs.within(line, since - CLOCKS_DIFFER, on.world.now() + CLOCKS_DIFFER)
 
 
 def resources(on: System, caller: Caller) -> ResourceList:
@@ -504,6 +521,10 @@ def _limits(bounds: Limits) -> AgentLimits:
         output_bytes=bounds.output_bytes,
         part_bytes=volumes.PART_BYTES,
         cache_bytes=bounds.archive_bytes,
+        unpacked_bytes=bounds.unpacked_bytes,
+        unpacked_entries=bounds.unpacked_entries,
+        unpacked_depth=bounds.unpacked_depth,
+        unpacked_ratio=bounds.unpacked_ratio,
         outputs=limits.OUTPUTS,
         line_bytes=limits.EVENT_LINE_BYTES,
         batch_bytes=limits.EVENT_BATCH_BYTES,

@@ -15,6 +15,7 @@ from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.domain.users import users
+from penstock.domain.users.tokens import HOST
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.system import System, current_site
@@ -38,6 +39,9 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
         raise Refused(422, "weak-session", "the session must be 43 to 128 characters of A-Z a-z 0-9 - _")
     site = current_site(on)
     target = site.of_host(name)
+    pool = target.pool if target else presence.last_pool(on, name)
+    if not user.covers(HOST.scope, f"{pool}/{name}"):
+        raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
     session = HostSession(name, target.pool if target else None, users.digest(status.session), status.machine)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))
     answer = _instruct(on, host, status, site.limits)

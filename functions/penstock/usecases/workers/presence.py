@@ -42,6 +42,12 @@ def check_in(on: System, session: HostSession, lease: timedelta) -> Host:
     return host
 
 
+def last_pool(on: System, name: str) -> str | None:
+    """The pool of a host that the site no longer names; None if the host never came."""
+    host = on.store.get(host_key(name), Host)
+    return host.pool if host else None
+
+
 def _check_in_changes(
     on: System, session: HostSession, lease: timedelta
 ) -> tuple[Sequence[Change], tuple[Host, list[str]]]:

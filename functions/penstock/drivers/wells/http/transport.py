@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Timer
 
 from penstock.drivers.wells.http.protocol import BODY_BYTES, HEADER_BYTES
@@ -20,6 +20,21 @@ from penstock.kernel.frozen import dataclass
 
 EC2_METADATA = ip_address("fd00:ec2::254")
 """EC2's instance metadata service over IPv6. Its other addresses are link-local."""
+
+
+TRANSLATED = (
+    (ip_network("::/96"), 0),  # IPv4-compatible (RFC 4291)
+    (ip_network("::ffff:0:0/96"), 0),  # IPv4-mapped (RFC 4291)
+    (ip_network("::ffff:0:0:0/96"), 0),  # IPv4-translated (RFC 2765)
+    (ip_network("64:ff9b::/96"), 0),  # NAT64 (RFC 6052)
+    (ip_network("64:ff9b:1::/48"), 0),  # NAT64 of a site (RFC 8215), of which any prefix may be 96 bits
+    (ip_network("2002::/16"), 80),  # 6to4 (RFC 3056)
+)
+"""The IPv6 networks whose addresses lead to IPv4 addresses, and how many bits follow these."""
+
+TEREDO = ip_network("2001::/32")
+
+SITE_NAT64 = ip_network("64:ff9b:1::/48")
 
 
 @dataclass(frozen=True)
@@ -110,11 +125,36 @@ def _cut_off(connection: _Connection, seconds: float) -> Iterator[None]:
 
 
 def _check(address: str, to: Service) -> None:
-    """Refuse loopback, link-local, multicast and metadata addresses. Raises Misconfigured."""
-    found = ip_address(address.partition("%")[0])
-    if isinstance(found, IPv6Address) and found.ipv4_mapped:
-        found = found.ipv4_mapped
-    if found.is_loopback and to.is_local:
+    """Refuse loopback, link-local, multicast and metadata addresses, in every form. Raises Misconfigured."""
+    shown = ip_address(address.partition("%")[0])
+    for found in (shown, *_embedded(shown)):
+        if found.is_loopback and to.is_local:
+            return
+        if _is_forbidden(found):
+            raise Misconfigured(f"{to.host} has the address {shown}, which a service must not have")
+
+
+def _is_forbidden(found: IPv4Address | IPv6Address) -> bool:
+    is_special = found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified
+    return is_special or found == EC2_METADATA
+
+
+def _embedded(found: IPv4Address | IPv6Address) -> Iterator[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address leads to, if its network is translated."""
+    if not isinstance(found, IPv6Address):
         return
-    if found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified or found == EC2_METADATA:
-        raise Misconfigured(f"{to.host} has the address {found}, which a service must not have")
+    for network, after in TRANSLATED:
+        if found in network:
+            yield IPv4Address(int(found) >> after & 0xFFFFFFFF)
+    if found in SITE_NAT64:
+        yield from _embedded_in_prefix(int(found))
+    if found in TEREDO:
+        yield IPv4Address(int(found) >> 64 & 0xFFFFFFFF)
+        yield IPv4Address(~int(found) & 0xFFFFFFFF)
+
+
+def _embedded_in_prefix(bits: int) -> Iterator[IPv4Address]:
+    """The IPv4 address behind a NAT64 prefix of 48, 56 or 64 bits. Bits 64 to 71 are left out (RFC 6052)."""
+    without = bits >> 64 << 56 | bits & (1 << 56) - 1
+    for length in (48, 56, 64):
+        yield IPv4Address(without >> 120 - length - 32 & 0xFFFFFFFF)

@@ -1,0 +1,152 @@
+"""Tokens: made from other tokens, listed and revoked. `users.authenticate` reads them. [SEC-2]
+
+A token names all that it comes from. So whoever revokes one writes one row, and everything that was made from it is
+refused from then on. Nothing has to be found first, and a crash leaves nothing half done.
+docs/decisions/0062-a-token-names-its-ancestors.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from penstock.domain.users import tokens
+from penstock.domain.users.tokens import ALL, Bearer, Revocation, Scope, Token, token_key
+from penstock.domain.users.users import ADMIN, User, digest
+from penstock.kernel import rows
+from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.frozen import dataclass
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.system import System, transact
+from penstock.usecases.users import audit, users
+
+Lasting = int | Literal["never"] | None
+"""For how many seconds a token is asked to last; None for the usual time."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A token that somebody asks for. Without scopes it gets all those of the token that makes it."""
+
+    name: str = ""
+    scopes: Sequence[str] = ()
+    lasts: Lasting = None
+
+
+def mint(on: System, by: Bearer, name: str, wish: Wish) -> tuple[str, Token]:
+    """Make a token of a user from the token that is shown: the secret, shown once, and the row.
+
+    Raises Refused 400, 404; 403 for others' tokens, or scopes that the parent lacks; 422 for outliving the parent.
+    """
+    user = by if name in by.names else users.find(on, name)
+    if user is not by:
+        users.require_admin(by)
+    parent = by.token
+    wanted = _scopes(wish.scopes) if wish.scopes else tokens.parsed(parent.scopes)
+    beyond = tokens.exceeding(wanted, tokens.parsed(parent.scopes))
+    if beyond:
+        has = ", ".join(parent.scopes)
+        raise Refused(403, "scope-missing", f"this token cannot give the scope {str(beyond)!r}: its own are: {has}")
+    if len(parent.ancestors) >= tokens.ANCESTORS:
+        text = f"this token comes from {tokens.ANCESTORS} others already; make the new one with one of them"
+        raise Refused(422, "too-many-ancestors", text)
+    lineage = (*parent.ancestors, parent.id)
+    return _issue(on, user, replace(wish, scopes=[str(each) for each in wanted]), by.name, lineage, parent.expires)
+
+
+def mint_first(on: System, name: str, lasts: Lasting, by: str) -> tuple[str, Token]:
+    """Make a token without a parent, for who may write the table: it can do all that its user may."""
+    return _issue(on, users.find(on, name), Wish(scopes=[ALL], lasts=lasts), by, ())
+
+
+def _scopes(texts: Sequence[str]) -> list[Scope]:
+    """Raises Refused 400 for scopes that don't exist, or are too many."""
+    if len(texts) > tokens.SCOPES:
+        raise Refused(400, "bad-request", f"a token has at most {tokens.SCOPES} scopes")
+    found = []
+    for text in dict.fromkeys(texts):
+        scope = tokens.parse(text)
+        if scope is None:
+            known = "all, read, submit[:OWNER], operate[:POOL], host:POOL/NAME, site, users"
+            raise Refused(400, "bad-request", f"{text[:200]!r} is not a scope; there are: {known}")
+        found.append(scope)
+    return sorted(found)
+
+
+def _expiry(lasts: Lasting, now: datetime, most: datetime | None) -> datetime | None:
+    """When a token expires whose parent does so at `most`. Raises Refused 400, or 422 if it is later. [SEC-2]"""
+    if lasts is None:
+        usual = now + tokens.DEFAULT_LIFE
+        return min(usual, most) if most else usual
+    longest = int(tokens.LONGEST_LIFE.total_seconds())
+    if lasts != "never" and not 1 <= lasts <= longest:
+        raise Refused(400, "bad-request", "expires_in is in seconds, from 1 to ten years, or `never`")
+    wanted = None if lasts == "never" else now + timedelta(seconds=lasts)
+    if most and (wanted is None or wanted > most):
+        until = f"{most:%Y-%m-%d %H:%M:%SZ}"
+        raise Refused(
+            422, "outlives-parent", f"the token that makes it expires at {until}, and this one cannot be later"
+        )
+    return wanted
+
+
+def _issue(
+    on: System, user: User, wish: Wish, by: str, ancestors: tuple[str, ...], most: datetime | None = None
+) -> tuple[str, Token]:
+    """Write a new token, and who made it. Raises Refused 400, 422; 409 if there is one with that id."""
+    now = on.world.now()
+    expires = _expiry(wish.lasts, now, most)
+    sort, id = tokens.kind_of(tokens.parsed(wish.scopes), user), on.world.ulid()
+    secret = tokens.secret_of(sort, id, on.world.secret())
+    token = Token(
+        id=id, digest=digest(secret), user=user.name, name=wish.name, sort=sort, scopes=tuple(wish.scopes),
+        created=now, by=by, expires=expires, ancestors=ancestors,
+    )  # fmt: skip
+    until = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
+    text = f"token {id} for {', '.join(token.scopes)}, {until}"
+    if not on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {user.name}", text)):
+        raise Refused(409, "token-exists", "there is a token with this id already; try again")
+    return secret, token
+
+
+def check_gives(by: Bearer, privileges: Sequence[str]) -> None:
+    """Raises Refused 403 for a token that makes operators without being good for all that operators may. [SEC-2]"""
+    if ADMIN in privileges and tokens.granted(tokens.WHOLE, tokens.parsed(by.token.scopes)) is None:
+        raise users.missing_scope(tokens.WHOLE, by.token)
+
+
+def find(on: System, by: Bearer, id: str) -> Token:
+    """A token that a user may see. Another's is treated as nonexistent. Raises Refused 404."""
+    token = on.store.get(token_key(id), Token) if rows.is_ulid(id) else None
+    if token is None or not (by.is_admin or token.user in by.names):
+        raise not_found("token", id[:64])
+    return token
+
+
+def list_tokens(on: System, by: Bearer, name: str, limit: int, page: str) -> list[Token]:
+    """Some tokens of a user, oldest first. Raises Refused 403 for another's, unless for operators; 404."""
+    user: User = by
+    if name not in by.names:
+        users.require_admin(by)
+        user = users.find(on, name)
+    return on.store.listed(tokens.listing(user.name), Token, limit=limit, after=page)
+
+
+def revoke(on: System, by: Bearer, id: str) -> Token:
+    """Revoke a token, and with it all that were made from it. Safe to repeat. Raises Refused 403 or 404. [SEC-2]
+
+    Every token may revoke itself and what it made. For others it needs the scope `users`.
+    """
+
+    def decide() -> tuple[Sequence[Change], Token]:
+        was = find(on, by, id)
+        if not was.comes_from(by.token.id) and tokens.granted(tokens.USERS, tokens.parsed(by.token.scopes)) is None:
+            raise users.missing_scope(tokens.USERS, by.token)
+        if was.revoked:
+            return [], was
+        now = replace(was, revoked=Revocation(by.name, on.world.now()))
+        return audit.record(on, [Replace(was, now)], by.name, "revoke token", f"user {was.user}", f"token {id}"), now
+
+    return transact(on, decide)

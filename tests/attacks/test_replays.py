@@ -1,0 +1,51 @@
+"""What an attacker sent again, or from elsewhere, who once saw a signed delivery of GitHub's. [SEC-2]"""
+
+from __future__ import annotations
+
+from penstock.domain.github.deliveries import Delivery
+from tests.github.conftest import app_key, rig
+from tests.github.payloads import check_run, push
+from tests.github.rig import A, Rig, job
+
+__all__ = ["app_key", "rig"]
+
+
+def deliveries(rig: Rig) -> list[Delivery]:
+    return [row for row in rig.twin.store.rows.values() if isinstance(row, Delivery)]
+
+
+def test_a_delivery_under_another_id(rig: Rig) -> None:
+    """GitHub signs the body, not the id: a body counts once."""
+    rig.commit(A, build=job("build"))
+    rig.say("push", push(A))
+    (first,) = rig.jobs().values()
+    rig.hello(first.id)
+    rig.finish(first.id)
+    rerun = check_run(rig.fake.shown("build"), "ada", "rerun")
+    assert rig.hook("check_run", rerun, id="one", again=True) == "stored"
+    rig.twin.run()
+    jobs = len(rig.all_jobs())
+    assert jobs == 2
+    for id in ("another", "and-another"):
+        assert rig.hook("check_run", rerun, id=id, again=True) == "known"
+        rig.twin.run()
+    assert len(rig.all_jobs()) == jobs
+    assert {row.id for row in deliveries(rig)} == {"d-1", "one"}
+
+
+def test_a_delivery_written_in_another_order(rig: Rig) -> None:
+    """An order of keys, or spaces, cannot be changed without the secret; but missed deliveries are read from lists."""
+    body = push(A)
+    assert rig.hook("push", body, again=True) == "stored"
+    assert rig.hook("push", dict(reversed(body.items())), again=True) == "known"
+    assert len(deliveries(rig)) == 1
+
+
+def test_the_same_delivery_again_is_taken_again(rig: Rig) -> None:
+    """GitHub repeats a delivery under its own id, whose message may have been lost."""
+    body = push(A)
+    assert rig.hook("push", body, id="one", again=True) == "stored"
+    rig.twin.queues.messages.clear()
+    assert rig.hook("push", body, id="one", again=True) == "known"
+    rig.twin.run()
+    assert rig.delivery("one").outcome == f"jobs of {A[:12]}"

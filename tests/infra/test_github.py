@@ -10,8 +10,7 @@ import pytest
 
 from infra.grants import GITHUB_GRANTS, GRANTS, KEYS
 from penstock.domain.github.deliveries import delivery_key
-from penstock.domain.users.tokens import token_key
-from penstock.domain.users.users import user_key
+from penstock.domain.users.users import token_key, user_key
 from tests.infra.template import Template, listed, resources, text
 
 OURS = ("github_webhook", "github_work")

@@ -59,7 +59,7 @@ class Front:
             "x-github-event": name,
         }
         answer = self.local.call("POST", "/v1/github/webhook", content=body, headers=headers)
-        assert (answer.status_code, answer.json()) == (202, {"delivery": "stored"})
+        assert (answer.status_code, answer.json()) == (202, {"delivery": "stored"}), answer.text
 
     def check(self, name: str, sha: str, *, not_run: int = 0) -> dict[str, Any]:
         """Wait until the check run of a name on a commit is complete, maybe another than one that is known."""

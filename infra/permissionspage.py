@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from penstock.api import routers, workers
 from penstock.api.app import Operation
-from penstock.domain.users.tokens import MEANINGS, Scope
+from penstock.domain.users.users import MEANINGS, Scope
 
 HEAD = """# Who may do what
 

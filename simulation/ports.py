@@ -16,7 +16,7 @@ from penstock.domain.pools.pools import BEFORE_ITS_ROW, WAITING, Slot, SlotState
 from penstock.kernel.errors import PenstockError, Throttled, Unreached
 from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Place, Row, key_of, shard_of
 from penstock.testing.store import LAST, MemoryStore, as_stored
-from penstock.testing.twin import MemoryFlows, MemoryQueues, TestWorld
+from penstock.testing.twin import ManualClock, MemoryFlows, MemoryQueues
 from simulation.faults import Weather
 from simulation.tasks import Task
 
@@ -75,7 +75,7 @@ def ask(host: Host, service: Service, what: str, answer: Callable[[], T], *, eff
     return host.at(what, answer_or_refuse, effect=effect)
 
 
-class SimulatedWorld(TestWorld):
+class SimulatedWorld(ManualClock):
     """The clock and the source of ids. A handler that pauses after a lost race lets others run."""
 
     host: Host

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from penstock.bootstrap_admin import make_operator
 from penstock.cli.app import cli
 from penstock.cli.commands import user as user_commands
-from penstock.domain.users import tokens
+from penstock.domain.users.users import token_id_in
 from penstock.usecases import sweep
 from tests.attacks.front import serving
 from tests.functions.service import SCRIPT, SITE, Service, refused
@@ -88,7 +88,7 @@ def test_what_the_page_says_ends_the_incident(service: Service, home: Path, monk
     service.twin.world.time = datetime.now(UTC)  # the command line counts `--since` from its own clock
     stolen = service.ask("POST", "/v1/users/root/tokens", {}, as_="root").json["token"]
     service.twin.pass_time(1)
-    thief, id = Thief(service, stolen), str(tokens.id_in(stolen))
+    thief, id = Thief(service, stolen), str(token_id_in(stolen))
     with serving(service) as url:
         monkeypatch.setattr(user_commands, "first_operator", first_operator(service, url))
         results = []

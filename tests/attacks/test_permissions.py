@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from infra.permissionspage import page
 from penstock.api import openapi
 from penstock.api.app import Operation
-from penstock.domain.users import tokens
-from penstock.domain.users.tokens import TokenKind, secret_of
-from penstock.domain.users.users import User, digest
+from penstock.domain.users import users
+from penstock.domain.users.users import TokenKind, User, digest, token_secret
 from penstock.kernel.rows import Create, ulid
 from penstock.testing.twin import START
 from tests.functions.service import SITE, Service
@@ -22,7 +21,7 @@ from tests.functions.stage import LAB, Stage
 
 PAGE = Path(__file__).parents[2] / "docs/operators/permissions.md"
 NAME = "probe"
-SECRET = secret_of(TokenKind.USER, ulid(START, b"probeprobe"), digest(NAME))
+SECRET = token_secret(TokenKind.USER, ulid(START, b"probeprobe"), digest(NAME))
 
 ROW = re.compile(r"\| `(?P<method>\w+) (?P<path>[^`]+)` \| [^|]+ \| (?P<whose>[^|]+) \| (?P<scope>[^|]+) \|")
 TABLE = {(found["method"], found["path"]): found for found in ROW.finditer(PAGE.read_text(encoding="utf-8"))}
@@ -50,7 +49,7 @@ def test_every_operation_is_in_the_table() -> None:
 @pytest.mark.parametrize("operation", OF_USERS, ids=lambda operation: operation.name)
 def test_every_operation_declares_its_scope(operation: Operation) -> None:
     """One that declares none would take only tokens for everything."""
-    assert operation.need != tokens.WHOLE
+    assert operation.need != users.WHOLE
     described = openapi.document()["paths"][operation.path][operation.method.lower()]
     if operation.scope:
         assert described["security"] == [{"bearer": [operation.scope]}]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.users.tokens import Token, TokenKind, secret_of
+from penstock.domain.users.users import Token, TokenKind, token_secret
 from penstock.kernel.rows import ulid
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
@@ -284,9 +284,9 @@ def test_a_secret_is_logged(service: Service, capfd: pytest.CaptureFixture[str])
 GUESSES = {
     "the id alone": lambda id: id,
     "no secret": lambda id: f"pst_user_{id}_",
-    "another secret": lambda id: secret_of(TokenKind.USER, id, "x" * 43),
+    "another secret": lambda id: token_secret(TokenKind.USER, id, "x" * 43),
     "the old form": lambda _: "pst_" + "x" * 43,
-    "another kind of token": lambda id: secret_of(TokenKind.OPERATOR, id, "x" * 43),
+    "another kind of token": lambda id: token_secret(TokenKind.OPERATOR, id, "x" * 43),
 }
 
 

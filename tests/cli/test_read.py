@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.users.tokens import TokenKind, secret_of
+from penstock.domain.users.users import TokenKind, token_secret
 from penstock.kernel.rows import ulid
 from tests.cli.conftest import Run
 from tests.cli.service import FACTORY, HELD, OUTPUT, POOL, SETTLED, SUBMITTED, Service
@@ -202,7 +202,7 @@ def test_a_token_of_ones_own_is_asked_for(penstock: Run, service: Service, given
 def test_a_token_is_not_sent_to_be_revoked(penstock: Run, service: Service) -> None:
     """SEC-1: what is pasted is read here, and only its id is sent."""
     id = ulid(datetime(2026, 1, 1, tzinfo=UTC), b"0123456789")
-    secret = secret_of(TokenKind.OPERATOR, id, "s" * 43)
+    secret = token_secret(TokenKind.OPERATOR, id, "s" * 43)
     for given in (secret, id):
         assert penstock("token", "revoke", given).stdout.startswith(f"token {id} of alice is revoked")
     assert service.paths("DELETE") == [f"/v1/tokens/{id}"] * 2

@@ -26,7 +26,7 @@ from penstock.ports import Driver, NotYet, Order, Ready
 from penstock.testing import contract
 from penstock.testing.contract import CHECKS
 from penstock.testing.fake import Cloud, FakeDriver, driver
-from penstock.testing.twin import Hand
+from penstock.testing.twin import ScriptedDriver
 from penstock.usecases.jobs import cancel
 from tests.aws import helpers as wells
 from tests.aws.account import Account
@@ -94,7 +94,7 @@ def process(home: Path, settings: Mapping[str, Any] | None = None) -> Driver:
 
 
 def hand(home: Path) -> Rig:
-    made = Hand()
+    made = ScriptedDriver()
     return Rig(made, lambda: made)
 
 

@@ -26,8 +26,7 @@ from penstock.domain.caches import CacheEntry, Shelf
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move, pool_key
 from penstock.domain.units.comparison import Comparison, LastSweep, Missing
-from penstock.domain.users.tokens import Token
-from penstock.domain.users.users import User, user_key
+from penstock.domain.users.users import Token, User, user_key
 from penstock.kernel.errors import TooBig
 from penstock.kernel.rows import Change, Check, Create, Delete, Due, Look, Replace, Row, holds, next_version, shard_of
 from penstock.ports import Store

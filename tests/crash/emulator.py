@@ -25,7 +25,7 @@ from ministack.services import eventbridge, sqs, stepfunctions
 
 from penstock.aws import clock as aws_clock
 from penstock.local import fixes
-from penstock.testing.twin import TestWorld
+from penstock.testing.twin import ManualClock
 
 Send = Callable[[AWSPreparedRequest], AWSResponse]
 
@@ -263,7 +263,7 @@ class Task:
 class Clock(ModuleType):
     """The module `time`, for code that shall see the test's clock and never sleep."""
 
-    def __init__(self, world: TestWorld) -> None:
+    def __init__(self, world: ManualClock) -> None:
         super().__init__("time")
         self._world = world
 
@@ -277,7 +277,7 @@ class Clock(ModuleType):
         del seconds
 
 
-def install(patch: pytest.MonkeyPatch, world: TestWorld) -> tuple[Wire, Flows]:
+def install(patch: pytest.MonkeyPatch, world: ManualClock) -> tuple[Wire, Flows]:
     """Put the emulator where the network was. Undone with the patch."""
     patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
     flows = Flows()

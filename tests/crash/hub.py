@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from penstock.aws.github import GitHub
 from penstock.aws.kms import KmsAppKey
-from penstock.testing.twin import TestWorld
+from penstock.testing.twin import ManualClock
 from penstock.usecases.github.client import OUR_PERMISSIONS
 from tests.crash.faults import Seam, Way
 from tests.github.fake import Answer, FakeGitHub, Repo, signature
@@ -31,7 +31,7 @@ NAME, ID = "oxide/hubris", 55
 class Hub:
     """One GitHub with one repository, into which ada may write; and how functions reach it."""
 
-    def __init__(self, world: TestWorld) -> None:
+    def __init__(self, world: ManualClock) -> None:
         client = boto3.client("kms")
         key = client.create_key(KeySpec="RSA_2048", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["KeyId"]
         public = load_der_public_key(client.get_public_key(KeyId=key)["PublicKey"])

@@ -28,7 +28,7 @@ from penstock.usecases.users import tokens, users
 from tests import raw
 from tests.crash import emulator, life
 from tests.crash.runtime import Runtime
-from tests.crash.site import Hand
+from tests.crash.site import CheckedDriver
 from tests.crash.sweep import Sweep
 from tests.leaks import forms
 
@@ -53,7 +53,7 @@ class Kept:
         self.told: list[Mapping[str, Any]] = []
         self.keys: set[str] = set()
 
-    def create(self, hand: Hand, order: Order) -> Any:
+    def create(self, hand: CheckedDriver, order: Order) -> Any:
         if self.grumbles and not order.is_worker and order.id not in hand.asked:
             hand.asked[order.id] = 0
             self.keys.add(order.key)
@@ -95,7 +95,7 @@ class Kept:
         return found
 
 
-CREATE, ANSWER, CALL = Hand.create, emulator.Wire.answer, Runtime.call
+CREATE, ANSWER, CALL = CheckedDriver.create, emulator.Wire.answer, Runtime.call
 
 
 class Log(logging.Handler):
@@ -112,7 +112,7 @@ class Log(logging.Handler):
 def listen(patch: pytest.MonkeyPatch, *, grumbles: bool) -> Kept:
     """Keep all that is said from here on. Agents say their job's secret, hidden as a real one hides it."""
     found = Kept(grumbles=grumbles)
-    patch.setattr(Hand, "create", lambda hand, order: found.create(hand, order))
+    patch.setattr(CheckedDriver, "create", lambda hand, order: found.create(hand, order))
     patch.setattr(emulator.Wire, "answer", lambda wire, request: found.answer(wire, request))
     patch.setattr(Runtime, "call", lambda runtime, *told: found.call(runtime, *told))
     mask = Mask(resource_secrets({"x": {"metadata": {"password": PASSWORD}}}))

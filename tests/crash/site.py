@@ -21,7 +21,7 @@ from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.drivers import Registry
 from penstock.ports import NotYet, Order, Ready
 from penstock.system import System
-from penstock.testing.twin import TestWorld
+from penstock.testing.twin import ManualClock
 from tests.crash import emulator
 from tests.crash.hub import SECRET, Hub
 
@@ -42,7 +42,7 @@ def must(is_so: bool, why: str) -> None:
         pytest.fail(why)
 
 
-class Hand:
+class CheckedDriver:
     """A factory or well whose units are made and cleaned by hand, and which knows what must never be."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class Hands(Registry):
 
     def __init__(self) -> None:
         super().__init__({})
-        self.hands = {"factory": Hand(), "well": Hand()}
+        self.hands = {"factory": CheckedDriver(), "well": CheckedDriver()}
 
     def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         return self.hands["factory"] if driver == "hand" else super().factory(driver, settings, name)
@@ -142,7 +142,7 @@ class Site:
     """The emulated account, and the System that the handlers get from `bootstrap.aws`."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.world = TestWorld()
+        self.world = ManualClock()
         self.wire, self.flows = emulator.install(patch, self.world)
         _environment(patch)
         dynamodb.model.cache_clear()  # whose connection goes where it went first: maybe to another emulator

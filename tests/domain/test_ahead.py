@@ -149,7 +149,7 @@ def test_a_unit_that_is_there_waits_for_its_first_lease_for_as_long_as_any() -> 
     assert ready.journal.entries[-1].what == "ready; it waits for its first lease"
 
 
-def test_one_that_is_held_is_there_and_stays_due_when_its_hold_ends() -> None:
+def test_a_unit_that_is_held_is_there_and_stays_due_when_its_hold_ends() -> None:
     """UNIT-3."""
     held = replace(fresh(), hold=Hold("ada", "why", NOW, NOW + 5 * MINUTE), due=NOW + 5 * MINUTE)
     assert prewarm.arrive(held, WARM, "hash", NOW + MINUTE, LEASE).due == NOW + 5 * MINUTE

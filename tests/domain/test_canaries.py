@@ -22,12 +22,12 @@ def settled(outcome: Outcome) -> Job:
     return job(state=State.SETTLED, outcome=outcome, reason="so it ended")
 
 
-def test_one_is_known_by_its_pool_and_due_when_there_is_something_to_do() -> None:
+def test_a_canary_is_known_by_its_pool_and_due_when_there_is_something_to_do() -> None:
     assert (CANARY.key.pk, CANARY.deadline) == ("canary#target/ubuntu", NOW)
     assert CANARY.place == Place("canaries", "target/ubuntu")
 
 
-def test_one_that_is_out_is_looked_after() -> None:
+def test_a_canary_that_is_out_is_looked_after() -> None:
     out = canaries.submitted(CANARY, "J1", NOW)
     assert (out.job, out.since, out.is_out, out.due) == ("J1", NOW, True, NOW + RECHECK_INTERVAL)
     assert canaries.recheck(out, NOW + MINUTE) == replace(out, due=NOW + MINUTE + RECHECK_INTERVAL)
@@ -37,21 +37,21 @@ def test_one_that_is_out_is_looked_after() -> None:
     ("outcome", "failures"),
     [(Outcome.SUCCEEDED, 0), (Outcome.FAILED, 3), (Outcome.ERRORED, 2), (Outcome.CANCELLED, 2)],
 )
-def test_one_that_is_back_has_told_something_or_nothing(outcome: Outcome, failures: int) -> None:
+def test_a_canary_that_is_back_has_told_something_or_nothing(outcome: Outcome, failures: int) -> None:
     out = replace(canaries.submitted(CANARY, "J1", NOW), failures=2)
     back = canaries.settled(out, settled(outcome), EVERY, NOW + MINUTE)
     assert (back.is_out, back.outcome, back.reason, back.failures) == (False, str(outcome), "so it ended", failures)
     assert back.due == NOW + EVERY
 
 
-def test_one_that_was_out_for_long_is_followed_at_once() -> None:
+def test_a_canary_that_was_out_for_long_is_followed_at_once() -> None:
     late = NOW + 3 * EVERY
     assert canaries.settled(canaries.submitted(CANARY, "J1", NOW), settled(Outcome.SUCCEEDED), EVERY, late).due == late
     assert canaries.settled(CANARY, job(), EVERY, NOW).due == NOW + EVERY
     assert canaries.settled(replace(CANARY, failures=1), job(), EVERY, NOW).failures == 1
 
 
-def test_one_that_was_refused_is_tried_again() -> None:
+def test_a_canary_that_was_refused_is_tried_again() -> None:
     told = canaries.refused(replace(CANARY, failures=2), "no such target", EVERY, NOW)
     assert (told.outcome, told.reason, told.failures, told.due) == ("refused", "no such target", 2, NOW + EVERY)
     assert (told.is_out, told.since) == (False, NOW)

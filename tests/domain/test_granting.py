@@ -28,14 +28,14 @@ def test_the_first_goes_first_and_overtakes_nobody() -> None:
     assert (found.rows[BENCH].job, found.overtaken) == ("A", [])
 
 
-def test_one_that_wants_less_goes_before_one_that_must_wait_and_that_is_counted() -> None:
+def test_a_claim_that_wants_less_goes_before_one_that_must_wait_and_that_is_counted() -> None:
     large, small = claim("A", count=2), claim("B")
     found = grants.pick(BENCH, stocks([large, small]))
     assert found
     assert (found.rows[BENCH].job, found.overtaken) == ("B", [large])
 
 
-def test_one_that_was_overtaken_often_enough_is_not_passed_again() -> None:
+def test_a_claim_that_was_overtaken_often_enough_is_not_passed_again() -> None:
     large = claim("A", count=2, overtaken=MAX_OVERTAKEN)
     assert grants.pick(BENCH, stocks([large, claim("B")])) is None
     found = grants.pick(BENCH, stocks([large, claim("B")], slots=2))

@@ -11,8 +11,7 @@ from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.pools import LeaseState, SlotName, SlotState
 from penstock.domain.site.site import SiteText
 from penstock.domain.units.units import UnitKind, UnitState
-from penstock.domain.users.tokens import Token
-from penstock.domain.users.users import User
+from penstock.domain.users.users import Token, User
 from penstock.kernel.rows import (
     Change,
     Check,

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.users import tokens
-from penstock.domain.users.tokens import (
+from penstock.domain.users import users
+from penstock.domain.users.users import (
     ANY,
     HOST,
     KEPT_FOR,
@@ -24,13 +24,14 @@ from penstock.domain.users.tokens import (
     Scope,
     Token,
     TokenKind,
+    User,
+    digest,
 )
-from penstock.domain.users.users import User, digest
 from penstock.kernel import rows
 from tests.domain.helpers import MINUTE, NOW, SECOND
 
 ID = rows.ulid(NOW, b"0123456789")
-SECRET = tokens.secret_of(TokenKind.HOST, ID, "s" * 43)
+SECRET = users.token_secret(TokenKind.HOST, ID, "s" * 43)
 
 
 def token(*has: str, **more: object) -> Token:
@@ -38,7 +39,7 @@ def token(*has: str, **more: object) -> Token:
 
 
 def bearer(need: Need, *has: str, privileges: tuple[str, ...] = ()) -> Bearer | None:
-    return tokens.bearer(User(name="ada", privileges=privileges, created=NOW), token(*has), need)
+    return users.bearer(User(name="ada", privileges=privileges, created=NOW), token(*has), need)
 
 
 def narrowed(need: Need, *has: str, privileges: tuple[str, ...] = ()) -> Bearer:
@@ -49,7 +50,7 @@ def narrowed(need: Need, *has: str, privileges: tuple[str, ...] = ()) -> Bearer:
 
 def test_a_secret_says_what_it_is_for_and_which_token() -> None:
     assert re.fullmatch(rf"pst_host_{ID}_s{{43}}[0-9A-Z]{{7}}", SECRET)
-    assert tokens.id_in(SECRET) == ID
+    assert users.token_id_in(SECRET) == ID
     assert token().is_shown_by(SECRET)
     assert not token().is_shown_by(SECRET + "x")
 
@@ -69,12 +70,12 @@ BROKEN = {
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
 def test_what_is_no_whole_secret_names_no_token(text: str) -> None:
     """The checksum shows a typing error, and another word in front, before anything is read."""
-    assert tokens.id_in(text) is None
+    assert users.token_id_in(text) is None
 
 
 def test_tokens_of_the_old_form_are_known_as_such() -> None:
-    assert tokens.is_old("pst_" + "a" * 43)
-    assert not any(map(tokens.is_old, (SECRET, "pst_" + "a" * 42, "a" * 43)))
+    assert users.is_old_token("pst_" + "a" * 43)
+    assert not any(map(users.is_old_token, (SECRET, "pst_" + "a" * 42, "a" * 43)))
 
 
 def test_when_a_token_is_good() -> None:
@@ -105,10 +106,10 @@ def test_what_a_token_comes_from() -> None:
 def test_a_token_is_refused_with_any_of_its_ancestors() -> None:
     """SEC-2: a revoked, expired or forgotten ancestor ends all that come from it."""
     good, late = token(), token(expires=NOW - MINUTE)
-    assert not tokens.is_any_gone([], NOW)
-    assert not tokens.is_any_gone([good, good], NOW)
+    assert not users.is_any_gone([], NOW)
+    assert not users.is_any_gone([good, good], NOW)
     for bad in (None, late, token(revoked=Revocation("root", NOW))):
-        assert tokens.is_any_gone([good, bad, good], NOW)
+        assert users.is_any_gone([good, bad, good], NOW)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_a_token_is_refused_with_any_of_its_ancestors() -> None:
     ],
 )  # fmt: skip
 def test_what_is_a_scope(text: str, scope: Scope | None) -> None:
-    assert tokens.parse(text) == scope
+    assert users.parse_scope(text) == scope
     assert scope is None or str(scope) == text
 
 
@@ -152,7 +153,7 @@ def test_what_is_a_scope(text: str, scope: Scope | None) -> None:
 )
 def test_nobody_gives_more_than_they_have(wanted: list[str], had: list[str], beyond: str | None) -> None:
     """SEC-2."""
-    found = tokens.exceeding(tokens.parsed(wanted), tokens.parsed(had))
+    found = users.exceeding_scope(users.parse_scopes(wanted), users.parse_scopes(had))
     assert (str(found) if found else None) == beyond
 
 
@@ -181,7 +182,7 @@ def test_a_scope_that_is_not_known_any_more_allows_nothing() -> None:
 )
 def test_what_a_route_makes_of_a_token(need: Need, had: list[str], within: set[str] | None) -> None:
     """SEC-2."""
-    assert tokens.granted(need, tokens.parsed(had)) == within
+    assert users.narrowing(need, users.parse_scopes(had)) == within
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_what_a_route_makes_of_a_token(need: Need, had: list[str], within: set[s
     ],
 )
 def test_what_a_token_is_called(texts: list[str], privileges: tuple[str, ...], kind: TokenKind) -> None:
-    assert tokens.kind_of(tokens.parsed(texts), User(name="ada", privileges=privileges, created=NOW)) is kind
+    assert users.token_kind(users.parse_scopes(texts), User(name="ada", privileges=privileges, created=NOW)) is kind
 
 
 def test_a_token_for_one_owner_is_for_nobody_else() -> None:
@@ -233,4 +234,4 @@ def test_a_user_keeps_what_is_theirs_with_a_token() -> None:
     made = narrowed(READ, "read", privileges=("target.lab",))
     assert (made.name, made.may("target.lab"), made.may("target.gpu"), made.is_narrowed) == ("ada", True, False, False)
     assert made.token.expires is None
-    assert timedelta(days=90) == tokens.DEFAULT_LIFE
+    assert timedelta(days=90) == users.DEFAULT_LIFE

@@ -33,7 +33,7 @@ from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Change, Check, Create, Delete, Due, Key, Look, Row, key_of, shard_of
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore, as_stored
-from penstock.testing.twin import START, MemoryQueues, TestWorld, Twin
+from penstock.testing.twin import START, ManualClock, MemoryQueues, Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire
 from penstock.usecases.jobs import submit
@@ -54,7 +54,7 @@ SITE = site_toml(targets={"default": {"limit": 40}}, wells={"locks": "lock"})
 class TimedStore(MemoryStore):
     """The twin's store, whose calls take time, and whose indexes are in order: there are a hundred thousand rows."""
 
-    def __init__(self, world: TestWorld) -> None:
+    def __init__(self, world: ManualClock) -> None:
         super().__init__()
         self._world = world
         self._due: dict[str, SortedDict] = defaultdict(SortedDict)

@@ -24,7 +24,7 @@ from penstock.aws.dynamodb import THROTTLED_TRIES
 from penstock.kernel.errors import Throttled
 from penstock.kernel.rows import Change, Key, Row, key_of
 from penstock.testing.store import MemoryStore
-from penstock.testing.twin import START, TestWorld
+from penstock.testing.twin import START, ManualClock
 from tests.figures.scale import PlainStore
 
 R = TypeVar("R", bound=Row)
@@ -87,7 +87,7 @@ class Engine:
             call()
 
 
-class VirtualWorld(TestWorld):
+class VirtualWorld(ManualClock):
     """The engine's clock."""
 
     def __init__(self, engine: Engine) -> None:

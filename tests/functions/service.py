@@ -20,9 +20,8 @@ import pytest
 from penstock import bootstrap
 from penstock.api import openapi
 from penstock.api.document import document
-from penstock.domain.users import tokens
-from penstock.domain.users.tokens import Token, TokenKind
-from penstock.domain.users.users import User, digest
+from penstock.domain.users import users
+from penstock.domain.users.users import Token, TokenKind, User, digest
 from penstock.kernel.rows import Create, Key, ulid
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
@@ -56,7 +55,7 @@ OPERATIONS = (*openapi.users(), *openapi.agents())
 def token_of(name: str) -> str:
     """The secret of the token that a user has from the beginning."""
     chance = digest(name)
-    return tokens.secret_of(TokenKind.USER, ulid(START, chance[:10].encode()), chance)
+    return users.token_secret(TokenKind.USER, ulid(START, chance[:10].encode()), chance)
 
 
 @dataclass
@@ -121,7 +120,7 @@ class Service:
 
     def give(self, user: str, secret: str, *scopes: str, expires: datetime | None = None) -> None:
         """A token of a user, used just now, with some scopes."""
-        id = tokens.id_in(secret)
+        id = users.token_id_in(secret)
         assert id
         token = Token(
             id=id, digest=digest(secret), user=user, scopes=scopes, created=START, used=START, expires=expires

@@ -82,6 +82,6 @@ def test_a_job_that_waits_for_it_is_told(short: Service) -> None:
     assert why["expected_start"]
 
 
-def test_one_that_the_site_does_not_have_is_not_found(service: Service) -> None:
+def test_a_factory_that_the_site_does_not_have_is_not_found(service: Service) -> None:
     answer = service.ask("GET", "/v1/factories/nowhere")
     assert (answer.status, answer.json["code"]) == (404, "factory-not-found")

@@ -18,11 +18,11 @@ from unittest import mock
 
 from penstock.agent import archive as archives
 from penstock.agent.archive import NotUnpacked, pack, unpack
-from penstock.agent.bmat_server import BmatRequests
 from penstock.agent.client import Control, Refused
 from penstock.agent.job import Background, Order, Posts
 from penstock.agent.machine import Machine
 from penstock.agent.masking import Mask
+from penstock.agent.tasks import BmatRequests
 
 PATHS = ["/work/deps", "/work/more"]
 """What the cache has."""

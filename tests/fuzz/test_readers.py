@@ -42,7 +42,7 @@ def _changed(dice: random.Random, one: bytes, other: bytes) -> bytes:
 
 def test_a_reader_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: what one of the readers was found to do is found again."""
-    from penstock.agent.bmat_server import BmatRequests
+    from penstock.agent.tasks import BmatRequests
 
     monkeypatch.setattr(BmatRequests, "answer", lambda requests, line: b"[]")
     with pytest.raises(AssertionError):

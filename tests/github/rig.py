@@ -17,7 +17,7 @@ from penstock.domain.github.commits import CheckSet, set_key
 from penstock.domain.github.deliveries import Delivery, delivery_key
 from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.users.users import User
-from penstock.testing.twin import MemoryVault, TestWorld, Twin
+from penstock.testing.twin import ManualClock, MemoryVault, Twin
 from penstock.usecases import sweep
 from penstock.usecases.github import steps, webhook
 from penstock.usecases.github.webhook import WebhookRequest
@@ -71,7 +71,7 @@ class Rig:
 
     def __init__(self, key: KmsAppKey, public: rsa.RSAPublicKey) -> None:
         self.twin = Twin()
-        self.world: TestWorld = self.twin.world
+        self.world: ManualClock = self.twin.world
         self.fake = FakeGitHub(public, self.world.now)
         self.forge = InMemory(self.twin, key)
         self.twin.on = replace(self.twin.on, forge=self.forge, minted=MemoryVault())

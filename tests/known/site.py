@@ -15,8 +15,7 @@ from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.site import site_toml
-from penstock.testing.twin import START, TestDrivers, Twin
-from penstock.testing.twin import Hand as PlainHand
+from penstock.testing.twin import START, ScriptedDriver, TestDrivers, Twin
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 
@@ -45,7 +44,7 @@ ADA = User(name="ada", created=START, version=1)
 TWO = {"x": {"type": "licence"}, "y": {"type": "licence"}}
 
 
-class Hand(PlainHand):
+class InterruptedDriver(ScriptedDriver):
     """Says no to a second unit in one place, cleans badly when told to, and lets things happen while it works."""
 
     def __init__(self) -> None:
@@ -85,8 +84,8 @@ class Drivers(TestDrivers):
 
     def __init__(self) -> None:
         super().__init__()
-        self.hand: Hand = Hand()
-        self.own = Hand()
+        self.hand: InterruptedDriver = InterruptedDriver()
+        self.own = InterruptedDriver()
 
     def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         return self.own if driver == "hand" else super().well(driver, settings, name)

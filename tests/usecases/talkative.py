@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.testing.twin import Hand
+from penstock.testing.twin import ScriptedDriver
 
 
-class Talkative(Hand):
+class Talkative(ScriptedDriver):
     """A factory that knows what its machines printed."""
 
     def __init__(self, tells: str | Exception) -> None:

@@ -127,7 +127,7 @@ def test_no_unit_is_prewarmed_while_a_job_waits(twin: Twin, ada: User) -> None:
     assert looked == [LINUX]
 
 
-def test_one_that_is_there_is_lent_before_one_that_is_not(ada: User) -> None:
+def test_a_unit_that_is_there_is_lent_before_one_that_is_not(ada: User) -> None:
     twin = a_twin(SITE.replace("min = 1", "min = 2"))
     first, second = existing(twin)
     Agent(twin, second.id).hello()
@@ -348,7 +348,7 @@ def test_one_whose_agent_falls_silent_is_made_anew_later(twin: Twin) -> None:
     assert existing(twin) == []
 
 
-def test_one_that_vanished_is_a_setback(twin: Twin) -> None:
+def test_a_unit_that_vanished_is_a_setback(twin: Twin) -> None:
     agent = at_rest(twin)
     for _ in range(40):
         sweep(twin)
@@ -540,7 +540,7 @@ def test_a_unit_on_its_way_can_be_held(twin: Twin, ada: User, root: User) -> Non
 
 
 @pytest.mark.parametrize("is_made", [True, False])
-def test_one_that_is_released_before_it_is_there_is_asked_for_again(root: User, is_made: bool) -> None:
+def test_a_unit_that_is_released_before_it_is_there_is_asked_for_again(root: User, is_made: bool) -> None:
     twin = a_twin(NONE)
     change_pool(twin, LINUX, warm=Warm(least=1))
     prewarm.fill(twin.on, LINUX)

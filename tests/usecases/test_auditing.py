@@ -10,8 +10,7 @@ import pytest
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.audit import KEPT_FOR, Entry
-from penstock.domain.users.tokens import Token
-from penstock.domain.users.users import User
+from penstock.domain.users.users import Token, User
 from penstock.kernel.errors import Refused, Unsatisfiable
 from penstock.kernel.rows import Change, Create
 from penstock.testing.twin import START, Twin

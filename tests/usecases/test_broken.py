@@ -173,7 +173,7 @@ def test_a_broken_worker_that_is_held_stays(twin: Twin, ada: User) -> None:
     assert worker.id in twin.drivers.hand.made
 
 
-def test_one_that_cannot_be_made_anew_is_quarantined_and_the_job_goes_on_elsewhere(twin: Twin, ada: User) -> None:
+def test_a_worker_that_cannot_be_made_anew_is_quarantined_and_the_job_goes_on_elsewhere(twin: Twin, ada: User) -> None:
     """UNIT-1: it is not destroyed: it is a thing that exists. JOB-2: its agent said that nothing runs there."""
     twin.drivers.quarantining = True
     job, worker = running(twin, ada)
@@ -192,7 +192,7 @@ def test_one_that_cannot_be_made_anew_is_quarantined_and_the_job_goes_on_elsewhe
     assert len(slots(twin, "target/other", SlotState.FREE)) == 2
 
 
-def test_one_that_is_not_broken_is_destroyed_whatever_its_driver(twin: Twin, ada: User) -> None:
+def test_a_worker_that_is_not_broken_is_destroyed_whatever_its_driver(twin: Twin, ada: User) -> None:
     twin.drivers.quarantining = True
     job, worker = running(twin, ada)
     finish(twin, job)
@@ -235,7 +235,7 @@ def test_an_agents_report_that_it_cannot_clean_ends_the_waiting(twin: Twin, ada:
     assert any("it could not be cleaned: /work: busy" in entry.what for _, entry in found.journal.after(0))
 
 
-def test_one_that_cannot_be_cleaned_nor_made_anew_is_quarantined(twin: Twin, ada: User) -> None:
+def test_a_worker_that_cannot_be_cleaned_nor_made_anew_is_quarantined(twin: Twin, ada: User) -> None:
     twin.drivers.quarantining = True
     agent = cleaning(twin, ada)
     cannot_clean(twin, agent)
@@ -400,7 +400,7 @@ def test_two_that_are_given_back_at_once_are_both_counted(twin: Twin, ada: User)
 
 
 @pytest.mark.parametrize("how", BAD, ids=lambda how: how.__name__)
-def test_one_that_is_fit_begins_the_count_anew(twin: Twin, ada: User, how: Callable[[Twin, str], None]) -> None:
+def test_a_worker_that_is_fit_begins_the_count_anew(twin: Twin, ada: User, how: Callable[[Twin, str], None]) -> None:
     in_a_row(twin, ada, how, 2)
     job, _ = running(twin, ada)
     finish(twin, job)
@@ -409,7 +409,7 @@ def test_one_that_is_fit_begins_the_count_anew(twin: Twin, ada: User, how: Calla
     assert rows(twin) == []
 
 
-def test_one_that_nobody_waited_for_tells_nothing(twin: Twin, ada: User) -> None:
+def test_a_worker_that_nobody_waited_for_tells_nothing(twin: Twin, ada: User) -> None:
     in_a_row(twin, ada, broken_before, 2)
     job = submit(twin, ada, target="other")
     twin.run()
@@ -418,7 +418,7 @@ def test_one_that_nobody_waited_for_tells_nothing(twin: Twin, ada: User) -> None
     assert pool(twin).broken == 2
 
 
-def test_one_that_is_kept_begins_the_count_anew(twin: Twin, ada: User) -> None:
+def test_a_worker_that_is_kept_begins_the_count_anew(twin: Twin, ada: User) -> None:
     for _ in range(2):
         job, _ = running(twin, ada, target="linux")
         agents.report_finished(twin.on, agents.authenticate(twin.on, job, TOKEN), Result.SUCCEEDED, "", 0, "hot")

@@ -19,7 +19,7 @@ from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, Quota
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.system import current_site
-from penstock.testing.twin import Hand, Twin
+from penstock.testing.twin import ScriptedDriver, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply
@@ -40,7 +40,7 @@ from tests.usecases.steps import (
 MAKER = "factory/hand"
 
 
-class Cloud(Hand):
+class Cloud(ScriptedDriver):
     """A factory that tries one way after the other, and says of each what it lacks."""
 
     def __init__(self, ways: Iterable[str] = ("spot", "on-demand")) -> None:

@@ -345,7 +345,7 @@ def test_the_end_of_one_forgets_no_later_failure(twin: Twin, ada: User) -> None:
     assert len(twin.objects.objects) == 1
 
 
-def test_one_that_is_being_taken_apart_is_neither_remembered_nor_changed(twin: Twin, ada: User) -> None:
+def test_a_failed_job_that_is_being_taken_apart_is_neither_remembered_nor_changed(twin: Twin, ada: User) -> None:
     first = failed(twin, ada, name="build")
     row = kept(twin, first)
     assert row

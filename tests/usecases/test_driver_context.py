@@ -13,7 +13,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
 from penstock.ports import ContextDriver, NotYet, Order, Ready, UnitContext
 from penstock.testing.site import site_toml
-from penstock.testing.twin import START, Hand, Twin
+from penstock.testing.twin import START, ScriptedDriver, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
@@ -32,7 +32,7 @@ SITE = site_toml(
 ADA = User(name="ada", created=START, version=1)
 
 
-class Spring(Hand):
+class Spring(ScriptedDriver):
     """A well that writes down what it was told before each call, and says what a test wants."""
 
     def __init__(self) -> None:

@@ -117,7 +117,7 @@ def test_a_hello_whose_pool_is_no_more_is_heard(twin: Twin) -> None:
 
 
 @pytest.mark.parametrize("state", [UnitState.DIRTY, UnitState.GONE, UnitState.QUARANTINED])
-def test_one_that_is_no_longer_wanted_before_its_first_hello_is_sent_home(twin: Twin, state: UnitState) -> None:
+def test_a_worker_that_is_no_longer_wanted_before_its_first_hello_is_sent_home(twin: Twin, state: UnitState) -> None:
     """UNIT-2: it was evicted while it booted; it is destroyed, and comes back to nobody."""
     agent = Agent(twin, only(twin).id)
     was = change_unit(twin, only(twin), state=state)
@@ -205,7 +205,7 @@ def test_a_hold_that_comes_before_it_stays_stands(twin: Twin, root: User) -> Non
     assert (held.state, held.due, held.cleaning.until) == (UnitState.IDLE, held.hold.until, unit.cleaning.until)
 
 
-def test_one_that_had_a_job_is_no_setback(ada: User) -> None:
+def test_a_worker_that_had_a_job_is_no_setback(ada: User) -> None:
     twin = a_twin(NONE)
     agent = worker_at_rest(twin, ada)
     assert retire.retire(twin.on, agent.worker, prewarm.SILENT, is_setback=True)

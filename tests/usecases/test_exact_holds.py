@@ -129,7 +129,9 @@ def test_the_agent_of_a_held_machine_asks_as_seldom_as_it_beats(warm_twin: Twin,
     assert (said.seconds, said.bell) == (Limits().heartbeat, None)
 
 
-def test_one_that_is_held_is_due_when_its_hold_ends_however_often_its_agent_asks(warm_twin: Twin, ada: User) -> None:
+def test_a_worker_that_is_held_is_due_when_its_hold_ends_however_often_its_agent_asks(
+    warm_twin: Twin, ada: User
+) -> None:
     """UNIT-3: also a hold that ends before half a lease is over."""
     agent = worker_at_rest(warm_twin, ada)
     maintenance.hold(warm_twin.on, User(name="root", created=START), UnitKind.WORKER, agent.worker, "looking", 10)

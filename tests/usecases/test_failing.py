@@ -11,7 +11,7 @@ from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.ports import MachineFate, MachineNotice
-from penstock.testing.twin import Hand, Twin
+from penstock.testing.twin import ScriptedDriver, Twin
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.units import cloud_events, maintenance
@@ -84,7 +84,7 @@ def test_only_the_lines_of_its_last_attempt_count(twin: Twin, ada: User) -> None
     assert [past.failure for past in found.history.attempts] == [Kind.WORKER_LOST]
 
 
-class Cloud(Hand):
+class Cloud(ScriptedDriver):
     """A factory whose cloud takes a machine back."""
 
     def read_event(self, event: Any) -> MachineNotice | None:
@@ -174,7 +174,7 @@ def test_a_job_that_succeeds_has_none(twin: Twin, ada: User) -> None:
     assert (job_of(twin, job).end.outcome, job_of(twin, job).run.failure) == (Outcome.SUCCEEDED, None)
 
 
-class Never(Hand):
+class Never(ScriptedDriver):
     """A factory that can never make what it is asked for."""
 
     def create(self, *given: Any) -> Any:
@@ -188,7 +188,7 @@ def test_what_can_never_be_had_is_told_with_the_drivers_words(twin: Twin, ada: U
     assert "there are no such machines" in failure_of(twin, job, Kind.UNSATISFIABLE)["error"]
 
 
-class Misled(Hand):
+class Misled(ScriptedDriver):
     """A factory that is set up wrongly."""
 
     def create(self, *given: Any) -> Any:

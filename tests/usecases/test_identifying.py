@@ -15,7 +15,7 @@ from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.testing.site import site_toml
-from penstock.testing.twin import START, Hand, Twin
+from penstock.testing.twin import START, ScriptedDriver, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, prewarm
 from penstock.usecases.units.drivers import bootstrap_key
@@ -34,7 +34,7 @@ SITE = site_toml(
 )
 
 
-class Knowing(Hand):
+class Knowing(ScriptedDriver):
     """A factory whose machines show the id of their worker."""
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ def test_a_factory_without_the_identity_setting_is_not_called(twin: Twin, ada: U
 
 
 def test_a_driver_that_cannot_tell_is_not_asked(twin: Twin, ada: User) -> None:
-    twin.drivers.hand = Hand()
+    twin.drivers.hand = ScriptedDriver()
     job, worker = started(twin, ada)
     assert hello(twin, worker, "").job == job
 
@@ -173,7 +173,7 @@ def test_a_factory_that_is_no_more_is_not_asked(twin: Twin, ada: User, hand: Kno
 def test_a_driver_that_cannot_be_loaded_lets_nobody_in(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     _, worker = started(twin, ada)
 
-    def broken(*given: object) -> Hand:
+    def broken(*given: object) -> ScriptedDriver:
         raise Misconfigured("no such driver")
 
     monkeypatch.setattr(twin.drivers, "factory", broken)

@@ -276,7 +276,7 @@ def finish_silently(twin: Twin, job: str) -> None:
         assert twin.deliver()
 
 
-def test_one_that_is_cancelled_while_it_is_parked_ends_at_once(impatient: Twin, ada: User) -> None:
+def test_a_job_that_is_cancelled_while_it_is_parked_ends_at_once(impatient: Twin, ada: User) -> None:
     twin = impatient
     job, _ = waiting_for_a_licence(twin, ada)
     wait(twin, LIMIT + 61)

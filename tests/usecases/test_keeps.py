@@ -219,7 +219,7 @@ def test_a_broken_machine_is_not_held_for_its_job(twin: Twin, ada: User) -> None
     assert states(twin, caller.unit.id) == [UnitState.GONE]
 
 
-def test_one_that_is_recycled_is_not_held(twin: Twin, ada: User) -> None:
+def test_a_resource_that_is_recycled_is_not_held(twin: Twin, ada: User) -> None:
     job, worker = running(twin, ada, resources=["db"], hold_on_failure=600)
     (database,) = databases(twin)
     maintenance.recycle(twin.on, ROOT, database.is_a, database.id, "away with it")

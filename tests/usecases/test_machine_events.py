@@ -13,7 +13,7 @@ from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import MachineFate, MachineNotice
-from penstock.testing.twin import Hand, Twin
+from penstock.testing.twin import ScriptedDriver, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, cloud_events, drivers, maintenance
 from tests.usecases.exact import Flows, drop, sent
@@ -28,7 +28,7 @@ ENDS, WARNS = "the cloud says that m-1 ends", "the cloud takes m-1 back"
 EVENT: dict[str, Any] = {"source": "a.cloud", "detail": {"machine": "m-1"}}
 
 
-class Cloud(Hand):
+class Cloud(ScriptedDriver):
     """A factory whose cloud speaks of machines."""
 
     def __init__(self) -> None:
@@ -376,7 +376,7 @@ def test_a_factory_that_cannot_tell_stops_nobody(twin: Twin, ada: User, cloud: C
 def test_every_factory_is_asked_until_one_knows(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     job, worker = running(twin, ada)
     names = ("after", "broken", "dumb", "knows", "strange")
-    clouds: dict[str, Any] = {name: Cloud() for name in names} | {"dumb": Hand()}
+    clouds: dict[str, Any] = {name: Cloud() for name in names} | {"dumb": ScriptedDriver()}
     clouds["broken"].tells = Misconfigured("bad credentials")
     clouds["knows"].tells = MachineNotice(worker.id, MachineFate.LOST, ENDS)
     toml = "".join(f'[factories.{name}]\ndriver = "hand"\n' for name in ("broken", "dumb", "strange", "knows", "after"))

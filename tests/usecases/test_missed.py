@@ -51,7 +51,7 @@ def test_its_boot_is_measured_when_it_comes_and_not_when_it_gets_its_first_job(t
     assert len(twin.metrics.of(metrics.STARTED_AFTER)) == 1
 
 
-def test_one_that_is_granted_while_it_boots_is_measured_by_its_hello(twin: Twin, ada: User) -> None:
+def test_a_worker_that_is_granted_while_it_boots_is_measured_by_its_hello(twin: Twin, ada: User) -> None:
     twin.pass_time(30)
     job = submit(twin, ada, target="linux")
     twin.run()
@@ -129,7 +129,7 @@ def test_long_evidence_keeps_its_beginning_and_end() -> None:
     assert driver_calls.shorten("x" * JOURNAL_CHARS) == "x" * JOURNAL_CHARS
 
 
-def test_one_that_still_may_come_has_missed_nothing(twin: Twin) -> None:
+def test_a_worker_that_still_may_come_has_missed_nothing(twin: Twin) -> None:
     """The message that asks for its next step comes again while it boots."""
     unit = only(twin)
     twin.pass_time(590)
@@ -139,7 +139,7 @@ def test_one_that_still_may_come_has_missed_nothing(twin: Twin) -> None:
     assert outcomes(twin.metrics) == {"success": 1}
 
 
-def test_one_that_comes_at_the_last_moment_has_missed_nothing(twin: Twin) -> None:
+def test_a_worker_that_comes_at_the_last_moment_has_missed_nothing(twin: Twin) -> None:
     """It says hello while its driver is asked what became of it."""
     worker = only(twin).id
     hand = twin.drivers.hand = Talkative("still booting")
@@ -167,7 +167,7 @@ def test_what_becomes_of_others_that_never_came_is_counted_too(twin: Twin) -> No
     assert outcomes(never.metrics) == {"failed": 1}
 
 
-def test_one_that_came_before_it_made_room_is_counted_once(twin: Twin, ada: User) -> None:
+def test_a_worker_that_came_before_it_made_room_is_counted_once(twin: Twin, ada: User) -> None:
     agent = at_rest(twin)
     for _ in range(2):
         submit(twin, ada, target="other")
@@ -179,7 +179,7 @@ def test_one_that_came_before_it_made_room_is_counted_once(twin: Twin, ada: User
     ), "and nothing else is known of it"
 
 
-def test_one_that_made_room_before_it_came_was_aborted(twin: Twin, ada: User) -> None:
+def test_a_worker_that_made_room_before_it_came_was_aborted(twin: Twin, ada: User) -> None:
     for _ in range(2):
         submit(twin, ada, target="other")
     twin.run()

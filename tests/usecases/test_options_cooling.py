@@ -12,7 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.site import site_toml
-from penstock.testing.twin import Hand, Twin
+from penstock.testing.twin import ScriptedDriver, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
@@ -27,7 +27,7 @@ WELL = "well/spring"
 BAD, GOOD = {"size": "huge"}, {"size": "small"}
 
 
-class Picky(Hand):
+class Picky(ScriptedDriver):
     """A well that answers some options with an error."""
 
     def __init__(self, error: DriverError, bad: Any = BAD) -> None:

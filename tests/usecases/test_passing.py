@@ -90,7 +90,7 @@ def test_what_it_wants_is_kept_for_it(twin: Twin, ada: User) -> None:
     assert is_granted(twin, second, "target/full")
 
 
-def test_one_that_is_cancelled_while_it_is_overtaken_waits_no_more(twin: Twin, ada: User) -> None:
+def test_a_job_that_is_cancelled_while_it_is_overtaken_waits_no_more(twin: Twin, ada: User) -> None:
     """Or its claim would come back, with no job behind it, and in time what falls free would be kept for it."""
     apply.resize(twin.on, VCPUS, 2)
     _, second = some(twin, ada, "full", 2)

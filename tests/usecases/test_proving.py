@@ -382,7 +382,7 @@ def test_a_test_that_is_cancelled_leaves_nothing(twin: Twin, root: User) -> None
     assert not twin.drivers.hand.made
 
 
-def test_one_that_was_granted_nothing_is_over_when_it_is_cancelled(twin: Twin, root: User) -> None:
+def test_a_factory_test_that_was_granted_nothing_is_over_when_it_is_cancelled(twin: Twin, root: User) -> None:
     first, second, third = (begin(twin, root) for _ in range(3))
     found = progress(twin, root, third)
     assert found.unit is None

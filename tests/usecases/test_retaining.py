@@ -110,7 +110,7 @@ def test_two_that_come_at_once_are_both_there(twin: Twin, ada: User) -> None:
     assert kept(twin, job).dependents == ("E", "D")
 
 
-def test_one_that_leaves_while_another_comes_takes_nobody_along(twin: Twin, ada: User) -> None:
+def test_a_dependent_that_leaves_while_another_comes_takes_nobody_along(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     pin(twin, job, "D")
     before_the_next_commit(twin, lambda: pin(twin, job, "E"))

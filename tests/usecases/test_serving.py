@@ -159,7 +159,7 @@ def test_who_needs_a_privilege_is_granted_alone(twin: Twin) -> None:
 
 
 @pytest.mark.parametrize("gone", ["job", "lease"])
-def test_one_that_no_longer_waits_leaves_its_queue_and_stops_nobody(twin: Twin, ada: User, gone: str) -> None:
+def test_a_claim_that_no_longer_waits_leaves_its_queue_and_stops_nobody(twin: Twin, ada: User, gone: str) -> None:
     jobs = waiting(twin, ada, 4)
     if gone == "job":
         del twin.store.rows[job_of(twin, jobs[1]).key]

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.domain.users.tokens import (
+from penstock.domain.users.users import (
     ANCESTORS,
     DEFAULT_LIFE,
     HOST,
@@ -17,8 +17,8 @@ from penstock.domain.users.tokens import (
     Bearer,
     Token,
     TokenKind,
-    secret_of,
     token_key,
+    token_secret,
 )
 from penstock.kernel.errors import Refused, Throttled
 from penstock.kernel.rows import Delete
@@ -69,7 +69,7 @@ def test_what_is_no_secret_is_not_looked_up(twin: Twin, monkeypatch: pytest.Monk
 
 def first_secret() -> str:
     """A whole secret of a token that there is not."""
-    return secret_of(TokenKind.USER, "0" * 26, "x" * 43)
+    return token_secret(TokenKind.USER, "0" * 26, "x" * 43)
 
 
 def test_a_token_is_shown_as_bearer_in_any_case(twin: Twin) -> None:
@@ -107,7 +107,7 @@ def test_a_token_of_a_user_that_is_not_there_is_refused(twin: Twin) -> None:
 def test_a_secret_with_a_known_id_and_another_chance_is_refused(twin: Twin) -> None:
     """SEC-2: an id is no secret."""
     id = show(twin, first(twin)).token.id
-    assert refused(show, twin, secret_of(TokenKind.USER, id, "x" * 43)) == (401, "unknown-token")
+    assert refused(show, twin, token_secret(TokenKind.USER, id, "x" * 43)) == (401, "unknown-token")
 
 
 @pytest.mark.parametrize(("seconds", "good"), [(0, False), (1, True), (TEN_YEARS, True), (TEN_YEARS + 1, False)])

@@ -14,8 +14,7 @@ from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.domain.pools.pools import Claim, LeaseState
 from penstock.domain.users import lifecycle as rules
 from penstock.domain.users.audit import Entry
-from penstock.domain.users.tokens import Token
-from penstock.domain.users.users import Standing, User, user_key
+from penstock.domain.users.users import Standing, Token, User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.testing.twin import Twin

@@ -12,8 +12,7 @@ client        calls to the service, and the lease, which decides whether the wor
 job           the job: what the service says of it, its background processes, and its outcome
 masking       hides secrets in all that leaves the machine
 joblog        the job's log: what processes print, as lines on their way to the service
-tasks         the job's scripts, one after the other
-bmat_server   answers bmat
+tasks         the job's scripts, one after the other, and the answers to their calls of bmat
 
 Only jobs that need them enter these:
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from . import VERSION
-from .bmat_server import serve_bmat
 from .caches import JobCaches
 from .client import (
     Abandon,
@@ -38,7 +37,7 @@ from .joblog import Delivery, Outbox
 from .machine import Config, JobProcesses, Machine, Progress, Step, adopt_orphans, end_processes, log, now
 from .masking import Mask, resource_secrets
 from .outputs import OutputFault, Outputs
-from .tasks import needs_own_home, plan_tasks, run_tasks
+from .tasks import needs_own_home, plan_tasks, run_tasks, serve_bmat
 
 LAST_CALL_SECONDS = 15.0  # how long a call that is under way may take when the lease is lost
 HELD_TRIES = 5  # per poll; the agent polls for as long as the hold lasts

@@ -34,7 +34,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.api import body
-from penstock.domain.users.tokens import WHOLE, Bearer, Need
+from penstock.domain.users.users import WHOLE, Bearer, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Refused, Throttled, Unreached
 from penstock.kernel.frozen import dataclass

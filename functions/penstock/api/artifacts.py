@@ -12,8 +12,7 @@ from penstock.domain.artifacts.artifacts import ArtifactState
 from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.why import Explanation
 from penstock.domain.replies import COMPOSITE, Empty, SignedOutput
-from penstock.domain.users.tokens import READ, SUBMIT
-from penstock.domain.users.users import is_name
+from penstock.domain.users.users import READ, SUBMIT, is_name
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass

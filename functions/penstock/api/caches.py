@@ -8,7 +8,7 @@ from penstock.api.app import Caller, FilePage, Limit, Router
 from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.caches import CacheEntry
 from penstock.domain.replies import COMPOSITE
-from penstock.domain.users.tokens import READ, SUBMIT
+from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System, current_site
 from penstock.usecases import caches

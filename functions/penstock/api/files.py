@@ -12,7 +12,7 @@ from penstock.domain.artifacts.inputs import Input
 from penstock.domain.commands import InputParts, NewInput
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.replies import COMPOSITE, InputUpload, PartUploads, SignedOutput
-from penstock.domain.users.tokens import READ, SUBMIT
+from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System

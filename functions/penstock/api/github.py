@@ -10,7 +10,7 @@ from penstock.api.shapes import NextPage, view
 from penstock.api.users import UserView
 from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
-from penstock.domain.users.tokens import OPERATE, READ, USERS
+from penstock.domain.users.users import OPERATE, READ, USERS
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.system import System

@@ -17,7 +17,7 @@ from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.pools import WORKER, Lease
 from penstock.domain.units import units
-from penstock.domain.users.tokens import READ, SUBMIT
+from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System

@@ -7,7 +7,7 @@ from typing import Annotated
 from penstock.api.app import Caller, Router
 from penstock.api.shapes import JobOutcome, JobState, view
 from penstock.domain.logs.logs import Event
-from penstock.domain.users.tokens import READ
+from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System

@@ -11,7 +11,7 @@ from penstock.api.units import SHOWN, QuarantineView, operated, show_quarantine
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
-from penstock.domain.users.tokens import OPERATE_POOL, READ
+from penstock.domain.users.users import OPERATE_POOL, READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.pools import forecast

@@ -8,7 +8,7 @@ from penstock import agentfile
 from penstock.api.app import IdempotencyKey, Operator, Router
 from penstock.api.shapes import JobState, view
 from penstock.domain.probes.canaries import Canary
-from penstock.domain.users.tokens import OPERATE, READ
+from penstock.domain.users.users import OPERATE, READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.probes import canaries, factory_test

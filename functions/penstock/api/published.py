@@ -11,7 +11,7 @@ from penstock.api.files import AN_HOUR, SignOutput
 from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.published import Access, Published, Series
 from penstock.domain.replies import COMPOSITE, SignedOutput
-from penstock.domain.users.tokens import READ, SUBMIT
+from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound

@@ -15,8 +15,7 @@ from penstock.domain.cooldowns import CoolDown, Failure
 from penstock.domain.site.site import SITE_KEY, Site, SiteText
 from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import UnitKind
-from penstock.domain.users.tokens import READ, SITE
-from penstock.domain.users.users import User
+from penstock.domain.users.users import READ, SITE, User
 from penstock.kernel.errors import not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound

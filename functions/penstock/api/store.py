@@ -7,7 +7,7 @@ from typing import Annotated
 from penstock.api.app import Caller, Router
 from penstock.api.shapes import view
 from penstock.domain.jobs.store import Value
-from penstock.domain.users.tokens import READ, SUBMIT
+from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs import jobs, store

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Router, UlidPage
 from penstock.api.shapes import NextPage, view
-from penstock.domain.users import tokens as rules
-from penstock.domain.users.tokens import ANY, READ, Token
+from penstock.domain.users import users as rules
+from penstock.domain.users.users import ANY, READ, Token
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System

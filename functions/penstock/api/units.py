@@ -10,8 +10,7 @@ from penstock.api.shapes import NextPage, view
 from penstock.domain.units import lifecycle, units
 from penstock.domain.units.lifecycle import STAGES
 from penstock.domain.units.units import DriverStep, Unit, UnitHealth, UnitKind, UnitLease, UnitState
-from penstock.domain.users.tokens import OPERATE_POOL, READ, Bearer
-from penstock.domain.users.users import User
+from penstock.domain.users.users import OPERATE_POOL, READ, Bearer, User
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound

@@ -11,8 +11,7 @@ from penstock.api.app import Caller, Limit, Operator, Page, Router, UlidPage
 from penstock.api.shapes import NextPage, view
 from penstock.api.tokens import TokenView
 from penstock.domain.users.audit import Entry
-from penstock.domain.users.tokens import ANY, READ, USERS
-from penstock.domain.users.users import User
+from penstock.domain.users.users import ANY, READ, USERS, User
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.users import audit, lifecycle, privileges, users

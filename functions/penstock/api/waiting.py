@@ -10,7 +10,7 @@ from penstock.api.shapes import JobState, PoolKind, view
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.pools.graph import Graph
 from penstock.domain.pools.why import Why
-from penstock.domain.users.tokens import READ
+from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs import jobs

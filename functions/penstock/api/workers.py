@@ -48,7 +48,7 @@ from penstock.domain.replies import (
     ResultReceived,
     StoredValue,
 )
-from penstock.domain.users.tokens import HOST, Need
+from penstock.domain.users.users import HOST, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass

@@ -49,8 +49,7 @@ from penstock.domain.units.comparison import Comparison, LastSweep
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
-from penstock.domain.users.tokens import Token
-from penstock.domain.users.users import User
+from penstock.domain.users.users import Token, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Throttled, TooBig
 from penstock.kernel.rows import (

@@ -37,7 +37,7 @@ from penstock.usecases.units import advance
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class TestWorld:
+class ManualClock:
     """A clock that is moved by hand, and dice with a seed."""
 
     __test__ = False
@@ -73,7 +73,7 @@ class TestWorld:
 class MemoryQueues:
     """Messages in order, each with the time before which it is not delivered."""
 
-    world: TestWorld
+    world: ManualClock
     messages: deque[tuple[datetime, str, dict[str, Any]]] = field(default_factory=deque)
 
     def schedule(self, message: Mapping[str, Any]) -> None:
@@ -260,7 +260,7 @@ class MemorySigner:
         return [PublicKey("key-1", numbers.n, numbers.e)]
 
 
-class Hand:
+class ScriptedDriver:
     """A factory whose machines do nothing until a test lets their agent say hello; or a well that does what is said."""
 
     def __init__(self) -> None:
@@ -307,7 +307,7 @@ class TestDrivers(Registry):
 
     def __init__(self) -> None:
         super().__init__({})
-        self.hand, self.basin = Hand(), Hand()
+        self.hand, self.basin = ScriptedDriver(), ScriptedDriver()
         self.quarantining = False
 
     def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
@@ -333,7 +333,7 @@ class Twin:
     """The whole system. `run` delivers what is due until nothing is."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.world = TestWorld(seed)
+        self.world = ManualClock(seed)
         self.store = MemoryStore(knows_kinds=True)
         self.queues = MemoryQueues(self.world)
         self.flows = MemoryFlows(self.queues)

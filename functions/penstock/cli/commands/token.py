@@ -85,9 +85,9 @@ def own_name(session: Session) -> str:
 
 def id_of(token: str) -> str:
     """The id of a token that is given by its id or as a whole. Raises Refused for a part of one."""
-    from penstock.domain.users import tokens
+    from penstock.domain.users import users
 
-    id = tokens.id_in(token)
+    id = users.token_id_in(token)
     if id is None and token.startswith("pst_"):
         raise Refused("this is no whole token", "give it as it was printed, or its id, the 26 characters after pst_…_")
     return id or token

@@ -14,9 +14,8 @@ from datetime import datetime
 from penstock.domain import published
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools.pools import WORKER, LeaseState
-from penstock.domain.users import lifecycle, tokens
-from penstock.domain.users.tokens import Token
-from penstock.domain.users.users import ADMIN, Standing, User, user_key
+from penstock.domain.users import lifecycle
+from penstock.domain.users.users import ADMIN, Standing, Token, User, token_listing, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
 from penstock.system import System, transact
@@ -178,7 +177,7 @@ def _may_go_on(on: System, job: Job, since: datetime) -> bool:
 def _clear_tokens(on: System, user: User) -> None:
     """Move the tokens of a renamed user, or delete those of a removed one; and look again, since a list may lag."""
     assert user.status
-    found = [token for name in user.names for token in on.store.listed(tokens.listing(name), Token, limit=PAGE)]
+    found = [token for name in user.names for token in on.store.listed(token_listing(name), Token, limit=PAGE)]
     to = user.status.to
     for token in found:
         on.store.commit([Replace(token, replace(token, user=to)) if to else Delete(token)])

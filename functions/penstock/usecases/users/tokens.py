@@ -12,9 +12,30 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from penstock.domain.users import tokens
-from penstock.domain.users.tokens import ALL, Bearer, Revocation, Scope, Token, token_key
-from penstock.domain.users.users import ADMIN, User, digest
+from penstock.domain.users.users import (
+    ADMIN,
+    ALL,
+    ANCESTORS,
+    DEFAULT_LIFE,
+    LONGEST_LIFE,
+    SCOPES,
+    USERS,
+    WHOLE,
+    Bearer,
+    Revocation,
+    Scope,
+    Token,
+    User,
+    digest,
+    exceeding_scope,
+    narrowing,
+    parse_scope,
+    parse_scopes,
+    token_key,
+    token_kind,
+    token_listing,
+    token_secret,
+)
 from penstock.kernel import rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
@@ -44,13 +65,13 @@ def mint(on: System, by: Bearer, name: str, wish: Wish) -> tuple[str, Token]:
     if user is not by:
         users.require_admin(by)
     parent = by.token
-    wanted = _scopes(wish.scopes) if wish.scopes else tokens.parsed(parent.scopes)
-    beyond = tokens.exceeding(wanted, tokens.parsed(parent.scopes))
+    wanted = _scopes(wish.scopes) if wish.scopes else parse_scopes(parent.scopes)
+    beyond = exceeding_scope(wanted, parse_scopes(parent.scopes))
     if beyond:
         has = ", ".join(parent.scopes)
         raise Refused(403, "scope-missing", f"this token cannot give the scope {str(beyond)!r}: its own are: {has}")
-    if len(parent.ancestors) >= tokens.ANCESTORS:
-        text = f"this token comes from {tokens.ANCESTORS} others already; make the new one with one of them"
+    if len(parent.ancestors) >= ANCESTORS:
+        text = f"this token comes from {ANCESTORS} others already; make the new one with one of them"
         raise Refused(422, "too-many-ancestors", text)
     lineage = (*parent.ancestors, parent.id)
     return _issue(on, user, replace(wish, scopes=[str(each) for each in wanted]), by.name, lineage, parent.expires)
@@ -63,11 +84,11 @@ def mint_first(on: System, name: str, lasts: Lasting, by: str) -> tuple[str, Tok
 
 def _scopes(texts: Sequence[str]) -> list[Scope]:
     """Raises Refused 400 for scopes that don't exist, or are too many."""
-    if len(texts) > tokens.SCOPES:
-        raise Refused(400, "bad-request", f"a token has at most {tokens.SCOPES} scopes")
+    if len(texts) > SCOPES:
+        raise Refused(400, "bad-request", f"a token has at most {SCOPES} scopes")
     found = []
     for text in dict.fromkeys(texts):
-        scope = tokens.parse(text)
+        scope = parse_scope(text)
         if scope is None:
             known = "all, read, submit[:OWNER], operate[:POOL], host:POOL/NAME, site, users"
             raise Refused(400, "bad-request", f"{text[:200]!r} is not a scope; there are: {known}")
@@ -78,9 +99,9 @@ def _scopes(texts: Sequence[str]) -> list[Scope]:
 def _expiry(lasts: Lasting, now: datetime, most: datetime | None) -> datetime | None:
     """When a token expires whose parent does so at `most`. Raises Refused 400, or 422 if it is later. [SEC-2]"""
     if lasts is None:
-        usual = now + tokens.DEFAULT_LIFE
+        usual = now + DEFAULT_LIFE
         return min(usual, most) if most else usual
-    longest = int(tokens.LONGEST_LIFE.total_seconds())
+    longest = int(LONGEST_LIFE.total_seconds())
     if lasts != "never" and not 1 <= lasts <= longest:
         raise Refused(400, "bad-request", "expires_in is in seconds, from 1 to ten years, or `never`")
     wanted = None if lasts == "never" else now + timedelta(seconds=lasts)
@@ -98,8 +119,8 @@ def _issue(
     """Write a new token, and who made it. Raises Refused 400, 422; 409 if there is one with that id."""
     now = on.world.now()
     expires = _expiry(wish.lasts, now, most)
-    sort, id = tokens.kind_of(tokens.parsed(wish.scopes), user), on.world.ulid()
-    secret = tokens.secret_of(sort, id, on.world.secret())
+    sort, id = token_kind(parse_scopes(wish.scopes), user), on.world.ulid()
+    secret = token_secret(sort, id, on.world.secret())
     token = Token(
         id=id, digest=digest(secret), user=user.name, name=wish.name, sort=sort, scopes=tuple(wish.scopes),
         created=now, by=by, expires=expires, ancestors=ancestors,
@@ -113,8 +134,8 @@ def _issue(
 
 def check_gives(by: Bearer, privileges: Sequence[str]) -> None:
     """Raises Refused 403 for a token that makes operators without being good for all that operators may. [SEC-2]"""
-    if ADMIN in privileges and tokens.granted(tokens.WHOLE, tokens.parsed(by.token.scopes)) is None:
-        raise users.missing_scope(tokens.WHOLE, by.token)
+    if ADMIN in privileges and narrowing(WHOLE, parse_scopes(by.token.scopes)) is None:
+        raise users.missing_scope(WHOLE, by.token)
 
 
 def find(on: System, by: Bearer, id: str) -> Token:
@@ -131,7 +152,7 @@ def list_tokens(on: System, by: Bearer, name: str, limit: int, page: str) -> lis
     if name not in by.names:
         users.require_admin(by)
         user = users.find(on, name)
-    return on.store.listed(tokens.listing(user.name), Token, limit=limit, after=page)
+    return on.store.listed(token_listing(user.name), Token, limit=limit, after=page)
 
 
 def revoke(on: System, by: Bearer, id: str) -> Token:
@@ -142,8 +163,8 @@ def revoke(on: System, by: Bearer, id: str) -> Token:
 
     def decide() -> tuple[Sequence[Change], Token]:
         was = find(on, by, id)
-        if not was.comes_from(by.token.id) and tokens.granted(tokens.USERS, tokens.parsed(by.token.scopes)) is None:
-            raise users.missing_scope(tokens.USERS, by.token)
+        if not was.comes_from(by.token.id) and narrowing(USERS, parse_scopes(by.token.scopes)) is None:
+            raise users.missing_scope(USERS, by.token)
         if was.revoked:
             return [], was
         now = replace(was, revoked=Revocation(by.name, on.world.now()))

@@ -7,9 +7,19 @@ from contextlib import suppress
 from dataclasses import replace
 
 from penstock.domain.probes import canaries
-from penstock.domain.users import tokens, users
-from penstock.domain.users.tokens import Bearer, Need, Token, token_key
-from penstock.domain.users.users import ACT_AS, ADMIN, Standing, User, explain_status, user_key
+from penstock.domain.users import users
+from penstock.domain.users.users import (
+    ACT_AS,
+    ADMIN,
+    Bearer,
+    Need,
+    Standing,
+    Token,
+    User,
+    explain_status,
+    token_key,
+    user_key,
+)
 from penstock.kernel.errors import Refused, Throttled, not_found
 from penstock.kernel.rows import Change, Create, Key, Replace, Row
 from penstock.system import System, transact
@@ -24,7 +34,7 @@ _NAMES = (
 )
 
 
-def authenticate(on: System, header: str | None, need: Need = tokens.ANY) -> Bearer:
+def authenticate(on: System, header: str | None, need: Need = users.ANY) -> Bearer:
     """Who shows a token in a request, on a route with this need. [SEC-2]
 
     Raises Refused 401, or 403 for a missing scope.
@@ -32,7 +42,7 @@ def authenticate(on: System, header: str | None, need: Need = tokens.ANY) -> Bea
     It reads the token, and then in one batch the user and all tokens that it comes from.
     """
     token, user = _shown(on, _secret(header))
-    bearer = tokens.bearer(user, token, need)
+    bearer = users.bearer(user, token, need)
     if bearer is None:
         raise missing_scope(need, token)
     if token.is_stale(on.world.now()):
@@ -50,9 +60,9 @@ def _secret(header: str | None) -> str:
 
 def _shown(on: System, secret: str) -> tuple[Token, User]:
     """The token that a secret is of, and its user, if both are good. Raises Refused 401."""
-    if tokens.is_old(secret):
+    if users.is_old_token(secret):
         raise Refused(401, "old-token", "tokens of this form are no longer accepted; ask an operator for a new one")
-    id = tokens.id_in(secret)
+    id = users.token_id_in(secret)
     token = on.store.get(token_key(id), Token) if id else None
     if token is None or not token.is_shown_by(secret):
         raise Refused(401, "unknown-token", "this token is not known here, or no longer")
@@ -66,7 +76,7 @@ def _shown(on: System, secret: str) -> tuple[Token, User]:
 def _good_user(on: System, token: Token) -> User:
     """The user of a token, none of whose ancestors is revoked. Raises Refused 401."""
     found = on.store.rows_at([user_key(token.user), *map(token_key, token.ancestors)])
-    if tokens.is_any_gone((_token(found, id) for id in token.ancestors), on.world.now()):
+    if users.is_any_gone((_token(found, id) for id in token.ancestors), on.world.now()):
         raise Refused(401, "token-revoked", "this token was made with another one that was revoked")
     user = found.get(user_key(token.user))
     user = present(on, user if isinstance(user, User) else None)
@@ -166,7 +176,7 @@ def resolve_owner(on: System, user: User, owner: str | None) -> User:
     if user.status:
         raise Refused(403, f"user-{user.status.standing}", f"{explain_status(user)}, and submits nothing")
     wanted = user.name if owner is None or owner in user.names else owner
-    if not user.covers(tokens.SUBMIT.scope, wanted):
+    if not user.covers(users.SUBMIT.scope, wanted):
         needed = f"submit:{wanted[:200]}"
         raise Refused(403, "scope-missing", f"this needs a token with the scope {needed!r}, and this one has it not")
     if wanted == user.name:

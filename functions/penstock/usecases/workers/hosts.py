@@ -15,8 +15,7 @@ from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import CleanProof, Unit, UnitState
 from penstock.domain.users import users
-from penstock.domain.users.tokens import HOST
-from penstock.domain.users.users import User
+from penstock.domain.users.users import HOST, User
 from penstock.kernel.errors import Refused, not_found
 from penstock.system import System, current_site
 from penstock.usecases.jobs import settle

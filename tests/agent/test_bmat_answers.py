@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from penstock.agent import bmat_server
-from penstock.agent.bmat_server import SHIMS, install_shims, write_command
+from penstock.agent import tasks
+from penstock.agent.tasks import SHIMS, install_shims, write_command
 
 ASK = """
 import re, socket, sys
@@ -63,7 +63,7 @@ def test_commands_of_the_machine_come_first(tmp_path, monkeypatch):
     for each in (own, folder):
         each.mkdir()
     write_command(str(own / "banner"), "#!/bin/sh\n")
-    monkeypatch.setattr(bmat_server, "BASE_PATH", f"{own}:{folder}")
+    monkeypatch.setattr(tasks, "BASE_PATH", f"{own}:{folder}")
     install_shims(str(folder))
     install_shims(str(folder))  # and again on a worker that goes on to its next job
     assert sorted(each.name for each in folder.iterdir()) == ["pfexec", "ptime"]

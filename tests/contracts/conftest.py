@@ -18,10 +18,7 @@ NAMES = ("pk", "sk", "due_shard", "due", "list_key", "list_sort")
 
 @pytest.fixture(scope="module")
 def emulated() -> Iterator[None]:
-    """An empty table on moto's DynamoDB. What DynamoDB itself does in a race is asked of the local cloud.
-
-    Moto forgets tables only when no other test of the process uses it: those of EC2 do for as long as they run.
-    """
+    """An empty table on moto's DynamoDB. What DynamoDB itself does in a race is asked of the local cloud."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.setenv(name, "test")
@@ -38,7 +35,6 @@ def emulated() -> Iterator[None]:
             ],
         )
         yield
-        dynamodb_backends[DEFAULT_ACCOUNT_ID]["us-east-1"].tables.pop("state", None)
         dynamodb.model.cache_clear()
 
 

@@ -14,9 +14,12 @@ from tests.github.fake import serving
 from tests.github.rig import Rig
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def app_key() -> Iterator[tuple[KMSClient, str, rsa.RSAPublicKey]]:
-    """The App's key in KMS, and what GitHub knows of it."""
+    """The App's key in KMS, and what GitHub knows of it.
+
+    Moto forgets what it holds only when its last user in the process ends: no test of another module may come before.
+    """
     with mock_aws():
         client = boto3.client("kms", region_name="eu-west-1")
         key = client.create_key(KeySpec="RSA_2048", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["KeyId"]

@@ -155,9 +155,9 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
 }
 """What comes on top with `-c github=true`."""
 
-KEYS: Mapping[str, tuple[str, ...]] = {}
-"""The partition keys that a function may touch in the table, where these are not all. None is named yet: the emulator
-refuses transactions under such a condition, and the webhook stores a delivery and its payload in one.
+KEYS: Mapping[str, tuple[str, ...]] = {"github_webhook": ("delivery#*",)}
+"""The partition keys that a function may touch in the table, where these are not all. The Internet reaches the webhook:
+whoever took it over could else make users and tokens.
 """
 
 FLOW_GRANTS: Mapping[str, Actions] = {"schedule queue": ENQUEUE, "settle function": ("lambda:InvokeFunction",)}

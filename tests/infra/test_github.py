@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
-from infra.grants import GITHUB_GRANTS, GRANTS
+from infra.grants import GITHUB_GRANTS, GRANTS, KEYS
+from penstock.domain.github.deliveries import delivery_key
+from penstock.domain.users.users import token_key, user_key
 from tests.infra.template import Template, listed, resources, text
 
 OURS = ("github_webhook", "github_work")
@@ -51,6 +54,22 @@ def granted(out: Template, name: str) -> dict[str, set[str]]:
 def test_a_function_may_do_what_the_tables_say(out: Template, name: str) -> None:
     wanted = {**GRANTS.get(name, {}), **GITHUB_GRANTS[name]}
     assert granted(out, name) == {resource: set(actions) for resource, actions in wanted.items()}
+
+
+def test_the_webhook_puts_deliveries_and_no_users_or_tokens(out: Template) -> None:
+    """SEC-2: whoever takes over what the Internet reaches makes nobody an operator."""
+    (statement,) = [
+        each
+        for each in out.statements(out.functions()["github_webhook"]["Role"])
+        if listed(each["Action"])[0].startswith("dynamodb:")
+    ]
+    assert listed(statement["Action"]) == ["dynamodb:PutItem"]
+    assert statement["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["delivery#*"]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
+    allowed = [delivery_key("d-1").pk, user_key("root").pk, token_key("t").pk]
+    assert [fnmatchcase(key, pattern) for key in allowed for pattern in KEYS["github_webhook"]] == [True, False, False]
 
 
 def test_only_one_signs_and_only_one_reads_the_secret(out: Template) -> None:

@@ -248,3 +248,35 @@ def test_a_task_that_was_answered_is_closed(host: Host) -> None:
         assert ended(host, execution)["status"] == "SUCCEEDED"
     with pytest.raises(own.exceptions.InvalidToken):
         own.send_task_success(taskToken="no token", output="{}")
+
+
+def test_a_grant_may_be_for_some_keys_of_a_table(host: Host) -> None:
+    """Also when a transaction writes several; without keys that are named, nothing is granted."""
+    made = host.client("dynamodb").create_table(
+        TableName="rows",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    grant = {
+        "Effect": "Allow",
+        "Action": ["dynamodb:PutItem", "dynamodb:Query"],
+        "Resource": made["TableDescription"]["TableArn"],
+        "Condition": {
+            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["mine#*"]},
+            "Null": {"dynamodb:LeadingKeys": "false"},
+        },
+    }
+    own = host.acting_as("keyed", grant, "dynamodb")
+    mine, other = ({"TableName": "rows", "Item": {"pk": {"S": key}}} for key in ("mine#1", "other#1"))
+    own.put_item(**mine)
+    own.transact_write_items(TransactItems=[{"Put": mine}])
+    for refused in (
+        lambda: own.put_item(**other),
+        lambda: own.transact_write_items(TransactItems=[{"Put": mine}, {"Put": other}]),
+        lambda: own.query(
+            TableName="rows", KeyConditionExpression="pk = :k", ExpressionAttributeValues={":k": other["Item"]["pk"]}
+        ),
+    ):
+        with pytest.raises(ClientError, match="AccessDenied"):
+            refused()

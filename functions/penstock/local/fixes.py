@@ -50,6 +50,7 @@ def apply() -> None:
     an_open_flow_is_refused_when_it_is_started_again()
     an_answer_to_a_task_names_no_machine()
     a_closed_task_does_not_exist()
+    no_condition_knows_the_keys_of_rows()
 
 
 def a_flow_starts_after_150_ms() -> None:
@@ -198,6 +199,29 @@ def an_answer_to_a_task_names_no_machine() -> None:
 
     stepfunctions._execute_task, stepfunctions._invoke_with_callback = knowing, owned
     iam_actions.extract_resource_arn = with_machine
+
+
+def no_condition_knows_the_keys_of_rows() -> None:
+    """AWS gives a policy `dynamodb:LeadingKeys`, the partition keys that a request names; the emulator does not.
+
+    Only for requests that name items: a Query under such a condition stays refused.
+    Source: Amazon DynamoDB Developer Guide, "Using IAM policy conditions for fine-grained access control".
+    """
+    context = iam_actions.dynamodb_service_context
+
+    @wraps(context)
+    def with_keys(body: bytes) -> dict[str, Any]:
+        known: dict[str, Any] = context(body)
+        keys = _partition_keys(json.loads(body or b"{}"))
+        return known | ({"dynamodb:LeadingKeys": keys} if keys else {})
+
+    iam_actions.dynamodb_service_context = with_keys
+
+
+def _partition_keys(request: Any) -> list[str]:
+    writes = [write for each in request.get("TransactItems", [request]) for write in (each, *each.values())]
+    items = [write.get("Key") or write.get("Item") for write in writes if isinstance(write, dict)]
+    return [item["pk"]["S"] for item in items if item and "pk" in item]
 
 
 def a_closed_task_does_not_exist() -> None:

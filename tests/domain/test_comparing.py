@@ -33,7 +33,7 @@ UNIT = Unit(
 def compare(row: Comparison | None, listed: list[str], *units: Unit, at: float = 0, is_quiet: bool = False) -> Verdict:
     rows = {unit.id: unit for unit in units}
     start = NOW + timedelta(minutes=at)
-    return comparison.compare(row, "factory/aws", listed, rows, start, LEASE, is_quiet=is_quiet)
+    return comparison.compare(row, "factory/aws", frozenset(listed), rows, start, LEASE, is_quiet=is_quiet)
 
 
 def test_a_stray_is_destroyed_when_it_is_listed_for_long_enough() -> None:

@@ -17,7 +17,7 @@ from functools import cache
 from tests.mutate.called import asks_store, called
 from tests.mutate.scope import functions
 from tests.mutate.sites import CHANGES, STORE, Mutant, nodes_of, text_of
-from tests.mutate.trees import blocks, put
+from tests.mutate.trees import blocks, places, put
 
 OTHERS = re.compile(r"log\.\w+|super\(\)\.\w+")
 """Calls that have no mutants: those that only say something to operators, and those that Python asks for."""
@@ -38,14 +38,14 @@ def mutants(module: str) -> tuple[Mutant, ...]:
         return ()
     found: list[Mutant] = []
     for function, node, _, tree in functions(module):
-        places = {id(each): at for at, each in enumerate(ast.walk(tree))}
+        at = places(tree)
         count: Counter[str] = Counter()
         for part in nodes_of(node):
             for each, text, how, watched in _ways(module, node, part):
                 count[text + how] += 1
                 number = count[text + how]
                 text += f" ({number})" if number > 1 else ""
-                found.append(Mutant(module, function, text, how, places[id(each)], places[id(watched)], None))
+                found.append(Mutant(module, function, text, how, at[id(each)], at[id(watched)], None))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -99,12 +99,11 @@ def labels(inside: tuple[Definition, ...]) -> set[str]:
     return {label for node in inside for label in LABEL.findall(ast.get_docstring(node) or "")}
 
 
-def functions(module: str) -> Iterator[tuple[str, ast.FunctionDef, set[str], ast.Module]]:
+@cache
+def functions(module: str) -> Sequence[tuple[str, ast.FunctionDef, set[str], ast.Module]]:
     """The functions of a module whose conditions are named: qualified name, definition, labels, and the module."""
     if UNSAFE.match(module):
-        return
+        return ()
     tree = ast.parse(source(module))
-    for name, node, inside in definitions(tree):
-        found = labels(inside)
-        if module in WHOLE or found:
-            yield name, node, found, tree
+    found = [(name, node, labels(inside), tree) for name, node, inside in definitions(tree)]
+    return [each for each in found if module in WHOLE or each[2]]

@@ -13,6 +13,7 @@ from itertools import accumulate
 from tokenize import COMMENT, generate_tokens
 
 from tests.mutate.scope import functions, source
+from tests.mutate.trees import places
 
 STORE = "penstock.aws.dynamodb"
 """Here comparisons make conditions of DynamoDB, and have mutants of their own."""
@@ -67,15 +68,15 @@ def mutants(module: str) -> tuple[Mutant, ...]:
     """Every mutant of the conditions of a module."""
     found: list[Mutant] = []
     for function, node, _, tree in functions(module):
-        places = {id(each): at for at, each in enumerate(ast.walk(tree))}
+        at = places(tree)
         count: Counter[str] = Counter()
         for way in _ways(module, node):
             text = text_of(module, way.node)
             count[text + way.how] += 1
             number = count[text + way.how]
             text += f" ({number})" if number > 1 else ""
-            at, watched = places[id(way.node)], places[id(way.watched)]
-            found.append(Mutant(module, function, text, way.how, at, watched, way.when))
+            node_at, watched = at[id(way.node)], at[id(way.watched)]
+            found.append(Mutant(module, function, text, way.how, node_at, watched, way.when))
     return tuple(found)
 
 

@@ -166,7 +166,7 @@ def _dumped(module: str) -> str:
 
 @pytest.mark.parametrize(
     "mutant",
-    [*ALL[::25], *list(EFFECTS.every())[::10]],
+    [*ALL[::100], *list(EFFECTS.every())[::40]],
     ids=lambda mutant: f"{mutant.module}-{mutant.function}-{mutant.at}-{mutant.how.split()[0]}",
 )
 def test_a_mutant_is_another_program(mutant: Mutant) -> None:

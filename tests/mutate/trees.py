@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+
+@cache
+def places(tree: ast.AST) -> Mapping[int, int]:
+    """At which place of a walk each node comes, by the node's id. The tree is kept, so that no id is given again."""
+    return {id(each): at for at, each in enumerate(ast.walk(tree))}
 
 
 def put(nodes: Iterable[ast.AST], old: ast.AST, *new: ast.AST) -> None:

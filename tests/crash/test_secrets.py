@@ -9,7 +9,7 @@ import pytest
 from tests.crash import secrecy
 from tests.crash.secrecy import Report
 
-pytestmark = pytest.mark.xdist_group("secrecy")
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("secrecy")]  # whole clouds, one after the other
 
 SCENARIOS = ("hand-over", "lost-worker", "clean", "renew", "hold-on-failure", "exchange")
 PLANTED = {

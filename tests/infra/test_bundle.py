@@ -31,6 +31,7 @@ def assets(assembly: Path) -> dict[str, Path]:
     return {"layer" if (folder / "python").is_dir() else "code": folder for folder in folders}
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", SIZES)
 def test_a_handler_imports_with_the_layer_alone(assets: dict[str, Path], tmp_path: Path, name: str) -> None:
     for package in LAMBDA_BRINGS:

@@ -152,6 +152,7 @@ def test_killing_the_guard_ends_the_emulator(up: Running, place: StateFolder) ->
     assert ends(place)
 
 
+@pytest.mark.e2e
 def test_a_port_in_use_is_refused(place: StateFolder) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -1,6 +1,6 @@
 """The model of the protocol, checked by spin.
 
-`make test` checks a SAMPLE. Run `python model/run.py quick` after you have changed the model.
+`make e2e` checks a SAMPLE. Run `python model/run.py quick` after you have changed the model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ SAMPLE = ("cancel", "twins", "no-check", "phantom-claim", "kept-for-two", "resiz
 
 @pytest.mark.parametrize(
     "configuration",
-    [pytest.param(one, id=one.name, marks=() if one.name in SAMPLE else pytest.mark.long) for one in QUICK],
+    [
+        pytest.param(one, id=one.name, marks=pytest.mark.e2e if one.name in SAMPLE else pytest.mark.long)
+        for one in QUICK
+    ],
 )
 def test_spin_says_what_is_expected(configuration: run.Configuration) -> None:
     checked = run.check(configuration)

@@ -14,6 +14,7 @@ from tests.mutate.scope import ROOT
 SAMPLE = 8
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("kind", KINDS)
 def test_some_mutants_are_still_noticed(kind: str) -> None:
     """In a process of its own, which collects the recorded tests alone."""

@@ -26,6 +26,8 @@ SECRET = token_secret(TokenKind.USER, ulid(START, b"probeprobe"), digest(NAME))
 ROW = re.compile(r"\| `(?P<method>\w+) (?P<path>[^`]+)` \| [^|]+ \| (?P<whose>[^|]+) \| (?P<scope>[^|]+) \|")
 TABLE = {(found["method"], found["path"]): found for found in ROW.finditer(PAGE.read_text(encoding="utf-8"))}
 
+DOCUMENT = openapi.document()
+
 EVERY = [*openapi.users(), *openapi.agents()]
 OF_USERS = [each for each in EVERY if each.caller and each.caller.has_scopes and not each.open]
 
@@ -50,7 +52,7 @@ def test_every_operation_is_in_the_table() -> None:
 def test_every_operation_declares_its_scope(operation: Operation) -> None:
     """One that declares none would take only tokens for everything."""
     assert operation.need != users.WHOLE
-    described = openapi.document()["paths"][operation.path][operation.method.lower()]
+    described = DOCUMENT["paths"][operation.path][operation.method.lower()]
     if operation.scope:
         assert described["security"] == [{"bearer": [operation.scope]}]
         assert f"`{operation.scope}`" in described["description"]

@@ -26,15 +26,17 @@ from tests.crash.faults import Mode
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.sweep import Sweep, report
 
+pytestmark = pytest.mark.e2e  # the whole code, on an emulated account
+
 NO_HINT = (Mode.DIES_AFTER, Mode.LOST)
 QUICK = [pytest.param("submit", mode, marks=() if mode in NO_HINT else pytest.mark.long) for mode in Mode]
-"""`make test` tries the modes that leave rows that no message announces."""
+"""`make e2e` tries the modes that leave rows that no message announces."""
 EACH = 3
 CALM = [
     pytest.param(scenario, marks=() if number % EACH == 0 else pytest.mark.long)
     for number, scenario in enumerate(SCENARIOS)
 ]
-"""`make test` runs every third scenario without faults, `make prove` all."""
+"""`make e2e` runs every third scenario without faults, `make prove` all."""
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 FRONT = ("github_webhook", "github_work")
 """The functions of the front end for GitHub."""

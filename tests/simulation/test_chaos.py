@@ -27,6 +27,14 @@ SMALL = How(60, is_hard=True)
 SEEDS = (0, 6, 1, 5, 7, 9)
 
 
+def test_jobs_with_the_figures_of_arvados() -> None:
+    """All its faults at once, and every job settles."""
+    ran = runner.once(0, How(50))
+    assert ran.label is None, f"{ran.says}\n{ran.command()}"
+    assert sum(ran.figures.counts.get(f"settled: {how}", 0) for how in ("succeeded", "failed", "errored")) == 50
+
+
+@pytest.mark.long
 def test_two_hundred_jobs_with_the_figures_of_arvados() -> None:
     """All its faults at once, and each of them really happened."""
     ran = runner.once(0, How(200))

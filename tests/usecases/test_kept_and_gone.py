@@ -486,7 +486,13 @@ PLANTED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("plant", PLANTED)
+RARE = (gives_up_after_one_try, believes_the_list)
+"""What only one of hundreds of examples finds."""
+
+
+@pytest.mark.parametrize(
+    "plant", [pytest.param(plant, marks=pytest.mark.long if plant in RARE else ()) for plant in PLANTED]
+)
 def test_what_is_planted_is_found(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine can fail."""
     plant(monkeypatch)

@@ -319,8 +319,8 @@ def name(function: Callable[..., None]) -> str:
 
 STORIES = (succeed, fall_silent, change_minds)
 HARD = [(fall_silent, silence), (change_minds, agents_act), (change_minds, lower), (change_minds, silence)]
-STRIDE = 3
-"""`make test` tries every third commit, with the shortest story and those that are HARD; another third for the next
+STRIDE = 6
+"""`make test` tries every sixth commit, with the shortest story and those that are HARD; other ones for the next
 intruder. `make prove` tries every commit with all stories.
 """
 SAMPLE = [

@@ -11,7 +11,7 @@ MYPY_ON := functions infra simulation model app.py
 MARKS ?= not long and not e2e
 PYTEST := $(PYTHON) -m pytest -n 4 --dist loadgroup
 DOMAIN := tests/domain tests/jobfile
-RECORDS := tests/mutate/test_record.py tests/mutate/test_effects.py tests/promises
+RECORDS := tests/mutate/test_record.py tests/mutate/test_effects.py tests/mutate/test_carried.py tests/promises
 N ?= 20
 ONLY ?= tests
 AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.9.*/bin/python) python3.9)
@@ -45,7 +45,7 @@ flaky: $(STAMP) ## run the tests N times, a quarter of them on busy processors: 
 	@$(PYTHON) -m tests.flaky $(N) $(PYTEST) -m "$(MARKS)" $(ONLY)
 
 oldest: $(STAMP) ## the tests of the agent on the oldest Python that it runs on: make oldest AGENT_PYTHON=python3.9
-	PENSTOCK_AGENT_PYTHON=$(AGENT_PYTHON) $(PYTEST) -m "$(MARKS)" tests/agent
+	PENSTOCK_AGENT_PYTHON=$(AGENT_PYTHON) $(PYTEST) --dist load -m "$(MARKS)" tests/agent
 
 domain: $(STAMP) ## the tests of the domain, of which every branch must be taken
 	$(PYTHON) -m pytest $(DOMAIN) --cov=penstock.domain --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100

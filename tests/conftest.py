@@ -23,7 +23,10 @@ settings.register_profile("quick", settings.get_profile("penstock"), max_example
 settings.load_profile("penstock")
 
 
-END_TO_END = Path(__file__).parent / "e2e"
+HERE = Path(__file__).parent
+END_TO_END = HERE / "e2e"
+WAITING = ("agent", "cli", "local")
+"""Folders whose tests mostly wait for what they started."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,9 +44,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark all tests in tests/e2e as end-to-end tests. No branch counts as taken because a random example took it."""
+    """Mark all tests in tests/e2e as end-to-end tests. No branch counts as taken because a random example took it.
+
+    Tests that wait come one after the other in one process for each folder, so that the other processes compute.
+    """
     if item.path.is_relative_to(END_TO_END):
         item.add_marker("e2e")
+    folder = item.path.relative_to(HERE).parts[0]
+    if folder in WAITING and not item.get_closest_marker("e2e"):
+        item.add_marker(pytest.mark.xdist_group(folder))
     if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker("no_cover")
 

@@ -10,7 +10,7 @@ from tests.corpus.oracle import ACCEPTED, Verdict
 
 WORDS = (
     (r"not text in UTF-8|a NUL byte", "not text"),
-    (r"must have an interpreter line", "no interpreter line"),
+    (r"must have an interpreter line|the file is empty", "no interpreter line"),
     (r"not TOML|nested too deeply", "not TOML"),
     (r"unknown key `(enabled|disable|disabled)`", "a word for enable"),
     (r"the header has no `(\w+)`", "no {}"),

@@ -146,6 +146,7 @@ def compare(text: str) -> None:
 @example("#!/bin/bash\n#: name = 'a'\n#: variety = 'basic'\n#: publish = [{from_output='x', series='s', name='n'}]\n")
 @example("#!/bin/bash\n#: name = 'a'\n#: variety = 'basic'\n#: enable = false\n#: target = 3\n#: taget = 1\n")
 @example("#!/bin/bash\necho\n")
+@example("")
 def test_both_say_the_same_of_whatever_could_be_a_file(text: str) -> None:
     compare(text)
 

@@ -95,6 +95,7 @@ prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, te
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.big
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.away
 	@$(PYTHON) -m pytest -m long -n 2 --dist loadgroup
+	@$(PYTHON) -m pytest -m "hypothesis and not e2e" --hypothesis-profile=explore -n 2 --dist loadgroup
 	@MACHINES=1100 $(PYTHON) -m pytest -q tests/ec2/test_thousand.py
 	@POSTGRES_JOBS=100 $(PYTHON) -m pytest -q tests/postgres/test_life.py
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.fuzz --requests 200 --processes 2 api

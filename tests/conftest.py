@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 # A shell starts what it runs in the background with SIGINT ignored, and every child would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("penstock", deadline=None)
+# How long an example takes says more about the machine than about the code. Who commits is asked of the same examples
+# each time; `make prove` looks for others.
+settings.register_profile("penstock", deadline=None, derandomize=True)
 settings.register_profile("quick", settings.get_profile("penstock"), max_examples=10)
+settings.register_profile("explore", deadline=None, derandomize=False, max_examples=2000)
 settings.load_profile("penstock")
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import queue
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from ministack.core import lambda_runtime
 from ministack.services import stepfunctions
 
 from penstock.local import fixes
@@ -63,9 +61,6 @@ class Clock:
     def __init__(self) -> None:
         self.now = 0.0
         self.pauses: list[float] = []
-
-    def time(self) -> float:
-        return self.now
 
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -129,22 +124,6 @@ def test_a_stopped_map_parks_no_more(host: Host) -> None:
     flows.stop_execution(executionArn=execution)
     flows.send_task_success(taskToken=parked, output="{}")
     assert token(host, queue) is None
-
-
-def test_a_silent_function_answers_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = object.__new__(lambda_runtime.Worker)
-    worker._stderr_queue = queue.Queue()
-
-    def seconds() -> float:
-        clock = Clock()
-        monkeypatch.setattr(lambda_runtime, "time", clock)
-        assert worker._drain_stderr_bounded() == ""
-        return clock.now
-
-    before = seconds()
-    monkeypatch.setattr(lambda_runtime.Worker, "_drain_stderr_bounded", lambda_runtime.Worker._drain_stderr_bounded)
-    fixes.a_silent_function_costs_50_ms()
-    assert seconds() < 2 * fixes.QUIET_SECONDS < before
 
 
 def test_a_log_line_is_kept(host: Host) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock.drivers.factories.process import kill, started, tagged
-from penstock.local.lambda_processes import Forked, ForkServer
+from penstock.local.lambda_processes import PIPE_BYTES, Forked, ForkServer, Log
 
 TAG = "PENSTOCK_TESTED"
 
@@ -164,3 +164,34 @@ def test_a_fork_server_that_ended_is_replaced(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OSError):  # noqa: PT011
         lambda_processes._forked(tmp_path, [], environment)
     assert asked(lambda_processes._forked(tmp_path, [], environment), "1 + 1") == "2"
+
+
+def lines(log: Log) -> list[str]:
+    return [log.lines.get_nowait() for _ in range(log.lines.qsize())]
+
+
+def test_all_that_a_process_wrote_is_in_its_log_at_once() -> None:
+    theirs, ours = os.pipe()
+    log = Log(theirs)
+    for number in range(1000):
+        os.write(ours, f"line {number}\n".encode())
+        log.read()
+        assert lines(log) == [f"line {number}"]
+
+
+def test_a_process_that_writes_much_does_not_wait_for_who_reads() -> None:
+    theirs, ours = os.pipe()
+    log = Log(theirs)
+    with open(ours, "wb") as stderr:
+        stderr.write(b"a line\n" * PIPE_BYTES + b"its last words, \xff")
+    until(lambda: not log.read())
+    assert lines(log) == ["a line"] * PIPE_BYTES + ["its last words, \ufffd"]
+
+
+def test_a_log_waits_for_nobody_who_is_silent() -> None:
+    theirs, ours = os.pipe()
+    log = Log(theirs)
+    assert log.read()
+    assert lines(log) == []
+    os.close(ours)
+    until(lambda: not log.read())

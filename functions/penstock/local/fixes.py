@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from functools import partialmethod, wraps
+from functools import wraps
 from types import ModuleType
 from typing import Any
 
@@ -34,15 +34,11 @@ _machines: dict[str, str] = {}
 DRIVING = 24
 """Most processes of a function that calls drivers, and messages that it gets at once. One that waits costs no CPU."""
 
-QUIET_SECONDS = 0.003
-"""How long a function may be silent before its log is taken as complete."""
-
 
 def apply() -> None:
     """All of them."""
     a_flow_starts_after_150_ms()
     a_map_goes_on_after_a_failed_item()
-    a_silent_function_costs_50_ms()
     a_cold_start_unzips_and_compiles_again()
     functions_run_without_bound()
     a_queue_wakes_five_functions_at_most()
@@ -98,12 +94,6 @@ def a_map_goes_on_after_a_failed_item() -> None:
             raise
 
     stepfunctions._run_map_items, stepfunctions._run_sub_machine = serially, unless_failed
-
-
-def a_silent_function_costs_50_ms() -> None:
-    """After each call the emulator waits 50 ms for a first line of log, although the reply is there."""
-    drain = lambda_runtime.Worker._drain_stderr_bounded
-    lambda_runtime.Worker._drain_stderr_bounded = partialmethod(drain, first_line_wait=QUIET_SECONDS)
 
 
 def a_cold_start_unzips_and_compiles_again() -> None:

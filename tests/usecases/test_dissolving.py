@@ -19,7 +19,7 @@ from penstock.kernel.rows import Create, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.jobs.prerequisites import pin
-from penstock.usecases.jobs.settle import keep_latest_failure, unpin
+from penstock.usecases.jobs.settle import keep_latest_failure, retention_changes, unpin
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.races import before_the_next_commit, before_the_next_write_of
 from tests.usecases.retained_jobs import end_of, ended, kept, nothing_is_left, of, tidy
@@ -420,3 +420,66 @@ def test_how_late_the_sweep_is_with_what_nobody_waits_for_is_measured(twin: Twin
     at_the_end(twin, job, HOUR)
     tidy(twin)
     assert twin.metrics.last(metrics.TIDY_LATE) == HOUR.total_seconds()
+
+
+def test_what_is_pinned_while_a_job_settles_stays_pinned(twin: Twin, ada: User) -> None:
+    """ART-1: the job had no row of what it keeps, and a dependent makes one meanwhile."""
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    before_the_next_write_of(twin, Retention, lambda: twin.store.commit(pin(twin.on, job, "D")))
+    finish(twin, job)
+    row = kept(twin, job)
+    assert row
+    assert list(row.dependents) == ["D"]
+
+
+def test_the_end_of_what_is_kept_is_set_once(twin: Twin, ada: User) -> None:
+    job = ended(twin, ada)
+    assert retention_changes(twin.on, job_of(twin, job)) == []
+
+
+def test_who_is_kept_longer_and_is_named_nowhere_is_named_again(twin: Twin, ada: User) -> None:
+    job = failed(twin, ada, name="build")
+    (latest,) = of(twin, LatestFailure)
+    drop(twin, latest)
+    keep_latest_failure(twin.on, job_of(twin, job))
+    assert [each.job for each in of(twin, LatestFailure)] == [job]
+
+
+def test_of_two_failures_at_once_the_later_one_is_the_latest(twin: Twin, ada: User) -> None:
+    first, second, third = (failed(twin, ada, name="build") for _ in range(3))
+    (latest,) = of(twin, LatestFailure)
+    put(twin, latest, job=first, settled=job_of(twin, first).times.settled)
+    row = kept(twin, first)
+    assert row
+    drop(twin, row)  # or that both change it would say who came too late
+    before_the_next_write_of(twin, LatestFailure, lambda: keep_latest_failure(twin.on, job_of(twin, third)))
+    keep_latest_failure(twin.on, job_of(twin, second))
+    assert [each.job for each in of(twin, LatestFailure)] == [third]
+
+
+def test_a_failure_that_ended_is_left_as_it_is(twin: Twin, ada: User) -> None:
+    first = failed(twin, ada, name="build")
+    row = kept(twin, first)
+    assert row
+    put(twin, row, ended=twin.world.now())
+    over = kept(twin, first)
+    failed(twin, ada, name="build")
+    assert kept(twin, first) == over
+
+
+def test_what_is_pinned_while_a_later_failure_takes_its_place_stays_pinned(twin: Twin, ada: User) -> None:
+    """ART-1"""
+    first = failed(twin, ada, name="build")
+    before_the_next_write_of(
+        twin,
+        LatestFailure,
+        lambda: twin.store.commit(pin(twin.on, first, "D")),
+        when=lambda latest: latest.job != first,
+    )
+    second = failed(twin, ada, name="build")
+    row = kept(twin, first)
+    assert row
+    assert list(row.dependents) == ["D"]
+    assert (days(twin, first), days(twin, second)) == (14, 90)

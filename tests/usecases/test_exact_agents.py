@@ -20,8 +20,10 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Key, Replace, Row
+from penstock.system import NoForge
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
+from penstock.usecases.logs import logs
 from penstock.usecases.units import drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.rows import changed
@@ -36,7 +38,7 @@ from tests.usecases.exact import (
     unit_of,
 )
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import TOKEN, dies_after_the_report, job_of, submit, told, worker_of
+from tests.usecases.steps import TOKEN, dies_after_the_report, hello, job_of, submit, told, worker_of
 
 
 def test_a_hello_is_told_once_with_its_host(twin: Twin, ada: User) -> None:
@@ -480,3 +482,27 @@ def test_the_flow_that_waits_for_a_worker_goes_on_with_its_hello(twin: Twin, ada
     flows, worker = Flows(twin), worker_of(twin, job).id
     agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert flows.succeeded == [lease_of(twin, job, 0).token]
+
+
+@pytest.mark.parametrize(("minutes", "shown"), [(-30, -5), (-4, -4)])
+def test_lines_are_from_after_the_start_of_their_script(twin: Twin, ada: User, minutes: int, shown: int) -> None:
+    """A worker took an hour; what it says of the time before, it cannot know. Clocks differ by five minutes."""
+    job = submit(twin, ada)
+    twin.run()
+    twin.pass_time(3600)
+    hello(twin, job)
+    begun = job_of(twin, job).times.started
+    assert begun
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    agents.append_events(twin.on, caller, 1, [replace(LINE, time=begun + timedelta(minutes=minutes))])
+    (event,) = [event for event in logs.read(twin.on, job, 0, 100) if event.line.payload == LINE.payload]
+    assert event.line.time == begun + timedelta(minutes=shown)
+
+
+def test_only_a_job_with_a_check_run_tells_github_that_it_runs(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_github: list[Any] = []
+    monkeypatch.setattr(NoForge, "enqueue", lambda forge, hint: told_github.append(hint))
+    running(twin, ada)
+    assert told_github == []

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.domain.pools.pools import LeaseState
 from penstock.domain.site.site import SITE_KEY, SiteText
-from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order
@@ -282,3 +282,26 @@ def test_a_unit_is_destroyed_later_while_nobody_can_read_the_site(twin: Twin, ad
     found = unit_of_id(twin, worker.id)
     assert (found.state, found.step.tries) == (UnitState.DIRTY, 1)
     assert "Misconfigured" in str(found.step.reason)
+
+
+@pytest.mark.parametrize("kind", UnitKind)
+def test_a_maker_that_the_site_has_no_more_is_named(twin: Twin, kind: UnitKind) -> None:
+    named = {UnitKind.WORKER: "factory", UnitKind.RESOURCE: "well"}[kind]
+    with pytest.raises(Misconfigured, match=f"the site has no {named} 'gone' any more"):
+        drivers.driver_named(twin.on, current_site(twin.on), kind, "gone")
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_driver_is_asked_as_what_it_is_whether_it_quarantines(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, order: int
+) -> None:
+    job = running(twin, ada, resources=["bench"])
+    asked: list[str] = []
+    monkeypatch.setattr(type(twin.drivers), "quarantines", lambda drivers, kind, driver: not asked.append(kind))
+    assert drivers.quarantines(twin.on, current_site(twin.on), unit_of(twin, job, order))
+    assert asked == [("factory", "well")[order]]
+
+
+def test_a_site_is_parsed_once(twin: Twin) -> None:
+    """A warm function mostly reads the same text again, and a big one takes a second."""
+    assert current_site(twin.on) is current_site(twin.on)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from penstock.domain.pools.grants import WINDOW
-from penstock.domain.pools.pools import LeaseState
+from penstock.domain.pools.pools import Lease, LeaseState
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import flow, settle
-from penstock.usecases.pools import serving
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from tests.usecases.exact import (
     all_units,
@@ -27,6 +27,7 @@ from tests.usecases.exact import (
     sent,
     site,
 )
+from tests.usecases.races import before_the_next_write_of
 from tests.usecases.steps import finish, hello, job_of, live, submit, told
 from tests.usecases.warm import SITE as WARM
 from tests.usecases.warm import unit_of, worker_at_rest
@@ -178,3 +179,20 @@ def test_a_warm_unit_that_takes_nothing_else_makes_room_too(ada: User) -> None:
     twin.run()
     assert unit_of(twin, desk.id).state is UnitState.GONE
     assert lease_of(twin, job, 1).state is LeaseState.READY
+
+
+def test_a_step_that_asks_again_while_it_is_granted_is_answered_by_its_new_token(twin: Twin, ada: User) -> None:
+    """JOB-1: the flow waits with the token that it gave last, and no answer to another reaches it."""
+    apply.resize(twin.on, "target/linux", 0)
+    job = submit(twin, ada)
+    twin.run()
+    before_the_next_write_of(
+        twin,
+        Lease,
+        lambda: scheduler.acquire(twin.on, job, 1, 0, "another token"),
+        when=lambda lease: lease.state is LeaseState.GRANTED,
+    )
+    apply.resize(twin.on, "target/linux", 1)
+    while lease_of(twin, job, 0).state is LeaseState.WAITING:
+        assert twin.deliver()
+    assert lease_of(twin, job, 0).token == "another token"

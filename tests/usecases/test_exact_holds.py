@@ -183,6 +183,16 @@ def test_a_unit_that_vanished_after_the_write_has_no_owner(twin: Twin) -> None:
     assert lock(twin.on, was) is None
 
 
+def test_a_unit_that_moved_before_the_write_is_left_as_it_is(twin: Twin) -> None:
+    """UNIT-3: who holds it meanwhile still does."""
+    there(twin, UNIT)
+    was = row_of(twin)
+    put(twin, was, hold=HELD)
+    held = row_of(twin)
+    assert lock(twin.on, was) is None
+    assert row_of(twin) == held
+
+
 def test_a_unit_that_is_recycled_has_its_attempt_ended_by_its_next_step(twin: Twin, ada: User) -> None:
     """JOB-1: also when who asked for it died after the write."""
     job = running(twin, ada)

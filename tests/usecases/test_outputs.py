@@ -490,7 +490,8 @@ def test_only_what_has_arrived_is_fetched(twin: Twin, ada: User) -> None:
         outputs.commit(twin.on, job, ["no id"])
     assert told.value.status == 404
     outputs.commit(twin.on, job, [name])
-    assert outputs.sign(twin.on, job, name, 60).size == 1
+    signed = outputs.sign(twin.on, job, name, 60)
+    assert (signed.size, signed.composite) == (1, None)
 
 
 def test_an_output_that_two_commit_is_committed_once(twin: Twin, ada: User) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES
 from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
 from penstock.domain.replies import InputUpload, OutputUpload, PartUpload
@@ -15,7 +16,7 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
-from penstock.usecases.artifacts import inputs, outputs
+from penstock.usecases.artifacts import inputs, outputs, uploads
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
@@ -71,6 +72,8 @@ def test_parts_are_sent_and_are_one_output(twin: Twin, who: Caller) -> None:
         ask(twin, who, told.id, 1, *PARTS)
     (row,) = outputs.list_outputs(twin.on, who.job.id)[0]
     assert (row.size, row.sha256, row.composite) == (BIG.size, "", BIG.composite), "that of the whole nobody verified"
+    signed = outputs.sign(twin.on, who.job, row.id, 60)
+    assert (signed.sha256, signed.composite) == (None, BIG.composite)
     assert twin.objects.objects[f"artifacts/{row.id}"] == FIRST + LAST
     assert not twin.objects.begun
 
@@ -195,6 +198,14 @@ def test_an_input_is_sent_in_parts_too(twin: Twin, ada: User) -> None:
     assert inputs.begin(twin.on, job_of(twin, job), new) == InputUpload(
         there=True, method="", url="", headers={}, part_bytes=0
     )
+
+
+def test_who_downloads_parts_is_told_how_they_are_checked() -> None:
+    whole, parts = Content(4, WHOLE, ""), Content(4, "", BIG.composite)
+    assert uploads.described(whole) == {"size": 4, "sha256": WHOLE}
+    assert uploads.described(parts) == {
+        "size": 4, "sha256": "", "composite": BIG.composite, "part_bytes": volumes.PART_BYTES,
+    }  # fmt: skip
 
 
 def test_parts_of_what_nobody_came_to_own_go_with_it(twin: Twin, who: Caller) -> None:

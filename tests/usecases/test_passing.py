@@ -14,6 +14,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle
 from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
+from tests.usecases.exact import drop
 from tests.usecases.quotas import is_granted, run_to_end, used
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import submit
@@ -183,3 +184,23 @@ def test_only_what_a_grant_may_turn_on_is_read(twin: Twin, ada: User, monkeypatc
 def test_the_other_queues_of_those_who_wait_are_served_too(twin: Twin, ada: User) -> None:
     kept_for_large(twin, ada)
     assert serving.with_others(twin.on, "target/large") == ["target/large", VCPUS]
+
+
+def test_of_other_pools_only_those_are_read_that_decide_whose_turn_it_is(twin: Twin, ada: User) -> None:
+    """QUEUE-2: a claim that a paused target cannot grant keeps nothing of a quota from those behind it."""
+    some(twin, ada, "full", 2)
+    apply.pause(twin.on, "target/wide", paused=True)
+    some(twin, ada, "wide", 1)
+    assert scheduler.read_stocks(twin.on, "target/full").keys() == {"target/full", VCPUS}, "the quota has room for all"
+    apply.resize(twin.on, VCPUS, 2)
+    found = scheduler.read_stocks(twin.on, "target/full")
+    assert found.keys() == {"target/full", VCPUS, "target/wide"}
+    assert (found["target/wide"].pool.paused, found["target/wide"].claims) == (True, ())
+
+
+def test_who_waits_in_a_pool_that_is_gone_is_seen(twin: Twin, ada: User) -> None:
+    some(twin, ada, "full", 2)
+    pool = twin.store.get(pool_key("target/full"), Pool)
+    assert pool
+    drop(twin, pool)
+    assert scheduler.head(twin.on, "target/full") == (None, True)

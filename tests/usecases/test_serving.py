@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -95,6 +96,19 @@ def test_what_follows_is_left_to_another_call_that_may_come_late(twin: Twin, ada
     del twin.store.rows[units[1].key]
     serving.granted(twin.on, [*message["units"], "w-none"], message["warm"])
     assert [each[1]["unit"] for each in sent(twin)] == [units[0].id, units[2].id]
+
+
+def test_a_claim_waited_until_it_was_granted_however_late_that_is_told(twin: Twin, ada: User) -> None:
+    first, second, third = waiting(twin, ada, 3)
+    twin.pass_time(9)
+    apply.resize(twin.on, "target/default", 3)
+    while not live(twin, third):
+        assert twin.deliver()
+    ((_, message),) = [each for each in sent(twin) if each[1].get("do") == "granted"]
+    units = [live(twin, job)[0] for job in (first, second, third)]
+    put(twin, units[0], since=units[0].since + timedelta(seconds=50))
+    serving.granted(twin.on, message["units"], message["warm"])
+    assert any(line.endswith("after 9 s") for line in told(twin, first))
 
 
 def test_a_unit_that_another_lease_has_by_now_is_nobodys_news(twin: Twin, ada: User) -> None:

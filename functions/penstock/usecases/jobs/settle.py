@@ -330,8 +330,10 @@ def unpin(on: System, job: str, dependent: str) -> None:
 
     def decide() -> tuple[Sequence[Change], None]:
         row = on.store.get(retention_key(job), Retention)
-        after = row and retention.unpinned(row, dependent)
-        return ([Replace(row, after)] if row and after and after != row else []), None
+        if row is None:
+            return [], None
+        after = retention.unpinned(row, dependent)
+        return ([Replace(row, after)] if after != row else []), None
 
     transact(on, decide)
 
@@ -350,7 +352,7 @@ def _latest_failure_changes(on: System, failure: LatestFailure) -> tuple[Sequenc
     known = on.store.get(failure.key, LatestFailure)
     row = on.store.get(retention_key(failure.job), Retention)
     is_known = known is not None and known.job == failure.job
-    is_later = known is None or is_known or (failure.settled, failure.job) > (known.settled, known.job)
+    is_later = known is None or (failure.settled, failure.job) >= (known.settled, known.job)
     if row is None or row.ended or not is_later or (is_known and row.longer):
         return [], None
     longer = retention.longer(row, failure, current_site(on).retention)

@@ -311,7 +311,7 @@ def _credible(on: System, job: Job, line: Line) -> Line:
     """
     if line.stream in domain_logs.SERVICE_STREAMS or CONTROL.search(line.stream):
         raise Refused(400, "bad-stream", f"{line.stream[:64]!r} is not a stream that a worker writes to")
-    since = job.times.started or job.times.acquired or job.times.submitted
+    since = job.times.started or job.times.submitted
     return domain_logs.within(line, since - CLOCKS_DIFFER, on.world.now() + CLOCKS_DIFFER)
 
 

@@ -16,11 +16,13 @@ from penstock.domain.pools.pools import LeaseState, Slot, SlotState, collection
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import flow, settle
-from penstock.usecases.pools import resize
+from penstock.usecases.pools import resize, serving
 from penstock.usecases.site import apply
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, submit, sweep
 
 pytestmark = pytest.mark.usefixtures("by_flow")
+
+BENCH = "resource/bench"
 
 READS = 24
 """More than any of these steps reads: the last ones find nothing left to disturb."""
@@ -118,3 +120,26 @@ def test_a_limit_that_changes_and_comes_back_while_its_pool_is_resized_holds(
     ]
     assert len(usable) == limit
     assert not any(slot.withdrawn for slot in usable)
+
+
+@pytest.mark.parametrize("number", range(1, READS))
+def test_what_comes_back_after_its_pool_was_paused_is_granted_to_nobody(twin: Twin, ada: User, number: int) -> None:
+    """SLOT-1: a slot that is seen as free is seen no later than what its pool may grant."""
+    first = submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, first)
+    second = submit(twin, ada, resources=["bench"])
+    twin.run()
+
+    def pause() -> None:
+        apply.pause(twin.on, BENCH, paused=True)
+        finish(twin, first)
+        twin.run()
+
+    done = after_read(twin, number, pause)
+    serving.serve(twin.on, [BENCH])
+    as_it_was(twin)
+    if done:
+        assert [lease.state for lease in flow.leases_of(twin.on, job_of(twin, second))] == [LeaseState.WAITING]
+    else:
+        assert number > 1

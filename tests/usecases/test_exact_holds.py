@@ -15,18 +15,19 @@ from penstock.domain.site.site import Limits
 from penstock.domain.units.retries import BACK_OFF
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Drain, Hold, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
-from penstock.kernel.errors import DriverError, RateLimited
+from penstock.kernel.errors import DriverError, RateLimited, Refused
 from penstock.kernel.rows import Row
 from penstock.ports import NotYet
 from penstock.testing.twin import START, Twin
-from penstock.usecases.jobs.flow import turn_pause
+from penstock.usecases import cooldowns
+from penstock.usecases.jobs.flow import slots_of, turn_pause
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release, reuse
 from penstock.usecases.units.driver_calls import lock
 from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
-from tests.usecases.exact import commits, drop, put, running, sent, unit_of
+from tests.usecases.exact import commits, drop, pool_row, put, running, sent, unit_of
 from tests.usecases.steps import job_of, submit, worker_of
 from tests.usecases.warm import SITE, slots, worker_at_rest
 
@@ -260,3 +261,105 @@ def test_who_lost_the_race_to_begin_asks_its_own_maker_anew(twin: Twin, is_a: Un
     dirty = unit(id="x-1", is_a=is_a, state=UnitState.DIRTY)
     assert release._record_destroy(twin.on, dirty) is None
     assert [message[1:] for message in twin.queues.messages][-1] == (queue, {"unit": "x-1"})
+
+
+def test_who_holds_or_recycles_says_why_in_one_line(warm_twin: Twin, ada: User) -> None:
+    agent, root = worker_at_rest(warm_twin, ada), User(name="root", created=START)
+    for reason, said in [(" ", "must say why"), ("two\nlines", "one line")]:
+        with pytest.raises(Refused, match=said):
+            maintenance.hold(warm_twin.on, root, UnitKind.WORKER, agent.worker, reason, 10)
+    with pytest.raises(Refused, match="a hold is for"):
+        maintenance.hold(warm_twin.on, root, UnitKind.WORKER, agent.worker, "looking", 0)
+    with pytest.raises(Refused, match="one line"):
+        maintenance.recycle(warm_twin.on, root, UnitKind.WORKER, agent.worker, "two\nlines")
+    assert row_of(warm_twin, agent.worker).state is UnitState.IDLE
+
+
+def held_at_rest(twin: Twin, ada: User) -> str:
+    """An idle worker that root holds."""
+    worker = worker_at_rest(twin, ada).worker
+    maintenance.hold(twin.on, User(name="root", created=START), UnitKind.WORKER, worker, "looking", 60)
+    return worker
+
+
+def test_a_unit_that_is_released_and_not_kept_has_no_slot_that_is_granted(warm_twin: Twin, ada: User) -> None:
+    worker = held_at_rest(warm_twin, ada)
+    put(warm_twin, pool_row(warm_twin, "target/linux"), warm=None)
+    maintenance.release(warm_twin.on, User(name="root", created=START), UnitKind.WORKER, worker)
+    found = slots_of(warm_twin.on, row_of(warm_twin, worker))
+    assert found
+    assert all(slot.leaving for slot in found)
+
+
+def test_a_unit_is_not_kept_by_a_pool_that_changes_while_it_is_released(
+    warm_twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SLOT-1: the pool is written too, so that one of the two commits sees the other."""
+    worker = held_at_rest(warm_twin, ada)
+    look = reuse.why_not_kept
+
+    def then_changes(*given: Any) -> str | None:
+        said = look(*given)
+        put(warm_twin, pool_row(warm_twin, "target/linux"), warm=None)
+        monkeypatch.setattr(reuse, "why_not_kept", look)
+        return said
+
+    monkeypatch.setattr(reuse, "why_not_kept", then_changes)
+    maintenance.release(warm_twin.on, User(name="root", created=START), UnitKind.WORKER, worker)
+    assert row_of(warm_twin, worker).state is UnitState.DIRTY
+
+
+def test_a_unit_that_is_written_just_after_it_was_locked_is_unlocked(twin: Twin) -> None:
+    """UNIT-3: its lease may be over; whoever looks next does not wait for a call that nobody makes."""
+    there(twin, UNIT)
+    was, commit = row_of(twin), twin.store.commit
+
+    def then_writes(changes: Any) -> bool:
+        done = commit(changes)
+        twin.store.commit = commit  # type: ignore[method-assign]
+        put(twin, row_of(twin), reason="somebody else was here")
+        return done
+
+    twin.store.commit = then_writes  # type: ignore[method-assign]
+    assert lock(twin.on, was) is None
+    assert row_of(twin).step.busy is None
+
+
+class Cleaner:
+    """A well that cleans, or says why not."""
+
+    def __init__(self, said: DriverError | NotYet) -> None:
+        self.said = said
+
+    def create(self, order: Any) -> NotYet:
+        return NotYet(5)
+
+    def clean(self, unit: str, now: datetime) -> NotYet:
+        if isinstance(self.said, NotYet):
+            return self.said
+        raise self.said
+
+    def destroy(self, unit: str, now: datetime) -> NotYet:
+        return NotYet(5)
+
+    def list(self) -> list[str]:
+        return []
+
+
+@pytest.mark.parametrize(("said", "failures"), [(DriverError("it is away"), 1), (NotYet(70, "it dries"), 0)])
+def test_a_unit_that_cannot_be_cleaned_yet_is_cleaned_when_its_well_said(
+    warm_twin: Twin, monkeypatch: pytest.MonkeyPatch, said: DriverError | NotYet, failures: int
+) -> None:
+    """UNIT-3: from when its well cleans it, it is too late to hold it, also if that takes several calls."""
+    there(warm_twin, UNIT)
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(warm_twin.drivers, "well", lambda *given: Cleaner(said))
+    monkeypatch.setattr(warm_twin.queues, "advance", lambda unit, **how: asked.append(how))
+    reuse.clean(warm_twin.on, row_of(warm_twin))
+    assert row_of(warm_twin).cleaning.begun == warm_twin.world.now()
+    due = row_of(warm_twin).due
+    assert due
+    after = int((due - warm_twin.world.now()).total_seconds())
+    assert asked == [{"is_worker": False, "after": after, "maker": "spring"}]
+    assert after > 1
+    assert len(cooldowns.failures(warm_twin.on, "well/spring")) == failures

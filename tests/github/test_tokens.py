@@ -181,6 +181,8 @@ def test_a_job_that_ends_meanwhile_gets_none(rig: Rig, monkeypatch: pytest.Monke
     monkeypatch.setattr(rig.forge, "call", ends)
     assert not tokens.mint(rig.on, job.id)
     assert rig.on.store.get(value_key(job.id, "GITHUB_TOKEN"), Value) is None
+    (made,) = [each for each in rig.fake.tokens.values() if each.permissions == {"contents": "read"}]
+    assert made.until <= rig.twin.world.now(), "GitHub was told that it is worth nothing any more"
 
 
 def test_the_job_of_a_run_that_was_run_again_gets_none(rig: Rig) -> None:

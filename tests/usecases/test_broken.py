@@ -27,7 +27,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import broken as units_quarantine
 from penstock.usecases.units import drivers, maintenance, release
 from penstock.usecases.workers import agents
-from tests.usecases.exact import commits
+from tests.usecases.exact import commits, put
 from tests.usecases.races import before_the_next_commit, before_the_next_write_of
 from tests.usecases.steps import (
     TOKEN,
@@ -530,3 +530,14 @@ def test_a_fit_worker_that_came_back_cools_nothing_down(twin: Twin, ada: User) -
     assert twin.store.commit([Replace(pool, replace(pool, broken=MAX_BROKEN_IN_A_ROW))])
     release.unit_gone(twin.on, worker, CleanProof("its factory", twin.world.now(), "it is gone"), None, None)
     assert rows(twin) == []
+
+
+def test_one_that_is_being_destroyed_and_cannot_be_cleaned_is_moved_on_by_its_factory(twin: Twin, ada: User) -> None:
+    agent = reported(twin, ada)
+    end(twin, agent)
+    found = unit_of(twin, agent.worker)
+    put(twin, found, state=UnitState.CLEANING)
+    twin.queues.messages.clear()
+    report_uncleanable(twin, agent)
+    assert unit_of(twin, agent.worker).state is UnitState.DIRTY
+    assert [message[1:] for message in twin.queues.messages] == [("factory", {"unit": agent.worker})]

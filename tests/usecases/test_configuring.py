@@ -204,3 +204,14 @@ def test_a_lost_race_is_run_again_and_what_is_decided_then_is_committed(twin: Tw
     found = twin.store.get(pool_key("quota/cores"), Pool)
     assert found
     assert (found.paused, found.broken) == (True, 1)
+
+
+def test_what_a_driver_finds_wrong_with_its_settings_is_said_with_their_table(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        twin.drivers, "complaints", lambda kind, driver, settings: ["no region"] if kind == "well" else []
+    )
+    with pytest.raises(Refused) as told:
+        apply(twin, SITE)
+    assert [(fault.message, fault.where) for fault in told.value.faults] == [("no region", "wells.locks")]

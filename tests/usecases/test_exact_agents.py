@@ -506,3 +506,12 @@ def test_only_a_job_with_a_check_run_tells_github_that_it_runs(
     monkeypatch.setattr(NoForge, "enqueue", lambda forge, hint: told_github.append(hint))
     running(twin, ada)
     assert told_github == []
+
+
+def test_the_log_says_what_is_wrong_with_a_machine_before_how_the_job_ended(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, retries=0)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    agents.report_finished(twin.on, caller, Result.FAILED, "the disk is full", 0, broken="its disk is full")
+    lines = told(twin, job)
+    broken, settled = (next(at for at, line in enumerate(lines) if text in line) for text in ("is broken", "settled"))
+    assert broken < settled

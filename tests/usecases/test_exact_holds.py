@@ -273,6 +273,10 @@ def test_who_holds_or_recycles_says_why_in_one_line(warm_twin: Twin, ada: User) 
     with pytest.raises(Refused, match="one line"):
         maintenance.recycle(warm_twin.on, root, UnitKind.WORKER, agent.worker, "two\nlines")
     assert row_of(warm_twin, agent.worker).state is UnitState.IDLE
+    maintenance.hold(warm_twin.on, root, UnitKind.WORKER, agent.worker, "looking", 1)
+    maintenance.release(warm_twin.on, root, UnitKind.WORKER, agent.worker)
+    maintenance.recycle(warm_twin.on, root, UnitKind.WORKER, agent.worker, "")
+    assert row_of(warm_twin, agent.worker).state is UnitState.DIRTY
 
 
 def held_at_rest(twin: Twin, ada: User) -> str:

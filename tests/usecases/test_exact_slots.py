@@ -181,3 +181,10 @@ def test_refusals_that_do_not_end_leave_the_rest_to_the_sweep_and_commits_in_bet
     resize.resize(twin.on, "target/linux")
     twin.store.commit = commit  # type: ignore[method-assign]
     assert len(at(twin, "target/linux", "free")) == count
+
+
+def test_how_long_a_worker_that_is_kept_was_leased_is_recorded_for_its_pool(ada: User) -> None:
+    made = site(WARM)
+    worker_at_rest(made, ada)
+    found = hold_times(made, "target/linux")
+    assert found.version

@@ -355,3 +355,14 @@ def test_a_job_that_was_cancelled_while_it_acquires_is_ended_and_not_reminded(tw
     put(twin, job_of(twin, job), cancelled_by="ada", due=START)
     sweep.nudge(twin.on, "job", job_key(job))
     assert job_of(twin, job).end.outcome is Outcome.CANCELLED
+
+
+def test_an_attempt_that_waits_for_the_release_of_the_last_has_it_gone_on_with(twin: Twin, ada: User) -> None:
+    """JOB-1: the message that would have released it was lost, and the next attempt's flow is not even started."""
+    job = running(twin, ada, resources=["bench"], retries=1)
+    settle.settle(twin.on, job, 1, "Lost", "it is gone")
+    sent(twin)
+    was = job_of(twin, job)
+    assert (was.state, was.attempt) == (State.QUEUED, 2)
+    sweep._resume_queued(twin.on, was)
+    assert ("factory", {"unit": unit_of(twin, job, 0).id}) in sent(twin)

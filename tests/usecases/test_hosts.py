@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from penstock.domain.commands import AgentHost
 from penstock.domain.jobs.jobs import Outcome, Result, State
-from penstock.domain.pools.pools import Lease, LeaseState, Pool, Slot, SlotState, lease_key, pool_key
+from penstock.domain.pools.pools import Lease, LeaseState, Pool, Slot, SlotName, SlotState, lease_key, pool_key
 from penstock.domain.replies import HostInstruction
 from penstock.domain.site.site import Limits
 from penstock.domain.units.hosts import host_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Create, Key, Replace
 from penstock.ports import NotYet
 from penstock.system import System
 from penstock.testing.store import lease_now
@@ -28,6 +29,7 @@ from penstock.usecases.pools import resize
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.units import advance, maintenance
 from penstock.usecases.workers import agents, hosts, presence
+from tests.usecases.exact import put
 from tests.usecases.lab_hosts import LAB, LEASE, Bench, apply, host_of, lab, states
 from tests.usecases.races import before_the_next_write_of
 from tests.usecases.steps import hello, job_of, submit, sweep, told, worker_of
@@ -704,3 +706,43 @@ def test_a_dead_host_whose_job_is_let_go_is_asked_for_later_and_what_others_wrot
         sweep(twin, LEASE)
     assert "somebody wrote this" in [entry.what for entry in now().journal.entries]
     assert now().step.reason == "its host has not reported yet that it is clean"
+
+
+def test_a_host_that_comes_back_from_another_machine_is_known_by_it(twin: Twin) -> None:
+    Bench(twin).ask()
+    sweep(twin, LEASE)
+    hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("z" * 43, "another"))
+    assert host_of(twin).machine == "another"
+
+
+def test_that_a_host_came_back_is_not_forgotten_when_its_message_is(twin: Twin) -> None:
+    """The sweep makes up for it: the pool's row says that a slot is to follow."""
+    bench = Bench(twin)
+    bench.ask()
+    sweep(twin, LEASE)
+    assert states(twin)["bench-7"] == "away"
+    hosts.poll(twin.on, bench.user, "bench-7", AgentHost("s" * 43, "machine"))
+    twin.queues.messages.clear()
+    sweep(twin, 61)
+    assert states(twin)["bench-7"] == "free"
+
+
+def test_a_host_does_not_move_if_its_slot_is_made_and_lent_while_it_asks(twin: Twin) -> None:
+    """SLOT-1: it moves at once only from a pool that never had its slot, and that is looked at last."""
+    hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
+    put(twin, host_of(twin), pool="target/none")
+    last = Slot(pool="target/none", name="bench-7", state=SlotState.OFF)
+    get = twin.store.get
+
+    def then_is_lent(key: Key, kind: type[Any]) -> Any:
+        found = get(key, kind)
+        if key == last.key:
+            twin.store.get = get  # type: ignore[method-assign]
+            lent = replace(last, state=SlotState.HELD)
+            assert twin.store.commit([Create(SlotName(pool=last.pool, name=last.name)), Create(lent)])
+        return found
+
+    twin.store.get = then_is_lent  # type: ignore[method-assign]
+    hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
+    assert twin.store.get == get, "it was lent"
+    assert host_of(twin).pool == "target/none"

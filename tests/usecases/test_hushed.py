@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.domain.logs.logs import SERVICE_EVENTS, SERVICE_LIMIT_NOTICE
+from penstock.domain.logs.logs import SERVICE_EVENTS, SERVICE_LIMIT_NOTICE, Batch
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
-from tests.usecases.steps import finish, hello, submit
+from tests.usecases.exact import put
+from tests.usecases.steps import finish, hello, submit, told
 
 
 def test_a_job_that_is_handed_over_and_back_for_weeks_has_a_bounded_log(twin: Twin, ada: User) -> None:
@@ -26,3 +27,13 @@ def test_a_job_that_is_handed_over_and_back_for_weeks_has_a_bounded_log(twin: Tw
     assert told[0] == SERVICE_LIMIT_NOTICE
     assert told[1].startswith("settled: succeeded")
     assert len(told) == 2, "its clean-up is left out as well"
+
+
+def test_how_a_job_ended_is_told_also_when_nothing_more_is(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    last = twin.store.find(f"job#{job}", "event#", Batch)[-1]
+    put(twin, last, hushed=True)
+    finish(twin, job)
+    assert [line for line in told(twin, job) if line.startswith("settled: succeeded")]

@@ -11,6 +11,7 @@ from penstock.domain import metrics
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, object_name
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Change, Create
 from penstock.ports import Stored
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inventory
@@ -167,3 +168,16 @@ def test_one_of_two_concurrent_inventories_acts(twin: Twin) -> None:
     inventory.compare_next(twin.on)
     assert len(of(twin, Artifact)) == 1
     assert len(written) <= 3
+
+
+def test_objects_that_cannot_be_compared_are_counted(twin: Twin) -> None:
+    stray(twin)
+
+    def breaks(changes: Sequence[Change]) -> bool:
+        if any(isinstance(change, Create) and isinstance(change.row, Artifact) for change in changes):
+            raise OSError("the table is away")
+        return commit(changes)
+
+    commit, twin.store.commit = twin.store.commit, breaks  # type: ignore[method-assign]
+    inventory.compare_next(twin.on)
+    assert twin.metrics.of(metrics.FAILED_NUDGES) == [1]

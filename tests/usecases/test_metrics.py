@@ -413,11 +413,12 @@ def test_a_sweep_tells_of_itself(twin: Twin, ada: User, monkeypatch: pytest.Monk
     submit(twin, ada)
     twin.queues.messages.clear()
     twin.flows.executions.clear()
-    monkeypatch.setattr(twin.flows, "start", lambda *given: 1 / 0)
+    monkeypatch.setattr(twin.flows, "start", lambda *given: twin.pass_time(3) or 1 / 0)
     twin.pass_time(90)
     usecases_sweep.sweep(twin.on)
     of = twin.metrics.of
     assert (of(metrics.SWEEPS), of(metrics.OVERDUE_ROWS), of(metrics.FAILED_NUDGES)) == ([1], [1], [1])
+    assert of(metrics.SWEEP_TIME) == [3]
 
 
 def test_a_sweep_goes_on_when_nothing_can_be_told(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,3 +270,20 @@ def test_all_who_wait_are_told_however_many_these_are(
     twin.run()
     found = revoke(twin, root)
     assert (sorted(found.stopped), found.holding) == (sorted(waits), [holds])
+
+
+def test_what_is_no_privilege_cannot_be_taken_away_either(twin: Twin) -> None:
+    users.create(twin.on, "eve", [])
+    for grant in (True, False):
+        with pytest.raises(Refused, match="cannot be a privilege"):
+            users.change_privilege(twin.on, "eve", "no such thing", grant=grant)
+    assert users.change_privilege(twin.on, "eve", "target.lab", grant=True).privileges == ("target.lab",)
+
+
+def test_the_log_says_why_a_job_may_not_wait_before_how_it_ended(twin: Twin) -> None:
+    users.create(twin.on, "eve", [])
+    job = submit(twin, users.find(twin.on, "eve"))
+    assert privileges.end_waiting(twin.on, job, "it may not")
+    twin.run()
+    lines = told(twin, job)
+    assert lines.index("it may not") < next(at for at, line in enumerate(lines) if line.startswith("settled"))

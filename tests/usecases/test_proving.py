@@ -13,11 +13,12 @@ from penstock.domain.probes import factory_test as checks
 from penstock.domain.units.units import MAX_SEARCHES, Unit, UnitState, unit_key
 from penstock.domain.units.visibility import SEARCH_LATE, SEARCH_SECONDS
 from penstock.domain.users.users import User
-from penstock.kernel.errors import Misconfigured, NoCapacity, RateLimited, Refused
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, RateLimited, Refused
 from penstock.kernel.limits import PRIORITY
 from penstock.ports import NotYet
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
+from penstock.usecases import cooldowns
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import cancel
 from penstock.usecases.probes import factory_test
@@ -498,3 +499,16 @@ def test_a_machine_that_takes_its_time_to_go(twin: Twin, root: User) -> None:
     assert progress(twin, root, job).is_passed
     assert "given back" in told(twin, job)[-1]
     assert len(slots(twin, "target/linux", SlotState.FREE)) == 2
+
+
+def test_a_list_that_fails_is_a_failure_of_its_maker(twin: Twin, root: User) -> None:
+    twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
+    job = begin(twin, root)
+    twin.pass_time(SEARCH_SECONDS)
+
+    def fails() -> list[str]:
+        raise DriverError("it is away")
+
+    twin.drivers.hand.list = fails  # type: ignore[method-assign]
+    driver_calls.check_visibility(twin.on, worker_of(twin, job).id)
+    assert len(cooldowns.failures(twin.on, "factory/hand")) == 1

@@ -311,3 +311,19 @@ def test_a_late_renewal_whose_answer_lost_a_race_is_made_again_at_once(twin: Twi
     assert locked == [True]
     assert key_of(twin, job).step.busy is None
     assert sent(twin) == [("well", {"unit": key_of(twin, job).id})]
+
+
+@pytest.mark.parametrize("said", [NotYet(5, "a moment"), None], ids=["it is not done", "it is done"])
+def test_a_renewal_that_the_provider_answers_lets_the_others_call_again(
+    twin: Twin, spring: Spring, ada: User, said: NotYet | None
+) -> None:
+    """It was the one that was let through when the time to slow down was over."""
+    job = running(twin, ada)
+    spring.says = [RateLimited("slow down", 600, "AssumeRole")]
+    put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
+    advance.advance(twin.on, key_of(twin, job).id)
+    assert cooldowns.cooldowns_of(twin.on, "well/spring")
+    spring.says = [said] if said else []
+    twin.pass_time(601)
+    advance.advance(twin.on, key_of(twin, job).id)
+    assert not cooldowns.cooldowns_of(twin.on, "well/spring")

@@ -14,7 +14,7 @@ from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import Slot, SlotState, collection
-from penstock.domain.units.units import CleanProof, Unit, UnitState
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Change, Create, Replace
@@ -23,7 +23,7 @@ from penstock.testing.fake import Cloud, FakeDriver, Faults
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import cancel
-from penstock.usecases.units import advance
+from penstock.usecases.units import advance, release
 from penstock.usecases.workers import agents
 from tests.usecases.inputs import digest
 from tests.usecases.steps import (
@@ -241,3 +241,21 @@ def test_a_race_that_was_lost_before_it_is_destroyed_is_run_again_at_once(twin: 
     twin.run()
     assert lost
     assert [slot.name for slot in twin.store.find(collection("resource/bench"), "free#", Slot)] == ["bench-1"]
+
+
+def test_who_waits_for_its_turn_to_be_destroyed_is_looked_at_again(twin: Twin, ada: User) -> None:
+    """UNIT-2: whoever is released before it wakes it; if that message is lost, the sweep does."""
+    job = submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    twin.drivers.hand.stuck = NotYet(600, "it hangs")
+    finish(twin, job)
+    bench = next(unit for unit in live(twin, job) if unit.is_a is UnitKind.RESOURCE)
+    twin.pass_time(300)
+    release.destroy(twin.on, bench)
+    found = twin.store.get(bench.key, Unit)
+    assert found
+    assert found.state is UnitState.DIRTY
+    assert found.due
+    assert found.due > twin.world.now()
+    assert found.version == bench.version + 1

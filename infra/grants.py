@@ -65,7 +65,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "objects": TRANSFER,  # users send inputs
         "bucket": FIND_OBJECTS,
         **PUBLISHED,
-        "metadata key": ("kms:Encrypt",),  # users write secrets into a job's store, and never read them
+        # users write secrets, and a job that is granted at once has answers, into its store
+        "metadata key": ("kms:Encrypt",),
     },
     "agent_api": {
         "table": ROWS,
@@ -125,6 +126,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": ENQUEUE,
         "well queue": ENQUEUE,
         "sweep queue": (*CONSUME, *ENQUEUE),
+        "metadata key": ("kms:Encrypt",),  # it submits canaries, and one that is granted at once has answers
         "flow": (*ANSWER_STEP, *START_FLOW, "states:ListExecutions"),
         "executions": ("states:StopExecution",),
         # it verifies deletions, and writes and reads back logs
@@ -148,7 +150,8 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "flow": (*ANSWER_STEP, *START_FLOW),
         "github queue": (*CONSUME, *ENQUEUE),
         "github key": ("kms:Sign",),
-        "metadata key": ("kms:Encrypt",),  # it writes GITHUB_TOKEN into a job's store, and reads nothing there
+        # it writes GITHUB_TOKEN and such answers into a job's store, and reads nothing there
+        "metadata key": ("kms:Encrypt",),
         "github tokens": ("kms:Decrypt", "kms:Encrypt"),  # its own copy, to revoke it; this key opens no other secret
     },
     "schedule": {"github queue": ENQUEUE},

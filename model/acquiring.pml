@@ -55,28 +55,38 @@ inline claim_and_serve(f, o, goes_on) {
 }
 #endif
 
-/* A new job that needs a worker only is created with its claim, if nobody waits and a slot is free: it has no flow. */
+/* A new job of which nothing is made before its worker is created with its claims, if nobody waits in any of their pools
+ * and a slot of each is free: it has no flow. */
 #ifdef ONLY_FLOWS
 #define MAY_CLAIM(j) false
 #else
-#define MAY_CLAIM(j) (is_new[j] && to_start[j] && (holder[0] == 0 || holder[1] == 0) && NOBODY_WAITS)
+#define MAY_CLAIM(j) (is_new[j] && to_start[j] && MAY_GET(j, 0) && MAY_GET(j, 1) && MAY_GET(j, 2))
 #endif
+#define MAY_GET(j, o) (!NEEDS(j, o) || ((holder[(o) * 2] == 0 || holder[(o) * 2 + 1] == 0) && NOBODY_WAITS(o)))
 #if FLOWS == 1
-#define NOBODY_WAITS true
+#define NOBODY_WAITS(o) true
 #elif FLOWS == 2
-#define NOBODY_WAITS (!claimed[0] && !claimed[3])
+#define NOBODY_WAITS(o) (!claimed[o] && !claimed[3 + (o)])
 #elif FLOWS == 3
-#define NOBODY_WAITS (!claimed[0] && !claimed[3] && !claimed[6])
+#define NOBODY_WAITS(o) (!claimed[o] && !claimed[3 + (o)] && !claimed[6 + (o)])
 #else
-#define NOBODY_WAITS (!claimed[0] && !claimed[3] && !claimed[6] && !claimed[9])
+#define NOBODY_WAITS(o) (!claimed[o] && !claimed[3 + (o)] && !claimed[6 + (o)] && !claimed[9 + (o)])
 #endif
 
 inline grant_with_job(j, goes_on) {
     is_new[j] = 0;
     to_start[j] = 0;
+    for (i : 0 .. 2) {
+        if
+        :: NEEDS(j, i) ->
+            l = (j) * ATTEMPTS * 3 + i;
+            s = (holder[i * 2] == 0 -> i * 2 : i * 2 + 1);
+            take(s, l, fence[s]);
+            if :: i -> made[l] = 1; unit[l] = UP; lease[l] = READY :: else fi
+        :: else
+        fi
+    }
     l = (j) * ATTEMPTS * 3;
-    s = (holder[0] == 0 -> 0 : 1);
-    take(s, l, fence[s]);
     job[j] = ACQUIRING;
     version[j]++;
     moved();

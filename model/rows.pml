@@ -13,6 +13,7 @@
  *   PROMPT     no deadline of hours helps: the sweep and its short ones must do
  *   NO_SWEEP   nothing is ever swept
  *   ONLY_FLOWS no job is created with its claim: all claim by the steps of flows
+ *   ONLY_SLOTS nothing is made of a resource: it is ready when it is granted               0
  *   TWINS      resource B is a second one of type A: one step claims both, one grant gives both
  */
 #ifndef JOBS
@@ -59,6 +60,9 @@
 #endif
 #ifndef BUSY
 #define BUSY 2
+#endif
+#ifndef ONLY_SLOTS
+#define ONLY_SLOTS 0
 #endif
 #ifndef CLEANERS
 #define CLEANERS 1

@@ -260,7 +260,7 @@ end:
 init {
     atomic {
         for (s : 0 .. SLOTS - 1) { holder[s] = (s % 2 < LIMIT_OF(s / 2) -> 0 : OFF) }
-        for (s : 0 .. JOBS - 1) { to_start[s] = 1; is_new[s] = (NEED_OF(s) == 0); run Job(s) }
+        for (s : 0 .. JOBS - 1) { to_start[s] = 1; is_new[s] = (NEED_OF(s) == 0 || ONLY_SLOTS); run Job(s) }
         for (s : 0 .. FLOWS - 1) { run Attempt(s) }
         for (s : 0 .. POOLS - 1) { run Pool(s) }
 #if LOSSES + DUPS > 0

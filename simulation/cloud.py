@@ -80,6 +80,10 @@ class Outside:
         """Whether a broken unit of a driver is quarantined: workers are."""
         return kind == "factory"
 
+    def makes_nothing(self, driver: str) -> bool:
+        """Whether what a well leases is only a slot: all make something, which may fail."""
+        return False
+
     def hosts(self, driver: str) -> bool:
         """Whether its workers are machines that exist already: none are."""
         return False

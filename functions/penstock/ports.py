@@ -252,9 +252,9 @@ class Order:
 
     `key`, of workers, is the bootstrap key with which the agent says hello once. Of wells, it is a secret to derive
     passwords from: all calls for one lease get the same, so that all return the same password; the next lease gets
-    another. `avoid` are the scopes whose shortages are too recent to try again; a driver without scopes ignores them.
-    `job` is the job of the lease, "" for a unit that is made ahead of need. `lasts` is how many seconds the lease can
-    last at most; None if unknown.
+    another. "" for a well that makes nothing. `avoid` are the scopes whose shortages are too recent to try again;
+    a driver without scopes ignores them. `job` is the job of the lease, "" for a unit that is made ahead of need.
+    `lasts` is how many seconds the lease can last at most; None if unknown.
     """
 
     id: str
@@ -322,6 +322,9 @@ class Drivers(Protocol):
 
     def quarantines(self, kind: str, driver: str) -> bool:
         """Whether a driver's units exist already, so that broken ones are quarantined; `kind` is factory or well."""
+
+    def makes_nothing(self, driver: str) -> bool:
+        """Whether what a well leases is only a slot: its `create` answers at once."""
 
     def hosts(self, driver: str) -> bool:
         """Whether a factory's workers are machines that exist already, each with its own name."""

@@ -186,6 +186,18 @@ def test_a_hand_gives_a_warm_unit_to_its_next_lease() -> None:
     assert {change.was.name for change in hand.changes() if isinstance(change, Delete)} == {"1", "w-1"}
 
 
+def test_what_a_hand_read_is_stale_if_one_slot_is_free_and_a_warm_units() -> None:
+    """SLOT-1: a unit took it between the two reads, and came to rest."""
+    mine, was = claims("B")[TARGET], unit(state=UnitState.IDLE, until=NOW, proof=PROOF)
+    hand = Allocator({TARGET: Stock(pool(name=TARGET), [mine], [slot("1", pool=TARGET)], (warm("1"),))})
+    hand.over(mine, was, warm("1"), [], 0, NOW)
+    assert not hand.is_stale
+    hand.order(mine, unit(id="w-2"), replace(NEED, uses={}))
+    assert hand.is_stale
+    hand.committed()
+    assert not hand.is_stale
+
+
 def test_a_slot_is_kept_idle_handed_over_left_and_given_back() -> None:
     held = slot(state=HELD, job="A", attempt=1, order=0, unit="w-1", since=NOW, fence=2)
     own, other = (pools.keep_warm(held, is_own=is_own, now=NOW + SECOND) for is_own in (True, False))

@@ -88,9 +88,14 @@ def told(local: Local, job: str) -> str:
 
 
 def granted(local: Local, job: str) -> dict[str, str]:
-    """When a job got its slot of each pool, in the order of its events."""
-    lines = [(re.match(r"(\S+): got slot", line["payload"]), line["time"]) for line in local.log(job)]
-    return {found[1]: time for found, time in lines if found}
+    """When a job had its slot of each pool, in the order of its events: from its grant, or when that was there."""
+    had: dict[str, str] = {}
+    for line in local.log(job):
+        resource = re.match(r"(\S+): (?:got slot|slot \S+ \(unit \S+\) is there)", line["payload"])
+        worker = re.match(r"running on \S+ \(target (\w+)", line["payload"])
+        if resource or worker:
+            had.setdefault(resource[1] if resource else f"target/{worker[1]}", line["time"])  # type: ignore[index]
+    return had
 
 
 def waits_for(local: Local, job: str, pool: str, holder: str, position: int) -> None:

@@ -236,7 +236,7 @@ def counts(found: Figures) -> dict[str, float]:
     return {"reads": found.reads, "commits": found.commits, "lost_races": found.lost, "write_units": found.write_units}
 
 
-GRANTS, OF_QUOTA, LOST, OF_PARTITION = 380, 100, 0.5, 0.6
+GRANTS, OF_QUOTA, LOST, OF_PARTITION = 400, 100, 0.5, 0.6
 """At least so many grants a second with 32 functions on as many slots, and of one quota over ten targets; with at most
 so many lost races each, also where many claim few slots; and where a partition throttles, at least this part of what
 its write units allow.

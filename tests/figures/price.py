@@ -15,12 +15,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from penstock.aws import dynamodb
 from penstock.domain.commands import AgentFile, AgentLine, Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
+from penstock.domain.pools.pools import HoldTimes
 from penstock.domain.site.site import Limits
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import User
@@ -33,6 +35,7 @@ from penstock.usecases import sweep
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
+from penstock.usecases.units.release import SAMPLED
 from penstock.usecases.workers import agents
 from tests.figures.report import table
 
@@ -157,7 +160,8 @@ class BilledStore(MemoryStore):
         assert row is not None
         biggest = max(dynamodb.stored_bytes(each) for each in (was, now) if each)
         at = self.bill.moment, row.kind + (" (check)" if isinstance(change, Check) else "")
-        self.bill.writes[at] += times * -(-biggest // KB)
+        share = Fraction(1, SAMPLED) if isinstance(row, HoldTimes) else 1  # the twin records each
+        self.bill.writes[at] += share * times * -(-biggest // KB)
         self.bill.index[at] += 0 if isinstance(change, Check) else index_units(was, now)
 
 
@@ -337,7 +341,7 @@ def _idle(twin: BilledTwin, job: str) -> None:
 def hour_counts(bill: Bill) -> dict[str, float]:
     """The counts of an hour that must not grow."""
     return {
-        "write_units": bill.units,
+        "write_units": round(float(bill.units), 1),
         "read_units": bill.reads,
         "calls": bill.calls,
         "microdollars": round(bill.dollars * 1_000_000, 1),
@@ -347,7 +351,7 @@ def hour_counts(bill: Bill) -> dict[str, float]:
 def counts(bill: Bill) -> dict[str, float]:
     """The counts that must not grow."""
     return {
-        "write_units": bill.units,
+        "write_units": round(float(bill.units), 1),
         "read_units": bill.reads,
         "store_requests": bill.requests,
         "transitions": bill.transitions,

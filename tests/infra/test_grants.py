@@ -67,10 +67,10 @@ def test_only_those_who_make_or_check_keys_read_the_secret() -> None:
 
 
 def test_only_the_agents_side_opens_what_is_sealed() -> None:
-    """SEC-1: wells seal what they say, and users and jobs what they put into stores."""
+    """SEC-1: wells and whoever submits a job seal what drivers say, and users and jobs what they put into stores."""
     may = {name: rows["metadata key"] for name, rows in GRANTS.items() if "metadata key" in rows}
     seal, both = ("kms:Encrypt",), ("kms:Decrypt", "kms:Encrypt")
-    assert may == {"well": seal, "api": seal, "agent_api": both}
+    assert may == {"well": seal, "api": seal, "sweep": seal, "agent_api": both}
 
 
 def test_only_one_function_has_identity_tokens_signed() -> None:

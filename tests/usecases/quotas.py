@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.testing.twin import Twin
-from tests.usecases.steps import finish, hello, told
+from penstock.usecases.jobs import flow
+from tests.usecases.steps import finish, hello
 
 
 def used(twin: Twin, pool: str) -> int:
@@ -19,4 +20,5 @@ def run_to_end(twin: Twin, job: str) -> None:
 
 
 def is_granted(twin: Twin, job: str, pool: str) -> bool:
-    return any(line.startswith(f"{pool}: got") for line in told(twin, job))
+    had = flow.leases_of_job(twin.on, job)
+    return any(lease.pool == pool and lease.granted for lease in had)

@@ -13,12 +13,15 @@ import pytest
 
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import LeaseState, Slot, SlotState, collection
+from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
+from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import flow, settle
 from penstock.usecases.pools import resize, serving
 from penstock.usecases.site import apply
-from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, submit, sweep
+from tests.usecases.exact import site
+from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, live, submit, sweep
 
 pytestmark = pytest.mark.usefixtures("by_flow")
 
@@ -143,3 +146,35 @@ def test_what_comes_back_after_its_pool_was_paused_is_granted_to_nobody(twin: Tw
         assert [lease.state for lease in flow.leases_of(twin.on, job_of(twin, second))] == [LeaseState.WAITING]
     else:
         assert number > 1
+
+
+SHARED = site_toml(
+    targets={"default": {"limit": 4}},
+    wells={"spring": "hand"},
+    resources={
+        "licence": {"well": "spring", "limit": 2},
+        "sandbox": {"well": "spring", "limit": 1, "uses": {"licence": 1}, "warm": {"max": 1, "idle": "1h"}},
+    },
+)
+
+
+@pytest.mark.parametrize("number", range(1, READS))
+def test_a_slot_that_is_seen_as_free_and_as_a_warm_units_is_taken_once(ada: User, number: int) -> None:
+    """SLOT-1: between the two reads a unit took it, had its lease, and was kept with it."""
+    twin = site(SHARED)
+
+    def is_used_and_kept() -> None:
+        first = submit(twin, ada, resources=["sandbox"])
+        twin.run()
+        if any(unit.is_a is UnitKind.WORKER for unit in live(twin, first)):  # nobody was granted anything before
+            hello(twin, first)
+            finish(twin, first)
+
+    job = submit(twin, ada, resources=["licence", "sandbox"])
+    after_read(twin, number, is_used_and_kept)
+    twin.run()
+    as_it_was(twin)
+    sweep(twin, 120)
+    hello(twin, job)
+    finish(twin, job)
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED

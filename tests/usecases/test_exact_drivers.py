@@ -103,6 +103,7 @@ def test_what_cannot_be_had_fails_the_step_that_waits_for_it(twin: Twin, ada: Us
     assert len(flows.failed) == waits
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_driver_is_given_what_it_needs_and_what_is_no_more_is_left_out(twin: Twin, ada: User) -> None:
     given: list[Any] = []
 
@@ -113,6 +114,7 @@ def test_a_driver_is_given_what_it_needs_and_what_is_no_more_is_left_out(twin: T
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.drivers, "well", lambda *told: Well())
+        patch.setattr(twin.drivers, "makes_nothing", lambda driver: False)
         patch.setattr(twin.drivers, "objections", lambda *told: [])
         job = submit(twin, ada, resources={"x": {"type": "bench"}, "y": {"type": "licence"}})
         twin.run()
@@ -210,6 +212,7 @@ def test_a_release_that_was_done_already_writes_nothing(twin: Twin, ada: User) -
     assert worker_of(twin, job) == left[-1]
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_an_unfinished_well_is_called_again_through_its_queue(twin: Twin, ada: User) -> None:
     """And each need by its own order, with the settings of its type."""
     given: list[Order] = []

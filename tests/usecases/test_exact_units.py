@@ -141,6 +141,7 @@ LATE: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.usefixtures("by_flow")
 @pytest.mark.parametrize("what", ["lease over", "job gone", "unit moved"])
 def test_a_resource_that_is_made_too_late_is_not_handed_over(twin: Twin, ada: User, what: str) -> None:
     """UNIT-1: while its well made it, its lease ended, or somebody else went on with it."""
@@ -190,6 +191,7 @@ def make_bench(twin: Twin, job: str, meanwhile: Callable[[], object]) -> None:
         advance.advance(twin.on, unit_of(twin, job, 1).id)
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_resource_that_is_held_just_before_it_is_ready_stays_held(twin: Twin, ada: User, root: User) -> None:
     """UNIT-3"""
     job = acquiring_bench(twin, ada)
@@ -200,6 +202,7 @@ def test_a_resource_that_is_held_just_before_it_is_ready_stays_held(twin: Twin, 
     assert found.hold.reason == "looking"
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_step_that_is_repeated_just_before_its_resource_is_ready_is_answered_with_its_new_token(
     twin: Twin, ada: User
 ) -> None:
@@ -208,6 +211,7 @@ def test_a_step_that_is_repeated_just_before_its_resource_is_ready_is_answered_w
     assert flows.succeeded == ["another token"]
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_unit_that_is_there_answers_the_step_that_waits_for_it(twin: Twin, ada: User) -> None:
     job = running(twin, ada, resources=["bench"])
     flows = Flows(twin)
@@ -242,6 +246,7 @@ def test_create_is_repeated_for_a_late_worker_that_is_not_lost(twin: Twin, ada: 
     assert worker_of(twin, job).creation.made
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_resource_is_never_lost_for_its_silence(twin: Twin, ada: User) -> None:
     job = running(twin, ada, resources=["bench"])
     unit = unit_of(twin, job, 1)

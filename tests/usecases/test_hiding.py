@@ -95,6 +95,7 @@ def test_without_a_key_nothing_is_taken_out() -> None:
 
 def test_why_a_job_cannot_be_has_no_key(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(twin.drivers, "well", lambda *told: Telltale(Unsatisfiable))
+    monkeypatch.setattr(twin.drivers, "makes_nothing", lambda driver: False)
     job = submit(twin, ada, resources=["bench"])
     twin.run()
     assert "bad login: (its key)" in str(job_of(twin, job).end.reason)

@@ -37,8 +37,8 @@ def held(twin: Twin, job: str) -> list[UNUSED]:
 
 
 def test_a_job_shows_how_long_its_resources_were_idle(twin: Twin, ada: User) -> None:
-    first = submit(twin, ada, resources=["licence"])
-    second, third = submit(twin, ada, resources=["bench", "licence"]), submit(twin, ada, resources=["licence"])
+    first, third = (submit(twin, ada, resources=["licence"]) for _ in range(2))
+    second = submit(twin, ada, resources=["bench", "licence"])
     twin.run()
     twin.pass_time(100)
     hello(twin, first)

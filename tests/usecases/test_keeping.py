@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.pools import LeaseState, Pool, Slot, SlotName, SlotState, Warm
 from penstock.domain.site.site import Limits
 from penstock.domain.units.retries import EARLY
@@ -22,7 +23,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import release, retire, reuse
 from penstock.usecases.units.driver_calls import lock
 from penstock.usecases.workers import agents
-from tests.domain.helpers import lease, slot, unit
+from tests.domain.helpers import job, lease, slot, unit
 from tests.rows import changed
 from tests.usecases.races import before_the_next_commit
 
@@ -328,9 +329,18 @@ def test_it_has_its_turn_when_the_units_before_it_are_put_back(twin: Twin, state
     assert (turn_pause(twin.on, was) is not None) is waits
 
 
-def test_when_a_worker_is_back_its_job_may_start_again(twin: Twin) -> None:
+@pytest.mark.parametrize("state", [State.QUEUED, State.SETTLED, None])
+def test_when_a_worker_is_back_its_job_may_start_again(twin: Twin, state: State | None) -> None:
+    if state:
+        put(twin, replace(job(), id="J1", state=state))
     release.slot_freed(twin.on, WORKER)
-    assert asked(twin) == [("schedule", {"do": "start", "job": "J1"})]
+    assert asked(twin) == [("schedule", {"do": "start", "job": "J1"})] * (state is State.QUEUED)
+
+
+def test_when_a_resource_is_back_its_job_does_not_start_again(twin: Twin) -> None:
+    put(twin, replace(job(), id="J1", state=State.QUEUED))
+    release.slot_freed(twin.on, UNIT)
+    assert asked(twin) == []
 
 
 LIMITS = Limits()

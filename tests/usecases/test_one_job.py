@@ -5,14 +5,16 @@ from __future__ import annotations
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.logs.logs import CONTROL
-from penstock.domain.units.units import UnitState
+from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as sweep_
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.logs import logs
 from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
+from tests.usecases.exact import commits
 from tests.usecases.steps import (
     TOKEN,
     assert_all_is_put_back,
@@ -73,10 +75,12 @@ def test_resources_come_in_order_of_their_type_and_then_the_worker(twin: Twin, a
     )
     assert assignment.resources["bench"].metadata["name"] == "bench-1"
     twin.run()
+    found = commits(twin)
     finish(twin, job, Result.FAILED)
     assert job_of(twin, job).end.outcome is Outcome.FAILED
-    given_back = [line.partition(":")[0] for line in told(twin, job) if "given back" in line]
-    assert given_back == ["target/linux", "resource/licence", "resource/bench"]
+    units = [change.row for changes in found for change in changes if isinstance(change, Replace)]
+    gone = [unit for unit in units if isinstance(unit, Unit) and unit.state is UnitState.GONE]
+    assert [unit.lease.pool for unit in gone] == ["target/linux", "resource/licence", "resource/bench"]
     assert_all_is_put_back(twin)
 
 

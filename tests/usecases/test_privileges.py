@@ -233,6 +233,7 @@ def test_a_privilege_that_is_given_again_is_as_if_it_had_not_been_taken(twin: Tw
     assert {lease.name: lease.state for lease in flow.leases_of(twin.on, job_of(twin, job))}["bench"] == "ready"
 
 
+@pytest.mark.usefixtures("by_flow")
 def test_a_user_who_is_no_more_may_have_nothing(twin: Twin, eve: User, root: User) -> None:
     job = submit(twin, eve, resources=["bench"])
     user = twin.store.get(user_key("eve"), User)

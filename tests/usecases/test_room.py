@@ -160,6 +160,7 @@ def test_a_job_that_an_older_version_accepted_ends_and_keeps_nobody_waiting(
     assert sweep.sweep(twin.on).failed == 0
 
 
+@pytest.mark.usefixtures("by_flow")
 @pytest.mark.parametrize("less", [0, 1])
 def test_a_claim_is_granted_if_a_commit_has_just_room_for_it(
     twin: Twin, monkeypatch: pytest.MonkeyPatch, less: int

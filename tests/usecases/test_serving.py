@@ -18,7 +18,7 @@ from penstock.kernel.rows import Change, Delete
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
-from penstock.usecases.pools import scheduler, serving
+from penstock.usecases.pools import resize, scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
 from tests.domain.helpers import claim
@@ -340,3 +340,17 @@ def test_of_a_pool_that_nobody_waits_for_any_more_no_slots_are_read(ada: User) -
     stock = scheduler.read_stock(twin.on, "target/linux", [])
     assert stock
     assert (stock.free, stock.warm) == ([], [])
+
+
+def test_who_grants_one_claim_tells_of_it_without_a_message(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = waiting(twin, ada, 1)
+    asked = list[str]()
+    monkeypatch.setattr(twin.queues, "schedule", lambda message: asked.append(message["do"]))
+    apply.resize(twin.on, "target/default", 1)
+    resize.resize(twin.on, "target/default")
+    serving.serve(twin.on, ["target/default"])
+    assert live(twin, job)
+    assert "granted" not in asked
+    assert [each for each in told(twin, job) if "got slot" in each]

@@ -236,6 +236,7 @@ def test_a_race_that_was_lost_before_it_is_destroyed_is_run_again_at_once(twin: 
         return commit(changes)
 
     twin.store.commit = losing  # type: ignore[method-assign]
+    twin.drivers.makes_nothing = lambda driver: False  # type: ignore[method-assign]
     finish(twin, job)
     twin.pass_time(1)
     twin.run()

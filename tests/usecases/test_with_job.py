@@ -1,28 +1,39 @@
-"""A worker that is free is granted in the commit that creates its job; its attempt has no flow. [QUEUE-2] [JOB-1]"""
+"""What is free, and need not be made, is granted in the commit that creates its job: its attempt has no flow. [QUEUE-2]
+
+[JOB-1]
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State, Submission
-from penstock.domain.pools.pools import Claim, Lease, LeaseState, Slot
-from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Slot, SlotState
+from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
-from penstock.kernel.errors import Throttled, Unsatisfiable
-from penstock.kernel.rows import Change, Create
+from penstock.kernel.errors import Throttled, Unreached, Unsatisfiable
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.ports import NotYet
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
-from penstock.usecases.jobs import cancel, settle, submit
+from penstock.usecases.jobs import cancel, flow, settle, submit
+from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance
+from penstock.usecases.units import advance, maintenance
+from penstock.usecases.users import users
+from penstock.usecases.workers import agents
+from tests.usecases.exact import site
 from tests.usecases.quotas import used
 from tests.usecases.races import before_the_next_write_of
-from tests.usecases.steps import finish, hello, job_of, sweep, told, worker_of
+from tests.usecases.steps import TOKEN, finish, hello, job_of, sweep, told, worker_of
 from tests.usecases.steps import submit as submit_job
+from tests.usecases.warm import worker_at_rest
 
 SITE = site_toml(
     targets={
@@ -32,8 +43,12 @@ SITE = site_toml(
         "lab": {"privilege": "target.lab", "limit": 1},
         "ahead": {"limit": 3, "warm": {"min": 1, "max": 1}},
     },
-    wells={"locks": "lock"},
-    resources={"bench": {"well": "locks", "names": ["bench-1"]}},
+    wells={"locks": "lock", "spring": "hand"},
+    resources={
+        "bench": {"well": "locks", "names": ["bench-1"], "settings": {"port": "tty0"}},
+        "database": {"well": "spring", "limit": 1},
+        "rack": {"well": "locks", "limit": 1, "privilege": "resource.rack"},
+    },
     quotas={"vcpus": 4},
 )
 ASK = SubmitJob("#!/bin/sh\n")
@@ -83,6 +98,18 @@ def test_job_lease_slot_share_and_unit_are_one_commit(twin: Twin, ada: User) -> 
     assert [kind for _, kind, _ in twin.queues.messages] == ["factory"]
 
 
+def test_who_submits_cannot_read_the_key_that_signs_and_has_the_bench_at_once(twin: Twin, ada: User) -> None:
+    """SEC-1: the function behind the HTTP API may not read that secret."""
+
+    def denied() -> str:
+        raise PermissionError("AccessDenied: secretsmanager:GetSecretValue")
+
+    ask = replace(ASK, resources={"bench": {"type": "bench"}})
+    job = submit.submit(replace(twin.on, signing_key=denied), ada, ask, None)
+    assert leases(twin, job) == {"bench": LeaseState.READY, "worker": LeaseState.GRANTED}
+    assert not began_flow(twin, job)
+
+
 def test_it_runs_and_ends_as_any_job(twin: Twin, ada: User) -> None:
     job = submit_job(twin, ada)
     twin.run()
@@ -109,13 +136,149 @@ def test_the_sweep_looks_as_soon_as_at_any_accepted_job(twin: Twin, ada: User) -
     assert job.due == job.flow.queue_until
 
 
-def test_who_needs_a_resource_claims_by_the_steps_of_its_flow(twin: Twin, ada: User) -> None:
+def leases(twin: Twin, job: str) -> dict[str, LeaseState]:
+    """The states of a job's leases, by name."""
+    return {lease.name: lease.state for lease in flow.leases_of(twin.on, job_of(twin, job))}
+
+
+def test_what_is_only_a_slot_is_granted_and_ready_in_the_same_commit(twin: Twin, ada: User) -> None:
+    found = commits(twin)
     job = submit_job(twin, ada, resources=["bench"])
+    made = [type(change.row) for change in found[0] if isinstance(change, Create)]
+    assert {kind: made.count(kind) for kind in (Job, Lease, Unit)} == {Job: 1, Lease: 2, Unit: 2}
+    assert leases(twin, job) == {"bench": LeaseState.READY, "worker": LeaseState.GRANTED}
+    assert not began_flow(twin, job)
+    assert [kind for _, kind, _ in twin.queues.messages] == ["factory"], "nobody is asked for the bench"
+    assert [line.partition(": got")[0] for line in told(twin, job)[1:]] == ["resource/bench", "target/linux"]
+
+
+def test_its_job_runs_with_what_its_well_says_and_puts_it_back(twin: Twin, ada: User) -> None:
+    job = submit_job(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    (bench,) = agents.resources(twin.on, agents.authenticate(twin.on, job, TOKEN)).resources.values()
+    assert bench.metadata == {"name": "bench-1", "type": "bench", "port": "tty0"}
+    finish(twin, job)
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
+    assert not twin.flows.executions
+    assert {unit.state for unit in rows(twin, Unit) if unit.lease.job == job} == {UnitState.GONE}
+
+
+def test_who_needs_a_resource_that_is_to_be_made_claims_by_the_steps_of_its_flow(twin: Twin, ada: User) -> None:
+    job = submit_job(twin, ada, resources=["bench", "database"])
     assert job_of(twin, job).state is State.QUEUED
     assert began_flow(twin, job)
     assert not rows(twin, Lease)
     twin.run()
     assert all(told(twin, job)), "no line is empty"
+
+
+def test_who_cannot_have_all_at_once_holds_nothing_until_its_flow_takes_its_steps(twin: Twin, ada: User) -> None:
+    """QUEUE-3: the worker is acquired last."""
+    first, second = (submit_job(twin, ada, resources=["bench"]) for _ in range(2))
+    assert began_flow(twin, second)
+    twin.run()
+    assert leases(twin, second) == {"bench": LeaseState.WAITING}
+    hello(twin, first)
+    finish(twin, first)
+    twin.run()
+    assert leases(twin, second) == {"bench": LeaseState.READY, "worker": LeaseState.GRANTED}
+
+
+@pytest.mark.parametrize("target", [{"target": "lab"}, {}], ids=["no worker is free", "the bench is taken"])
+def test_of_several_things_all_are_granted_or_none(twin: Twin, target: dict[str, str]) -> None:
+    """SLOT-2"""
+    eve = users.create(twin.on, "eve", ["target.lab"])
+    submit_job(twin, eve, **(target or {"resources": ["bench"]}))
+    before = [slot for slot in rows(twin, Slot) if slot.state is SlotState.HELD]
+    submit_job(twin, eve, resources=["bench"], **target)
+    assert [slot for slot in rows(twin, Slot) if slot.state is SlotState.HELD] == before
+
+
+def test_a_privilege_that_the_owner_lost_meanwhile_is_missed_in_the_commit(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-2: for each step, not only for the worker's."""
+    eve = users.create(twin.on, "eve", ["resource.rack"])
+    claim = scheduler.claim_with_job
+
+    def late(*given: Any) -> Any:
+        users.change_privilege(twin.on, "eve", "resource.rack", grant=False)
+        return claim(*given)
+
+    monkeypatch.setattr(scheduler, "claim_with_job", late)
+    job = submit_job(twin, eve, resources=["rack"])
+    assert not rows(twin, Lease)
+    monkeypatch.undo()
+    twin.run()
+    assert "revoked 'resource.rack'" in str(job_of(twin, job).end.reason)
+
+
+class Slow:
+    """A well that is not done at once, although it should be."""
+
+    def create(self, order: Any) -> NotYet:
+        return NotYet(5)
+
+
+def fails(*_: object) -> Any:
+    raise Unreached("the service that encrypts is away")
+
+
+@pytest.mark.parametrize("what", ["the well is not done", "its answer cannot be sealed"])
+def test_where_it_is_not_there_at_once_the_flow_asks_for_it(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    with monkeypatch.context() as patch:
+        if what == "the well is not done":
+            patch.setattr(twin.drivers, "well", lambda *_: Slow())
+        else:
+            patch.setattr(type(twin.on.vault), "seal", fails)
+        job = submit_job(twin, ada, resources=["bench"])
+    assert began_flow(twin, job)
+    assert not rows(twin, Lease)
+    twin.run()
+    assert leases(twin, job) == {"bench": LeaseState.READY, "worker": LeaseState.GRANTED}
+
+
+def test_a_worker_is_no_slot_though_its_factory_has_the_name_of_such_a_well(ada: User) -> None:
+    twin = site(SITE.replace("factories.hand", "factories.locks").replace('factory = "hand"', 'factory = "locks"'))
+    job = submit_job(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    assert [line for line in told(twin, job) if line.startswith("target/linux") and "is clean after" in line]
+
+
+def test_what_it_holds_is_given_back_if_its_worker_does_not_come(ada: User) -> None:
+    """QUEUE-3: as by the steps of a flow."""
+    twin = site(SITE + "[limits]\nidle_hold = 600\n")
+    twin.drivers.hand.says = [NotYet(60, "it boots")] * 99
+    job = submit_job(twin, ada, resources=["bench"])
+    assert job_of(twin, job).due == rows(twin, Lease)[0].since + timedelta(minutes=10)
+    for _ in range(11):
+        sweep(twin)
+    assert job_of(twin, job).history.given_back == 1
+    assert job_of(twin, job).attempt == 2
+
+
+@pytest.mark.parametrize("end", ["it is cancelled", "its worker says nothing", "its owner's bench is recycled"])
+def test_an_attempt_without_a_flow_ends_and_puts_all_back(twin: Twin, ada: User, root: User, end: str) -> None:
+    """JOB-1, UNIT-2"""
+    job = submit_job(twin, ada, resources=["bench"], retries=0)
+    twin.run()
+    if end == "it is cancelled":
+        cancel.cancel(twin.on, ada, job)
+    elif end == "its worker says nothing":
+        sweep(twin, 3600)
+    else:
+        (bench,) = (unit for unit in rows(twin, Unit) if unit.is_a is UnitKind.RESOURCE)
+        maintenance.recycle(twin.on, root, UnitKind.RESOURCE, bench.id, "it is broken")
+    for _ in range(3):
+        sweep(twin)
+    assert job_of(twin, job).is_settled
+    assert {unit.state for unit in rows(twin, Unit) if unit.lease.job == job} == {UnitState.GONE}
+    assert SlotState.HELD not in {slot.state for slot in rows(twin, Slot)}
 
 
 def test_who_waits_for_a_job_claims_when_that_is_over(twin: Twin, ada: User) -> None:
@@ -273,3 +436,63 @@ def test_every_try_looks_anew(twin: Twin, ada: User) -> None:
     job = submit_job(twin, ada)
     assert job_of(twin, job).state is State.ACQUIRING
     assert len({unit.lease.slot for unit in rows(twin, Unit) if unit.type == "linux"}) == 2
+
+
+def test_a_bench_that_is_held_just_before_it_is_given_back_stays_held(twin: Twin, ada: User, root: User) -> None:
+    """UNIT-3: no write says before that one that it is too late to hold it."""
+    job = submit_job(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    (bench,) = (unit for unit in rows(twin, Unit) if unit.is_a is UnitKind.RESOURCE)
+
+    def hold() -> None:
+        maintenance.hold(twin.on, root, UnitKind.RESOURCE, bench.id, "looking", 600)
+
+    before_the_next_write_of(twin, Unit, hold, lambda unit: unit.id == bench.id and unit.state is UnitState.GONE)
+    finish(twin, job)
+    held = twin.store.get(bench.key, Unit)
+    assert held
+    assert (held.state, bool(held.hold)) == (UnitState.DIRTY, True)
+    assert SlotState.HELD in {slot.state for slot in rows(twin, Slot)}
+    for _ in range(12):
+        sweep(twin)
+    assert {unit.state for unit in rows(twin, Unit) if unit.lease.job == job} == {UnitState.GONE}
+
+
+def test_a_bench_that_nobody_cleans_is_given_back_by_one_write(twin: Twin, ada: User) -> None:
+    job = submit_job(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, job)
+    found = commits(twin)
+    finish(twin, job)
+    written = [
+        row
+        for changes in found
+        for change in changes
+        if isinstance(change, Replace) and isinstance(row := change.row, Unit) and row.is_a is UnitKind.RESOURCE
+    ]
+    assert [unit.state for unit in written] == [UnitState.DIRTY, UnitState.GONE]
+    assert not [line for line in told(twin, job) if line.startswith("resource/bench") and "is clean" in line]
+
+
+def test_an_idle_worker_is_lent_with_what_is_only_a_slot(ada: User) -> None:
+    """The only slot of its target is the idle worker's: what a step takes is reckoned by that step's claim."""
+    twin = site(
+        site_toml(
+            targets={"linux": {"limit": 1, "warm": {"max": 1, "idle": "1h"}}, "default": "linux"},
+            wells={"locks": "lock"},
+            resources={"bench": {"well": "locks", "limit": 1}},
+        )
+    )
+    agent = worker_at_rest(twin, ada)
+    job = submit_job(twin, ada, resources=["bench"])
+    assert leases(twin, job) == {"bench": LeaseState.READY, "worker": LeaseState.GRANTED}
+    assert worker_of(twin, job).id == agent.worker
+
+
+def test_who_is_asked_for_a_worker_is_named(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages of one maker never stand behind another's."""
+    asked = list[str]()
+    monkeypatch.setattr(twin.queues, "advance", lambda *_, maker: asked.append(maker))
+    submit_job(twin, ada)
+    assert asked == ["hand"]

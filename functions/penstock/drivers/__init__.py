@@ -37,6 +37,8 @@ MAKER = "PENSTOCK_MAKER"
 GROUPS = {"factory": "penstock.factories", "well": "penstock.wells"}
 """The entry points under which other packages name their drivers."""
 NOTHING: Mapping[str, Any] = {}
+FLAGS = ("reusable", "quarantines", "makes_nothing", "hosts")
+"""What a driver's class may say of its units."""
 
 FACTORIES = {
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
@@ -84,6 +86,10 @@ class Registry:
         """Whether broken units of a driver are quarantined, because they cannot be replaced."""
         return _flag(kind, driver, "quarantines")
 
+    def makes_nothing(self, driver: str) -> bool:
+        """Whether what a well leases is only a slot."""
+        return _flag("well", driver, "makes_nothing")
+
     def hosts(self, driver: str) -> bool:
         """Whether a factory's workers are machines that exist already."""
         return _flag("factory", driver, "hosts")
@@ -128,7 +134,7 @@ class InstalledDriver:
         says, trouble = list[str](), None
         try:
             of = _load(self.kind, self.name)
-            says = [each for each in ("reusable", "quarantines", "hosts") if getattr(of, each, False)]
+            says = [each for each in FLAGS if getattr(of, each, False)]
         except Misconfigured as error:
             trouble = str(error)
         return {**asdict(self), "says": says, "trouble": trouble}

@@ -29,12 +29,11 @@ WAITING = 100
 QUIET_SECONDS = 3
 """How long to wait before polling a job: polls are not part of its price."""
 
-TRANSITIONS = 2
-"""How many a flow may take, and one more for each resource. A job without resources that finds a worker free has none.
-"""
+TRANSITIONS = 0
+"""How many a job takes that finds all free, and whose resources are only slots: it has no flow."""
 
-DOLLARS = 0.00007
-"""Most that a job without resources may take."""
+DOLLARS = (0.00007, 0.00012)
+"""Most that a job may take, without resources and with two."""
 
 
 class Budgets:
@@ -118,11 +117,11 @@ class Bench:
             print(f"| {line.service} | {line.amount / count:.1f} | {line.unit} | ${line.dollars / count:.7f} |")
         total = sum(line.dollars for line in lines) / count
         timed = sum(line.dollars for line in lines if line.unit == "MB-seconds") / count
-        budget = "" if resources else f" ({self.budgets.verdict(total - timed, DOLLARS)})"
+        budget = f" ({self.budgets.verdict(total - timed, DOLLARS[bool(resources)])})"
         print(f"| **all** | | | **${total:.7f}** |")
         print(f"| without the seconds of functions, which are this machine's | | | ${total - timed:.7f}{budget} |")
         transitions = sum(read.get("transitions", {}).values()) / count
-        verdict = self.budgets.verdict(transitions, TRANSITIONS + len(resources) if resources else 0)
+        verdict = self.budgets.verdict(transitions, TRANSITIONS)
         print(f"\nTransitions per job: {transitions:.1f} ({verdict}).")
         seconds = [self.first_line(job) for job in done]
         print(f"Seconds from submit to the script's first line: median {statistics.median(seconds):.2f}.")

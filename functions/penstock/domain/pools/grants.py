@@ -25,7 +25,7 @@ from penstock.domain.pools.pools import Claim, Need, Pool, Slot, demand
 from penstock.domain.units import reuse
 from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Create, Replace, key_of
 
 MAX_OVERTAKEN = 8
 """How often a claim may be overtaken in one queue. Passing a claim and leaving it room does not count."""
@@ -376,9 +376,13 @@ def _place(claim: Claim, claims: Sequence[Claim]) -> int | None:
 
 
 class Allocator:
-    """Takes from stocks what claims are granted, lease by lease, and collects the changes. [SLOT-1] [SLOT-2]"""
+    """Takes from stocks what claims are granted, lease by lease, and collects the changes. [SLOT-1] [SLOT-2]
 
-    def __init__(self, stocks: Mapping[str, Stock]) -> None:
+    `made`: what becomes of a new unit that has its slots.
+    """
+
+    def __init__(self, stocks: Mapping[str, Stock], made: Callable[[Unit], Unit] = lambda unit: unit) -> None:
+        self.stocks, self._made = stocks, made
         self._before = {name: stock.pool for name, stock in stocks.items()}
         self._pools = dict(self._before)
         self._free = {name: list(stock.free) for name, stock in stocks.items()}
@@ -403,11 +407,12 @@ class Allocator:
         own, *others = [slot for pool, count in need.takes.items() for slot in self._take(claim, pool, count, unit)]
         also = tuple((other.pool, other.name) for other in others)
         is_kept = self._pools[need.pool].warm is not None and not claim.fresh
-        made = replace(
+        given = replace(
             unit,
             lease=replace(unit.lease, slot=own.name, fence=own.fence, also=also),
             cleaning=replace(unit.cleaning, is_kept=is_kept),
         )
+        made = self._made(given)
         self._changes.append(Create(made))
         return made
 
@@ -421,6 +426,11 @@ class Allocator:
         taken = [pools.take(slot, claim, unit.lease.order, unit.id, unit.since) for slot in free]
         self._changes += [change for was, now in zip(free, taken, strict=True) for change in pools.move(was, now)]
         return taken
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a slot would be taken twice: read as free, and later as a warm unit's."""
+        return len(set(map(key_of, self._changes))) < len(self._changes)
 
     def changes(self) -> list[Change]:
         """All changes since the last commit, for one commit."""

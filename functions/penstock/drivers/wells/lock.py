@@ -16,6 +16,8 @@ from penstock.ports import NotYet, Option, Order, Ready
 class LockWell:
     """Gives a job the name of its slot, and the settings of the resource type."""
 
+    makes_nothing = True
+
     def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         del settings, environment
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from threading import Barrier, Thread
 from typing import Any
 
 from penstock.kernel.errors import DriverError
+from penstock.ports import NotYet
 from penstock.testing.contract import halfway
 from penstock.testing.contract.rig import KNOWN, Broken, Rig
 
@@ -148,6 +150,20 @@ def _kept(rig: Rig) -> None:
     rig.expect(unit)
     rig.destroy(unit)
     rig.expect()
+
+
+@check("what makes nothing answers at once")
+def _only_a_slot(rig: Rig) -> None:
+    if not getattr(type(rig.make()), "makes_nothing", False):
+        return
+    if rig.kind == "factory":
+        raise Broken("it says `makes_nothing = True`, and is a factory: a worker is always made")
+    unit = rig.unit()
+    if isinstance(rig.driver(unit).create(replace(rig.order(unit), key="")), NotYet) or rig.listed():
+        rig.destroy(unit)
+        raise Broken("it says `makes_nothing = True`, and makes something, or is not done at once")
+    if isinstance(rig.driver(unit).destroy(unit, rig.now()), NotYet):
+        raise Broken("it says `makes_nothing = True`, and does not put it back at once")
 
 
 def settings_are_checked(kind: Any, settings: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import count
 from pathlib import PurePosixPath
 from typing import Any
@@ -52,7 +53,7 @@ from penstock.domain.site.site import Site, Target, step_numbers
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User, digest, is_repository
 from penstock.kernel import limits
-from penstock.kernel.errors import Fault, Refused, Throttled, Unreached
+from penstock.kernel.errors import DriverError, Fault, Refused, Throttled, Unreached
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create
 from penstock.system import System, current_site, transact
@@ -62,6 +63,7 @@ from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast, scheduler
 from penstock.usecases.pools.scheduler import Claimed
+from penstock.usecases.units import drivers
 from penstock.usecases.users import users
 
 CHECKED = (
@@ -144,8 +146,7 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], (_repeated_job(known, memory), Claimed())
-        may_claim = next(tries) < claims
-        job, granted, claimed = scheduler.claim_with_job(on, made.job) if may_claim else (made.job, [], Claimed())
+        job, granted, claimed = _claim(on, made.job) if next(tries) < claims else (made.job, [], Claimed())
         begun = (
             [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]
         )
@@ -153,6 +154,14 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
         return [*begun, *granted, *waiting, *([Create(memory)] if memory else [])], (job.id, claimed)
 
     return transact(on, decide)
+
+
+def _claim(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
+    """A job with its claims, if it gets all that it needs at once."""
+    try:
+        return scheduler.claim_with_job(on, job, partial(drivers.ready_at_once, on, job))
+    except (DriverError, Unreached):  # its flow asks its wells, and asks again
+        return job, [], Claimed()
 
 
 def _submission(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:

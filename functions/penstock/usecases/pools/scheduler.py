@@ -10,10 +10,10 @@ follows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
-from itertools import count
+from itertools import count, groupby
 
 from penstock.domain import metrics
 from penstock.domain.jobs import jobs, unused
@@ -29,7 +29,7 @@ from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, U
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace, Row, exact_look
-from penstock.system import System, measure, transact
+from penstock.system import System, current_site, measure, transact
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs.flow import answer_step, slots_of
 from penstock.usecases.logs import logs
@@ -77,30 +77,45 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         _log_if_waiting(on, job_id, claimed.leases[0])
 
 
-def claim_with_job(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
-    """A new job's claim, for the commit that creates the job: if it needs a worker only, and is granted that at once.
+def claim_with_job(on: System, job: Job, made: Callable[[Unit], Unit]) -> tuple[Job, list[Change], Claimed]:
+    """A new job's claims, for the commit that creates the job: if it is granted all that it needs at once, and nothing
+    is to be made before its worker.
 
-    Its attempt has no flow then: nothing is to be acquired after the worker. Everybody else claims by the step of a
-    flow. Without a claim the job is returned as it was. docs/decisions/0057-a-worker-that-is-free-needs-no-flow.md
+    Its attempt has no flow then. Everybody else claims by the steps of a flow: the job is returned as it was.
+    `made`: what a unit becomes that has its slots.
+    docs/decisions/0065-what-is-only-a-slot-needs-no-flow.md
     """
     needs = job.request.needs
-    if job.state is not State.QUEUED or any(need.step != WORKER for need in needs):
+    if job.state is not State.QUEUED or not all(_is_there_once_granted(on, need) for need in needs):
         return job, [], Claimed()
     now = on.world.now()
-    claims = grants.claims(job, WORKER, now)
+    claims = [claim for step in (*flow.steps(needs), WORKER) for claim in grants.claims(job, step, now)]
     stocks = look(on, claims)
     fresh = [_lease(job, need, "", now) for need in needs]
-    granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
+    granted, given = _grant_at_once(on, job, claims, fresh, Allocator(stocks, made)) if stocks else ([], [])
     if not given:
         return job, [], Claimed()
     looked_at = replace(job, indexed=exact_look(job))  # a short job is over by then: the index is not written before
-    return jobs.acquire(looked_at, now), granted, Claimed(fresh, claims, given, stocks)
+    return _claimed(jobs.acquire(looked_at, now), fresh, WORKER), granted, Claimed(fresh, claims, given, stocks)
+
+
+def _is_there_once_granted(on: System, need: Need) -> bool:
+    """Whether nothing is made of it before the worker: it is only a slot, or the worker."""
+    if need.step == WORKER:
+        return True
+    well = current_site(on).wells.get(need.maker)
+    return well is not None and on.drivers.makes_nothing(well.driver)
 
 
 def granted_at_once(on: System, claimed: Claimed, accepted: str = "") -> None:
-    """What follows once a claim was granted when it came. `accepted` stands before that in the log of a new job."""
+    """What follows once a claim was granted when it came. `accepted` stands before that in the log of a new job.
+
+    A step that did not wait is logged when what it got is there.
+    """
     warm = [unit.id for unit in claimed.given if unit.id in ready_units(claimed.stocks)]
-    claim_granted(on, claimed.given, claimed.leases, warm, accepted)
+    claim_granted(on, claimed.given, claimed.leases, warm)
+    if accepted:
+        log_granted(on, claimed.given, claimed.leases, warm, [accepted])
     for name, stock in claimed.stocks.items():
         if stock.pool.min_warm:
             prewarm.fill(on, name)  # in the place of those that were granted
@@ -143,30 +158,35 @@ def _claim_changes(
         return changed, Claimed([flow.see(on, lease) for lease in renewed], claims)
     fresh = [_lease(job, need, token, now) for need in needs]
     stocks = look(on, claims) if may_grant else {}
-    granted, given = _grant_at_once(on, job, claims, fresh, stocks) if stocks else ([], [])
-    claimed = jobs.acquire(job, now)
-    if claimed.may_give_back:
-        before = [replace(lease, state=LeaseState.READY) for lease in every]  # or the flow were not at this step
-        claimed = replace(claimed, due=unused.next_check(claimed, [*before, *fresh]))
+    granted, given = _grant_at_once(on, job, claims, fresh, Allocator(stocks)) if stocks else ([], [])
+    claimed = _claimed(jobs.acquire(job, now), [*every, *fresh], step)
     waiting = [] if given else [*map(Create, claims), *map(Create, fresh)]
     return [Replace(job, claimed), *granted, *waiting], Claimed(fresh, claims, given, stocks)
 
 
-def _grant_at_once(
-    on: System, job: Job, claims: Sequence[Claim], fresh: Sequence[Lease], stocks: Mapping[str, Stock]
-) -> tuple[list[Change], list[Unit]]:
-    """The changes that create a claim's leases as granted, and its units; none if it has to wait. [SLOT-2] [QUEUE-2]
+def _claimed(job: Job, leases: Sequence[Lease], step: int) -> Job:
+    """A job that has claimed a step. It may give back what it acquired before."""
+    if not job.may_give_back:
+        return job
+    seen = [lease if lease.step == step else replace(lease, state=LeaseState.READY) for lease in leases]
+    return replace(job, due=unused.next_check(job, seen))
 
-    Nobody waited in any of its pools when it looked. What needs a privilege is granted only while the owner has it; a
+
+def _grant_at_once(
+    on: System, job: Job, claims: Sequence[Claim], fresh: Sequence[Lease], hand: Allocator
+) -> tuple[list[Change], list[Unit]]:
+    """The changes that create leases as granted, and their units; none if they have to wait. [SLOT-2] [QUEUE-2]
+
+    Nobody waited in any of their pools when it looked. What needs a privilege is granted only while the owner has it; a
     claim of an owner who has it not waits, and is ended when its turn comes. [SEC-2]
     """
-    if not grants.has_all(claims, stocks):
+    steps = {claim.step: [other for other in claims if other.step == claim.step] for claim in claims}
+    if not all(grants.has_all(mine, hand.stocks) for mine in steps.values()):
         return [], []
-    wanted = job.privileges_of(claims[0].step)
+    wanted = {privilege for step in steps for privilege in job.privileges_of(step)}
     why, owner = privileges.check_owner(on, job.owner, wanted) if wanted else (None, [])
     if why:
         return [], []
-    hand = Allocator(stocks)
     granted, given = grant_changes(on, job, claims[0], fresh, hand)
     changes = [*granted, *hand.changes(), *owner]
     has_room = len(changes) < limits.TRANSACTION_ITEMS  # beside the job's row
@@ -237,7 +257,7 @@ IDLE = 100
 WARM = 100
 """Among how many warm slots one is chosen whose unit is ready already."""
 
-SPREAD = 100
+SPREAD = 120
 """Among how many free slots a claim that nobody stands before takes one at random. Claims that are granted at the same
 time seldom fight for the same slot then, which all but one would lose.
 """
@@ -330,7 +350,7 @@ def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
 def grant_changes(
     on: System, job: Job, claim: Claim, waiting: Sequence[Lease], hand: Allocator
 ) -> tuple[list[Change], list[Unit]]:
-    """The changes of a step's leases, each of which gets a unit, and these units; none if a warm unit proved unfit.
+    """The changes of a step's leases, and the unit that each gets; none if what was read is stale.
 
     The changes of what they take are the allocator's. Leases of a claim that is granted when it comes are created.
     """
@@ -345,7 +365,7 @@ def grant_changes(
         granted = pools.grant_lease(lease, unit.lease.slot, unit.lease.fence, unit.id, unit.since)
         changes.append(Replace(lease, granted) if lease.version else Create(granted))
         given.append(unit)
-    return changes, given
+    return ([], []) if hand.is_stale else (changes, given)
 
 
 def _ordered(on: System, hand: Allocator, job: Job, claim: Claim, lease: Lease, need: Need) -> Unit:
@@ -390,20 +410,37 @@ def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
     return units.add_entry(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
 
 
-def claim_granted(
-    on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str], before: str = ""
-) -> None:
-    """What follows once a step is granted, in order: its units are made or prepared, counted, and logged.
+def claim_granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
+    """What follows once steps are granted, in order: units are made or prepared, and counted.
 
-    `warm` are those that were kept for the next lease. `before`: a line of the job's log that stands before that.
+    `warm` are those that were kept for the next lease.
     """
     for unit in given:
-        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, maker=unit.maker)
-    measure(on, metrics.claim_granted(given, waiting, warm))
-    lease, until = given[0].lease, waiting[0].granted or given[0].since
-    waited = int((until - waiting[0].since).total_seconds())
+        if unit.state is not UnitState.READY:
+            on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER, maker=unit.maker)
+    for units_, leases in _by_step(given, waiting):
+        measure(on, metrics.claim_granted(units_, leases, warm))
+
+
+def log_granted(
+    on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str], before: Sequence[str] = ()
+) -> None:
+    """Write into the job's log what it got, after other lines."""
+    lines = [*before, *(_describe_grant(units_, leases[0], warm) for units_, leases in _by_step(given, waiting))]
+    logs.append(on, given[0].lease.job, given[0].lease.attempt, "\n".join(lines), DETAIL)
+
+
+def _by_step(given: Sequence[Unit], waiting: Sequence[Lease]) -> Iterator[tuple[Sequence[Unit], Sequence[Lease]]]:
+    """Units and their leases, step by step."""
+    for _, pairs in groupby(zip(given, waiting, strict=True), lambda pair: pair[1].step):
+        units_, leases = zip(*pairs, strict=True)
+        yield units_, leases
+
+
+def _describe_grant(given: Sequence[Unit], waited: Lease, warm: Collection[str]) -> str:
+    seconds = int(((waited.granted or given[0].since) - waited.since).total_seconds())
     got = ", ".join(f"slot {unit.lease.slot} ({'warm ' * (unit.id in warm)}unit {unit.id})" for unit in given)
-    logs.append(on, lease.job, lease.attempt, f"{before}\n{lease.pool}: got {got} after {waited} s".lstrip(), DETAIL)
+    return f"{given[0].lease.pool}: got {got} after {seconds} s"
 
 
 def ready_units(stocks: Mapping[str, Stock]) -> set[str | None]:

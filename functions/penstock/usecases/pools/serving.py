@@ -232,7 +232,7 @@ def _tell(on: System, batch: Sequence[Turn], given: Sequence[Sequence[Unit]], re
     """What follows from grants: of several, another call does it, and this one goes on to serve."""
     warm = [unit.id for units in given for unit in units if unit.id in ready]
     if len(batch) == 1:
-        scheduler.claim_granted(on, given[0], batch[0].waiting, warm)
+        _tell_one(on, given[0], batch[0].waiting, warm)
     else:
         on.queues.schedule({"do": "granted", "units": [unit.id for units in given for unit in units], "warm": warm})
 
@@ -246,7 +246,12 @@ def granted(on: System, unit_ids: Sequence[str], warm: Collection[str]) -> None:
     mine = sorted((unit for unit in leased if unit.id in leases), key=_attempt_of)
     for _, group in groupby(mine, _attempt_of):
         given = list(group)
-        scheduler.claim_granted(on, given, [leases[unit.id] for unit in given], warm)
+        _tell_one(on, given, [leases[unit.id] for unit in given], warm)
+
+
+def _tell_one(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:
+    scheduler.claim_granted(on, given, waiting, warm)
+    scheduler.log_granted(on, given, waiting, warm)
 
 
 def _attempt_of(unit: Unit) -> tuple[str, int]:

@@ -234,24 +234,14 @@ def _resource_ready(on: System, unit: Unit, made: Unit) -> None:
 
 def _log_ready(on: System, unit: Unit) -> None:
     took = int((on.world.now() - unit.since).total_seconds())
-    text = f"{unit.lease.pool}: {unit.type} (unit {unit.id}) is there after {took} s"
+    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is there after {took} s"
     logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
 
 
 def order_of(on: System, unit: Unit) -> Order:
     """What the driver needs. A worker's bootstrap key is derived from its id, so a repeated call gets the same key."""
     if unit.is_a is UnitKind.RESOURCE:
-        job = on.store.get(job_key(unit.lease.job), Job)
-        need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
-        kind = current_site(on).resources.get(unit.type)
-        settings = kind.settings if kind else {}
-        options = need.options if need else {}
-        secret = drivers.lease_secret(on.signing_key(), unit)
-        now = on.world.now()
-        lasts = int((jobs.latest_end(job, now) - now).total_seconds()) if job else None
-        return Order(
-            unit.id, unit.type, unit.lease.slot, settings, options, key=secret, job=unit.lease.job, lasts=lasts
-        )
+        return drivers.resource_order(on, current_site(on), unit, on.store.get(job_key(unit.lease.job), Job))
     return Order(unit.id, unit.type, unit.lease.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
 
 

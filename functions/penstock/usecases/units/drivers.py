@@ -27,8 +27,10 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
+from penstock.domain.jobs import jobs
+from penstock.domain.jobs.jobs import Job
 from penstock.domain.site.site import Maker, Site
-from penstock.domain.units import prewarm
+from penstock.domain.units import prewarm, units
 from penstock.domain.units.units import CleanProof, Unit, UnitKind
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Short, Shortage, TimeLimit, Unknown
 from penstock.kernel.frozen import dataclass
@@ -47,7 +49,7 @@ from penstock.ports import (
     Ready,
     UnitContext,
 )
-from penstock.system import System, transact
+from penstock.system import System, current_site, transact
 
 T = TypeVar("T")
 
@@ -111,11 +113,44 @@ def quarantines(on: System, site: Site, unit: Unit) -> bool:
     return found is not None and on.drivers.quarantines("factory" if is_worker else "well", found.driver)
 
 
+def makes_nothing(on: System, site: Site | None, unit: Unit) -> bool:
+    """Whether a unit is only a slot."""
+    well = site.wells.get(unit.maker) if site and unit.is_a is UnitKind.RESOURCE else None
+    return well is not None and on.drivers.makes_nothing(well.driver)
+
+
 def create(on: System, unit: Unit, driver: Driver, order: Order) -> Ready | NotYet:
     """Have a unit made. Raises DriverError."""
     maker = maker_of(unit.is_a, unit.maker)
     done = call(on, maker, metrics.CREATE, lambda: creation(driver.create(order)), order.key)
     return replace(done, reason=_redact(done.reason, order.key)) if isinstance(done, NotYet) and done.reason else done
+
+
+def resource_order(on: System, site: Site, unit: Unit, job: Job | None) -> Order:
+    """What a well needs to make a resource for a job, None if that is gone; a slot needs no signing key. [SEC-1]"""
+    need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
+    kind, now = site.resources.get(unit.type), on.world.now()
+    return Order(
+        unit.id,
+        unit.type,
+        unit.lease.slot,
+        kind.settings if kind else {},
+        need.options if need else {},
+        key="" if makes_nothing(on, site, unit) else lease_secret(on.signing_key(), unit),
+        job=unit.lease.job,
+        lasts=int((jobs.latest_end(job, now) - now).total_seconds()) if job else None,
+    )
+
+
+def ready_at_once(on: System, job: Job, unit: Unit) -> Unit:
+    """A resource that is only a slot is ready at once; a worker is as it was. Raises DriverError."""
+    if unit.is_a is UnitKind.WORKER:
+        return unit
+    site = current_site(on)
+    done = create(on, unit, driver_of(on, site, unit), resource_order(on, site, unit, job))
+    if isinstance(done, NotYet):
+        raise Unknown(f"{unit.maker} says that it makes nothing, and is not done")
+    return units.ready(unit, seal_answer(on, site, unit, done), on.world.now(), done.expires)
 
 
 def destroy(on: System, maker: str, driver: Driver, unit: str) -> CleanProof | NotYet:

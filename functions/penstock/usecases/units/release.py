@@ -19,6 +19,7 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import WORKER, HoldTimes, Pool, Slot, pool_key
@@ -53,11 +54,17 @@ def destroy(on: System, unit: Unit) -> None:
         enter_quarantine(on, unit, f"it is broken: {unit.health.broken}")
         return
     site = _site(on)
-    is_locked = units.is_late(unit, on.world.now()) or _is_named_outside(on, site, unit)
-    begun = driver_calls.lock(on, unit, is_to_clean=True) if is_locked else _record_destroy(on, unit)
+    begun = _begin(on, site, unit)
     if begun:
         _call_destroy(on, begun, site)
         drivers.unlock(on, begun)
+
+
+def _begin(on: System, site: Site | None, unit: Unit) -> Unit | None:
+    """A unit that only the caller may have destroyed, if that matters. What is only a slot is freed by one write."""
+    if units.is_late(unit, on.world.now()) or _is_named_outside(on, site, unit):
+        return driver_calls.lock(on, unit, is_to_clean=True)
+    return unit if drivers.makes_nothing(on, site, unit) else _record_destroy(on, unit)
 
 
 def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
@@ -162,7 +169,7 @@ def unit_destroyed(on: System, unit: Unit, proof: CleanProof, site: Site | None 
 def _gone_changes(on: System, unit_id: str, proof: CleanProof) -> tuple[Sequence[Change], bool | None]:
     """The one write that frees a slot: with the proof, and only for the holder with this fence. [SLOT-3] [UNIT-2]"""
     unit = on.store.get(unit_key(unit_id), Unit)
-    if unit is None or unit.state is not UnitState.DIRTY:
+    if unit is None or unit.state is not UnitState.DIRTY or units.is_held(unit, on.world.now()):  # [UNIT-3]
         return [], None
     return free_slots(on, unit, units.mark_gone(unit, proof, proof.time))
 
@@ -233,7 +240,8 @@ def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, 
     measure(on, metrics.unit_gone(unit, proof, released))
     if released:
         _record_hold(on, unit, _pools_of(unit))
-        _log_gone(on, unit, proof)
+        if not drivers.makes_nothing(on, site, unit):
+            _log_gone(on, unit, proof)
     cooldowns.unit_destroyed(on, unit, site)
     if unit.is_broken:
         broken.check_broken_in_a_row(on, unit)
@@ -330,6 +338,7 @@ def _release_next_lease(on: System, unit: Unit) -> None:
 
 
 def _start_next_attempt(on: System, unit: Unit) -> None:
-    """Let the job's next attempt start, which waits until the worker of this one is released."""
-    if unit.lease.order == WORKER and unit.lease.job:
-        on.queues.schedule({"do": "start", "job": unit.lease.job})
+    """Let the job's next attempt start, if there is one: it waits until this worker is released."""
+    job = on.store.get(job_key(unit.lease.job), Job) if unit.lease.order == WORKER and unit.lease.job else None
+    if job and not job.is_settled:
+        on.queues.schedule({"do": "start", "job": job.id})

@@ -41,7 +41,7 @@ e2e: $(STAMP) ## the tests with whole clouds, browsers, engines and servers, and
 quick: lint ## format, lint, types, imports, the domain, and the tests nearest to what changed since main
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types quick-tests
 
-flaky: $(STAMP) ## run the tests N times, a quarter of them on busy processors: make flaky N=5 ONLY=tests/agent
+flaky: $(STAMP) ## run the tests N times, a quarter of them on busy processors; it goes on where it was ended: make flaky N=5 ONLY=tests/agent
 	@$(PYTHON) -m tests.flaky $(N) $(PYTEST) -m "$(MARKS)" $(ONLY)
 
 oldest: $(STAMP) ## the tests of the agent on the oldest Python that it runs on: make oldest AGENT_PYTHON=python3.9

@@ -2,7 +2,8 @@
 
     python -m tests.flaky 20 .venv/bin/python -m pytest -n 4 tests/agent
 
-Each run leaves its output and its JUnit report in build/flaky. The exit status is 1 when any run failed.
+Each run leaves its output and its JUnit report in build/flaky. The exit status is 1 when any run failed. Twenty runs
+take hours: called again on the same commit with the same command, it goes on with the runs that are missing.
 """
 
 from __future__ import annotations
@@ -23,13 +24,55 @@ BURN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"  #
 
 
 def main(runs: int, command: list[str]) -> int:
-    """Run a pytest command so many times. Return 0 if all runs passed."""
+    """Run a pytest command so many times, those of an earlier call included. Return 0 if all runs passed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for old in FOLDER.glob("run-*"):
-        old.unlink()
-    codes = [run(number, runs, command) for number in range(1, runs + 1)]
+    forget_runs_of_others("\n".join([commit(), *command]))
+    codes = [_code(number, runs, command) for number in range(1, runs + 1)]
     print(report(codes, failures(range(1, runs + 1))))
     return int(any(codes))
+
+
+def _code(number: int, runs: int, command: list[str]) -> int:
+    found = earlier(number, runs)
+    return run(number, runs, command) if found is None else found
+
+
+def commit() -> str:
+    """Name what is tested; anew for each call if that is not committed."""
+    try:
+        head, changed = (_git(*words) for words in (["rev-parse", "HEAD"], ["status", "--porcelain"]))
+    except subprocess.CalledProcessError:
+        return str(time.time())
+    return f"{head} {time.time()}" if changed else head
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def forget_runs_of_others(subject: str) -> None:
+    """Delete the results of earlier calls, unless they tested the same."""
+    path = FOLDER / "subject"
+    if path.exists() and path.read_text() == subject:
+        return
+    for old in FOLDER.glob("run-*"):
+        old.unlink()
+    path.write_text(subject)
+
+
+def earlier(number: int, runs: int) -> int | None:
+    """The exit code of a run of an earlier call; None if there is none."""
+    path = _path(number, "code")
+    if not path.exists():
+        return None
+    code = int(path.read_text())
+    print(f"run {number} of {runs}, in an earlier call: {result(number, code)}", flush=True)
+    return code
+
+
+def result(number: int, code: int) -> str:
+    """Say how a run ended."""
+    return "passed" if code == 0 else f"failed with code {code}, see {_path(number, 'log')}"
 
 
 def run(number: int, runs: int, command: list[str]) -> int:
@@ -40,9 +83,9 @@ def run(number: int, runs: int, command: list[str]) -> int:
         code = subprocess.run(
             [*command, f"--junit-xml={_path(number, 'xml')}"], stdout=log, stderr=subprocess.STDOUT, check=False
         ).returncode
+    _path(number, "code").write_text(str(code))
     load = "beside busy processors" if busy else "alone"
-    result = "passed" if code == 0 else f"failed with code {code}, see {_path(number, 'log')}"
-    print(f"run {number} of {runs}, {load}: {result}, {time.monotonic() - began:.0f} s", flush=True)
+    print(f"run {number} of {runs}, {load}: {result(number, code)}, {time.monotonic() - began:.0f} s", flush=True)
     return code
 
 

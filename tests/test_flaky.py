@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,3 +41,29 @@ def test_all_runs_that_pass_are_a_success(
     monkeypatch.chdir(tmp_path)
     assert flaky.main(2, [sys.executable, "-c", ""]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "2 of 2 runs passed"
+
+
+def test_an_ended_call_goes_on_with_the_runs_that_are_missing_on_the_same_commit_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(flaky, "commit", lambda: "c0ffee")
+    fails, command = [sys.executable, "-c", "raise SystemExit(3)"], [sys.executable, "-c", ""]
+    assert flaky.main(1, fails) == 1
+    assert flaky.main(2, fails) == 1
+    assert capsys.readouterr().out.splitlines()[2].startswith("run 1 of 2, in an earlier call: failed with code 3, see")
+    assert flaky.main(1, command) == 0
+    monkeypatch.setattr(flaky, "commit", lambda: "decaf")
+    assert flaky.main(1, command) == 0
+    assert "in an earlier call" not in capsys.readouterr().out
+
+
+def test_what_is_not_committed_is_tested_anew_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert flaky.commit() != flaky.commit(), "there is no repository"
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], [*author, "commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run(["git", *words], check=True)
+    assert flaky.commit() == flaky.commit()
+    (tmp_path / "new").touch()
+    assert flaky.commit() != flaky.commit()

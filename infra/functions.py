@@ -29,12 +29,13 @@ class Functions(Construct):
         libcloud: bool = False,
         drivers: str = "",
         snapstart: Collection[str] = (),
+        reserved: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(scope, name)
         self._code = bundle.code()
         if not bytecode.compiler():
             Annotations.of(self).add_warning_v2("penstock:not-compiled", bytecode.WARNING)
-        self._snapstart = snapstart
+        self._snapstart, self._reserved = snapstart, reserved or {}
         self._layer = lambda_.LayerVersion(
             self,
             "Libraries",
@@ -84,5 +85,6 @@ class Functions(Construct):
             role=role,
             log_group=log,
             environment=dict(environment),
+            reserved_concurrent_executions=self._reserved.get(name),
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if name in self._snapstart else None,
         )

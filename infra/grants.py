@@ -27,15 +27,9 @@ from infra import names
 
 Actions = tuple[str, ...]
 
-ROWS: Actions = (
-    "dynamodb:BatchGetItem",
-    "dynamodb:ConditionCheckItem",
-    "dynamodb:DeleteItem",
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:Query",
-    "dynamodb:UpdateItem",
-)
+READ: Actions = ("dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:Query")
+WRITE: Actions = ("dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
+ROWS: Actions = (*READ, *WRITE)
 INDEX: Actions = ("dynamodb:Query",)
 ENQUEUE: Actions = ("sqs:SendMessage",)
 CONSUME: Actions = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
@@ -83,7 +77,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "identity key": ("kms:Sign",),  # only here: whoever can sign can issue any identity
     },
     "schedule": {
-        "table": ROWS,
+        "table": READ,
+        "rows of jobs": WRITE,
         "schedule queue": (*CONSUME, *ENQUEUE),
         "serve queue": (*CONSUME, *ENQUEUE),
         "factory queue": ENQUEUE,
@@ -91,7 +86,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "flow": (*ANSWER_STEP, *START_FLOW),
     },
     "factory": {
-        "table": ROWS,
+        "table": READ,
+        "rows of jobs": WRITE,
         "schedule queue": ENQUEUE,
         "serve queue": ENQUEUE,
         "factory queue": (*CONSUME, *ENQUEUE),
@@ -101,7 +97,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "signing secret": ("secretsmanager:GetSecretValue",),
     },
     "well": {
-        "table": ROWS,
+        "table": READ,
+        "rows of jobs": WRITE,
         "schedule queue": ENQUEUE,
         "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
@@ -111,7 +108,8 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "metadata key": ("kms:Encrypt",),
     },
     "settle": {
-        "table": ROWS,
+        "table": READ,
+        "rows of jobs": WRITE,
         "schedule queue": ENQUEUE,
         "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
@@ -142,7 +140,8 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "github secret": ("secretsmanager:GetSecretValue",),
     },
     "github_work": {
-        "table": ROWS,
+        "table": READ,
+        "rows of jobs": WRITE,
         "schedule queue": ENQUEUE,
         "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
@@ -157,6 +156,14 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "schedule": {"github queue": ENQUEUE},
 }
 """What comes on top with `-c github=true`."""
+
+OF_OTHERS = ("audit#*", "site", "token#*")
+"""The partition keys that the functions which only do jobs' work may read, and not write, under "rows of jobs". They
+run drivers that others wrote: whoever took one over could else make an operator's token, or change the site.
+
+Users' rows are not among them: a grant checks the owner's in the transaction that writes others, and AWS does not say
+whether a condition on keys then sees the keys of each item by itself, or of all.
+"""
 
 KEYS: Mapping[str, tuple[str, ...]] = {"github_webhook": ("delivery#*",)}
 """The partition keys that a function may touch in the table, where these are not all. The Internet reaches the webhook:
@@ -174,24 +181,23 @@ def statements(
 
     Raises KeyError for a resource that `arns` does not name.
     """
+    conditions = {"rows of jobs": _keys("StringNotLike", OF_OTHERS), "table": _keys("StringLike", keys)}
     return [
-        iam.PolicyStatement(
-            actions=list(actions),
-            resources=[arns[resource]],
-            conditions=_only(keys) if keys and resource == "table" else None,
-        )
+        iam.PolicyStatement(actions=list(actions), resources=[arns[resource]], conditions=conditions.get(resource))
         for resource, actions in rows.items()
     ]
 
 
-def _only(keys: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str] | str]]:
-    """The condition that all partition keys of a request are like these, and that it has some.
+def _keys(test: str, keys: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str] | str]] | None:
+    """The condition that all partition keys of a request pass a test, and that it has some; None without `keys`.
 
     Without the second part, "for all values" is true of none. Source: AWS IAM User Guide, "Set operators for
     multivalued context keys".
     """
+    if not keys:
+        return None
     return {
-        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)},
+        f"ForAllValues:{test}": {"dynamodb:LeadingKeys": list(keys)},
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
 

@@ -39,6 +39,8 @@ class Settings:
       named any more is deleted (docs/users/identity.md).
     - `at_once` is how many calls of the schedule, the factory and the well function each run at a time at most. What
       is left of the account's concurrency is for users, agents and their heartbeats, whatever comes at once.
+    - `agents_at_once` reserves so many executions of the account for the function that agents call: whatever else the
+      account runs, a heartbeat finds one. AWS keeps 100 that nobody reserves.
     - `snapstart` names functions that start from a snapshot: docs/decisions/0060.
     - `github` adds the front end for GitHub: infra/github.py.
     - `metrics` is the level of metrics: off, site or pools; `alarm_email` receives the alarms.
@@ -62,6 +64,7 @@ class Settings:
     alarm_email: str = ""
     github: bool = False
     at_once: int = 200
+    agents_at_once: int = 0
     snapstart: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -72,6 +75,8 @@ class Settings:
         _check_keys(self.identity_keys)
         if not MIN_AT_ONCE <= self.at_once <= MAX_AT_ONCE:
             raise ValueError(f"at_once must be {MIN_AT_ONCE} to {MAX_AT_ONCE} calls, not {self.at_once}")
+        if not 0 <= self.agents_at_once <= MAX_AT_ONCE:
+            raise ValueError(f"agents_at_once must be 0 to {MAX_AT_ONCE} calls, not {self.agents_at_once}")
         if unknown := set(self.snapstart) - set(WAITED_FOR):
             raise ValueError(f"snapstart must be some of {', '.join(WAITED_FOR)}, not {', '.join(sorted(unknown))}")
         if self.sts_roles and not self.sts_boundary:
@@ -108,6 +113,7 @@ class Settings:
             alarm_email=str(context.get("alarm_email", "")),
             github=is_set("github"),
             at_once=int(context.get("at_once", Settings.at_once)),
+            agents_at_once=int(context.get("agents_at_once", Settings.agents_at_once)),
             snapstart=tuple(dict.fromkeys(listed("snapstart"))),
         )
 

@@ -64,6 +64,7 @@ class Penstock(Stack):
             libcloud=settings.libcloud,
             drivers=settings.drivers,
             snapstart=settings.snapstart,
+            reserved={"agent_api": settings.agents_at_once} if settings.agents_at_once else {},
         )
         functions = self.functions.of
         self.api.route(users=self.functions.called("api"), agents=self.functions.called("agent_api"))
@@ -189,6 +190,7 @@ class Penstock(Stack):
         table = self.rows.table.table_arn
         return {
             "table": table,
+            "rows of jobs": table,
             "due index": f"{table}/index/{DUE}",
             "listing index": f"{table}/index/{LISTING}",
             "bucket": self.storage.bucket.bucket_arn,

@@ -39,7 +39,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "github": {"github": "true"},
     "drivers": {},
     "uncompiled": {},
-    "few": {"at_once": "40"},
+    "few": {"at_once": "40", "agents_at_once": "300"},
     "snapshots": {"snapstart": "api, schedule"},
     "told": {"alarm_email": "ops@example.com", "metrics": "off"},
     **{f"watched-{level}": {"name": "Watched", "metrics": level} for level in ("off", "site", "pools")},

@@ -76,6 +76,11 @@ def text(value: Any) -> str:
     return "".join(text(part) for part in value["Fn::Join"][1])
 
 
+def is_partly(statement: Any) -> bool:
+    """Whether a statement is for all keys of the table but some."""
+    return "ForAllValues:StringNotLike" in statement.get("Condition", {})
+
+
 MACHINE = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:{}:Penstock-attempt"
 
 

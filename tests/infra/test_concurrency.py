@@ -1,4 +1,4 @@
-"""A storm of messages leaves executions to users and agents: `at_once`."""
+"""A storm of messages leaves executions to users and agents, and a flood of requests leaves some to agents."""
 
 from __future__ import annotations
 
@@ -36,3 +36,33 @@ def test_the_setting_is_what_aws_takes(most: int) -> None:
 def test_other_settings_are_refused(most: int) -> None:
     with pytest.raises(ValueError, match=f"2 to 1000 calls, not {most}"):
         Settings.of({"at_once": str(most)})
+
+
+def reserved(stack: Template) -> dict[str, int]:
+    found = {name: each.get("ReservedConcurrentExecutions") for name, each in stack.functions().items()}
+    return {name: most for name, most in found.items() if most is not None}
+
+
+def test_a_site_reserves_executions_for_agents(stack: Template, made_stacks: Mapping[str, Path]) -> None:
+    assert reserved(stack) == {}, "an account may have too few: a new one has ten"
+    assert reserved(Template.read(made_stacks["few"] / "Penstock.template.json")) == {"agent_api": 300}
+
+
+@pytest.mark.parametrize("most", [-1, 1001])
+def test_what_cannot_be_reserved_is_refused(most: int) -> None:
+    with pytest.raises(ValueError, match=f"agents_at_once must be 0 to 1000 calls, not {most}"):
+        Settings.of({"agents_at_once": str(most)})
+
+
+@pytest.mark.parametrize(("name", "hook"), [("plain", set()), ("github", {"POST /v1/github/webhook"})])
+def test_each_route_has_a_throttle_of_its_own(made_stacks: Mapping[str, Path], name: str, hook: set[str]) -> None:
+    """Who floods the API with unknown tokens, unknown paths or false deliveries takes nothing from heartbeats."""
+    stack = Template.of_assembly(made_stacks[name])
+    _, stage = stack.one("ApiGatewayV2::Stage")
+    routes = {each["Properties"]["RouteKey"]: key for key, each in stack.of("ApiGatewayV2::Route").items()}
+    rates = {key: each["ThrottlingRateLimit"] for key, each in stage["RouteSettings"].items()}
+    assert set(rates) == set(routes) == {"ANY /v1/agent/{proxy+}", "ANY /v1/{proxy+}", "$default", *hook}
+    assert max(rates, key=lambda key: rates[key]) == "ANY /v1/agent/{proxy+}"
+    assert all(each["ThrottlingBurstLimit"] <= 1250 for each in stage["RouteSettings"].values())
+    made = next(each for each in stack.content["Resources"].values() if each["Type"] == "AWS::ApiGatewayV2::Stage")
+    assert set(routes.values()) <= set(made["DependsOn"]), "a stage cannot name a route that is not there yet"

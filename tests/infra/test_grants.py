@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 
 from infra.grants import FLOW_GRANTS, GRANTS
 from infra.settings import Settings
-from tests.infra.template import Template, listed, resources, text
+from penstock.domain.jobs.jobs import job_key
+from penstock.domain.site.site import SITE_KEY
+from penstock.domain.users.users import token_key
+from tests.infra.template import Template, is_partly, listed, resources, text
 
 
 def granted(stack: Template, role: Any) -> dict[str, set[str]]:
@@ -21,7 +25,8 @@ def granted(stack: Template, role: Any) -> dict[str, set[str]]:
         assert statement["Effect"] == "Allow"
         for resource in listed(statement["Resource"]):
             if listed(statement["Action"]) != ["logs:CreateLogStream", "logs:PutLogEvents"]:
-                found.setdefault(names[text(resource)], set()).update(listed(statement["Action"]))
+                name = "rows of jobs" if is_partly(statement) else names[text(resource)]
+                found.setdefault(name, set()).update(listed(statement["Action"]))
     return found
 
 
@@ -29,6 +34,22 @@ def granted(stack: Template, role: Any) -> dict[str, set[str]]:
 def test_a_function_may_do_what_the_table_says(stack: Template, name: str) -> None:
     role = stack.functions()[name]["Role"]
     assert granted(stack, role) == {resource: set(actions) for resource, actions in GRANTS[name].items()}
+
+
+@pytest.mark.parametrize("name", ["schedule", "factory", "well", "settle"])
+def test_who_runs_drivers_writes_no_token_and_no_site(stack: Template, name: str) -> None:
+    """SEC-2: whoever takes over such a function makes nobody an operator, and no trace of it is rewritten."""
+    (written,) = (
+        statement
+        for statement in stack.statements(stack.functions()[name]["Role"])
+        if "dynamodb:PutItem" in listed(statement["Action"])
+    )
+    patterns = written["Condition"]["ForAllValues:StringNotLike"]["dynamodb:LeadingKeys"]
+    assert written["Condition"]["Null"] == {"dynamodb:LeadingKeys": "false"}
+    others = [token_key("t").pk, SITE_KEY.pk, "audit#01"]
+    ours = [job_key("j").pk, "unit#w-1", "pool#target/linux", "site#x", "latest#ada/token#"]
+    assert all(any(fnmatchcase(key, each) for each in patterns) for key in others)
+    assert not any(fnmatchcase(key, each) for key in ours for each in patterns)
 
 
 def test_the_flow_may_do_what_the_table_says(stack: Template) -> None:

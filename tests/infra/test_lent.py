@@ -45,8 +45,8 @@ def statements(stack: Template, name: str) -> list[dict[str, Any]]:
     for each in found:
         each["Resource"] = [named(text(one)) for one in listed(each["Resource"])]
         for keys in each.get("Condition", {}).values():
-            keys.update({key: named(text(value)) for key, value in keys.items()})
-        if each.get("Condition") == {"StringEquals": {"iam:PermissionsBoundary": BOUNDARY}}:
+            keys.update({key: [named(text(one)) for one in listed(value)] for key, value in keys.items()})
+        if each.get("Condition") == {"StringEquals": {"iam:PermissionsBoundary": [BOUNDARY]}}:
             del each["Condition"]
     return found
 

@@ -229,10 +229,11 @@ def test_a_task_that_was_answered_is_closed(host: Host) -> None:
         own.send_task_success(taskToken="no token", output="{}")
 
 
-def test_a_grant_may_be_for_some_keys_of_a_table(host: Host) -> None:
+@pytest.mark.parametrize(("test", "keys"), [("StringLike", "mine#*"), ("StringNotLike", "other#*")])
+def test_a_grant_may_be_for_some_keys_of_a_table(host: Host, test: str, keys: str) -> None:
     """Also when a transaction writes several; without keys that are named, nothing is granted."""
     made = host.client("dynamodb").create_table(
-        TableName="rows",
+        TableName=f"rows-{test}",
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
@@ -242,19 +243,21 @@ def test_a_grant_may_be_for_some_keys_of_a_table(host: Host) -> None:
         "Action": ["dynamodb:PutItem", "dynamodb:Query"],
         "Resource": made["TableDescription"]["TableArn"],
         "Condition": {
-            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["mine#*"]},
+            f"ForAllValues:{test}": {"dynamodb:LeadingKeys": [keys]},
             "Null": {"dynamodb:LeadingKeys": "false"},
         },
     }
-    own = host.acting_as("keyed", grant, "dynamodb")
-    mine, other = ({"TableName": "rows", "Item": {"pk": {"S": key}}} for key in ("mine#1", "other#1"))
+    own = host.acting_as(f"keyed-{test}", grant, "dynamodb")
+    mine, other = ({"TableName": f"rows-{test}", "Item": {"pk": {"S": key}}} for key in ("mine#1", "other#1"))
     own.put_item(**mine)
     own.transact_write_items(TransactItems=[{"Put": mine}])
     for refused in (
         lambda: own.put_item(**other),
         lambda: own.transact_write_items(TransactItems=[{"Put": mine}, {"Put": other}]),
         lambda: own.query(
-            TableName="rows", KeyConditionExpression="pk = :k", ExpressionAttributeValues={":k": other["Item"]["pk"]}
+            TableName=f"rows-{test}",
+            KeyConditionExpression="pk = :k",
+            ExpressionAttributeValues={":k": other["Item"]["pk"]},
         ),
     ):
         with pytest.raises(ClientError, match="AccessDenied"):

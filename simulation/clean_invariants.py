@@ -22,7 +22,7 @@ def freed_clean(moment: Moment) -> Iterator[Broke]:
         unit = moment.unit_of(was)
         if unit is None or unit.state is not UnitState.GONE or unit.cleaning.proof is None:
             yield "UNIT-2", f"slot {was.name} of {was.pool} came back without a proof in {was.unit}"
-        elif unit.cleaning.proof.checked != unit.id or unit.id not in moment.proofs:
+        elif not unit.cleaning.proof.checked.startswith(unit.id) or unit.id not in moment.proofs:
             yield "UNIT-2", f"the proof in {unit.id} is not its driver's"
         yield from _used_by(moment, was, was, "came back")
 

@@ -9,6 +9,7 @@ from zlib import crc32
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
+from penstock.drivers.wells.lock import LockWell
 from penstock.kernel.errors import DriverError, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.fake import Cloud, FakeDriver, Faults, Machine
@@ -20,6 +21,9 @@ T = TypeVar("T")
 NEVER_SATISFIED = 0.05
 """The share of refused creates that can never succeed."""
 
+
+LOCK = "lock"
+"""The driver of wells that make nothing."""
 
 STUCK = 15
 """Of so many units one cannot be destroyed while the weather is bad, whatever the dice say."""
@@ -66,23 +70,25 @@ class Outside:
         """The driver of a factory."""
         return MadeUp(self, str(settings["name"]), {key: settings[key] for key in settings if key != "name"})
 
-    well = factory
+    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp | Locks:
+        """The driver of a well."""
+        return Locks(self) if driver == LOCK else self.factory(driver, settings, name)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a driver's settings: nothing."""
         return []
 
     def reusable(self, kind: str, driver: str) -> bool:
-        """Whether a driver's units can be kept for the next lease: all can."""
-        return True
+        """Whether a driver's units can be kept for the next lease: all that are made can."""
+        return driver != LOCK
 
     def quarantines(self, kind: str, driver: str) -> bool:
         """Whether a broken unit of a driver is quarantined: workers are."""
         return kind == "factory"
 
     def makes_nothing(self, driver: str) -> bool:
-        """Whether what a well leases is only a slot: all make something, which may fail."""
-        return False
+        """Whether what a well leases is only a slot. All others make something, which may fail."""
+        return driver == LOCK
 
     def hosts(self, driver: str) -> bool:
         """Whether its workers are machines that exist already: none are."""
@@ -95,6 +101,28 @@ class Outside:
     def options(self, driver: str, *told: Mapping[str, Any]) -> None:
         """The options that jobs may pass to a well: it does not say."""
         return None
+
+
+class Locks(LockWell):
+    """The driver of wells that make nothing, at whose calls another handler may go on."""
+
+    def __init__(self, outside: Outside) -> None:
+        super().__init__({}, {})
+        self._outside = outside
+
+    def create(self, order: Order) -> Ready | NotYet:
+        """The name of the slot."""
+        return self._outside.host.at("create", lambda: super(Locks, self).create(order), effect=True)
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """A proof at once, which is noted."""
+        return self._outside.host.at("destroy", lambda: self._destroy(unit, now), effect=True)
+
+    def _destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        done = super().destroy(unit, now)
+        if isinstance(done, CleanProof):
+            self._outside.proofs[unit] = done
+        return done
 
 
 class MadeUp:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.pools import (
     WAITING,
@@ -212,16 +212,28 @@ def _is_grant(moment: Moment, claim: Claim) -> bool:
 
 
 def one_after_the_other(moment: Moment) -> Iterator[Broke]:
-    """QUEUE-3, no deadlock: a step is claimed when all before it are there, the steps in order, the worker's last."""
+    """QUEUE-3, no deadlock: a step is claimed when all before it are there, the steps in order, the worker's last.
+
+    But for an attempt that got all that it needs in the commit that it came with: it holds nothing while it waits.
+    """
     for was, now in moment.of(Lease):
-        if was is None and now:
-            leases = moment.store.scan(f"job#{now.job}", lease_prefix(now.attempt), Lease)
+        leases = moment.store.scan(f"job#{now.job}", lease_prefix(now.attempt), Lease) if was is None and now else []
+        if now and leases and not _is_whole(moment, now, leases):
             others = [lease_now(moment.store.rows, lease) for lease in leases if lease.step != now.step]
             late = [lease.type for lease in others if lease.state is not LeaseState.READY]
             if late:
                 yield "QUEUE-3", f"{now.job}/{now.attempt} claims {now.pool} while {late} is not there yet"
             if any(lease.step == WORKER or lease.step > now.step != WORKER for lease in others):
                 yield "QUEUE-3", f"{now.job}/{now.attempt} claims {now.pool} out of order"
+
+
+def _is_whole(moment: Moment, one: Lease, leases: Sequence[Lease]) -> bool:
+    """Whether this commit grants all that an attempt needs, of which this lease is one."""
+    granted = {now.key for was, now in moment.of(Lease) if was is None and now and now.state is LeaseState.GRANTED}
+    job = moment.store.rows.get(job_key(one.job))
+    return (
+        isinstance(job, Job) and {lease.key for lease in leases} == granted and len(granted) == len(job.request.needs)
+    )
 
 
 def settled_once(moment: Moment) -> Iterator[Broke]:

@@ -25,23 +25,27 @@ class Shape:
     uses: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     leases: int = 1
     warm: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    locks: frozenset[str] = frozenset()
 
     def toml(self) -> str:
-        """The site as operators write it. The target `vault` needs a privilege."""
+        """The site as operators write it. The target `vault` needs a privilege; types in `locks` are only slots."""
         lines = [f'[factories.{name}]\ndriver = "made-up"\nname = "{name}"' for name in self.factories]
-        lines += ['[wells.spring]\ndriver = "made-up"\nname = "spring"', "[limits]"]
+        lines += ['[wells.spring]\ndriver = "made-up"\nname = "spring"', '[wells.locks]\ndriver = "lock"', "[limits]"]
         lines += [f"{key} = {value}" for key, value in self.limits.items()]
         lines += [f"[quotas.{name}]\namount = {amount}" for name, amount in self.quotas.items()]
         for target, (factory, limit) in self.targets.items():
             lines.append(f'[targets.{target}]\nfactory = "{factory}"\nlimit = {limit}{self._used(target)}')
         lines.append(f'[targets.vault]\nfactory = "{self.factories[0]}"\nprivilege = "target.vault"')
         for name, limit in self.counts.items():
-            lines.append(f'[resources.{name}]\nwell = "spring"\nlimit = {limit}{self._used(name)}')
+            lines.append(f'[resources.{name}]\nwell = "{self._well(name)}"\nlimit = {limit}{self._used(name)}')
         for name, names in self.names.items():
             quoted = ", ".join(f'"{each}"' for each in names)
             leases = f"names = [{quoted}]\nleases = {self.leases}"
-            lines.append(f'[resources.{name}]\nwell = "spring"\n{leases}{self._used(name)}')
+            lines.append(f'[resources.{name}]\nwell = "{self._well(name)}"\n{leases}{self._used(name)}')
         return "\n".join(lines) + "\n"
+
+    def _well(self, name: str) -> str:
+        return "locks" if name in self.locks else "spring"
 
     def _used(self, name: str) -> str:
         """What a target or a type uses, and what is kept of it; no more is made ahead than may be kept or has slots."""
@@ -119,6 +123,7 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     _add_ahead(dice, shape)
     if dice.random() < 0.4:  # what is held for too long without being used is given back
         shape.limits = {**shape.limits, "idle_hold": dice.choice((300, 600, 1800))}
+    shape.locks = _locks(shape, types)
     return Plan(shape, made[:jobs])
 
 
@@ -157,6 +162,13 @@ def _add_ahead(dice: random.Random, shape: Shape) -> None:
     """In most of these sites some are made ahead of need."""
     if dice.random() < 0.7:
         shape.warm = {name: {**kept, "min": dice.choice((0, 1, 1, 2))} for name, kept in shape.warm.items()}
+
+
+def _locks(shape: Shape, types: list[str]) -> frozenset[str]:
+    """In half of the sites most types that keep nothing are only slots. These dice leave the others as they were."""
+    dice = random.Random(shape.toml())
+    some = frozenset(name for name in types if name not in shape.warm and dice.random() < 0.9)
+    return some if dice.random() < 0.5 else frozenset()
 
 
 def _limits(dice: random.Random) -> Mapping[str, int]:

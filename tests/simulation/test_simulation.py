@@ -22,6 +22,12 @@ def test_a_seed_keeps_every_promise_and_tells_the_same_story_twice(seed: int) ->
     assert told.label is None, f"{told.says}\n{told.run.command()}"
 
 
+def test_some_jobs_have_what_is_only_a_slot_in_the_commit_that_they_come_with() -> None:
+    told = runner.once(Run(22))
+    assert told.label is None
+    assert [line for line in told.lines if "submit job" in line and "none -> ready" in line]
+
+
 def test_a_story_does_not_depend_on_the_order_of_sets() -> None:
     """Or a seed could not be replayed in another process."""
     command = [sys.executable, "-m", "simulation", "--seed", "3"]

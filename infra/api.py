@@ -1,8 +1,9 @@
 """The HTTP API. Paths below /v1/agent go to the function for workers, all others to that for users.
 
-Each route has a throttle of its own, so that whoever floods one takes nothing from the others: heartbeats come through.
-A caller that is throttled gets 429; agents and the CLI repeat it. An HTTP API knows no callers: what one of them asks
-for is not counted. Source: API Gateway Developer Guide, "Throttle requests to your HTTP APIs".
+Each route has a throttle of its own, so that whoever floods one is stopped there, and heartbeats come through:
+strangers can take 650 requests a second of what the account has. Throttles are best effort. A caller that is throttled
+gets 429; agents and the CLI repeat it. An HTTP API knows no callers: what one of them asks for is not counted. Source:
+API Gateway Developer Guide, "Throttle requests to your HTTP APIs".
 """
 
 from __future__ import annotations

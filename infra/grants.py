@@ -59,7 +59,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "objects": TRANSFER,  # users send inputs
         "bucket": FIND_OBJECTS,
         **PUBLISHED,
-        # users write secrets, and a job that is granted at once has answers, into its store
+        # users write secrets into a job's store; what a lock says of itself is sealed in its unit's row
         "metadata key": ("kms:Encrypt",),
     },
     "agent_api": {
@@ -124,7 +124,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "factory queue": ENQUEUE,
         "well queue": ENQUEUE,
         "sweep queue": (*CONSUME, *ENQUEUE),
-        "metadata key": ("kms:Encrypt",),  # it submits canaries, and one that is granted at once has answers
+        "metadata key": ("kms:Encrypt",),  # it submits canaries, and so seals what a lock says of itself
         "flow": (*ANSWER_STEP, *START_FLOW, "states:ListExecutions"),
         "executions": ("states:StopExecution",),
         # it verifies deletions, and writes and reads back logs
@@ -141,7 +141,7 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
     },
     "github_work": {
         "table": READ,
-        "rows of jobs": WRITE,
+        "rows of GitHub's jobs": WRITE,
         "schedule queue": ENQUEUE,
         "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
@@ -149,7 +149,7 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "flow": (*ANSWER_STEP, *START_FLOW),
         "github queue": (*CONSUME, *ENQUEUE),
         "github key": ("kms:Sign",),
-        # it writes GITHUB_TOKEN and such answers into a job's store, and reads nothing there
+        # it writes GITHUB_TOKEN into a job's store, and what a lock says of itself; it reads neither
         "metadata key": ("kms:Encrypt",),
         "github tokens": ("kms:Decrypt", "kms:Encrypt"),  # its own copy, to revoke it; this key opens no other secret
     },
@@ -157,12 +157,17 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
 }
 """What comes on top with `-c github=true`."""
 
-OF_OTHERS = ("audit#*", "site", "token#*")
-"""The partition keys that the functions which only do jobs' work may read, and not write, under "rows of jobs". They
-run drivers that others wrote: whoever took one over could else make an operator's token, or change the site.
+NOT_WRITTEN: Mapping[str, tuple[str, ...]] = {
+    "rows of jobs": ("audit#*", "site", "token#*"),
+    "rows of GitHub's jobs": ("site", "token#*"),  # a cancellation by another name than the owner's is recorded
+}
+"""The partition keys that functions which only do jobs' work may read, and not write. The factory's and the well's run
+drivers that others wrote, and GitHub's reads what strangers write: whoever took one over could else make an operator's
+token, or change the site.
 
-Users' rows are not among them: a grant checks the owner's in the transaction that writes others, and AWS does not say
-whether a condition on keys then sees the keys of each item by itself, or of all.
+The API and the sweep call drivers too, and may write all rows: they make tokens, and end them. Users' rows are not kept
+from anybody: a grant checks the owner's in the transaction that writes others, and AWS does not say whether a condition
+on keys then sees the keys of each item by itself, or of all.
 """
 
 KEYS: Mapping[str, tuple[str, ...]] = {"github_webhook": ("delivery#*",)}
@@ -181,7 +186,8 @@ def statements(
 
     Raises KeyError for a resource that `arns` does not name.
     """
-    conditions = {"rows of jobs": _keys("StringNotLike", OF_OTHERS), "table": _keys("StringLike", keys)}
+    conditions = {name: _keys("StringNotLike", others) for name, others in NOT_WRITTEN.items()}
+    conditions["table"] = _keys("StringLike", keys)
     return [
         iam.PolicyStatement(actions=list(actions), resources=[arns[resource]], conditions=conditions.get(resource))
         for resource, actions in rows.items()

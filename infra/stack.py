@@ -17,6 +17,7 @@ from infra.grants import (
     CLOUD_GRANTS,
     EC2_GRANTS,
     GRANTS,
+    NOT_WRITTEN,
     PUBLISHED,
     accounts_statements,
     cloud_arns,
@@ -190,7 +191,7 @@ class Penstock(Stack):
         table = self.rows.table.table_arn
         return {
             "table": table,
-            "rows of jobs": table,
+            **dict.fromkeys(NOT_WRITTEN, table),
             "due index": f"{table}/index/{DUE}",
             "listing index": f"{table}/index/{LISTING}",
             "bucket": self.storage.bucket.bucket_arn,

@@ -1,4 +1,4 @@
-"""What the roles of the deployed functions may write: who runs drivers makes nobody an operator. [SEC-2]"""
+"""What the deployed functions' roles may write: who only does jobs' work makes nobody an operator. [SEC-2]"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def answer(table: Any, key: Key) -> str:
 
 @pytest.mark.parametrize("function", ["schedule", "factory", "well", "settle"])
 @pytest.mark.parametrize("key", [token_key("t"), SITE_KEY, Key("audit#01", "audit")], ids=lambda key: key.pk)
-def test_who_runs_drivers_writes_no_token_and_no_site(local: Local, function: str, key: Key) -> None:
+def test_who_only_does_jobs_work_writes_no_token_and_no_site(local: Local, function: str, key: Key) -> None:
     table = table_of(local, function)
     assert answer(table, job_key("01")) == "ConditionalCheckFailedException"
     assert answer(table, key) == "AccessDeniedException"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infra.grants import NOT_WRITTEN
 from infra.queues import NAMES
 
 
@@ -76,9 +77,10 @@ def text(value: Any) -> str:
     return "".join(text(part) for part in value["Fn::Join"][1])
 
 
-def is_partly(statement: Any) -> bool:
-    """Whether a statement is for all keys of the table but some."""
-    return "ForAllValues:StringNotLike" in statement.get("Condition", {})
+def rows_named(statement: Any) -> str:
+    """What grants.py calls the rows of a statement that is for all keys of the table but some; else ""."""
+    others = statement.get("Condition", {}).get("ForAllValues:StringNotLike", {}).get("dynamodb:LeadingKeys")
+    return next((name for name, keys in NOT_WRITTEN.items() if list(keys) == others), "")
 
 
 MACHINE = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:{}:Penstock-attempt"

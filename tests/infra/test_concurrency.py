@@ -56,7 +56,7 @@ def test_what_cannot_be_reserved_is_refused(most: int) -> None:
 
 @pytest.mark.parametrize(("name", "hook"), [("plain", set()), ("github", {"POST /v1/github/webhook"})])
 def test_each_route_has_a_throttle_of_its_own(made_stacks: Mapping[str, Path], name: str, hook: set[str]) -> None:
-    """Who floods the API with unknown tokens, unknown paths or false deliveries takes nothing from heartbeats."""
+    """Who floods the API with unknown tokens, unknown paths or false deliveries is stopped at that route."""
     stack = Template.of_assembly(made_stacks[name])
     _, stage = stack.one("ApiGatewayV2::Stage")
     routes = {each["Properties"]["RouteKey"]: key for key, each in stack.of("ApiGatewayV2::Route").items()}

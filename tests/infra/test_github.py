@@ -11,7 +11,7 @@ import pytest
 from infra.grants import GITHUB_GRANTS, GRANTS, KEYS
 from penstock.domain.github.deliveries import delivery_key
 from penstock.domain.users.users import token_key, user_key
-from tests.infra.template import Template, is_partly, listed, resources, text
+from tests.infra.template import Template, listed, resources, rows_named, text
 
 OURS = ("github_webhook", "github_work")
 
@@ -45,7 +45,7 @@ def granted(out: Template, name: str) -> dict[str, set[str]]:
         for resource in listed(statement["Resource"]):
             if not listed(statement["Action"])[0].startswith("logs:"):
                 arn = text(resource)
-                where = "flow" if ":stateMachine:" in arn else "rows of jobs" if is_partly(statement) else names[arn]
+                where = "flow" if ":stateMachine:" in arn else rows_named(statement) or names[arn]
                 found.setdefault(where, set()).update(listed(statement["Action"]))
     return found
 

@@ -14,7 +14,7 @@ from infra.settings import Settings
 from penstock.domain.jobs.jobs import job_key
 from penstock.domain.site.site import SITE_KEY
 from penstock.domain.users.users import token_key
-from tests.infra.template import Template, is_partly, listed, resources, text
+from tests.infra.template import Template, listed, resources, rows_named, text
 
 
 def granted(stack: Template, role: Any) -> dict[str, set[str]]:
@@ -25,7 +25,7 @@ def granted(stack: Template, role: Any) -> dict[str, set[str]]:
         assert statement["Effect"] == "Allow"
         for resource in listed(statement["Resource"]):
             if listed(statement["Action"]) != ["logs:CreateLogStream", "logs:PutLogEvents"]:
-                name = "rows of jobs" if is_partly(statement) else names[text(resource)]
+                name = rows_named(statement) or names[text(resource)]
                 found.setdefault(name, set()).update(listed(statement["Action"]))
     return found
 
@@ -37,7 +37,7 @@ def test_a_function_may_do_what_the_table_says(stack: Template, name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["schedule", "factory", "well", "settle"])
-def test_who_runs_drivers_writes_no_token_and_no_site(stack: Template, name: str) -> None:
+def test_who_only_does_jobs_work_writes_no_token_and_no_site(stack: Template, name: str) -> None:
     """SEC-2: whoever takes over such a function makes nobody an operator, and no trace of it is rewritten."""
     (written,) = (
         statement

@@ -14,7 +14,7 @@ from tests.rows import changed
 
 SHA = "a" * 40
 ENV = {"GITHUB_REPOSITORY": "oxide/hubris", "GITHUB_SHA": SHA}
-SPEC = Spec(job="J", path="a.sh", script="true", env=ENV)
+SPEC = Spec(job="J", path="a.sh", script="true", env=ENV, request={"env": ENV})
 
 
 def checked():
@@ -37,8 +37,14 @@ def test_a_job_may_want_no_clone():
 
 
 def test_a_branch_is_told():
-    found = origins.origin(checked(), replace(SPEC, env={**ENV, "GITHUB_BRANCH": "main"}), GitHubApp(1))
-    assert found.branch == "main"
+    on_main = {"env": {**ENV, "GITHUB_BRANCH": "main"}}
+    assert origins.origin(checked(), replace(SPEC, request=on_main), GitHubApp(1)).branch == "main"
+
+
+def test_a_job_file_cannot_say_which_branch_it_is_of():
+    """SEC-2: a stranger's pull request would else be of the main branch."""
+    forged = replace(SPEC, env={**ENV, "GITHUB_BRANCH": "main"})
+    assert origins.origin(checked(), forged, GitHubApp(1)).branch == ""
 
 
 @pytest.mark.parametrize(

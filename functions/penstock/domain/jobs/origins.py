@@ -1,7 +1,8 @@
 """Where a job comes from, if it checks a commit: what its worker clones, and which hosts get its token.
 
-Only the GitHub front end sets a job's commit (`check`), and its environment overrides whatever the job file says. A job
-that merely has such an environment comes from no repository. [SEC-2]
+Only the GitHub front end sets a job's commit (`check`). What it says of where that comes from is in its request: a job
+file may add to the environment what the front end left out. A job that merely has such an environment comes from no
+repository. [SEC-2]
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ def is_cloned(job: Job, spec: Spec) -> bool:
 
 def origin(job: Job, spec: Spec, app: GitHubApp) -> Origin:
     """Where a job comes from that checks a commit."""
-    name, web = spec.env["GITHUB_REPOSITORY"], _web(app.api)
+    said, web = spec.request["env"], _web(app.api)
+    name = said["GITHUB_REPOSITORY"]
     return Origin(
-        name, f"{web}/{name}", spec.env["GITHUB_SHA"], spec.env.get("GITHUB_BRANCH", ""), _machines(app.api),
+        name, f"{web}/{name}", said["GITHUB_SHA"], said.get("GITHUB_BRANCH", ""), _machines(app.api),
         is_cloned(job, spec),
     )  # fmt: skip
 

@@ -18,13 +18,18 @@ from penstock.agent import packed
 PACKAGE = Path(__file__).with_name("agent")
 SHEBANG = b"#!/usr/bin/env python3\n"
 START = "import sys\n\nfrom agent.__main__ import main\n\nsys.exit(main(sys.argv))\n"
+VERSIONED = "agent/__init__.py"
+VERSION = re.compile(rb'^VERSION = ".+"', re.MULTILINE)
+VERSION_CHARS = 8
+"""Hex digits of a version. A worker's row has it, and is written in one unit as long as it has less than 1 KB."""
+
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 @cache
 def build() -> bytes:
     """The file's bytes."""
-    sources = {f"agent/{path.relative_to(PACKAGE).as_posix()}": path.read_bytes() for path in PACKAGE.rglob("*.py")}
+    sources = {**_sources(), VERSIONED: VERSION.sub(f'VERSION = "{version()}"'.encode(), _sources()[VERSIONED])}
     buffer = io.BytesIO()
     buffer.write(SHEBANG)
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
@@ -39,10 +44,18 @@ def build_compiled() -> bytes:
     return packed.compile_file(build())
 
 
+def _sources() -> dict[str, bytes]:
+    return {f"agent/{path.relative_to(PACKAGE).as_posix()}": path.read_bytes() for path in PACKAGE.rglob("*.py")}
+
+
+@cache
 def version() -> str:
-    """The version that an agent of this file says it has."""
-    found = re.search(r'^VERSION = "(.+)"$', (PACKAGE / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
-    return found[1] if found else ""
+    """The version that an agent of this file says it has: the start of a digest of its sources.
+
+    So who reads a worker's row knows which agent it has, and whether it is the one that the service has now.
+    """
+    digests = [name.encode() + hashlib.sha256(source).digest() for name, source in sorted(_sources().items())]
+    return hashlib.sha256(b"".join(digests)).hexdigest()[:VERSION_CHARS]
 
 
 def digest() -> str:

@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -17,6 +19,24 @@ def test_every_build_is_the_same(agent):
     agentfile.build.cache_clear()
     assert agentfile.build() == first
     assert agentfile.digest() == hashlib.sha256(agent.read_bytes()).hexdigest()
+
+
+def test_it_says_a_version_that_no_other_sources_have(agent, monkeypatch, tmp_path):
+    """The service tells by it whether a worker runs the agent whose digest it knows."""
+    assert re.fullmatch("[0-9a-f]{8}", agentfile.version())
+    said = zipfile.ZipFile(io.BytesIO(agentfile.build())).read("agent/__init__.py").decode()
+    assert f'VERSION = "{agentfile.version()}"' in said
+    changed = tmp_path / "agent"
+    shutil.copytree(agentfile.PACKAGE, changed)
+    with (changed / "worker.py").open("a") as source:
+        source.write("# changed\n")
+    first = agentfile.version()
+    monkeypatch.setattr(agentfile, "PACKAGE", changed)
+    agentfile.version.cache_clear()
+    try:
+        assert agentfile.version() != first
+    finally:
+        agentfile.version.cache_clear()
 
 
 def test_it_contains_only_the_package(agent):

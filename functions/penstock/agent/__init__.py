@@ -32,4 +32,4 @@ host          the agent of a machine that exists already, which starts a worker 
 packed        compiles the file for a host's workers, which start from a copy of it
 """
 
-VERSION = "0.1.0"
+VERSION = "unpacked"  # `penstock.agentfile` replaces it by the start of a digest of these modules

@@ -59,6 +59,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "objects": TRANSFER,  # users send inputs
         "bucket": FIND_OBJECTS,
         **PUBLISHED,
+        "provenance key": ("kms:GetPublicKey", "kms:Sign"),  # only here, where rows say all that is stated
         # users write secrets into a job's store; what a lock says of itself is sealed in its unit's row
         "metadata key": ("kms:Encrypt",),
     },

@@ -44,6 +44,14 @@ class Storage(Construct):
             removal_policy=keep,
         )
         self.identity = [self._identity(each, keep) for each in identity_keys]
+        self.provenance = kms.Key(
+            self,
+            "Provenance",
+            description="Statements about what jobs made are signed with this",
+            key_spec=kms.KeySpec.ECC_NIST_P256,
+            key_usage=kms.KeyUsage.SIGN_VERIFY,
+            removal_policy=keep,
+        )
         self.signing = secretsmanager.Secret(
             self,
             "Signing",

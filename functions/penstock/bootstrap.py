@@ -23,14 +23,14 @@ from penstock.aws.clock import RealWorld
 from penstock.aws.cloudwatch import EmfMetrics
 from penstock.aws.dynamodb import Table
 from penstock.aws.github import GitHub
-from penstock.aws.kms import KmsAppKey, KmsSigner, KmsVault
+from penstock.aws.kms import KmsAppKey, KmsAttestor, KmsSigner, KmsVault
 from penstock.aws.reach import watched
 from penstock.aws.s3 import S3Objects
 from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
 from penstock.domain.metrics import Level
 from penstock.drivers import Registry
-from penstock.ports import Signer
+from penstock.ports import Attestor, Signer
 from penstock.system import NoSigner, System
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
@@ -96,6 +96,7 @@ def aws() -> System:
         signing_key=_signing_key,
         metrics=metrics(),
         signer=Lazy(lambda: _signer(env.get("IDENTITY_KEYS", ""), config)),
+        attestor=Lazy(lambda: _attestor(env["PROVENANCE_KEY"], config)) if env.get("PROVENANCE_KEY") else None,
         **(_github(config) if env.get("GITHUB_QUEUE") else {}),
     )
 
@@ -120,6 +121,10 @@ def _signer(keys: str, config: Config) -> Signer:
     """Signs identity tokens with the first key; the public halves of the others are published too."""
     named = [key for key in keys.split(",") if key]
     return KmsSigner(watched(boto3.client("kms", config=config)), named) if named else NoSigner()
+
+
+def _attestor(key: str, config: Config) -> Attestor:
+    return KmsAttestor(watched(boto3.client("kms", config=config)), key)
 
 
 def _github(config: Config) -> Mapping[str, Any]:

@@ -361,6 +361,19 @@ class Signer(Protocol):
         """The public half of that key, and of the keys that signed before it or will sign after it."""
 
 
+class Attestor(Protocol):
+    """Signs statements about outputs, with a key that never leaves its service."""
+
+    def kid(self) -> str:
+        """The id of the key."""
+
+    def sign(self, message: bytes) -> bytes:
+        """An ECDSA signature of the message's SHA-256 on the curve P-256, in DER."""
+
+    def public_key(self) -> bytes:
+        """The public half of the key: a SubjectPublicKeyInfo in DER."""
+
+
 @runtime_checkable
 class CleaningDriver(Driver, Protocol):
     """A driver whose units can be cleaned for reuse."""

@@ -18,6 +18,7 @@ from penstock.kernel.errors import Misconfigured, Moved, Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Row
 from penstock.ports import (
+    Attestor,
     Drivers,
     Flows,
     Forge,
@@ -105,6 +106,7 @@ class System:
     signing_key: Callable[[], str]
     metrics: Metrics = field(default_factory=NoMetrics)
     signer: Signer = field(default_factory=NoSigner)
+    attestor: Attestor | None = None
     forge: Forge = field(default_factory=NoForge)
     minted: Vault = field(default_factory=NoVault)
 

@@ -45,6 +45,9 @@ FAILURE: dict[str, Any] = {
 }
 
 
+ENVELOPE: dict[str, Any] = {"payloadType": "application/vnd.in-toto+json", "payload": "e30=", "signatures": []}
+
+
 @dataclass
 class Job:
     """A job, how much of its log has been read so far, and how many looks at it still find it waiting."""
@@ -145,7 +148,7 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case ("GET", ["audit" | "resource-types", *_]) | ("DELETE", ["users" | "tokens", *_]):
+            case ("GET", ["audit" | "resource-types" | "provenance", *_]) | ("DELETE", ["users" | "tokens", *_]):
                 return 200, self._others(path, query)
             case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
                 "openapi.json"
@@ -157,6 +160,8 @@ class Service:
 
     def _others(self, path: list[str], query: dict[str, list[str]]) -> Any:
         match path:
+            case ["provenance", "key"]:
+                return {"keyid": "k", "pem": "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n"}
             case ["tokens", id]:
                 return {"id": id, "user": "alice", "state": "revoked"}
             case ["audit"]:
@@ -227,10 +232,13 @@ class Service:
                 return 200, published.FILE | body | {"job": "j1"}
             case "POST", ["outputs", "o1", "sign"]:
                 return 200, {"url": f"{self.url}/bytes?secret=1", "size": OUTPUT["size"], "expires_in": 900}
-            case "GET", ["timings"]:
-                spans = {"queued": 1.5, "acquiring": 58.5, "running": 90.0, "total": 150.0}
-                return 200, {"times": job.json()["times"], "intervals": spans, "cost": None, "held": HELD}
+            case "GET", ["timings" | "provenance" as what]:
+                return 200, ENVELOPE if what == "provenance" else self._timings(job)
         return 404, _problem(404, "no-such-path", "this service has no such thing")
+
+    def _timings(self, job: Job) -> dict[str, Any]:
+        spans = {"queued": 1.5, "acquiring": 58.5, "running": 90.0, "total": 150.0}
+        return {"times": job.json()["times"], "intervals": spans, "cost": None, "held": HELD}
 
     def _events(self, job: Job, after: int) -> dict[str, Any]:
         """Two more events each time; the state goes with them."""

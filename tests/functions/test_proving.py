@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 
 from penstock import agentfile
-from penstock.agent import VERSION
-from penstock.api import workers
 from penstock.kernel.errors import Misconfigured
 from penstock.usecases.units import drivers
 from tests.functions.service import WORKER_TOKEN, Service, conforms, refused
@@ -36,7 +37,7 @@ def test_a_test_is_shown_while_it_goes_on(service: Service) -> None:
     assert (found["job"], found["factory"], found["target"], found["state"]) == (job, "hand", "linux", "acquiring")
     assert (found["over"], found["passed"], found["held_until"]) == (False, False, None)
     key = drivers.bootstrap_key(service.twin.on.signing_key(), worker)
-    hello = {"worker": worker, "key": key, "token": WORKER_TOKEN, "host": "here", "version": VERSION}
+    hello = {"worker": worker, "key": key, "token": WORKER_TOKEN, "host": "here", "version": agentfile.version()}
     assert service.ask("POST", "/v1/agent/hello", hello, as_=None).status == 200
     service.twin.run()
     checks = {one["check"]: one["ok"] for one in shown(service, job)["checks"]}  # type: ignore[attr-defined]
@@ -80,6 +81,7 @@ def test_it_is_refused_in_the_one_shape(service: Service) -> None:
     refused(service.ask("GET", f"{PATH}/tests/{service.submit()}", as_="root"), 404, "test-not-found")
 
 
-def test_the_version_that_is_expected_is_that_of_the_agent_that_is_handed_out() -> None:
-    assert agentfile.version() == VERSION
-    assert workers.agentfile is agentfile
+def test_the_version_that_is_expected_is_that_of_the_agent_that_is_handed_out(service: Service) -> None:
+    handed = service.ask("GET", "/v1/agent/agent.pyz", as_=None).body
+    said = zipfile.ZipFile(io.BytesIO(handed)).read("agent/__init__.py").decode()
+    assert f'VERSION = "{agentfile.version()}"' in said

@@ -114,6 +114,8 @@ def _jobs(stage: Stage, operation: Operation) -> dict[str, list[str]]:
         return {"job": [stage.running] * 4 + [stage.settled]}
     if "/inputs" in operation.path:
         return {"job": [stage.given] * 4 + [stage.running]}
+    if operation.name == "get_provenance":
+        return {"job": [stage.settled]}
     if operation.name == "publish_output":
         return {"job": [stage.settled], "output": [stage.published]}
     return {"job": [stage.tested]} if operation.name == "get_factory_test" else {}

@@ -92,6 +92,7 @@ def resources(stack: Template) -> dict[str, str]:
     settle = next(name for name in stack.of("Lambda::Function") if "Settle" in name)
     metadata = next(name for name in stack.of("KMS::Key") if "Metadata" in name)
     identity = next(name for name in stack.of("KMS::Key") if "Identity" in name)
+    provenance = next(name for name in stack.of("KMS::Key") if "Provenance" in name)
     return {
         f"<{table}.Arn>": "table",
         f"<{table}.Arn>/index/due": "due index",
@@ -102,6 +103,7 @@ def resources(stack: Template) -> dict[str, str]:
         f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
         f"<{metadata}.Arn>": "metadata key",
         f"<{identity}.Arn>": "identity key",
+        f"<{provenance}.Arn>": "provenance key",
         MACHINE.format("stateMachine"): "flow",
         MACHINE.format("execution") + ":*": "executions",
         f"<{settle}.Arn>": "settle function",

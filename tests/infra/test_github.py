@@ -76,9 +76,12 @@ def test_only_one_signs_and_only_one_reads_the_secret(out: Template) -> None:
     """Who signs as the App signs no identity tokens, and the other way round: each has a key of its own."""
     for name, function in out.functions().items():
         actions = {each for said in out.statements(function["Role"]) for each in listed(said["Action"])}
-        assert ("kms:Sign" in actions) == (name in ("github_work", "agent_api"))
+        assert ("kms:Sign" in actions) == (name in ("github_work", "agent_api", "api"))
     signing = {name: {row for row, actions in rows.items() if "kms:Sign" in actions} for name, rows in GRANTS.items()}
-    assert {name: rows for name, rows in signing.items() if rows} == {"agent_api": {"identity key"}}
+    assert {name: rows for name, rows in signing.items() if rows} == {
+        "agent_api": {"identity key"},
+        "api": {"provenance key"},
+    }
     assert "identity key" not in GITHUB_GRANTS["github_work"]
     assert {name for name, rows in GITHUB_GRANTS.items() if "github secret" in rows} == {"github_webhook"}
 

@@ -107,6 +107,18 @@ def test_the_identity_key_signs_and_cannot_be_read(stack: Template) -> None:
     assert "Identity1" in str(told)
 
 
+def test_only_the_api_has_statements_signed() -> None:
+    """SEC-2: who signs can say of any file that a job made it."""
+    may = {name: rows["provenance key"] for name, rows in GRANTS.items() if "provenance key" in rows}
+    assert may == {"api": ("kms:GetPublicKey", "kms:Sign")}
+
+
+def test_the_provenance_key_signs_and_cannot_be_read(stack: Template) -> None:
+    (key,) = [each["Properties"] for name, each in stack.of("KMS::Key").items() if "Provenance" in name]
+    assert (key["KeySpec"], key["KeyUsage"]) == ("ECC_NIST_P256", "SIGN_VERIFY")
+    assert "Provenance" in str(stack.functions()["api"]["Environment"]["Variables"]["PROVENANCE_KEY"])
+
+
 def test_of_two_identity_keys_the_first_signs_and_both_are_published(made_stacks: Mapping[str, Path]) -> None:
     stack = Template.read(made_stacks["keys"] / "Penstock.template.json")
     old, new = sorted(name for name in stack.of("KMS::Key") if "Identity" in name)
@@ -116,7 +128,7 @@ def test_of_two_identity_keys_the_first_signs_and_both_are_published(made_stacks
             for statement in stack.statements(function["Role"])
             for resource in listed(statement["Resource"])
             for action in listed(statement["Action"])
-            if action in ("kms:Sign", "kms:GetPublicKey")
+            if action in ("kms:Sign", "kms:GetPublicKey") and "Identity" in text(resource)
         }
         for name, function in stack.functions().items()
     }

@@ -11,6 +11,7 @@ from penstock.api import (
     logs,
     pools,
     probes,
+    provenance,
     published,
     site,
     store,
@@ -23,7 +24,7 @@ from penstock.api import (
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, logs, files, store, waiting, published, artifacts, caches, pools, units, site, probes, users, tokens,
-        github, identity, document,
+        jobs, logs, files, store, waiting, provenance, published, artifacts, caches, pools, units, site, probes, users,
+        tokens, github, identity, document,
     )
 )  # fmt: skip

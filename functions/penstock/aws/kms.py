@@ -1,4 +1,6 @@
-"""Three uses of AWS KMS, whose keys never leave it: signing identity tokens, sealing secrets, proving a GitHub App."""
+"""Four uses of AWS KMS, whose keys never leave it: signing identity tokens and statements, sealing secrets, proving a
+GitHub App.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +55,32 @@ class KmsSigner:
 
 def _kid(key: str) -> str:
     return key.rpartition("/")[2]
+
+
+class KmsAttestor:
+    """Signs statements about outputs, with a key of the curve P-256, given by ARN or id."""
+
+    def __init__(self, client: KMSClient, key: str) -> None:
+        self._client = client
+        self._key = key
+        self._public = b""
+
+    def kid(self) -> str:
+        """The id of the key in KMS."""
+        return _kid(self._key)
+
+    def sign(self, message: bytes) -> bytes:
+        """One call. KMS gets the digest, because it takes messages of at most 4 KiB."""
+        digest = hashlib.sha256(message).digest()
+        answer = self._client.sign(
+            KeyId=self._key, Message=digest, MessageType="DIGEST", SigningAlgorithm="ECDSA_SHA_256"
+        )
+        return answer["Signature"]
+
+    def public_key(self) -> bytes:
+        """One call, cached, because the public half of a key does not change."""
+        self._public = self._public or self._client.get_public_key(KeyId=self._key)["PublicKey"]
+        return self._public
 
 
 PIECE_BYTES = 4096

@@ -15,7 +15,8 @@ from functools import cache
 from typing import Any
 
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.content import Content, announced
@@ -242,6 +243,25 @@ def pair() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
+@cache
+def curve() -> ec.EllipticCurvePrivateKey:
+    """One key for the statements of all twins."""
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+class MemoryAttestor:
+    """Signs statements with a key of its own."""
+
+    def kid(self) -> str:
+        return "key-2"
+
+    def sign(self, message: bytes) -> bytes:
+        return curve().sign(message, ec.ECDSA(hashes.SHA256()))
+
+    def public_key(self) -> bytes:
+        return curve().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
 class MemorySigner:
     """Signs with a key of its own."""
 
@@ -353,6 +373,7 @@ class Twin:
             lambda: hashlib.sha256(b"key").hexdigest(),
             self.metrics,
             self.signer,
+            MemoryAttestor(),
         )
 
     def run(self) -> None:

@@ -35,6 +35,8 @@ group = Group(
         "outputs": Entry(f"{HERE}.job_files:outputs", "List the output files of a job."),
         "copy": Entry(f"{HERE}.job_files:copy", "Download an output."),
         "sign": Entry(f"{HERE}.job_files:sign", "Print a temporary download URL of an output."),
+        "provenance": Entry(f"{HERE}.provenance:provenance", "Print the signed statement about a job's outputs."),
+        "verify": Entry(f"{HERE}.provenance:verify", "Check that a job made a file. Needs no service."),
         "publish": Entry(f"{HERE}.published:publish", "Publish an output under a permanent name."),
         "timings": Entry(f"{HERE}.job:timings", "Show how long each phase took, and what it cost."),
         "hold": Entry(f"{HERE}.job:hold", "If the script fails, keep its worker and resources."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools.pools import WORKER, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitState
 from simulation import faults
@@ -73,3 +74,19 @@ def lent_clean(moment: Moment) -> Iterator[Broke]:
                     "UNIT-2",
                     f"{now.id} goes to {now.lease.job}/{now.lease.attempt} while a script may still run on it",
                 )
+
+
+def lent_to_its_owner(moment: Moment) -> Iterator[Broke]:
+    """SEC-2: a worker goes from a job to another of the same owner, and to no other. Canaries are the site's."""
+    for was, now in moment.of(Unit):
+        if was is None or now is None or now.lease.order != WORKER or now.lease.leases <= max(1, was.lease.leases):
+            continue
+        last, next_ = (_owner(moment, unit.lease.job) for unit in (was, now))
+        if last not in ("", next_):
+            yield "SEC-2", f"{now.id} goes from a job of {last} to {now.lease.job} of {next_}"
+
+
+def _owner(moment: Moment, id: str) -> str:
+    """Whose job it is; "" for a canary, which leaves nothing that anybody hid."""
+    job = moment.store.rows.get(job_key(id))
+    return job.owner if isinstance(job, Job) and not job.provenance.canary else ""

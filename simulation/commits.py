@@ -93,21 +93,24 @@ class Moment:
         row = self.store.rows.get(unit_key(slot.unit or ""))
         return row if isinstance(row, Unit) else None
 
-    def taken(self, but: Collection[str]) -> tuple[Counter[str], Counter[str]]:
-        """How much of each pool the commit gave to jobs but some: slots that were warm, and everything else."""
-        warm, cold = Counter[str](), Counter[str]()
+    def taken(self, but: Collection[str]) -> tuple[list[Slot], Counter[str]]:
+        """What the commit gave to jobs but some: slots that were warm, as they were, and how much else of each pool."""
+        warm, cold = list[Slot](), Counter[str]()
         for was, now in self.of(Slot):
             is_taken = now and now.state is SlotState.HELD and (was is None or was.state is SlotState.FREE)
             if now and is_taken and now.job not in but:
-                (warm if was and was.unit else cold)[now.pool] += now.count
+                if was and was.unit:
+                    warm.append(was)
+                else:
+                    cold[now.pool] += now.count
         return warm, cold
 
-    def has_room(self, claim: Claim, warm: Mapping[str, int], cold: Mapping[str, int]) -> bool:
+    def has_room(self, claim: Claim, warm: Sequence[Slot], cold: Mapping[str, int]) -> bool:
         """Whether all pools of a claim had room for it since the handler looked.
 
-        `warm` and `cold` are what was granted instead; what a warm unit takes, it brings along. What is kept for a
-        claim that was overtaken too often is no room; nor does anyone look beyond the first WINDOW of a line, or grant
-        what passes more claims than that, for a transaction has its bounds.
+        `warm` and `cold` are what was granted instead; what a warm unit takes, it brings along, if it serves the
+        claim's owner. What is kept for a claim that was overtaken too often is no room; nor does anyone look beyond the
+        first WINDOW of a line, or grant what passes more claims than that, for a transaction has its bounds.
         """
         looked = self.task.looked if self.task else {}
         passed = 0
@@ -120,7 +123,7 @@ class Moment:
             queue = self.store.scan(collection(name), WAITING, Claim)
             ahead = [other for other in queue if other.order < row.order]
             passed += len(ahead)
-            taken = warm.get(name, 0) + cold.get(name, 0)
+            taken = sum(slot.pool == name for slot in warm) + cold.get(name, 0)
             harmed = self.harmed(row, self.room(name) + taken - row.count)
             if passed > WINDOW or row not in heads(queue) or any(other.overtaken >= OVERTAKEN for other in harmed):
                 return False
@@ -163,10 +166,10 @@ class Moment:
         since = min(looked.get(collection(name), -1) for name in claim.pools)
         return all(self.facts.earlier.get(name, -1) <= since for name in claim.pools)
 
-    def _wants(self, claim: Claim, taken: Mapping[str, int]) -> dict[str, int]:
+    def _wants(self, claim: Claim, taken: Sequence[Slot]) -> dict[str, int]:
         """What a claim takes from its pools beyond what warm units bring, those too that were granted instead."""
-        warm = {name: len(self.store.scan(collection(name), "free#warm#", Slot)) for name in claim.pools}
-        left = Counter(warm) + Counter(taken)
+        warm = [slot for name in claim.pools for slot in self.store.scan(collection(name), "free#warm#", Slot)]
+        left = Counter(slot.pool for slot in (*warm, *taken) if slot.owner in ("", claim.owner))
         total: Counter[str] = Counter()
         for takes in claim.takes:
             own = next(iter(takes))

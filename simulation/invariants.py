@@ -26,7 +26,7 @@ from penstock.domain.pools.pools import (
 from penstock.domain.units.lifecycle import may_move
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.testing.store import lease_now
-from simulation.clean_invariants import freed_clean, kept_clean, lent_clean
+from simulation.clean_invariants import freed_clean, kept_clean, lent_clean, lent_to_its_owner
 from simulation.commits import OVERTAKEN, Broke, Moment
 from simulation.ports import slots_of
 from simulation.prewarm_invariants import nobodys
@@ -311,6 +311,7 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     freed_clean,
     kept_clean,
     lent_clean,
+    lent_to_its_owner,
     intruders_change_nothing,
     moves_are_in_the_table,
 )

@@ -31,5 +31,6 @@ def _too_many(moment: Moment, unit: Unit) -> Iterator[Broke]:
     pool = moment.store.rows.get(pool_key(unit.lease.pool))
     warm = moment.store.scan(collection(unit.lease.pool), "free#warm#", Slot)
     least = pool.warm.least if isinstance(pool, Pool) and pool.warm else 0
-    if len(warm) > least:
-        yield "SLOT-1", f"{unit.id} is made ahead of need, and {unit.lease.pool} has {len(warm)}, and wants {least}"
+    count = sum(not slot.owner for slot in warm)
+    if count > least:
+        yield "SLOT-1", f"{unit.id} is made ahead of need, and {unit.lease.pool} has {count}, and wants {least}"

@@ -21,8 +21,19 @@ from simulation.scenario import HEADER
 from simulation.tasks import Died, Task
 
 ADA = User(name="ada", created=START, version=1)
+BEA = User(name="bea", created=START, version=1)
 EVE = User(name="eve", created=START, version=1)
 PATH = "site.toml"
+
+
+def user(number: int) -> User:
+    """Who submits a job: of three, the last is another's."""
+    return BEA if number % 3 == 2 else ADA
+
+
+def owner(job: Job) -> User:
+    """Who may cancel a job; ada tries it with canaries."""
+    return BEA if job.owner == BEA.name else ADA
 
 
 class People:
@@ -51,7 +62,7 @@ class People:
 
         self._do(
             f"submit job {number + 1}",
-            lambda: submit.submit(engine.on, ADA, SubmitJob(**ask), str(number)),
+            lambda: submit.submit(engine.on, user(number), SubmitJob(**ask), str(number)),
             answered,
         )
 
@@ -80,7 +91,8 @@ class People:
     def _cancel(self) -> None:
         job = self._some_job()
         if job:
-            self._do(f"ada cancels {job.id}", lambda: cancel.cancel(self._engine.on, ADA, job.id))
+            by = owner(job)
+            self._do(f"{by.name} cancels {job.id}", lambda: cancel.cancel(self._engine.on, by, job.id))
 
     def _look(self) -> None:
         job = self._some_job()
@@ -127,7 +139,7 @@ class People:
                 for step in {n.step for n in job.request.needs}
             ]
             if any(count > limits.get(pool, 0) for wanted in steps for pool, count in wanted.items()):
-                cancel.cancel(self._engine.on, ADA, job.id)
+                cancel.cancel(self._engine.on, owner(job), job.id)
 
     def keep_nothing(self) -> None:
         """The operators turn warm units off."""

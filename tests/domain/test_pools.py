@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.domain.pools import capacity, pools
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState, Warm
 from penstock.kernel.limits import PRIORITY
 from penstock.kernel.rows import Check, Create, Delete, Replace
 from penstock.testing.store import MemoryStore
@@ -292,7 +292,7 @@ def test_an_idle_slot_goes_to_its_units_next_lease() -> None:
 
 @pytest.mark.parametrize(("is_own", "state"), [(True, SlotState.FREE), (False, SlotState.IDLE)])
 def test_a_slot_whose_unit_is_kept_is_nobodys(is_own: bool, state: SlotState) -> None:
-    kept = pools.keep_warm(LEASED, is_own=is_own, now=LATER)
+    kept = pools.keep_warm(LEASED, Warm(), is_own=is_own, now=LATER)
     assert (kept.state, whose(kept), kept.since, kept.unit) == (state, (None, None, None), LATER, "r-1")
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.artifacts.retention import Spans
+from penstock.domain.pools.pools import Serves
 from penstock.domain.site.keys import MAX_SLOTS
 from penstock.domain.site.parse import MAX_FAULTS, parse
 from penstock.domain.site.site import MAX_REDIRECTS, Health, Limits, Maker, ResourceType, Site, Target
@@ -149,6 +150,15 @@ TARGETS = [
         "raise `max`",
     ),
     ("warm = { min = 2 }", 7, 16, "targets.ubuntu.warm.min", "at most the number of slots (1)", ""),
+    (
+        "warm = { serves = 'nobody' }",
+        7,
+        19,
+        "targets.ubuntu.warm.serves",
+        "cannot be 'nobody'",
+        'it is "owner" or "site"',
+    ),
+    ("warm = { serves = true }", 7, 19, "targets.ubuntu.warm.serves", 'wants "owner" or "site"', ""),
     ("names = ['Bench']", 7, 10, "targets.ubuntu.names[0]", "`Bench` cannot be the name of a host", "lower-case"),
     ("names = ['']", 7, 10, "targets.ubuntu.names[0]", "is empty", ""),
     ("names = ['7']", 7, 10, "targets.ubuntu.names[0]", "`7` cannot be the name of a host", "not digits only"),
@@ -293,6 +303,20 @@ failed = "3d"
 @pytest.mark.parametrize("text", ["", "# nothing\n", "\ufeff", "[limits]\r\n", "factories = {}"])
 def test_a_site_may_be_empty(text: str) -> None:
     assert parse(text, "site.toml") == Site()
+
+
+def test_a_warm_worker_serves_its_owner_and_a_warm_resource_anybody_unless_the_site_says_otherwise() -> None:
+    resource = "[resources.r]\nwell = 'benches'\n"
+    for serves, targets, resources in (
+        ("", Serves.OWNER, Serves.SITE),
+        ("serves = 'site'", Serves.SITE, Serves.SITE),
+        ("serves = 'owner'", Serves.OWNER, Serves.OWNER),
+    ):
+        warm = f"warm = {{ {serves} }}\n"
+        found = parse(f"{GOOD}{warm}{resource}{warm}", "site.toml")
+        assert isinstance(found, Site), found
+        kept = found.targets["ubuntu"].warm, found.resources["r"].warm
+        assert [each and each.serves for each in kept] == [targets, resources]
 
 
 def test_the_example_site_is_good() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from penstock.domain.pools import capacity, grants, pools
 from penstock.domain.pools.grants import Allocator, Stock
-from penstock.domain.pools.pools import Claim, Need, Slot, SlotState, Warm
+from penstock.domain.pools.pools import Claim, Need, Serves, Slot, SlotState, Warm
 from penstock.domain.site.site import Maker, ResourceType, Site, Target
 from penstock.domain.units import reuse, units
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
 from penstock.kernel.rows import Create, Delete, Replace
-from tests.domain.helpers import MINUTE, NOW, SECOND, claim, pool, slot, unit
+from tests.domain.helpers import MINUTE, NOW, SECOND, claim, job, pool, slot, unit
 from tests.rows import changed
 
 HELD, IDLE = SlotState.HELD, SlotState.IDLE
@@ -200,7 +200,7 @@ def test_what_a_hand_read_is_stale_if_one_slot_is_free_and_a_warm_units() -> Non
 
 def test_a_slot_is_kept_idle_handed_over_left_and_given_back() -> None:
     held = slot(state=HELD, job="A", attempt=1, order=0, unit="w-1", since=NOW, fence=2)
-    own, other = (pools.keep_warm(held, is_own=is_own, now=NOW + SECOND) for is_own in (True, False))
+    own, other = (pools.keep_warm(held, Warm(), is_own=is_own, now=NOW + SECOND) for is_own in (True, False))
     assert (own.state, own.key.sk, own.job, own.fence) == (SlotState.FREE, "free#warm#1", None, 2)
     assert (other.state, other.since) == (IDLE, NOW + SECOND)
     assert pools.hand_over(other, claim("B"), 0, NOW).job == "B"
@@ -279,8 +279,80 @@ CLEANING = units.end_lease(READY, "its lease ended", NOW, ended_well=True)
     ],
 )
 def test_why_a_unit_is_not_kept(changes: dict[str, object], others: int, why: str | None) -> None:
-    assert reuse.why_not_kept(changed(CLEANING, **changes), Warm(), others, NOW) == why
-    assert reuse.why_not_kept(CLEANING, None, 0, NOW) == "0 are kept already"
+    assert reuse.why_not_kept(changed(CLEANING, **changes), Warm(), others, 0, NOW) == why
+    assert reuse.why_not_kept(CLEANING, None, 0, 0, NOW) == "0 are kept already"
+
+
+@pytest.mark.parametrize(("serves", "owned", "leases", "is_kept"), [
+    (Serves.OWNER, 1, 1, True),
+    (Serves.OWNER, 2, 1, False),
+    (Serves.OWNER, 2, 0, True),
+    (Serves.SITE, 2, 1, True),
+])  # fmt: skip
+def test_units_of_owners_leave_room_for_those_that_serve_anybody(
+    serves: Serves, owned: int, leases: int, is_kept: bool
+) -> None:
+    """Of four, two are to be made ahead; a unit that had no lease yet is one of those."""
+    four, at_rest = Warm(least=2, most=4, serves=serves), changed(CLEANING, leases=leases)
+    why = "2 are kept already that serve one owner; the others are to serve anybody"
+    assert reuse.why_not_kept(at_rest, four, owned, owned, NOW) == (None if is_kept else why)
+
+
+@pytest.mark.parametrize(("warm_", "is_kept"), [
+    (Warm(), True),
+    (Warm(least=1, most=1), False),
+    (Warm(least=1, most=1, serves=Serves.SITE), True),
+    (None, False),
+])  # fmt: skip
+def test_a_unit_that_could_not_stay_is_not_cleaned_for_it(warm_: Warm | None, is_kept: bool) -> None:
+    given = {TARGET: Stock(pool(name=TARGET, warm=warm_), [], [slot("1", pool=TARGET)], [warm("2")])}
+    hand, mine = Allocator(given), claims("B")[TARGET]
+    made = hand.order(mine, unit(), replace(NEED, uses={}))
+    lent = hand.over(mine, unit(state=UnitState.IDLE, is_kept=True), warm("2"), [], 0, NOW)
+    assert (made.cleaning.is_kept, lent.cleaning.is_kept) == (is_kept, is_kept)
+
+
+def test_a_warm_unit_serves_its_owner_and_nobody_else() -> None:
+    """SEC-2: what a job left behind on a machine, another's job does not meet."""
+    adas = warm(owner="ada")
+    for owner, gets in (("ada", True), ("eve", False), ("", False)):
+        wanted = claims(owner=owner)
+        given = stocks(wanted, warm=(adas,))
+        assert bool(grants.pick(TARGET, given)) is gets
+        assert Allocator(given).warm(wanted[TARGET], TARGET) == (adas if gets else None)
+        assert grants.has_all(list(wanted.values()), given) is gets
+
+
+def test_who_has_a_unit_of_their_own_leaves_the_others_to_anybody() -> None:
+    mine, anybodys, others = warm("3", "w-3", owner="ada"), warm("2", "w-2"), warm("1", "w-1", owner="eve")
+    wanted = claims(owner="ada")
+    given = stocks(wanted, warm=(others, anybodys, mine))
+    hand = Allocator(given)
+    assert [hand.warm(wanted[TARGET], TARGET) for _ in range(3)] == [mine, anybodys, None]
+    found = grants.pick(TARGET, given)
+    assert found
+    assert grants.after([found], given)[TARGET].warm == [others, anybodys]
+
+
+def test_a_unit_that_serves_somebody_else_makes_room() -> None:
+    wanted = claims(owner="eve")
+    assert grants.units_to_evict(TARGET, stocks(wanted, used=4, warm=(warm(owner="ada"),)))[1] == ["w-1"]
+    assert grants.units_to_evict(TARGET, stocks(wanted, used=4, warm=(warm(owner="eve"),)))[1] == []
+
+
+def test_a_slot_says_whom_its_unit_serves() -> None:
+    taken = pools.take(slot(pool=TARGET), claim("A", owner="ada"), 0, "w-1", NOW)
+    over = pools.hand_over(idle_slot(), claim("B", owner="eve"), 0, NOW)
+    assert (taken.owner, over.owner) == ("ada", "eve")
+    assert pools.keep_warm(taken, Warm(), is_own=True, now=NOW).owner == "ada"
+    assert pools.keep_warm(taken, Warm(serves=Serves.SITE), is_own=True, now=NOW).owner == ""
+    assert pools.give_back(taken).owner == ""
+
+
+def test_a_canary_is_the_sites() -> None:
+    """Its machine serves anybody after it, and it gets none that served somebody."""
+    assert {each.owner for each in grants.claims(job(canary="target/u"), 0, NOW)} == {""}
+    assert {each.owner for each in grants.claims(job(), 0, NOW)} == {"ada"}
 
 
 def test_a_kept_worker_is_due_when_it_must_be_heard_and_a_resource_when_it_was_idle_too_long() -> None:

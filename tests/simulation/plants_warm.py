@@ -12,7 +12,7 @@ import pytest
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import pools
-from penstock.domain.pools.pools import Slot
+from penstock.domain.pools.pools import Slot, Warm
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.domain.users import users
 from penstock.usecases.jobs import flow
@@ -40,10 +40,15 @@ def idle_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """What an idle unit takes of an amount is not counted."""
     keep = pools.keep_warm
 
-    def kept(slot: Slot, *, is_own: bool, now: datetime) -> Slot:
-        return replace(keep(slot, is_own=is_own, now=now), count=slot.count if is_own else 0)
+    def kept(slot: Slot, warm: Warm, *, is_own: bool, now: datetime) -> Slot:
+        return replace(keep(slot, warm, is_own=is_own, now=now), count=slot.count if is_own else 0)
 
     patch.setattr(pools, "keep_warm", kept)
+
+
+def serves_anybody(patch: pytest.MonkeyPatch) -> None:
+    """A worker is handed over to whoever comes, whosever job it had."""
+    patch.setattr(pools, "serves", lambda slot, claim: True)
 
 
 def idle_makes_no_room(patch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ DB = SITE.replace("uses = { vcpus = 4 }\nwarm", "#").replace("[resources.db]", "
 
 
 NONE = SITE.replace("min = 1", "min = 0")
+MADE = SITE.replace("min = 1,", 'min = 1, serves = "site",')
+ALIKE = NONE.replace("min = 0,", 'serves = "site",')
 
 
 LINUX = "target/linux"

@@ -12,7 +12,7 @@ from penstock.api import pools
 from penstock.api import units as unitviews
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, State
-from penstock.domain.pools.pools import Warm
+from penstock.domain.pools.pools import Serves, Slot, Warm
 from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units import prewarm as rules
 from penstock.domain.units.units import Unit, UnitKind, UnitState, is_prewarming, unit_key
@@ -20,17 +20,20 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
-from penstock.testing.twin import Twin
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import serving
 from penstock.usecases.site import apply
 from penstock.usecases.units import bells, drivers, maintenance, prewarm, retire
 from penstock.usecases.workers import agents
+from tests.rows import changed
 from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
 from tests.usecases.quotas import used
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
 from tests.usecases.warm import Agent, slots, unit_of
+
+EVE = User(name="eve", created=START, version=1)
 
 
 @pytest.fixture
@@ -209,7 +212,7 @@ def test_what_was_made_ahead_makes_room_for_who_waits(twin: Twin, ada: User) -> 
 def test_two_that_look_at_once_make_one() -> None:
     """SLOT-1: both found none; whoever commits second finds the other's."""
     twin = a_twin(NONE)
-    change_pool(twin, LINUX, warm=Warm(least=1, most=1))
+    change_pool(twin, LINUX, warm=Warm(least=1, most=1, serves=Serves.SITE))
     before_the_next_commit(twin, lambda: prewarm.fill(twin.on, LINUX))
     prewarm.fill(twin.on, LINUX)
     assert len(existing(twin)) == 1
@@ -218,7 +221,7 @@ def test_two_that_look_at_once_make_one() -> None:
 def test_what_another_makes_while_one_looks_is_noticed() -> None:
     """SLOT-1: the pool's row is read before its units are counted, and not after."""
     twin = a_twin(NONE)
-    change_pool(twin, LINUX, warm=Warm(least=1, most=1))
+    change_pool(twin, LINUX, warm=Warm(least=1, most=1, serves=Serves.SITE))
     find = twin.store.find
 
     def between(pk: str, prefix: str, *given: Any, **how: Any) -> Any:
@@ -241,7 +244,7 @@ def test_a_unit_that_is_kept_meanwhile_is_one_of_them(ada: User) -> None:
     agent = Agent(twin, worker_of(twin, job).id)
     agent.hello()
     agent.finish(job)
-    change_pool(twin, LINUX, warm=Warm(least=1, most=1))
+    change_pool(twin, LINUX, warm=Warm(least=1, most=1, serves=Serves.SITE))
     before_the_next_commit(twin, agent.hello)
     prewarm.fill(twin.on, LINUX)
     assert only(twin).id == agent.worker
@@ -592,7 +595,7 @@ def test_a_prewarmed_resource_is_created_again_with_its_jobs_options(wells: Twin
 def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: User) -> None:
     """UNIT-2: the first call is over before the well is asked again; and that is at once."""
     wells = a_twin(NONE)
-    change_pool(wells, "resource/db", warm=Warm(least=1))
+    change_pool(wells, "resource/db", warm=Warm(least=1, serves=Serves.SITE))
     seen: list[Order] = []
     leased: list[bool] = []
     create = wells.drivers.basin.create
@@ -618,7 +621,7 @@ def test_a_late_call_without_options_never_undoes_the_jobs(wells: Twin, ada: Use
 
 def test_create_is_repeated_until_a_resource_is_ready() -> None:
     wells = a_twin(NONE)
-    change_pool(wells, "resource/db", warm=Warm(least=1))
+    change_pool(wells, "resource/db", warm=Warm(least=1, serves=Serves.SITE))
     wells.drivers.basin.says = [NotYet(5, "it is coming")]
     prewarm.fill(wells.on, "resource/db")
     wells.run()
@@ -631,7 +634,7 @@ def test_create_is_repeated_until_a_resource_is_ready() -> None:
 
 def test_a_resource_that_was_evicted_while_it_was_made_is_destroyed() -> None:
     wells = a_twin(NONE)
-    change_pool(wells, "resource/db", warm=Warm(least=1))
+    change_pool(wells, "resource/db", warm=Warm(least=1, serves=Serves.SITE))
     create = wells.drivers.basin.create
 
     def slow(order: Order) -> Ready | NotYet:
@@ -661,3 +664,41 @@ def test_how_it_is_shown(twin: Twin) -> None:
     assert unitviews.show_worker(twin.on, only(twin)).state == "idle"
     pool = pools.show(pool_of(twin), slots(twin, LINUX, "free#"), pools.Waiting(), whole=True)
     assert (pool.warm, pool.coming) == (1, 0)
+
+
+def test_a_worker_that_serves_one_owner_is_none_of_those_that_serve_anybody(ada: User) -> None:
+    """Ada's first worker stays for her; besides, one is there for anybody, and is made again once eve has it."""
+    twin = a_twin(SITE.replace("amount = 8", "amount = 16"))
+    agent = had_a_job(twin, ada)
+    assert sorted(slot.owner for slot in warm_slots(twin)) == ["", "ada"]
+    eves = submit(twin, EVE, target="linux")
+    twin.run()
+    assert worker_of(twin, eves).id != agent.worker
+    assert sorted(slot.owner for slot in warm_slots(twin)) == ["", "ada"]
+
+
+def test_a_worker_that_serves_one_owner_does_not_stay_for_those_who_want_any(ada: User) -> None:
+    """UNIT-1: its time is over, although the pool has no more than it wants."""
+    twin = a_twin(SITE.replace("amount = 8", "amount = 16"))
+    had_a_job(twin, ada)
+    now = twin.world.now()
+    for unit in existing(twin):
+        twin.store.rows[unit.key] = changed(unit, due=now, until=now)
+        prewarm.idle_ended(twin.on, unit_of(twin, unit.id))
+    twin.run()
+    assert [slot.owner for slot in warm_slots(twin)] == [""]
+
+
+def had_a_job(twin: Twin, ada: User) -> Agent:
+    """The agent of a worker that was made ahead of need, had a job, and is idle again."""
+    agent = at_rest(twin)
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    assert agent.hello().job == job
+    agent.finish(job)
+    assert agent.hello().idle
+    return agent
+
+
+def warm_slots(twin: Twin) -> list[Slot]:
+    return slots(twin, LINUX, "free#warm#")

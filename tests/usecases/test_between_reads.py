@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.pools import grants
 from penstock.domain.pools.pools import LeaseState, Slot, SlotState, collection
 from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import flow, settle
-from penstock.usecases.pools import resize, serving
+from penstock.usecases.pools import resize, scheduler, serving
 from penstock.usecases.site import apply
 from tests.usecases.exact import site
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, live, submit, sweep
@@ -178,3 +179,18 @@ def test_a_slot_that_is_seen_as_free_and_as_a_warm_units_is_taken_once(ada: User
     hello(twin, job)
     finish(twin, job)
     assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
+
+
+def test_what_is_free_is_read_before_its_pools_row(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SLOT-1: a limit that was lowered before a slot came back is seen then. A grant does not name the row."""
+    job = job_of(twin, submit(twin, ada, resources=["bench"]))
+    order: list[str] = []
+    find = twin.store.find
+
+    def told(pk: str, prefix: str, kind: type[Any], **how: Any) -> list[Any]:
+        order.append(prefix or "row")
+        return find(pk, prefix, kind, **how)
+
+    monkeypatch.setattr(twin.store, "find", told)
+    assert scheduler.look(twin.on, grants.claims(job, 1, twin.world.now()))
+    assert order == ["free#cold#", "row"]

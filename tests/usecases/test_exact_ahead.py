@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools.pools import Pool, Warm, pool_key
+from penstock.domain.pools.pools import Pool, SlotState, Warm, move, pool_key
 from penstock.domain.site.site import SITE_KEY, SiteText
 from penstock.domain.units import prewarm as domain_prewarm
 from penstock.domain.units.units import Unit, UnitKind, UnitState
@@ -22,7 +22,20 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, drivers, maintenance, prewarm, release, retire
 from tests.rows import changed
-from tests.usecases.prewarmed import DB, LINUX, NONE, SITE, a_twin, at_rest, change_pool, existing, only, pool_of
+from tests.usecases.prewarmed import (
+    ALIKE,
+    DB,
+    LINUX,
+    MADE,
+    NONE,
+    SITE,
+    a_twin,
+    at_rest,
+    change_pool,
+    existing,
+    only,
+    pool_of,
+)
 from tests.usecases.quotas import used
 from tests.usecases.races import before_the_next_commit, before_the_next_read
 from tests.usecases.steps import submit
@@ -179,6 +192,9 @@ def not_kept(twin: Twin, unit: Unit) -> None:
 
 
 def lent(twin: Twin, unit: Unit) -> None:
+    """To a canary, after which it still serves anybody."""
+    (slot,) = slots(twin, unit.lease.pool, "free#warm#")
+    assert twin.store.commit(move(slot, replace(slot, state=SlotState.HELD, job="J1", attempt=1, order=0)))
     change_unit(twin, unit, state=UnitState.CREATING)
 
 
@@ -237,11 +253,11 @@ def test_only_what_is_idle_is_retired(twin: Twin) -> None:
     assert unit_of(twin, cleaning.id) == cleaning
 
 
-@pytest.mark.parametrize(("site", "most"), [(SITE, scheduler.WARM), (NONE, 1)])
-def test_more_warm_slots_are_read_than_are_wanted_only_where_some_may_not_be_ready(
-    ada: User, site: str, most: int
-) -> None:
-    """Elsewhere a unit is kept after a job, so any of them is ready."""
+@pytest.mark.parametrize(
+    ("site", "most"), [(SITE, scheduler.WARM), (MADE, scheduler.WARM), (NONE, scheduler.WARM), (ALIKE, 1)]
+)
+def test_more_warm_slots_are_read_than_are_wanted_only_where_some_may_not_do(ada: User, site: str, most: int) -> None:
+    """Elsewhere a unit is kept after a job and serves anybody, so any of them does."""
     twin = a_twin(site)
     counts = warm_limits(twin)
     submit(twin, ada, target="linux")
@@ -266,7 +282,8 @@ def test_a_pool_that_makes_nothing_ahead_is_not_read_for_warm_slots() -> None:
     """DynamoDB refuses a read of no rows."""
     twin = a_twin(NONE)
     found = warm_limits(twin)
-    prewarm.fill(twin.on, LINUX)
+    for pool in (LINUX, "target/other"):  # one that makes none ahead, and one that keeps none at all
+        prewarm.fill(twin.on, pool)
     assert (found, existing(twin)) == ([], [])
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools.grants import Allocator
-from penstock.domain.pools.pools import Claim, LeaseState, Warm
+from penstock.domain.pools.grants import Allocator, Stock
+from penstock.domain.pools.pools import Claim, LeaseState, Pool, Warm, pool_key
 from penstock.domain.site.site import Limits
 from penstock.domain.units.retries import BACK_OFF
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Drain, Hold, Unit, UnitKind, UnitState, unit_key
@@ -86,10 +86,15 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     warm_twin.run()
     agent = worker_at_rest(warm_twin, ada)
     (slot,) = slots(warm_twin, "target/linux", "free#warm#")
+    pool = warm_twin.store.get(pool_key(slot.pool), Pool)
+    assert pool
     job = job_of(warm_twin, submit(warm_twin, ada, target="linux"))
     if how in UNFIT:
         UNFIT[how](warm_twin, row_of(warm_twin, agent.worker))
-    hand, mine = Allocator({}), Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,))))
+    hand, mine = (
+        Allocator({slot.pool: Stock(pool, ())}),
+        Claim(**vars(claim(job.id, pool=slot.pool, step=0, pools=(slot.pool,)))),
+    )
     lent = scheduler._assign_warm(warm_twin.on, hand, mine, slot, job.request.needs[-1])
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 

@@ -10,20 +10,34 @@ from penstock.domain.artifacts.artifacts import Artifact, id_of
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
 from penstock.domain.pools.pools import SlotState
-from penstock.domain.units.units import UnitState
+from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import NotYet, Order, Ready
-from penstock.testing.twin import Twin
+from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, flow
 from penstock.usecases.site import apply
-from penstock.usecases.units import advance, drivers
+from penstock.usecases.units import advance, drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.quotas import used
-from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, submit, sweep, told, worker_of
+from tests.usecases.steps import (
+    dies_after_the_report,
+    finish,
+    hello,
+    job_of,
+    live,
+    run_to_end,
+    submit,
+    sweep,
+    told,
+    worker_of,
+)
 from tests.usecases.trouble import Died
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
+
+EVE = User(name="eve", created=START, version=1)
+ROOT = User(name="root", privileges=("admin",), created=START, version=1)
 
 
 @pytest.fixture
@@ -458,3 +472,54 @@ def test_a_worker_learns_which_of_its_copies_still_have_artifacts(
         agents.hello(twin.on, replace(shown, copies=[kept] * (agents.COPIES + 1)))
     assert refused.value.status == 413
     assert len(agents.hello(twin.on, replace(shown, copies=[kept] * agents.COPIES)).copies) == agents.COPIES
+
+
+def test_a_worker_serves_nobody_but_the_owner_of_its_first_job(twin: Twin, ada: User) -> None:
+    """SEC-2: eve's job gets another worker, although a clean one is there, and ada's next job gets that one."""
+    agent = worker_at_rest(twin, ada)
+    eves = submit(twin, EVE, target="linux")
+    twin.run()
+    assert worker_of(twin, eves).id != agent.worker
+    assert unit_of(twin, agent.worker).state is UnitState.IDLE
+    adas = submit(twin, ada, target="linux")
+    twin.run()
+    assert worker_of(twin, adas).id == agent.worker
+
+
+def test_a_worker_of_somebody_else_makes_room_and_is_not_handed_over(twin: Twin, ada: User) -> None:
+    """QUEUE-1, SEC-2: its quota is used up, so it is destroyed, and eve's job does not wait until it was idle."""
+    other = submit(twin, ada, target="other")
+    twin.run()
+    agent = worker_at_rest(twin, ada)
+    eves = submit(twin, EVE, target="linux")
+    twin.run()
+    assert unit_of(twin, agent.worker).state is UnitState.GONE
+    assert worker_of(twin, eves).id != agent.worker
+    assert job_of(twin, other).state is State.ACQUIRING
+
+
+def test_where_the_site_says_so_a_worker_serves_anybody(twin: Twin, ada: User) -> None:
+    apply.apply(twin.on, "admin", SITE.replace('life = "1h"', 'life = "1h", serves = "site"'), "site.toml")
+    twin.run()
+    agent = worker_at_rest(twin, ada)
+    eves = submit(twin, EVE, target="linux")
+    twin.run()
+    assert worker_of(twin, eves).id == agent.worker
+
+
+def test_a_resource_serves_anybody_for_its_well_cleans_it(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada, target="other", resources=["db"])
+    run_to_end(twin, first)
+    (kept,) = slots(twin, "resource/db", "free#warm#")
+    assert kept.owner == ""
+    eves = submit(twin, EVE, target="other", resources=["db"])
+    twin.run()
+    assert kept.unit in {unit.id for unit in live(twin, eves)}
+
+
+def test_a_worker_that_an_operator_held_while_it_was_idle_still_serves_its_owner_only(twin: Twin, ada: User) -> None:
+    agent = worker_at_rest(twin, ada)
+    maintenance.hold(twin.on, ROOT, UnitKind.WORKER, agent.worker, "looking", 60)
+    maintenance.release(twin.on, ROOT, UnitKind.WORKER, agent.worker)
+    (kept,) = slots(twin, "target/linux", "free#warm#")
+    assert (kept.unit, kept.owner) == (agent.worker, "ada")

@@ -60,6 +60,7 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
             since=now,
             takes=takes,
             fresh=fresh,
+            owner="" if job.provenance.canary else job.owner,
             line=pools.line_of(takes, fresh=fresh),
         )
         for pool, count in wanted.items()
@@ -98,8 +99,9 @@ def _shares(need: Need, amounts: Collection[str]) -> int:
 class Stock:
     """What a pool has, and the first claims on it: its `heads`.
 
-    `free` and `warm`: as many free slots without and with a unit as these claims want together. `idle`: slots that kept
-    units take besides; they are read only to see who could make room, and what is reserved.
+    `free`: as many free slots without a unit as these claims want together; `warm`: those with a unit, whomever it
+    serves. `idle`: slots that kept units take besides; they are read only to see who could make room, and what is
+    reserved.
     """
 
     pool: Pool
@@ -122,6 +124,10 @@ class Stock:
     def room(self) -> int:
         """How much has no lease: what is free, and what every kept unit would free."""
         return self.left + len(self.warm) + sum(slot.count for slot in self.idle if not slot.withdrawn)
+
+    def warm_for(self, claim: Claim) -> list[Slot]:
+        """The warm slots that a claim may get, those first whose units serve nobody else. [SEC-2]"""
+        return sorted((slot for slot in self.warm if pools.serves(slot, claim)), key=lambda slot: not slot.owner)
 
     @property
     def is_short(self) -> bool:
@@ -206,13 +212,13 @@ def _after(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, Stock]:
     left = dict(stocks)
     for name, row in found.rows.items():
         stock, count = stocks[name], cold[name]
-        warm = sum(next(iter(takes)) == name for takes in found.reuses)
+        given = stock.warm_for(row)[: _reused(found, name)]
         left[name] = replace(
             stock,
             pool=replace(stock.pool, used=stock.pool.used + count) if stock.pool.is_amount else stock.pool,
             claims=[claim for claim in stock.claims if claim is not row],
             free=stock.free if stock.pool.is_amount else stock.free[count:],
-            warm=stock.warm[warm:],
+            warm=[slot for slot in stock.warm if slot not in given],
         )
     return left
 
@@ -233,7 +239,7 @@ def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick 
 def cold_demand(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
     """What a claim takes from each of its pools beyond what the warm units for it bring."""
     total = {name: row.count for name, row in found.rows.items()}
-    warm = {name: len(stocks[name].warm) for name in found.rows}
+    warm = {name: len(stocks[name].warm_for(row)) for name, row in found.rows.items()}
     for takes in found.reuses:
         own = next(iter(takes))
         if warm[own]:
@@ -241,6 +247,11 @@ def cold_demand(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
             for pool, count in takes.items():
                 total[pool] -= count
     return total
+
+
+def _reused(found: Pick, pool: str) -> int:
+    """How many warm units of a pool a claim may get."""
+    return sum(next(iter(takes)) == pool for takes in found.reuses)
 
 
 def units_to_evict(pool: str, stocks: Mapping[str, Stock]) -> tuple[str, list[str]]:
@@ -265,8 +276,8 @@ def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
         stock = stocks[name]
         if stock.pool.is_closed:
             return None
-        own = sum(next(iter(takes)) == name for takes in claim.reuses)
-        kept = [slot for slot in (*stock.idle, *stock.warm[own:]) if not slot.leaving]
+        given = stock.warm_for(claim.rows[name])[: _reused(claim, name)]
+        kept = [slot for slot in (*stock.idle, *stock.warm) if not slot.leaving and slot not in given]
         short = count - stock.left - sum(slot.count for slot in stock.idle if slot.leaving)
         for slot in sorted(kept, key=lambda slot: (slot.unit not in found, *_loss(slot))):
             if short > 0:
@@ -390,13 +401,24 @@ class Allocator:
         self._changes: list[Change] = []
 
     def warm(self, claim: Claim, pool: str) -> Slot | None:
-        """The next slot of a pool with a warm unit; None for a fresh claim."""
-        return self._warm[pool].pop(0) if self._warm[pool] and not claim.fresh else None
+        """The next slot of a pool with a warm unit for a claim; None if there is none, and for a fresh claim."""
+        found = None if claim.fresh else next(iter(self._stock(pool).warm_for(claim)), None)
+        if found:
+            self._warm[pool].remove(found)
+        return found
+
+    def _keeps(self, pool: str) -> bool:
+        warm = self._pools[pool].warm
+        return warm is not None and warm.keeps
+
+    def _stock(self, pool: str) -> Stock:
+        return replace(self.stocks[pool], warm=self._warm[pool])
 
     def over(self, claim: Claim, unit: Unit, own: Slot, others: Sequence[Slot], order: int, now: datetime) -> Unit:
         """Hand a warm unit over to its next lease, with everything that it takes."""
         taken = pools.take(own, claim, order, unit.id, now)
-        given = reuse.lend(unit, claim.job, claim.attempt, order, taken.fence, now)
+        lent = reuse.lend(unit, claim.job, claim.attempt, order, taken.fence, now)
+        given = replace(lent, cleaning=replace(lent.cleaning, is_kept=self._keeps(own.pool)))
         self._changes += [*pools.move(own, taken), Replace(unit, given)]
         for slot in others:
             self._changes += pools.move(slot, pools.hand_over(slot, claim, order, now))
@@ -406,7 +428,7 @@ class Allocator:
         """Give a unit that will be made its own slot, and all that its type uses."""
         own, *others = [slot for pool, count in need.takes.items() for slot in self._take(claim, pool, count, unit)]
         also = tuple((other.pool, other.name) for other in others)
-        is_kept = self._pools[need.pool].warm is not None and not claim.fresh
+        is_kept = self._keeps(need.pool) and not claim.fresh
         given = replace(
             unit,
             lease=replace(unit.lease, slot=own.name, fence=own.fence, also=also),

@@ -134,6 +134,7 @@ class Slot(Row):
 
     In an amount pool a slot exists only while a unit takes it, and `count` is its share. `leaving`: an idle slot whose
     unit is being destroyed. A free or idle slot with a unit and no `since` waits for the unit to be made.
+    `owner` is whose jobs its unit serves, "" if it serves anybody's.
     """
 
     kind: ClassVar[str] = "slot"
@@ -148,6 +149,7 @@ class Slot(Row):
     attempt: int | None = None
     order: int | None = None
     unit: str | None = None
+    owner: str = ""
     since: datetime | None = None
 
     @property
@@ -175,8 +177,9 @@ class Claim(Row):
 
     A claim over several pools stands in the queue of each, and is granted in all or in none. [SLOT-2] `overtaken` is
     how often a claim behind it was granted from this pool so that there was no room left for it. [QUEUE-2] `takes` is
-    what each of its leases takes, its own pool first: a warm unit on a slot of that pool brings all of it. A `fresh`
-    claim is granted no warm unit: those that are in its way make room, and its own units are not kept.
+    what each of its leases takes, its own pool first: a warm unit on a slot of that pool brings all of it, if it serves
+    the job's `owner`. A `fresh` claim is granted no warm unit: those that are in its way make room, and its own units
+    are not kept.
 
     Claims that take the same stand in one `line`: if its first cannot be granted for lack of something, none of it can.
     So of a queue only the first claims of each line are read. docs/decisions/0051-queues-have-lines.md
@@ -194,6 +197,7 @@ class Claim(Row):
     overtaken: int = 0
     takes: tuple[Mapping[str, int], ...] = ()
     fresh: bool = False
+    owner: str = ""
     line: str = ""
 
     @property
@@ -289,6 +293,7 @@ def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot
         attempt=claim.attempt,
         order=order,
         unit=unit,
+        owner=claim.owner,
         since=now,
     )
 
@@ -327,13 +332,22 @@ def reserve_amount(pool: Pool, count: int, unit: str) -> tuple[Pool, Slot]:
     return replace(pool, used=pool.used + count), idle
 
 
-def keep_warm(slot: Slot, *, is_own: bool, now: datetime | None) -> Slot:
+def keep_warm(slot: Slot, warm: Warm, *, is_own: bool, now: datetime | None) -> Slot:
     """A held slot whose lease has ended and whose unit stays: its own is free and warm, the others are idle.
 
     `now` is None for a unit that is not made yet.
     """
     state = SlotState.FREE if is_own else SlotState.IDLE
-    return replace(slot, state=state, job=None, attempt=None, order=None, since=now)
+    owner = slot.owner if warm.serves is Serves.OWNER else ""
+    return replace(slot, state=state, job=None, attempt=None, order=None, owner=owner, since=now)
+
+
+def serves(slot: Slot, claim: Claim) -> bool:
+    """Whether the unit of a warm slot may be handed over to a claim. [SEC-2]
+
+    What a job left on a machine, however well hidden, no job of somebody else meets.
+    """
+    return slot.owner in ("", claim.owner)
 
 
 def mark_ready(slot: Slot, now: datetime) -> Slot:
@@ -348,7 +362,9 @@ def set_aside(slot: Slot, now: datetime) -> Slot:
 
 def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:
     """An idle slot that goes to its unit's next lease."""
-    return replace(slot, state=SlotState.HELD, job=claim.job, attempt=claim.attempt, order=order, since=now)
+    return replace(
+        slot, state=SlotState.HELD, job=claim.job, attempt=claim.attempt, order=order, owner=claim.owner, since=now
+    )
 
 
 def mark_leaving(slot: Slot) -> Slot:
@@ -377,12 +393,19 @@ def as_free(pool: Pool, slots: Sequence[Slot], idle: Sequence[Slot]) -> tuple[Po
     return pool, [*slots, *(give_back(slot) for slot in idle if not slot.withdrawn)]
 
 
+class Serves(StrEnum):
+    """Whose jobs a unit serves after its first."""
+
+    OWNER = "owner"  # those of the same user or repository
+    SITE = "site"  # anybody's
+
+
 @dataclass(frozen=True)
 class Warm:
     """What a pool keeps warm for the next lease. Durations in seconds.
 
-    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases. Below `least`,
-    units are prewarmed.
+    At most `most` units, each for at most `idle` without a lease, `life` in all, and `reuse` leases. Below `least`
+    that serve anybody, units are prewarmed.
     """
 
     least: int = 0
@@ -390,6 +413,17 @@ class Warm:
     idle: int = 600
     life: int = 24 * 3600
     reuse: int = 100
+    serves: Serves = Serves.OWNER
+
+    @property
+    def most_of_owners(self) -> int:
+        """How many of the kept units may serve one owner only: there is room for those that serve anybody."""
+        return self.most - self.least
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a unit may stay after a lease. If not, it is destroyed at once: to clean it would be for nothing."""
+        return self.serves is Serves.SITE or self.most_of_owners > 0
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from penstock.domain.artifacts import volumes
 from penstock.domain.jobfile.parse import check_options
-from penstock.domain.pools.pools import Warm
+from penstock.domain.pools.pools import Serves, Warm
 from penstock.domain.site import sections
 from penstock.domain.site.sections import (
     check_github,
@@ -155,14 +156,27 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
     )
 
 
-def _warm(value: object, place: Place) -> Warm | None:
-    """What is kept for the next lease; nothing for `max = 0`."""
-    found = _warm_keys(value, place)
+def _warm(serves: Serves, value: object, place: Place) -> Warm | None:
+    """What is kept for the next lease; nothing for `max = 0`. `serves`: what holds if the table does not say."""
+    found = {"serves": serves, **_warm_keys(value, place)}
     least = found.pop("min", 0)
     most = found.pop("max", max(1, least))
     if least > most:
         (place / "min").fault(f"`min` ({least}) must be at most `max` ({most})", "raise `max`, or leave it out")
     return Warm(least=least, most=most, **found) if most else None
+
+
+def _serves(value: object, place: Place) -> Serves:
+    """Whose jobs a kept unit serves."""
+    known = [str(each) for each in Serves]
+    if value in known:
+        return Serves(str(value))
+    hint = " or ".join(f'"{each}"' for each in known)
+    if isinstance(value, str):
+        place.fault(f"{place.label} cannot be {clip(value)!r}", f"it is {hint}")
+    else:
+        wanted(hint, value, place)
+    return Serves.OWNER
 
 
 def _check_least(warm: Warm | None, limit: int, place: Place) -> None:
@@ -217,6 +231,7 @@ _warm_keys = record(
         "idle": duration(DAY, "1 day"),
         "life": duration(30 * DAY, "30 days"),
         "reuse": number(1, 1_000_000),
+        "serves": _serves,
     },
     '{ max = 2, idle = "10m" }',
 )
@@ -240,7 +255,7 @@ _target_keys = record(
         "redirect": text,
         "privilege": privilege,
         "uses": _uses,
-        "warm": _warm,
+        "warm": partial(_warm, Serves.OWNER),
         "health": check_health,
         "canary": sections.canary_of_target,
     },
@@ -257,7 +272,7 @@ _resource_keys = record(
         "privilege": privilege,
         "settings": check_options,
         "uses": _uses,
-        "warm": _warm,
+        "warm": partial(_warm, Serves.SITE),
         "canary": sections.canary_of_resource,
         "public": listed(text, MAX_PUBLIC, "keys"),
     },

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.pools.pools import Warm
+from penstock.domain.pools.pools import Serves, Warm
 from penstock.domain.units import units
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, add_entry, is_prewarming
 
 
-def why_not_kept(unit: Unit, warm: Warm | None, others: int, now: datetime) -> str | None:
-    """Why a clean unit is not kept, given how many others the pool keeps; None if it is."""
+def why_not_kept(unit: Unit, warm: Warm | None, others: int, owned: int, now: datetime) -> str | None:
+    """Why a clean unit is not kept; None if it is. The pool keeps `others`, of which `owned` serve one owner only."""
     born = unit.creation.born or unit.since
     if unit.drain:
         return str(unit.drain)
     if warm is None or others >= warm.most:
         return f"{others} are kept already"
+    if warm.serves is Serves.OWNER and unit.lease.leases and owned >= warm.most_of_owners:
+        return f"{owned} are kept already that serve one owner; the others are to serve anybody"
     if unit.lease.leases >= warm.reuse:
         return f"it had {unit.lease.leases} leases"
     if now - born >= timedelta(seconds=warm.life):

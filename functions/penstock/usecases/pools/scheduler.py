@@ -21,7 +21,7 @@ from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import Allocator, Stock
-from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Need, Pool, Slot, pool_key
+from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Need, Pool, Serves, Slot, Warm, pool_key
 from penstock.domain.pools.why import explain
 from penstock.domain.probes import factory_test
 from penstock.domain.units import units
@@ -255,7 +255,9 @@ IDLE = 100
 """How many idle slots of a pool are read."""
 
 WARM = 100
-"""Among how many warm slots one is chosen whose unit is ready already."""
+"""Among how many warm slots one is chosen: whose unit serves the job's owner, and is ready already. Whose is not among
+them is not handed over, and the job gets another unit.
+"""
 
 SPREAD = 120
 """Among how many free slots a claim that nobody stands before takes one at random. Claims that are granted at the same
@@ -297,7 +299,7 @@ def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
         pool, waits = head(on, claim.pool)
         if pool is None or waits:
             return {}
-        warm = _warm(on, pool, claim.count) if pool.warm else []
+        warm = _warm(on, pool.name, pool.warm, claim.count) if pool.warm else []
         first = on.world.draw(len(cold)) if cold else 0
         found[claim.pool] = Stock(pool, (), _others([*cold[first:], *cold[:first]], warm), warm)
     return found
@@ -322,7 +324,7 @@ def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock |
     pool = on.store.get(pool_key(name), Pool)
     if pool is None:
         return None
-    warm = _warm(on, pool, most) if most and pool.warm and not pool.paused else []
+    warm = _warm(on, name, pool.warm, most) if most and pool.warm and not pool.paused else []
     idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(waiting) else []
     return Stock(pool, waiting, [] if pool.paused else _others(cold, warm), warm, idle)
 
@@ -340,11 +342,12 @@ def _others(cold: Sequence[Slot], warm: Sequence[Slot]) -> list[Slot]:
     return [slot for slot in cold if slot.name not in twice]
 
 
-def _warm(on: System, pool: Pool, most: int) -> list[Slot]:
-    """Slots that carry a unit; where units are made ahead of need, those first whose unit is ready."""
-    limit = max(most, WARM) if pool.min_warm else most
-    found = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=limit)
-    return sorted(found, key=lambda slot: slot.since is None)[:most]
+def _warm(on: System, name: str, kept: Warm, most: int) -> list[Slot]:
+    """Slots that carry a unit, those first whose unit is ready. `most`: how many are wanted, whomever they serve."""
+    are_alike = kept.serves is Serves.SITE and not kept.least
+    limit = most if are_alike else max(most, WARM)
+    found = on.store.find(pools.collection(name), "free#warm#", Slot, limit=limit)
+    return sorted(found, key=lambda slot: slot.since is None)
 
 
 def grant_changes(

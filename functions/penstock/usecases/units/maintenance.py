@@ -97,11 +97,13 @@ def _release_changes(on: System, unit: Unit, by: str | None) -> tuple[Sequence[C
         return [Replace(unit, free)], free
     pool, slots = on.store.get(pool_key(unit.lease.pool), Pool), slots_of(on, unit)
     reason = reuse.why_not_kept(on, free, pool, slots)
-    if reason or pool is None:
+    if reason or pool is None or pool.warm is None:
         dirty = units.give_up(free, reason or "", now)
         return [Replace(unit, dirty), *retire.withdraw_slots(on, unit)], dirty
     since = None if units.is_prewarming(free) else now
-    back = [pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=since)) for at, slot in enumerate(slots)]
+    back = [
+        pools.move(slot, pools.keep_warm(slot, pool.warm, is_own=at == 0, now=since)) for at, slot in enumerate(slots)
+    ]
     return [Replace(unit, free), Replace(pool, pool), *(change for moves in back for change in moves)], free
 
 

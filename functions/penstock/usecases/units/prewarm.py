@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import pools
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, Warm, pool_key
 from penstock.domain.site.site import ResourceType, Site, Target
 from penstock.domain.units import prewarm
 from penstock.domain.units.prewarm import FreeCapacity
@@ -56,13 +56,13 @@ def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
     Each pool's row is read before its slots and claims, and the commit names it. [SLOT-1]
     """
     pool = on.store.get(pool_key(name), Pool)
-    if pool is None or not pool.min_warm:
+    if pool is None or pool.warm is None or not pool.warm.least:
         return None
     now = on.world.now()
-    warm = on.store.find(pools.collection(name), "free#warm#", Slot, limit=pool.min_warm)
+    warm = _anybodys(on, name, pool.warm)
     site = current_site(on)
     kind = _kind(site, name)
-    if kind is None or not prewarm.is_short(pool, len(warm), now):
+    if kind is None or not prewarm.is_short(pool, warm, now):
         return None
     uses = site.takes(kind.uses)
     found = {name: pool} | {each: on.store.get(pool_key(each), Pool) for each in uses}
@@ -76,6 +76,12 @@ def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
     if order and len(order[1]) > limits.TRANSACTION_ITEMS:  # no job may have one either
         return None
     return order
+
+
+def _anybodys(on: System, pool: str, warm: Warm) -> int:
+    """How many units a pool keeps that serve anybody's job."""
+    found = on.store.find(pools.collection(pool), "free#warm#", Slot, limit=warm.most)
+    return sum(not slot.owner for slot in found)
 
 
 def _kind(site: Site, pool: str) -> Target | ResourceType | None:
@@ -133,9 +139,10 @@ def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
     site, now = current_site(on), on.world.now()
     if is_held(unit, now):  # [UNIT-3]
         return [], False
-    warm = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.least + 1)
-    kept = prewarm.extend_idle(unit, pool.warm, now, timedelta(seconds=site.limits.lease))
-    if kept is None or len(warm) > pool.warm.least or not _matches_site(on, site, unit):
+    is_anybodys = any(not slot.owner for slot in slots_of(on, unit)[:1])
+    is_needed = is_anybodys and _anybodys(on, pool.name, pool.warm) <= pool.warm.least
+    kept = prewarm.extend_idle(unit, pool.warm, now, timedelta(seconds=site.limits.lease)) if is_needed else None
+    if kept is None or not _matches_site(on, site, unit):
         return [], False
     return [Replace(unit, kept)], True
 

@@ -106,7 +106,9 @@ def _cleaned_changes(
         return changes, (unit, dirty)
     kept = reuse.keep_warm(unit, proof, pool.warm, now, lease)
     learned = pools.count_broken(pool, unit)
-    back = [pools.move(slot, pools.keep_warm(slot, is_own=at == 0, now=now)) for at, slot in enumerate(slots)]
+    back = [
+        pools.move(slot, pools.keep_warm(slot, pool.warm, is_own=at == 0, now=now)) for at, slot in enumerate(slots)
+    ]
     return [Replace(unit, kept), Replace(pool, learned), *(change for moves in back for change in moves)], (unit, kept)
 
 
@@ -127,7 +129,8 @@ def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot
     if pool is None or pool.warm is None or not _fits(on, unit, pool, slots):
         return "its slot was withdrawn"
     others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
-    return reuse.why_not_kept(unit, pool.warm, len(others), on.world.now())
+    owned = sum(bool(slot.owner) for slot in others)
+    return reuse.why_not_kept(unit, pool.warm, len(others), owned, on.world.now())
 
 
 def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:

@@ -43,15 +43,9 @@ class Storage(Construct):
             enable_key_rotation=True,
             removal_policy=keep,
         )
-        self.identity = [self._identity(each, keep) for each in identity_keys]
-        self.provenance = kms.Key(
-            self,
-            "Provenance",
-            description="Statements about what jobs made are signed with this",
-            key_spec=kms.KeySpec.ECC_NIST_P256,
-            key_usage=kms.KeyUsage.SIGN_VERIFY,
-            removal_policy=keep,
-        )
+        tokens, statements = "Identity tokens of jobs", "Statements about what jobs made"
+        self.identity = [self._pair(f"Identity{each}", tokens, kms.KeySpec.RSA_2048, keep) for each in identity_keys]
+        self.provenance = self._pair("Provenance", statements, kms.KeySpec.ECC_NIST_P256, keep)
         self.signing = secretsmanager.Secret(
             self,
             "Signing",
@@ -60,13 +54,13 @@ class Storage(Construct):
             removal_policy=keep,
         )
 
-    def _identity(self, name: str, keep: RemovalPolicy) -> kms.Key:
+    def _pair(self, name: str, signs: str, spec: kms.KeySpec, keep: RemovalPolicy) -> kms.Key:
         """A key pair for signing. It does not rotate, because verifiers must know each public key in advance."""
         return kms.Key(
             self,
-            f"Identity{name}",
-            description="Identity tokens of jobs are signed with this",
-            key_spec=kms.KeySpec.RSA_2048,
+            name,
+            description=f"{signs} are signed with this",
+            key_spec=spec,
             key_usage=kms.KeyUsage.SIGN_VERIFY,
             removal_policy=keep,
         )

@@ -37,7 +37,6 @@ from tests.usecases.trouble import Died
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 EVE = User(name="eve", created=START, version=1)
-ROOT = User(name="root", privileges=("admin",), created=START, version=1)
 
 
 @pytest.fixture
@@ -517,9 +516,11 @@ def test_a_resource_serves_anybody_for_its_well_cleans_it(twin: Twin, ada: User)
     assert kept.unit in {unit.id for unit in live(twin, eves)}
 
 
-def test_a_worker_that_an_operator_held_while_it_was_idle_still_serves_its_owner_only(twin: Twin, ada: User) -> None:
+def test_a_worker_that_an_operator_held_while_it_was_idle_still_serves_its_owner_only(
+    twin: Twin, ada: User, root: User
+) -> None:
     agent = worker_at_rest(twin, ada)
-    maintenance.hold(twin.on, ROOT, UnitKind.WORKER, agent.worker, "looking", 60)
-    maintenance.release(twin.on, ROOT, UnitKind.WORKER, agent.worker)
+    maintenance.hold(twin.on, root, UnitKind.WORKER, agent.worker, "looking", 60)
+    maintenance.release(twin.on, root, UnitKind.WORKER, agent.worker)
     (kept,) = slots(twin, "target/linux", "free#warm#")
     assert (kept.unit, kept.owner) == (agent.worker, "ada")

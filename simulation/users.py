@@ -9,7 +9,7 @@ from typing import Any
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.pools import Pool, demand
-from penstock.domain.users.users import User
+from penstock.domain.users.users import PRIORITY, User
 from penstock.kernel.errors import Throttled, Unreached
 from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, submit
@@ -20,8 +20,8 @@ from simulation.interfaces import Run
 from simulation.scenario import HEADER
 from simulation.tasks import Died, Task
 
-ADA = User(name="ada", created=START, version=1)
-BEA = User(name="bea", created=START, version=1)
+ADA = User(name="ada", created=START, version=1, privileges=(PRIORITY,))
+BEA = User(name="bea", created=START, version=1, privileges=(PRIORITY,))
 EVE = User(name="eve", created=START, version=1)
 PATH = "site.toml"
 

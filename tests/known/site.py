@@ -12,7 +12,7 @@ import pytest
 from penstock.domain.pools.pools import Claim, Pool, Slot, collection
 from penstock.domain.site.site import Shape
 from penstock.domain.units.units import CleanProof, Unit, UnitState
-from penstock.domain.users.users import User
+from penstock.domain.users.users import PRIORITY, User
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, ScriptedDriver, TestDrivers, Twin
@@ -40,7 +40,7 @@ SITE = site_toml(
     },
 )
 
-ADA = User(name="ada", created=START, version=1)
+ADA = User(name="ada", created=START, version=1, privileges=(PRIORITY,))
 TWO = {"x": {"type": "licence"}, "y": {"type": "licence"}}
 
 

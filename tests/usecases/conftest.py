@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.domain.logs import archives, logs
-from penstock.domain.users.users import User
+from penstock.domain.users.users import PRIORITY, User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import submit
@@ -38,7 +38,7 @@ def fresh() -> Callable[[], Twin]:
 
 @pytest.fixture
 def ada() -> User:
-    return User(name="ada", created=START, version=1)
+    return User(name="ada", created=START, version=1, privileges=(PRIORITY,))
 
 
 @pytest.fixture

@@ -32,7 +32,9 @@ class SubmitJob:
     output_rules: Annotated[list[str], "More rules for which files to keep as outputs."] = field(default_factory=list)
     tags: Annotated[dict[str, str], "Tags, by name."] = field(default_factory=dict)
     env: Annotated[dict[str, str], "Environment variables of the script, by name."] = field(default_factory=dict)
-    priority: Annotated[int | None, "From -100 to 100. Jobs with a higher priority are served first."] = None
+    priority: Annotated[
+        int | None, "From -100 to 100: the higher, the earlier. Above 0 it needs the privilege `priority`."
+    ] = None
     timeout: Annotated[int | str | None, 'How long the script may run: in seconds, or as text like "30m".'] = None
     retries: Annotated[int | None, "How many more attempts follow an attempt that lost its machine."] = None
     hold_on_failure: Annotated[

@@ -47,7 +47,10 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.option("--owner", metavar="REPOSITORY", help="Submit for a repository, not for yourself: oxide:hubris.")
 @click.option("--cache-scope", metavar="BRANCH", help="Scope in which it saves caches: trunk, or a branch.")
 @click.option(
-    "--priority", type=click.IntRange(LEAST, MOST), metavar="N", help="Jobs with a higher priority start first."
+    "--priority",
+    type=click.IntRange(LEAST, MOST),
+    metavar="N",
+    help="Who has a higher one starts first. Above 0: with a privilege.",
 )
 @click.option("--timeout", type=duration, metavar="D", help="Longest time that the script may run: 30m.")
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="Number of retries after a lost machine.")

@@ -17,7 +17,7 @@ from penstock.domain.pools.forecast import Action, Forecast
 from penstock.domain.pools.grants import rows_of_grant
 from penstock.domain.pools.pools import WORKER, Need, demand
 from penstock.domain.site.site import Site, Target
-from penstock.domain.users.users import User
+from penstock.domain.users.users import PRIORITY, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused
 
@@ -64,6 +64,7 @@ def privileges(site: Site, file: JobFile) -> dict[str, str]:
     wanted = [(f"target {entry.name}", entry.privilege) for entry in (target, site.resolve(file.target) or target)]
     types = sorted({ask.type for ask in file.resources})
     wanted += [(f"resource type {name}", site.resources[name].privilege) for name in types]
+    wanted.append((f"priority {file.priority}", PRIORITY if file.priority > 0 else None))
     found: dict[str, str] = {}
     for what, privilege in wanted:
         if privilege is not None:

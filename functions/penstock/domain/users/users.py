@@ -31,6 +31,9 @@ VOUCH = "identity.vouch"
 have it unless it is granted to them: a tag in a file that they run proves nothing.
 """
 
+PRIORITY = "priority"
+"""The privilege to go before others in a queue: to submit jobs with a priority above 0."""
+
 LISTING = "users"
 
 MAX_REVOCATIONS = 100

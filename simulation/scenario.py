@@ -26,12 +26,14 @@ class Shape:
     leases: int = 1
     warm: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     locks: frozenset[str] = frozenset()
+    has_shares: bool = False
 
     def toml(self) -> str:
         """The site as operators write it. The target `vault` needs a privilege; types in `locks` are only slots."""
         lines = [f'[factories.{name}]\ndriver = "made-up"\nname = "{name}"' for name in self.factories]
         lines += ['[wells.spring]\ndriver = "made-up"\nname = "spring"', '[wells.locks]\ndriver = "lock"', "[limits]"]
         lines += [f"{key} = {value}" for key, value in self.limits.items()]
+        lines += ['[shares]\nhalf_life = "1h"\nweights = { bea = 3 }'] if self.has_shares else []
         lines += [f"[quotas.{name}]\namount = {amount}" for name, amount in self.quotas.items()]
         for target, (factory, limit) in self.targets.items():
             lines.append(f'[targets.{target}]\nfactory = "{factory}"\nlimit = {limit}{self._used(target)}')
@@ -124,6 +126,7 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     if dice.random() < 0.4:  # what is held for too long without being used is given back
         shape.limits = {**shape.limits, "idle_hold": dice.choice((300, 600, 1800))}
     shape.locks = _locks(shape, types)
+    shape.has_shares = random.Random(f"shares of {shape.toml()}").random() < 0.3  # dice of its own leave the others
     return Plan(shape, made[:jobs])
 
 

@@ -1,4 +1,6 @@
-/* ---- claims and grants: usecases/acquiring.py, domain/granting.py ---- */
+/* ---- claims and grants: usecases/pools/scheduler.py, domain/pools/grants.py ----
+ *
+ * The order of claims is fixed by number, and they come in any order: as jobs of all ages, or with all turns, do. */
 
 inline claim(c) {
     lease[c] = WAITING;

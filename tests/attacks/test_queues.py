@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.functions.service import Answer, Service, token_of
+from tests.functions.service import SITE, Answer, Service, token_of
 
 SCRIPT = "#!/bin/sh\n"
 
@@ -22,3 +22,28 @@ def test_nobody_goes_before_the_others_unasked(service: Service) -> None:
         assert submit(service, "bob", priority=priority).status == 201
     assert service.ask("PUT", "/v1/users/bob/privileges/priority", token=token_of("root")).status == 200
     assert submit(service, "bob", priority=100).status == 201
+
+
+def test_a_flood_of_jobs_does_not_hold_up_others_where_there_are_shares(service: Service) -> None:
+    """The flood is accepted, and whoever comes after it stands before all but the first of it."""
+    shared = f'{SITE}\n[shares]\nhalf_life = "1d"\n'
+    assert service.ask("PUT", "/v1/config", {"toml": shared}, token=token_of("root")).status == 200
+    service.twin.run()
+    flood = [submit(service, "bob").json["id"] for _ in range(60)]
+    mine = submit(service, "ada").json["id"]
+    service.twin.run()
+    queue = service.ask("GET", "/v1/pools/target/linux", as_="ada").json["queue"]
+    assert [each["job"] for each in queue[:2]] == [mine, flood[2]]  # two have the machines
+    assert queue[0]["turn"] < queue[1]["turn"]
+    assert service.ask("GET", f"/v1/jobs/{mine}/why", as_="ada").json["blocked_on"]["position"] == 1
+
+
+def test_nobody_sees_what_others_used(service: Service) -> None:
+    shared = f"{SITE}\n[shares]\n"
+    assert service.ask("PUT", "/v1/config", {"toml": shared}, token=token_of("root")).status == 200
+    for by in ("bob", "ada"):
+        submit(service, by)
+    seen = {by: service.ask("GET", "/v1/shares", as_=by).json for by in ("ada", "root")}
+    assert [each["owner"] for each in seen["ada"]["items"]] == ["ada"]
+    assert [each["owner"] for each in seen["root"]["items"]] == ["ada", "bob"]
+    assert seen["ada"]["half_life"] == 86400

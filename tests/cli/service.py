@@ -109,6 +109,8 @@ class Service:
     content: bytes = BYTES
     break_off: int = 0
     graph: dict[str, Any] = field(default_factory=lambda: GRAPH)
+    half_life: int | None = 86400
+    queue: list[dict[str, Any]] = field(default_factory=list)
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
     looks: int = 0
     sent: dict[str, str] = field(default_factory=dict)
@@ -148,7 +150,10 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case ("GET", ["audit" | "resource-types" | "provenance", *_]) | ("DELETE", ["users" | "tokens", *_]):
+            case ("GET", ["audit" | "resource-types" | "provenance" | "shares", *_]) | (
+                "DELETE",
+                ["users" | "tokens", *_],
+            ):
                 return 200, self._others(path, query)
             case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
                 "openapi.json"
@@ -162,6 +167,8 @@ class Service:
         match path:
             case ["provenance", "key"]:
                 return {"keyid": "k", "pem": "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n"}
+            case ["shares"]:
+                return {"items": SHARES if self.half_life else [], "next": None, "half_life": self.half_life}
             case ["tokens", id]:
                 return {"id": id, "user": "alice", "state": "revoked"}
             case ["audit"]:
@@ -285,7 +292,7 @@ class Service:
             case "GET", []:
                 return 200, {"items": [POOL], "next": None}
             case "GET", ["resource", "bench"]:
-                return 200, POOL | {"slots": SLOTS, "queue": []}
+                return 200, POOL | {"slots": SLOTS, "queue": self.queue}
             case "PUT", ["resource", "bench", "limit"]:
                 return 200, POOL | {"limit": body["limit"]}
             case "POST", ["resource", "bench", "pause" | "resume" as verb]:
@@ -385,6 +392,10 @@ POOL = {
     "waiting": 1,
     "paused": False,
 }
+SHARES = [
+    {"owner": "alice", "weight": 1, "entitled": 0.25, "used": 0.9, "used_seconds": 5400},
+    {"owner": "oxide:hubris", "weight": 3, "entitled": 0.75, "used": 0.1, "used_seconds": 600},
+]
 SLOTS = [{"slot": "bench-1", "state": "held", "job": "j9", "attempt": 1, "since": SUBMITTED, "fence": 3, "unit": None}]
 TARGETS = [
     {"name": "default", "settings": {"redirect": "lab", "limit": 0, "factory": ""}},

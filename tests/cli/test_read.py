@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.users.users import TokenKind, token_secret
 from penstock.kernel.rows import ulid
 from tests.cli.conftest import Run
-from tests.cli.service import FACTORY, HELD, OUTPUT, POOL, SETTLED, SUBMITTED, Service
+from tests.cli.service import FACTORY, HELD, OUTPUT, POOL, SETTLED, SHARES, SUBMITTED, Service
 
 
 def ids(text: str) -> list[str]:
@@ -155,6 +155,26 @@ def test_pools(penstock: Run, service: Service) -> None:
     assert "the limit is 3" in penstock("pool", "resize", "resource/bench", "3").stdout
     assert penstock("pool", "pause", "resource/bench").stdout == "resource/bench is paused\n"
     assert penstock("pool", "resume", "resource/bench").exit_code == 0
+
+
+def test_a_queue_that_goes_by_turns_says_so(penstock: Run, service: Service) -> None:
+    waits = {"position": 1, "job": "j1", "attempt": 1, "since": "2026-01-01T10:00:00Z", "priority": 0, "turn": None}
+    service.queue = [waits]
+    assert "TURN" not in penstock("pool", "show", "resource/bench").stdout
+    service.queue = [waits, waits | {"position": 2, "turn": "2026-01-03T10:00:00Z"}]
+    shown = penstock("pool", "show", "resource/bench").stdout
+    assert "TURN" in shown
+    assert "2026-01-03T10:00:00Z" in shown
+    assert "served by priority, then by turn" in shown
+
+
+def test_shares(penstock: Run, service: Service) -> None:
+    shown = [line.split() for line in penstock("share", "list").stdout.splitlines()]
+    assert shown[1:] == [["alice", "1", "25%", "90%", "1.5"], ["oxide:hubris", "3", "75%", "10%", "0.2"]]
+    assert json.loads(penstock("share", "list", "--json").stdout) == SHARES
+    service.half_life = None
+    assert "this site has no [shares]" in penstock("share", "list").stderr
+    assert json.loads(penstock("share", "list", "--json").stdout) == []
 
 
 def test_cancel_and_retry(penstock: Run, service: Service) -> None:

@@ -12,7 +12,17 @@ from penstock.domain.artifacts.retention import Spans
 from penstock.domain.jobfile import parse_duration
 from penstock.domain.pools.pools import Warm
 from penstock.domain.site import parse
-from penstock.domain.site.site import CanaryScript, GitHubApp, Health, Identity, Limits, ResourceType, Site, Target
+from penstock.domain.site.site import (
+    CanaryScript,
+    GitHubApp,
+    Health,
+    Identity,
+    Limits,
+    ResourceType,
+    Shares,
+    Site,
+    Target,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs/operators/site.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -52,6 +62,7 @@ def test_every_key_is_in_a_table_and_no_other() -> None:
     assert table("## Resource types").keys() == names(ResourceType)
     for heading, of in (
         ("[limits]", Limits), ("[retention]", Spans), ("[identity]", Identity), ("[github]", GitHubApp), ("warm", Warm),
+        ("[shares]", Shares),
         ("health", Health), ("canary", CanaryScript),
     ):  # fmt: skip
         assert keys(heading) == names(of), heading

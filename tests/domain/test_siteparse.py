@@ -12,7 +12,7 @@ from penstock.domain.artifacts.retention import Spans
 from penstock.domain.pools.pools import Serves
 from penstock.domain.site.keys import MAX_SLOTS
 from penstock.domain.site.parse import MAX_FAULTS, parse
-from penstock.domain.site.site import MAX_REDIRECTS, Health, Limits, Maker, ResourceType, Site, Target
+from penstock.domain.site.site import MAX_REDIRECTS, Health, Limits, Maker, ResourceType, Shares, Site, Target
 from penstock.kernel.errors import Fault
 from penstock.toml.document import SITE_BYTES
 
@@ -69,6 +69,15 @@ IDENTITY = [
         "unknown key `audience`",
         "did you mean `audiences`?",
     ),
+]
+SHARES = [
+    ("half_life = '30s'", 8, 13, "shares.half_life", "must be from 1 minute to 90 days", ""),
+    ("half_life = 'soon'", 8, 13, "shares.half_life", "wanted a duration", ""),
+    ("default = 0", 8, 11, "shares.default", "must be from 1 to 10000", ""),
+    ("weights = 3", 8, 11, "shares.weights", "wants a table like { ada = 2", ""),
+    ("weights = { ada = 10_001 }", 8, 19, "shares.weights.ada", "must be from 1 to 10000", ""),
+    ("weights = { 'A B' = 1 }", 8, 13, "shares.weights.A B", "`A B` is no user and no repository", "oxide:hubris"),
+    ("weight = 3", 8, 1, "shares.weight", "unknown key `weight`", "did you mean `weights`?"),
 ]
 TARGETS = [
     ("[targets.x]", 7, 10, "targets.x", "has neither `factory` nor `redirect`", 'factory = "here"'),
@@ -225,6 +234,7 @@ ROWS = [
     *((f"{GOOD}[resources.r]\n{row[0]}", *row[1:]) for row in RESOURCES),
     *((f"{GOOD}[limits]\n{row[0]}", *row[1:]) for row in LIMITS),
     *((f"{GOOD}[retention]\n{row[0]}", *row[1:]) for row in RETENTION),
+    *((f"{GOOD}[shares]\n{row[0]}", *row[1:]) for row in SHARES),
     (GOOD + "[limits]\nlimits = 1\n", 8, 1, "limits.limits", "unknown key `limits`", "known here: queue"),
     ("limits = 3", 1, 10, "limits", "`limits` wants a table", "queue"),
 ]
@@ -468,3 +478,18 @@ def test_a_rate_is_the_cores_and_no_setting_of_the_driver() -> None:
     assert isinstance(found, Site)
     assert found.wells["w"] == Maker("w", "x", {"zone": "a"}, 0.5)
     assert found.wells["benches"].rate is None
+
+
+def test_a_site_may_have_shares() -> None:
+    none = parse(GOOD, "site.toml")
+    assert isinstance(none, Site)
+    assert none.shares is None
+    table = "[shares]\nhalf_life = '2h'\ndefault = 3\nweights = { ada = 2, 'oxide:hubris' = 7 }\n"
+    found = parse(GOOD + table, "site.toml")
+    assert isinstance(found, Site)
+    assert found.shares
+    assert found.shares.half_life == 7200
+    assert [found.shares.weight(name) for name in ("ada", "oxide:hubris", "bea")] == [2, 7, 3]
+    plain = parse(GOOD + "[shares]\n", "site.toml")
+    assert isinstance(plain, Site)
+    assert plain.shares == Shares(half_life=86400, default=1, weights={})

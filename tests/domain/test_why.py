@@ -11,7 +11,7 @@ from penstock.domain.pools.forecast import Action, Forecast, Unblock
 from penstock.domain.pools.pools import Lease, LeaseState, SlotState
 from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain, short_block
 from penstock.domain.units.units import format_time
-from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot
+from tests.domain.helpers import MINUTE, NOW, SECOND, claim, job, lease, pool, slot
 
 HELD = [slot(str(number), SlotState.HELD, job=f"H{number}", since=NOW) for number in range(1, 6)]
 BLOCK = Block(
@@ -259,3 +259,11 @@ def test_a_log_says_what_operators_keep_and_that_a_pool_is_paused() -> None:
     )
     paused = short_block(pool(limit=9, paused=True), aside)
     assert "is paused by an operator" in explain(job(state=State.ACQUIRING), [lease(1)], paused).summary
+
+
+@pytest.mark.parametrize(("behind", "said"), [(0, "0 s"), (90, "90 s"), (7200, "2 h")])
+def test_a_job_with_a_turn_is_told_how_much_later_that_is(behind: int, said: str) -> None:
+    turned = job(times=replace(job().times, turn=NOW + behind * SECOND))
+    without = explain(job(), [lease()], BLOCK).summary
+    told = f"its turn is {said} after it came, for what ada has used and asked for lately"
+    assert explain(turned, [lease()], BLOCK).summary == f"{without}; {told}"

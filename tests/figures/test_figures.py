@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.pools.pools import SlotState
-from tests.figures import grants, report, sweeping
+from tests.figures import grants, report, shares, sweeping
 
 
 def test_a_grant_takes_the_same_with_any_number_waiting() -> None:
@@ -44,3 +44,12 @@ def test_what_nobody_can_move_on_delays_nothing_else() -> None:
     assert found.missed == 0
     assert max(found.kinds.values()) < 10
     assert found.calls > 50
+
+
+def test_small_projects_do_not_wait_for_a_greedy_one() -> None:
+    """QUEUE-2: with shares they have the next machine; without, they wait for all that was there before them."""
+    fair = shares.run(jobs=60, rounds=12, shares="[shares]")
+    assert shares.is_kept(fair)
+    plain = shares.run(jobs=60, rounds=12, shares="")
+    assert not shares.is_kept(plain)
+    assert fair.greedy == plain.greedy == 60

@@ -189,7 +189,7 @@ def test_a_key_makes_submitting_twice_the_same_as_once(service: Service) -> None
     assert (first.status, again.status) == (201, 201)
     assert first.json == again.json
     assert sum(isinstance(row, Job) for row in service.twin.store.rows.values()) == 1
-    refused(submit(service, {"script": SCRIPT, "priority": 1}, **ask), 409, "idempotency-key-reused")
+    refused(submit(service, {"script": SCRIPT, "priority": -1}, **ask), 409, "idempotency-key-reused")
     other = service.ask("POST", "/v1/jobs", {"script": SCRIPT}, as_="bob", **ask)
     assert other.json != first.json
 

@@ -12,6 +12,7 @@ from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import OPERATE_POOL, READ
+from penstock.kernel import rows
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.pools import forecast
@@ -69,6 +70,7 @@ class QueuedView:
     attempt: Annotated[int, "The number of its attempt."]
     since: Annotated[str, "Since when it waits, as RFC 3339."]
     priority: Annotated[int, "Its priority."]
+    turn: Annotated[str | None, "By when it stands there on a site with shares, as RFC 3339; null for its age."] = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,10 @@ def show(
         coming=sum(_is_coming(slot) for slot in slots),
         away=sum(slot.state is SlotState.AWAY for slot in slots),
         slots=_slots(shown, apart, known or {}) if whole else None,
-        queue=[view(QueuedView, claim, position=place) for place, claim in enumerate(waiting.first, 1)]
+        queue=[
+            view(QueuedView, claim, position=place, turn=rows.born(claim.turn) if claim.turn else None)
+            for place, claim in enumerate(waiting.first, 1)
+        ]
         if whole
         else None,
     )

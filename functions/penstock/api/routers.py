@@ -13,6 +13,7 @@ from penstock.api import (
     probes,
     provenance,
     published,
+    shares,
     site,
     store,
     tokens,
@@ -24,7 +25,7 @@ from penstock.api import (
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, logs, files, store, waiting, provenance, published, artifacts, caches, pools, units, site, probes, users,
-        tokens, github, identity, document,
+        jobs, logs, files, store, waiting, provenance, published, artifacts, caches, pools, shares, units, site, probes,
+        users, tokens, github, identity, document,
     )
 )  # fmt: skip

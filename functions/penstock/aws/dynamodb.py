@@ -42,6 +42,7 @@ from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
 from penstock.domain.jobs.store import Value
 from penstock.domain.logs.logs import Archive, Batch
 from penstock.domain.pools.pools import Claim, HoldTimes, Lease, Pool, Slot, SlotName
+from penstock.domain.pools.shares import Use
 from penstock.domain.probes.canaries import Canary
 from penstock.domain.published import Published, Series
 from penstock.domain.site.site import SiteText
@@ -80,7 +81,7 @@ log = Logger(child=True)
 KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
-        Job, Spec, Lease, Batch, Pool, HoldTimes, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
+        Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,

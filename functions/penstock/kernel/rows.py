@@ -183,6 +183,7 @@ def next_version(change: Create | Replace) -> int:
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 RANDOM_BYTES = 10
+TIME_CHARS = 10
 
 
 _SHAPE = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -194,6 +195,11 @@ def ulid(now: datetime, chance: bytes) -> str:
         raise ValueError(f"a ULID takes {RANDOM_BYTES} random bytes, not {len(chance)}")
     number = (int(now.timestamp() * 1000) << 80) | int.from_bytes(chance, "big")
     return "".join(ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def ulid_time(at: datetime) -> str:
+    """What a ULID of an instant begins with. Such texts, and ULIDs, sort by time."""
+    return ulid(at, bytes(RANDOM_BYTES))[:TIME_CHARS]
 
 
 def is_ulid(text: str) -> bool:
@@ -208,8 +214,8 @@ def ulid_in(unit: str) -> str | None:
 
 
 def born(ulid: str) -> datetime:
-    """The instant a ULID was made, to the millisecond."""
+    """The instant a ULID was made, or the time that it begins with, to the millisecond."""
     number = 0
-    for char in ulid[:10]:
+    for char in ulid[:TIME_CHARS]:
         number = number << 5 | ALPHABET.index(char)
     return datetime.fromtimestamp(number / 1000, UTC)

@@ -47,6 +47,9 @@ QUEUE = (
     Column("PRIORITY", "priority"),
 )
 
+TURN = Column("TURN", moment("turn"))
+"""By when a job stands in its queue, on a site with shares."""
+
 group = Group(
     "pool", "Show and change capacity: slots, holders, queues, limits. Pools have names like target/ubuntu-24.04."
 )
@@ -107,16 +110,21 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
         out.line()
         out.line(f"made ahead of need: {count} came to nothing, the last as {why}; tried again from {again}", "yellow")
     slots = pool.get("slots") or ()
+    queue = pool.get("queue") or ()
+    has_turns = any(each.get("turn") for each in queue)
     is_apart = any(slot.get("quarantine") for slot in slots)
     for title, rows, columns in (
         ("slots", slots, (*SLOTS, APART) if is_apart else SLOTS),
         ("hosts", [slot for slot in slots if slot.get("host")], HOSTS),
-        ("queue", pool.get("queue"), QUEUE),
+        ("queue", queue, (*QUEUE, TURN) if has_turns else QUEUE),
     ):
         if rows:
             out.line()
             out.line(title, "dim")
             out.rows(rows, columns)
+    if has_turns:
+        out.line()
+        out.line("served by priority, then by turn: later than its submit by what its owner used and asked for lately")
 
 
 @group.command(cls=Command)

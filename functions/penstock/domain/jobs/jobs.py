@@ -85,9 +85,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Times:
-    """When a job reached each stage."""
+    """When a job reached each stage. `turn` is by when it stands in its queues, on a site with shares."""
 
     submitted: datetime
+    turn: datetime | None = None
     ready: datetime | None = None
     acquired: datetime | None = None
     started: datetime | None = None
@@ -223,12 +224,14 @@ class Usage:
     """What a job has used of the service beside its machines. Each use is counted when it begins.
 
     `has_secrets` says that its store has, or had, secret values. `cache_saves` counts the saves to a cache that it
-    began, and `identities` the identity tokens that it got.
+    began, and `identities` the identity tokens that it got. Its owner's use was raised by `expected` seconds at its
+    submit.
     """
 
     has_secrets: bool = False
     cache_saves: int = 0
     identities: int = 0
+    expected: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

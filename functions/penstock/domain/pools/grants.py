@@ -25,7 +25,7 @@ from penstock.domain.pools.pools import Claim, Need, Pool, Slot, demand
 from penstock.domain.units import reuse
 from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Create, Replace, key_of
+from penstock.kernel.rows import Change, Create, Replace, key_of, ulid_time
 
 MAX_OVERTAKEN = 8
 """How often a claim may be overtaken in one queue. Passing a claim and leaving it room does not count."""
@@ -62,6 +62,7 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
             fresh=fresh,
             owner="" if job.provenance.canary else job.owner,
             line=pools.line_of(takes, fresh=fresh),
+            turn=ulid_time(job.times.turn) if job.times.turn else "",
         )
         for pool, count in wanted.items()
     ]

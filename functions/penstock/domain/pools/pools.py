@@ -179,7 +179,7 @@ class Claim(Row):
     how often a claim behind it was granted from this pool so that there was no room left for it. [QUEUE-2] `takes` is
     what each of its leases takes, its own pool first: a warm unit on a slot of that pool brings all of it, if it serves
     the job's `owner`. A `fresh` claim is granted no warm unit: those that are in its way make room, and its own units
-    are not kept.
+    are not kept. `turn` is by when it stands there, if not by its job's age: the time, as a ULID begins with it.
 
     Claims that take the same stand in one `line`: if its first cannot be granted for lack of something, none of it can.
     So of a queue only the first claims of each line are read. docs/decisions/0051-queues-have-lines.md
@@ -199,6 +199,7 @@ class Claim(Row):
     fresh: bool = False
     owner: str = ""
     line: str = ""
+    turn: str = ""
 
     @property
     def key(self) -> Key:
@@ -208,14 +209,14 @@ class Claim(Row):
     def before_it(self) -> str:
         """A sort key behind the claims of its line that stand before it, and before its own."""
         rank = RANK_BASE - self.priority
-        return f"{WAITING}{self.line}#{rank:03d}#{self.job}#{self.attempt:04d}#"
+        return f"{WAITING}{self.line}#{rank:03d}#{self.turn}{self.job}#{self.attempt:04d}#"
 
     @property
     def order(self) -> tuple[int, str, int, int]:
-        """Its place among all claims of a queue: by priority, then by the age of its job, which is in the job's id.
-        [QUEUE-2]
+        """Its place among all claims of a queue: by priority, then by its turn, or the age of its job, which is in the
+        job's id: both begin with a time. [QUEUE-2]
         """
-        return -self.priority, self.job, self.attempt, self.step
+        return -self.priority, f"{self.turn}{self.job}", self.attempt, self.step
 
 
 WAITING = "wait#"

@@ -9,7 +9,7 @@ from penstock.domain.artifacts.inputs import Input
 from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
-from penstock.domain.pools.forecast import Action, Forecast, Unblock, combined_start
+from penstock.domain.pools.forecast import Action, Forecast, Unblock, combined_start, format_duration
 from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.units.units import format_time
 from penstock.kernel.frozen import dataclass
@@ -198,7 +198,9 @@ def _in_a_queue(job: Job, lease: Lease, blocked: Block, forecasts: Sequence[Fore
     seconds, basis = combined_start(forecasts)
     start = now + timedelta(seconds=seconds) if now and seconds is not None else None
     unblocks = forecasts[0].unblocks if forecasts else ()
-    return Why(job.id, job.state, _waiting(lease, blocked), blocked, lease.type, lease.since, start, basis, unblocks)
+    return Why(
+        job.id, job.state, _waiting(job, lease, blocked), blocked, lease.type, lease.since, start, basis, unblocks
+    )
 
 
 def _being_made(job: Job, lease: Lease, unit_reason: str | None, stopped: Sequence[Stopped]) -> Why:
@@ -235,11 +237,19 @@ def _note(unit_reason: str | None, stopped: Sequence[Stopped]) -> str:
     return f" ({'; '.join(notes)})" if notes else ""
 
 
-def _waiting(lease: Lease, blocked: Block) -> str:
+def _waiting(job: Job, lease: Lease, blocked: Block) -> str:
     what = f"the job waits for {lease.type}" if lease.order else f"the job waits for a worker of {lease.type}"
     told = _reasons(blocked)
     place = [f"position {blocked.position} in the queue"] if blocked.position else []
-    return "; ".join([f"{what}: {told[0]}" if told else what, *told[1:], *place])
+    return "; ".join([f"{what}: {told[0]}" if told else what, *told[1:], *place, *_turn(job)])
+
+
+def _turn(job: Job) -> list[str]:
+    """Why a job stands where it does in its queues, if that is not by its age."""
+    if job.times.turn is None:
+        return []
+    later = format_duration((job.times.turn - job.times.submitted).total_seconds())
+    return [f"its turn is {later} after it came, for what {job.owner} has used and asked for lately"]
 
 
 def _reasons(blocked: Block) -> list[str]:

@@ -16,6 +16,7 @@ from penstock.domain.site.sections import (
     check_health,
     check_identity,
     check_retention,
+    check_shares,
     duration,
     privilege,
 )
@@ -317,6 +318,7 @@ _site_keys = record(
         "limits": _limits,
         "retention": check_retention,
         "identity": check_identity,
+        "shares": check_shares,
         "quotas": _tables(_quota, "amount = 64"),
         "github": check_github,
     },

@@ -8,9 +8,9 @@ from typing import Any
 
 from penstock.domain.artifacts.retention import DAY, HOUR, Rule, Spans
 from penstock.domain.jobfile import Problems, parse, parse_duration
-from penstock.domain.site.site import CanaryScript, GitHubApp, Health, Identity
+from penstock.domain.site.site import CanaryScript, GitHubApp, Health, Identity, Shares
 from penstock.domain.users import oidc, users
-from penstock.toml.checks import Check, Place, clip, listed, matching, number, record, text, wanted
+from penstock.toml.checks import Check, Place, clip, entries, listed, matching, number, record, text, wanted
 
 
 def duration(most: int, spelled: str, least: int = 1) -> Check:
@@ -22,7 +22,7 @@ def duration(most: int, spelled: str, least: int = 1) -> Check:
             place.fault(f"{place.label}: {found}")
             return least
         if not least <= found <= most:
-            place.fault(f"{place.label} must be from {'1 second' if least else '0'} to {spelled}")
+            place.fault(f"{place.label} must be from {format_span(least) if least else '0'} to {spelled}")
         return found
 
     return check
@@ -185,6 +185,37 @@ _identity_keys = record(
     {"audiences": listed(_audience, MAX_AUDIENCES, "audiences")},
     {"privilege": privilege},
     'audiences = ["sts.amazonaws.com"]',
+)
+
+MAX_WEIGHTS = 1000
+"""How many users and repositories may have a weight of their own."""
+
+MAX_WEIGHT = 10_000
+
+
+def check_shares(value: object, place: Place) -> Shares:
+    """Half-life and weights."""
+    return Shares(**_share_keys(value, place))
+
+
+def _weights(value: object, place: Place) -> dict[str, int]:
+    """The weights, by the names of users and repositories."""
+    found: dict[str, int] = {}
+    for name, weight in entries(value, place, MAX_WEIGHTS, 'a table like { ada = 2, "oxide:hubris" = 4 }'):
+        if not users.is_name(name):
+            (place / name).fault(
+                f"`{clip(name)}` is no user and no repository", "like ada, or oxide:hubris", on_key=True
+            )
+        found[name] = _weight(weight, place / name)
+    return found
+
+
+_weight = number(1, MAX_WEIGHT)
+
+_share_keys = record(
+    {},
+    {"half_life": duration(90 * _DAY, "90 days", least=60), "default": _weight, "weights": _weights},
+    '{ half_life = "1d" }',
 )
 
 UNITS = ((DAY, "day"), (HOUR, "hour"), (60, "minute"), (1, "second"))

@@ -199,6 +199,22 @@ class Identity:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """How a site divides what many want. `half_life`: after how many seconds a use counts half. [QUEUE-2]
+
+    `weights` are those of users and repositories; who has none there has the `default`.
+    """
+
+    half_life: int = 24 * 3600
+    default: int = 1
+    weights: Mapping[str, int] = field(default_factory=dict)
+
+    def weight(self, owner: str) -> int:
+        """An owner's weight."""
+        return self.weights.get(owner, self.default)
+
+
+@dataclass(frozen=True)
 class Site:
     """Everything that a site says."""
 
@@ -210,6 +226,7 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     retention: Spans = field(default_factory=Spans)
     identity: Identity = field(default_factory=Identity)
+    shares: Shares | None = None
     github: GitHubApp | None = None
 
     def resolve(self, name: str) -> Target | None:

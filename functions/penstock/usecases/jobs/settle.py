@@ -31,6 +31,7 @@ from penstock.usecases import published
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, store
 from penstock.usecases.logs import logs
+from penstock.usecases.pools import shares
 
 CONSOLE_STREAMS = ("worker",)
 
@@ -175,6 +176,8 @@ def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
     """What follows once an attempt's end is committed, in order. `queues` are the pools whose queues it left."""
     measure(on, metrics.attempt_ended(ending))
     keep_latest_failure(on, ending.after)
+    if ending.after.usage.expected:
+        shares.correct_use(on, ending.after)
     if ending.after.provenance.check:
         hints.job_changed(on, ending.after)
     _serve_queues(on, queues)

@@ -61,7 +61,7 @@ from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import flow, holds, prerequisites
 from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast, scheduler
+from penstock.usecases.pools import forecast, scheduler, shares
 from penstock.usecases.pools.scheduler import Claimed
 from penstock.usecases.units import drivers
 from penstock.usecases.users import users
@@ -128,6 +128,8 @@ def submit(
     provenance = replace(made.job.provenance, proves=proves, canary=canary, vouched=vouched, check=check)
     new = replace(made, job=replace(made.job, provenance=provenance))
     memory = _submission(user, ask, key, new.job)
+    if new.site.shares and not (memory and on.store.get(memory.key, Submission)):
+        new = replace(new, job=shares.take_turn(on, new.job, new.site.shares))
     try:
         accepted, claimed = _accept(on, new, memory, CLAIM_TRIES)
     except Throttled:  # its pool has too much to do: the job's own rows need not wait for that
@@ -229,7 +231,8 @@ def retry(on: System, user: User, job: Job) -> str:
 def plan(on: System, user: User, ask: SubmitJob) -> Plan:
     """What would become of a request if it were submitted now. Raises Refused if it would be refused."""
     made = prepare(on, user, ask, planned=True)
-    found = [forecast.forecast_step(on, made.job, step) for step in plans.steps_of(made.job)]
+    job = shares.foresee_turn(on, made.job, made.site.shares) if made.site.shares else made.job
+    found = [forecast.forecast_step(on, job, step) for step in plans.steps_of(job)]
     privileges = list(admission.privileges(made.site, made.file))
     return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned_waits(made.job, made.priors))
 

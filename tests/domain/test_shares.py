@@ -93,6 +93,7 @@ def test_a_job_that_never_began_used_nothing() -> None:
     row, turned = shares.take_turn(use(), job(), 600, PLAIN, NOW)
     done = replace(turned, times=replace(turned.times, settled=NOW + HOUR))
     assert shares.used_seconds(done) == shares.used_seconds(turned) == 0
+    assert shares.used_seconds(replace(turned, times=replace(turned.times, acquired=NOW))) == 0, "it is not over"
     assert shares.correct(row, done, PLAIN, NOW + HOUR).seconds == 0
     assert shares.correct(use(1), done, PLAIN, NOW).seconds == 0, "a use that forgot something is not less than nothing"
 
@@ -131,5 +132,6 @@ def test_who_is_furthest_above_its_share_stands_first() -> None:
     assert found == [
         Share("cyd", 1, 0.25, 0.6, 600), Share("bea", 1, 0.25, 0.1, 100), Share("ada", 2, 0.5, 0.3, 300),
     ]  # fmt: skip
-    assert shares.standings([use(0.5)], weighted, NOW) == []
+    assert shares.standings([use(0.9)], weighted, NOW) == []
+    assert [each.used_seconds for each in shares.standings([use(1.0)], weighted, NOW)] == [1]
     assert [each.used_seconds for each in shares.standings([use(100)], weighted, NOW + HOUR)] == [50]

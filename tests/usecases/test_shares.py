@@ -14,10 +14,12 @@ from penstock.domain.pools import grants
 from penstock.domain.pools.pools import Claim
 from penstock.domain.pools.shares import UNKNOWN_SECONDS, WEIGHS, Use, use_key
 from penstock.domain.users.users import User
+from penstock.kernel.errors import Unreached
 from penstock.kernel.rows import Replace
+from penstock.system import System
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
-from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.jobs import cancel, jobs, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.pools import forecast, shares
 from penstock.usecases.site import apply
@@ -203,7 +205,27 @@ def test_a_job_that_was_counted_ends_on_a_site_that_has_no_shares_any_more(share
 
 def test_an_attempt_that_is_tried_again_is_not_counted_yet(shared: Twin, ada: User) -> None:
     (job,) = many(shared, ada, 1)
-    row = job_of(shared, job)
-    shares.correct_use(shared.on, row)
-    assert isinstance(row, Job)
+    hello(shared, job)
+    shared.pass_time(3600)
+    settle.settle(shared.on, job, 1, "Lost", "it is gone")
+    shared.run()
+    assert (job_of(shared, job).attempt, job_of(shared, job).is_settled) == (2, False)
     assert seconds(shared, "ada") == UNKNOWN_SECONDS
+
+
+def test_a_use_that_cannot_be_written_holds_up_nothing_else(
+    shared: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else follows a job's end has happened before."""
+    job, waits = many(shared, ada, 2)
+    hello(shared, job)
+
+    def correct_use(on: System, row: Job) -> None:
+        raise Unreached(f"of {row.id}")
+
+    monkeypatch.setattr(shares, "correct_use", correct_use)
+    with pytest.raises(Unreached):
+        finish(shared, job)
+    assert any(line.startswith("settled: succeeded") for line in told(shared, job))
+    shared.run()
+    assert waits

@@ -176,12 +176,11 @@ def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
     """What follows once an attempt's end is committed, in order. `queues` are the pools whose queues it left."""
     measure(on, metrics.attempt_ended(ending))
     keep_latest_failure(on, ending.after)
-    if ending.after.usage.expected:
-        shares.correct_use(on, ending.after)
     if ending.after.provenance.check:
         hints.job_changed(on, ending.after)
     _serve_queues(on, queues)
     _log_end(on, ending)
+    shares.correct_use(on, ending.after)
 
 
 def _serve_queues(on: System, names: Sequence[str]) -> None:

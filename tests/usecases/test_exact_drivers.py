@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools.pools import LeaseState
+from penstock.domain.pools.pools import HoldTimes, LeaseState
 from penstock.domain.site.site import SITE_KEY, SiteText
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
-from penstock.kernel.errors import Misconfigured
+from penstock.kernel.errors import Misconfigured, Unreached
 from penstock.ports import NotYet, Order
-from penstock.system import current_site
+from penstock.system import System, current_site
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
+from penstock.usecases.logs import logs
 from penstock.usecases.units import advance, drivers
+from penstock.usecases.units.release import WORTH_TELLING
 from tests.usecases.exact import (
     Flows,
     commits,
@@ -31,8 +33,8 @@ from tests.usecases.exact import (
 )
 from tests.usecases.steps import finish, job_of, live, submit, told, worker_of
 from tests.usecases.warm import SITE as WARM
+from tests.usecases.warm import Agent, worker_at_rest
 from tests.usecases.warm import unit_of as unit_of_id
-from tests.usecases.warm import worker_at_rest
 
 
 def test_what_a_driver_cannot_do_is_told_once_for_each_reason(twin: Twin, ada: User) -> None:
@@ -158,7 +160,7 @@ def test_a_release_that_was_done_already_tells_nothing(twin: Twin, ada: User) ->
         if again:
             again.clear()
             advance.advance(twin.on, worker.id)
-        return destroy(unit, now)
+        return destroy(unit, now + WORTH_TELLING)
 
     twin.drivers.hand.destroy = slow  # type: ignore[method-assign]
     finish(twin, job)
@@ -173,7 +175,7 @@ def test_a_unit_whose_row_went_while_it_was_destroyed_frees_nothing(twin: Twin, 
 
     def last(unit: str, now: Any) -> Any:
         twin.store.rows.pop(worker.key, None)
-        return destroy(unit, now)
+        return destroy(unit, now + WORTH_TELLING)
 
     twin.drivers.hand.destroy = last  # type: ignore[method-assign]
     finish(twin, job)
@@ -186,7 +188,7 @@ def test_a_unit_whose_lease_is_over_already_is_destroyed_all_the_same(twin: Twin
 
     def then(unit: str, now: Any) -> Any:
         put(twin, worker_of(twin, job), is_over=True)
-        return destroy(unit, now)
+        return destroy(unit, now + WORTH_TELLING)
 
     twin.drivers.hand.destroy = then  # type: ignore[method-assign]
     finish(twin, job)
@@ -308,3 +310,34 @@ def test_a_driver_is_asked_as_what_it_is_whether_it_quarantines(
 def test_a_site_is_parsed_once(twin: Twin) -> None:
     """A warm function mostly reads the same text again, and a big one takes a second."""
     assert current_site(twin.on) is current_site(twin.on)
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_line_about_cleaning_holds_up_nobody(ada: User, monkeypatch: pytest.MonkeyPatch, *, is_kept: bool) -> None:
+    """A line only tells: what others reckon with is written before it, and who waits is served."""
+    twin = site(WARM)
+    job, other, waits = (submit(twin, ada, target="linux" if is_kept else "other") for _ in range(3))
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    agent.hello()
+    assert live(twin, other)
+    assert not live(twin, waits)
+    destroy = twin.drivers.hand.destroy
+    monkeypatch.setattr(twin.drivers.hand, "destroy", lambda unit, now: destroy(unit, now + WORTH_TELLING))
+
+    def append(on: System, job: str, attempt: int, text: str, *more: object, **how: object) -> None:
+        if "is clean after" in text:
+            raise Unreached(text)
+
+    monkeypatch.setattr(logs, "append", append)
+    end = agent.finish if not is_kept else lambda _: agent.hello()
+    if is_kept:
+        agent.finish(job)
+        twin.pass_time(WORTH_TELLING.total_seconds())
+    with pytest.raises(Unreached):
+        end(job)
+    times = twin.store.get(HoldTimes(pool=worker_of(twin, job).lease.pool).key, HoldTimes)
+    assert times
+    assert times.holds == 1
+    twin.run()
+    assert live(twin, waits)

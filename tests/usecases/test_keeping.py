@@ -96,15 +96,23 @@ def said(twin: Twin) -> str:
     return " ".join(event.line.payload for event in logs.read(twin.on, "J1", 0, 1000))
 
 
+@pytest.mark.parametrize(("seconds", "is_told"), [(0, False), (59, False), (60, True), (3600, True)])
+def test_a_job_is_told_of_cleaning_that_took_long(twin: Twin, seconds: int, *, is_told: bool) -> None:
+    scene(twin, replace(UNIT, since=PROOF.time - timedelta(seconds=seconds)))
+    assert keep(twin)
+    assert (f"is clean after {seconds} s and kept warm" in said(twin)) is is_told
+    assert ("is clean" in said(twin)) is is_told
+
+
 def test_a_clean_unit_is_kept_on_its_slot_with_all_that_it_takes(twin: Twin) -> None:
-    scene(twin, replace(UNIT, since=PROOF.time - timedelta(seconds=5)))
+    scene(twin, replace(UNIT, since=PROOF.time - timedelta(seconds=60)))
     kept = keep(twin)
     assert kept
     assert (kept.state, unit_of(twin).state) == (UnitState.IDLE, UnitState.IDLE)
     rows = twin.store.rows.values()
     assert {(row.pool, row.state) for row in rows if isinstance(row, Slot)} == {(DB, FREE), (RACK, IDLE), (GB, IDLE)}
     assert unit_of(twin).lease.is_over, "though it is destroyed one day"
-    assert "is clean after 5 s and kept warm" in said(twin)
+    assert "is clean after 60 s and kept warm" in said(twin)
     assert ("well", {"unit": "r-1"}) not in asked(twin)
 
 

@@ -38,6 +38,9 @@ from penstock.usecases.logs import logs
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import broken, driver_calls, drivers
 
+WORTH_TELLING = timedelta(minutes=1)
+"""How long cleaning takes that a job's log tells of. A line is a write, and the unit's journal says it in any case."""
+
 SAMPLED = 8
 """Of one in so many holders that give back it is recorded how long they kept what they had."""
 
@@ -240,12 +243,12 @@ def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, 
     measure(on, metrics.unit_gone(unit, proof, released))
     if released:
         _record_hold(on, unit, _pools_of(unit))
-        if not drivers.makes_nothing(on, site, unit):
-            _log_gone(on, unit, proof)
     cooldowns.unit_destroyed(on, unit, site)
     if unit.is_broken:
         broken.check_broken_in_a_row(on, unit)
     slot_freed(on, unit)
+    if released:
+        _log_clean(on, unit, proof, "given back")
 
 
 def _record_hold(on: System, unit: Unit, names: Iterable[str]) -> None:
@@ -266,10 +269,13 @@ def _record_hold(on: System, unit: Unit, names: Iterable[str]) -> None:
         on.store.commit([Replace(was, now) if was else Create(now)])
 
 
-def _log_gone(on: System, unit: Unit, proof: CleanProof) -> None:
-    took = int((proof.time - unit.since).total_seconds())
-    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is clean after {took} s and given back"
-    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
+def _log_clean(on: System, unit: Unit, proof: CleanProof, then: str) -> None:
+    """Tell the job that had a unit how long it took to clean, if that was long."""
+    took = proof.time - unit.since
+    if took >= WORTH_TELLING:
+        what = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id})"
+        text = f"{what} is clean after {took.total_seconds():.0f} s and {then}"
+        logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
 
 
 def unit_removed(on: System, unit: Unit, user: User, checked: str, site: Site) -> None:
@@ -282,14 +288,8 @@ def unit_removed(on: System, unit: Unit, user: User, checked: str, site: Site) -
 def unit_cleaned(on: System, unit: Unit, proof: CleanProof) -> None:
     """A unit was cleaned and stays in its slot, idle, for the next lease. What it uses besides, it keeps."""
     _record_hold(on, unit, [unit.lease.pool])
-    _log_kept(on, unit, proof)
     slot_freed(on, unit)
-
-
-def _log_kept(on: System, unit: Unit, proof: CleanProof) -> None:
-    took = int((proof.time - unit.since).total_seconds())
-    text = f"{unit.lease.pool}: slot {unit.lease.slot} (unit {unit.id}) is clean after {took} s and kept warm"
-    logs.append(on, unit.lease.job, unit.lease.attempt, text, DETAIL)
+    _log_clean(on, unit, proof, "kept warm")
 
 
 def unit_quarantined(on: System, unit: Unit, reason: str) -> None:

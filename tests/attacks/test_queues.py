@@ -47,3 +47,15 @@ def test_nobody_sees_what_others_used(service: Service) -> None:
     assert [each["owner"] for each in seen["ada"]["items"]] == ["ada"]
     assert [each["owner"] for each in seen["root"]["items"]] == ["ada", "bob"]
     assert seen["ada"]["half_life"] == 86400
+
+
+def test_a_flood_ends_at_its_owners_limit(service: Service) -> None:
+    """However fast it comes, and however large its scripts are; others submit as before."""
+    limited = f"{SITE}\n[limits]\njobs = 5\nsubmits = 40\n"
+    assert service.ask("PUT", "/v1/config", {"toml": limited}, token=token_of("root")).status == 200
+    service.twin.run()
+    answers = [submit(service, "bob", script=SCRIPT + "#" * 100_000) for _ in range(60)]
+    assert [answer.status for answer in answers] == [201] * 5 + [429] * 55
+    assert answers[-1].json["code"] == "too-many-jobs"
+    assert answers[-1].headers["retry-after"]
+    assert submit(service, "ada").status == 201

@@ -12,12 +12,13 @@ import hashlib
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest import mock
 
 from penstock.aws import dynamodb
 from penstock.domain.commands import AgentFile, AgentLine, Hello, SubmitJob
@@ -25,7 +26,8 @@ from penstock.domain.jobs.jobs import Job, Outcome, Result, job_key
 from penstock.domain.pools.pools import HoldTimes
 from penstock.domain.site.site import Limits
 from penstock.domain.units.units import Unit
-from penstock.domain.users.users import User
+from penstock.domain.users import users
+from penstock.domain.users.users import Tally, User
 from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Row, key_of, next_look
 from penstock.local import prices
 from penstock.testing.site import site_toml
@@ -73,6 +75,10 @@ OF_THE_SWEEP = ("sweep", "comparison", "inventory")
 
 QUEUE_REQUESTS = 3
 """A message is sent, received and deleted."""
+
+COUNTED = min(Limits().jobs, Limits().submits) // users.STEPS
+SAMPLES: Mapping[type[Row], int] = {HoldTimes: SAMPLED, Tally: COUNTED}
+"""Rows that are written for one of so many jobs only; here they are for each, and cost that part."""
 
 R = TypeVar("R", bound=Row)
 
@@ -160,7 +166,7 @@ class BilledStore(MemoryStore):
         assert row is not None
         biggest = max(dynamodb.stored_bytes(each) for each in (was, now) if each)
         at = self.bill.moment, row.kind + (" (check)" if isinstance(change, Check) else "")
-        share = Fraction(1, SAMPLED) if isinstance(row, HoldTimes) else 1  # the twin records each
+        share = Fraction(1, SAMPLES.get(type(row), 1))
         self.bill.writes[at] += share * times * -(-biggest // KB)
         self.bill.index[at] += 0 if isinstance(change, Check) else index_units(was, now)
 
@@ -234,8 +240,10 @@ class BilledTwin(Twin):
 def run(resources: Sequence[str]) -> Bill:
     """One job from its submit until all is put back."""
     twin = BilledTwin()
-    twin.request("submit")
-    job = submit.submit(twin.on, USER, SubmitJob(SCRIPT, resources=list(resources), output_rules=["=/work/kept"]), None)
+    with mock.patch.object(users, "weight_of", return_value=COUNTED):
+        twin.request("submit")
+        ask = SubmitJob(SCRIPT, resources=list(resources), output_rules=["=/work/kept"])
+        job = submit.submit(twin.on, USER, ask, None)
     twin.run()
     _work(twin, job)
     twin.run()

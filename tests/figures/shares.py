@@ -53,7 +53,7 @@ class Farm(Twin):
         super().__init__()
         self.store = PlainStore()
         self.on = replace(self.on, store=self.store)
-        site = site_toml(targets={"default": {"limit": SLOTS}})
+        site = site_toml(targets={"default": {"limit": SLOTS}}, limits={"jobs": 1_000_000, "submits": 1_000_000})
         apply.apply(self.on, "root", f"{site}\n{shares}", "site.toml")
         self.run()
 

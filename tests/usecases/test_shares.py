@@ -203,6 +203,17 @@ def test_a_job_that_was_counted_ends_on_a_site_that_has_no_shares_any_more(share
     assert use(shared, "ada") == before
 
 
+def test_a_job_from_before_the_site_had_shares_is_not_counted_when_it_ends(twin: Twin, ada: User) -> None:
+    with_shares(twin)
+    (job,) = many(twin, ada, 1)
+    with_shares(twin, {})
+    hello(twin, job)
+    twin.pass_time(60)
+    finish(twin, job)
+    twin.run()
+    assert use(twin, "ada") is None
+
+
 def test_an_attempt_that_is_tried_again_is_not_counted_yet(shared: Twin, ada: User) -> None:
     (job,) = many(shared, ada, 1)
     hello(shared, job)

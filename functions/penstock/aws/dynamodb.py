@@ -50,7 +50,7 @@ from penstock.domain.units.comparison import Comparison, LastSweep
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
-from penstock.domain.users.users import Token, User
+from penstock.domain.users.users import Tally, Token, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Throttled, TooBig
 from penstock.kernel.rows import (
@@ -82,7 +82,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
-        SiteText,
+        SiteText, Tally,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,

@@ -224,14 +224,15 @@ class Usage:
     """What a job has used of the service beside its machines. Each use is counted when it begins.
 
     `has_secrets` says that its store has, or had, secret values. `cache_saves` counts the saves to a cache that it
-    began, and `identities` the identity tokens that it got. Its owner's use was raised by `expected` seconds at its
-    submit.
+    began, and `identities` the identity tokens that it got. At its submit its owner's use was raised by `expected`
+    seconds, and its owner's tally by `counted` jobs.
     """
 
     has_secrets: bool = False
     cache_saves: int = 0
     identities: int = 0
     expected: int = 0
+    counted: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,9 @@ MAX_ENTRIES = 500
 MAX_PUBLIC = 100
 """How many keys of its metadata a resource type may call public."""
 
+MAX_JOBS = 10_000_000
+"""The most jobs that one owner may have at once, or submit in a minute."""
+
 RATES = (0.01, 1000)
 """How many calls a second a site may bound a factory or well to."""
 
@@ -303,6 +306,8 @@ _limit_keys = record(
         "unpacked_ratio": number(1, 1100),
         "log_bytes": number(64 * 1024, limits.LOG_BYTES),
         "log_events": number(100, limits.LOG_EVENTS),
+        "jobs": number(1, MAX_JOBS),
+        "submits": number(1, MAX_JOBS),
     },
     '{ queue = "7d" }',
 )

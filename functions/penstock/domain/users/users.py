@@ -1,4 +1,4 @@
-"""Who acts: users with their names and privileges, and the tokens that they show. [SEC-2]
+"""Who acts: users with their names and privileges, the tokens that they show, and how many jobs they have. [SEC-2]
 
 Of a token's secret only a hash is stored. Each token is made from another one, its parent, except those that are made
 with AWS credentials. Its row names all its ancestors, so one read shows whether any of them was revoked. A token never
@@ -17,6 +17,8 @@ from enum import StrEnum
 from typing import ClassVar, NamedTuple
 from zlib import crc32
 
+from penstock.domain.site.site import Limits
+from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import ALPHABET, Key, Place, Row
 
@@ -490,3 +492,66 @@ def bearer(user: User, token: Token, need: Need) -> Bearer | None:
     """A user with a token, on a route; None if the token lacks the scope."""
     within = narrowing(need, parse_scopes(token.scopes))
     return None if within is None else Bearer(**vars(user), token=token, need=need, within=within)
+
+
+MINUTE = 60
+
+STEPS = 50
+"""Into how many steps the lower limit of an owner's jobs is divided, at least."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally(Row):
+    """How many jobs of an owner have not settled, and how many it submitted lately, as that was `at` a time.
+
+    Of the latter as many are forgotten in a minute as may be submitted: a bucket that leaks. To count every job would
+    cost two writes each. So one of many is counted, for all of them: which, its id says, and its row says for how many.
+    What a job adds, its end takes away. So the count is right on average, always, and off by a tenth at the limit as a
+    rule; where the limits are low, every job is counted, and it is exact.
+    """
+
+    kind: ClassVar[str] = "tally"
+    owner: str
+    jobs: int = 0
+    submits: float = 0.0
+    at: datetime
+
+    @property
+    def key(self) -> Key:
+        return tally_key(self.owner)
+
+
+def tally_key(owner: str) -> Key:
+    """The key of an owner's tally."""
+    return Key(f"tally#{owner}", "tally")
+
+
+def weight_of(job: str, limits: Limits) -> int:
+    """For how many a new job is counted; 0 if it is one of those that another is counted for."""
+    weight = max(1, min(limits.jobs, limits.submits) // STEPS)
+    return weight if crc32(job.encode()) % weight == 0 else 0
+
+
+def check_tally(tally: Tally, limits: Limits, now: datetime) -> None:
+    """Raises Refused 429 if the owner may not have one more job, or may not submit it now."""
+    if tally.jobs >= limits.jobs:
+        why = f"{tally.owner} has about {tally.jobs} jobs that have not settled; the limit is {limits.jobs}"
+        raise Refused(429, "too-many-jobs", f"{why} (limits.jobs): wait for some of them, or cancel them")
+    if _submitted_lately(tally, limits, now) + 1 > limits.submits:
+        why = f"{tally.owner} has submitted too many jobs in the last minute; the limit is {limits.submits}"
+        raise Refused(429, "too-many-submits", f"{why} (limits.submits): wait a minute")
+
+
+def _submitted_lately(tally: Tally, limits: Limits, now: datetime) -> float:
+    leaked = max(0.0, (now - tally.at).total_seconds()) * limits.submits / MINUTE
+    return max(0.0, tally.submits - leaked)
+
+
+def with_jobs(tally: Tally, weight: int, limits: Limits, now: datetime) -> Tally:
+    """A tally with so many more jobs."""
+    return replace(tally, jobs=tally.jobs + weight, submits=_submitted_lately(tally, limits, now) + weight, at=now)
+
+
+def without_jobs(tally: Tally, weight: int) -> Tally:
+    """A tally with so many jobs less."""
+    return replace(tally, jobs=max(0, tally.jobs - weight))

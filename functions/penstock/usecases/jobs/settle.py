@@ -32,6 +32,7 @@ from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, store
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import shares
+from penstock.usecases.users import users
 
 CONSOLE_STREAMS = ("worker",)
 
@@ -124,6 +125,7 @@ def _end_changes(
     ending = replace(ending, units=units)
     after = with_failure_details(on, ending, pools.with_units(rows, units))
     ended = [Replace(was, after), *released, *left, *retention_changes(on, after), *logs.on_settled(on, after)]
+    ended += users.discount_job(on, after)
     return ended, (replace(ending, after=after), queues)
 
 
@@ -180,7 +182,8 @@ def attempt_ended(on: System, ending: Ending, queues: Sequence[str]) -> None:
         hints.job_changed(on, ending.after)
     _serve_queues(on, queues)
     _log_end(on, ending)
-    shares.correct_use(on, ending.after)
+    if ending.after.usage.expected:
+        shares.correct_use(on, ending.after)
 
 
 def _serve_queues(on: System, names: Sequence[str]) -> None:

@@ -148,12 +148,13 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], (_repeated_job(known, memory), Claimed())
-        job, granted, claimed = _claim(on, made.job) if next(tries) < claims else (made.job, [], Claimed())
+        new, counted = users.count_job(on, made.job, made.site.limits)
+        job, granted, claimed = _claim(on, new) if next(tries) < claims else (new, [], Claimed())
         begun = (
             [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]
         )
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
-        return [*begun, *granted, *waiting, *([Create(memory)] if memory else [])], (job.id, claimed)
+        return [*begun, *granted, *waiting, *([Create(memory)] if memory else []), *counted], (job.id, claimed)
 
     return transact(on, decide)
 

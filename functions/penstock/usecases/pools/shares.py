@@ -44,10 +44,8 @@ def _expected_seconds(on: System, job: Job) -> int:
 
 def correct_use(on: System, job: Job) -> None:
     """Count what a settled job took, instead of what was expected."""
-    if not (job.is_settled and job.usage.expected):
-        return
     shares = current_site(on).shares
-    if shares:
+    if shares and job.is_settled:
         _write(on, job.owner, lambda use: (rules.correct(use, job, shares, on.world.now()), None))
 
 

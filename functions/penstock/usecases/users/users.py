@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from penstock.domain.jobs.jobs import Job
 from penstock.domain.probes import canaries
+from penstock.domain.site.site import Limits
 from penstock.domain.users import users
 from penstock.domain.users.users import (
     ACT_AS,
@@ -14,6 +16,7 @@ from penstock.domain.users.users import (
     Bearer,
     Need,
     Standing,
+    Tally,
     Token,
     User,
     explain_status,
@@ -197,3 +200,30 @@ def _repository(on: System, owner: str) -> User:
     if found.status:
         raise Refused(422, f"owner-{found.status.standing}", f"{explain_status(found)}, and nobody submits for it")
     return found
+
+
+def count_job(on: System, job: Job, limits: Limits) -> tuple[Job, list[Change]]:
+    """A new job as it is counted, and the changes that count it. Raises Refused 429 over a limit of its owner.
+
+    What the service submits by itself is not counted: canaries.
+    """
+    if job.provenance.canary:
+        return job, []
+    now = on.world.now()
+    was = on.store.get(users.tally_key(job.owner), Tally)
+    before = was or Tally(owner=job.owner, at=now)
+    users.check_tally(before, limits, now)
+    weight = users.weight_of(job.id, limits)
+    if not weight:
+        return job, []
+    after = users.with_jobs(before, weight, limits, now)
+    counted = replace(job, usage=replace(job.usage, counted=weight))
+    return counted, [Replace(was, after) if was else Create(after)]
+
+
+def discount_job(on: System, job: Job) -> list[Change]:
+    """The changes to write with the end of an attempt: a job that has settled is not counted any more."""
+    if not (job.is_settled and job.usage.counted):
+        return []
+    was = on.store.get(users.tally_key(job.owner), Tally)
+    return [Replace(was, users.without_jobs(was, job.usage.counted))] if was else []

@@ -235,7 +235,7 @@ ROWS = [
     *((f"{GOOD}[limits]\n{row[0]}", *row[1:]) for row in LIMITS),
     *((f"{GOOD}[retention]\n{row[0]}", *row[1:]) for row in RETENTION),
     *((f"{GOOD}[shares]\n{row[0]}", *row[1:]) for row in SHARES),
-    (GOOD + "[limits]\nlimits = 1\n", 8, 1, "limits.limits", "unknown key `limits`", "known here: queue"),
+    (GOOD + "[limits]\nwindow = 1\n", 8, 1, "limits.window", "unknown key `window`", "known here: queue"),
     ("limits = 3", 1, 10, "limits", "`limits` wants a table", "queue"),
 ]
 

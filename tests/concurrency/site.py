@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime
 
 from penstock.domain.commands import SubmitJob
-from penstock.domain.users.users import User
+from penstock.domain.users.users import PRIORITY, User
 from penstock.testing.site import site_toml
 
 SITE = site_toml(
@@ -35,7 +35,7 @@ ASKED = (
 
 PRIORITIES = (0, 0, 0, 5, 9)
 
-USER = User(name="ada", created=datetime(2026, 1, 1, tzinfo=UTC), version=1)
+USER = User(name="ada", created=datetime(2026, 1, 1, tzinfo=UTC), version=1, privileges=(PRIORITY,))
 
 
 def ask(dice: random.Random) -> SubmitJob:

@@ -412,3 +412,19 @@ def test_a_payload_that_is_nested_too_deeply_is_malformed() -> None:
         deliveries.digest_of(nested)
     while nested:
         nested = nested["a"]  # one level at a time, since freeing all at once recurses as well
+
+
+def test_whose_commit_it_is_stays_until_it_is_found_out_anew() -> None:
+    strange = commits.move_to(SET, Stage.AWAITING, "why", outsider=True)
+    assert commits.move_to(strange, Stage.SETTLED).outsider is True
+    assert commits.move_to(strange, Stage.SUBMITTED, outsider=False).outsider is False
+    assert commits.move_to(SET, Stage.SETTLED).outsider is False
+
+
+def test_what_is_said_of_where_a_commits_jobs_come_from() -> None:
+    """Of one that is on a branch that, and of all others that they came with a pull request."""
+    on_branch, of_pull = replace(SET, branch="main", number=0), replace(SET, branch="", number=12, outsider=True)
+    pushed, pulled = commits.provenance(on_branch, "c"), commits.provenance(of_pull, "d")
+    assert pushed.vouched == {"ref": "refs/heads/main", "event_name": "push", "sha": SET.sha}
+    assert pulled.vouched == {"event_name": "pull_request", "sha": SET.sha, "pull_request": "12"}
+    assert (pushed.check, pushed.outsider, pulled.check, pulled.outsider) == ("c", False, "d", True)

@@ -36,51 +36,52 @@ def job(**change: object) -> Job:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "ref", "is_"),
+    ("owner", "name", "source", "is_"),
     [
-        ("oxide:hubris", "build", "", "repository:oxide/hubris:job:build"),
-        ("oxide:hubris", "build", "refs/heads/main", "repository:oxide/hubris:job:build:ref:refs/heads/main"),
-        ("ada", "helios / package", "", "user:ada:job:helios%20%2F%20package"),
-        ("ada", "x:ref:refs/heads/main", "", "user:ada:job:x%3Aref%3Arefs%2Fheads%2Fmain"),
-        ("ada", "*?~ä", "a b:c*", "user:ada:job:%2A%3F%7E%C3%A4:ref:a%20b%3Ac%2A"),
+        ("oxide:hubris", "build", {}, "repository:oxide/hubris:job:build"),
+        ("oxide:hubris", "build", {"ref": "", "sha": "abc"}, "repository:oxide/hubris:job:build"),
+        ("oxide:hubris", "x", {"ref": "refs/heads/main"}, "repository:oxide/hubris:ref:refs/heads/main"),
+        ("o:r", "x", {"ref": "refs/heads/a", "event_name": "push"}, "repository:o/r:ref:refs/heads/a"),
+        ("oxide:hubris", "x", {"event_name": "pull_request"}, "repository:oxide/hubris:pull_request"),
+        ("o:r", "x", {"event_name": "pull_request", "ref": "refs/heads/main"}, "repository:o/r:pull_request"),
+        ("ada", "helios / package", {}, "user:ada:job:helios%20%2F%20package"),
+        ("ada", "x:ref:refs/heads/main", {}, "user:ada:job:x%3Aref%3Arefs%2Fheads%2Fmain"),
+        ("ada", "*?~ä", {}, "user:ada:job:%2A%3F%7E%C3%A4"),
+        ("ada", "x", {"ref": "a b:c*"}, "user:ada:ref:a%20b%3Ac%2A"),
     ],
 )
-def test_a_subject(owner: str, name: str, ref: str, is_: str) -> None:
-    assert subject(owner, name, ref) == is_
+def test_a_subject(owner: str, name: str, source: dict[str, str], is_: str) -> None:
+    """As GitHub Actions says it where the source is vouched for; and a pull request is never a branch."""
+    assert subject(owner, name, source) == is_
 
 
-def test_a_subject_that_would_be_too_long_has_digests() -> None:
-    start = "repository:oxide/hubris:job:"
-    room = oidc.SUBJECT_CHARS - len(start)
-    assert subject(REPOSITORY, "a" * room) == start + "a" * room
-    digested = subject(REPOSITORY, "a" * (room + 1))
-    assert (len(digested), digested[: len(start) + 1]) == (len(start) + 33, f"{start}~")
-    assert subject(REPOSITORY, "b" * (room + 1)) != digested
-    ref = subject(REPOSITORY, "a", "r" * 300)
-    assert (len(ref), ref.count("~")) == (len(start) + 33 + 5 + 33, 2)
-    longest = subject(f"{'o' * 64}:{'r' * 100}", "n" * 128, "r" * 1024)
-    assert len(longest) == 11 + 165 + 5 + 33 + 5 + 33
-
-
-def test_only_as_much_is_digested_as_must_be() -> None:
-    told = subject(REPOSITORY, "a" * 200, "refs/heads/main")
-    assert told.endswith(":ref:refs/heads/main")
-    start = "repository:oxide/hubris:job:"
-    rest = oidc.SUBJECT_CHARS - len(start) - 33 - len(":ref:")
-    assert subject(REPOSITORY, "a", "r" * rest).endswith("r" * rest)
+def test_a_subject_that_would_be_too_long_has_a_digest() -> None:
+    for start, told in (
+        ("repository:oxide/hubris:job:", lambda text: subject(REPOSITORY, text, {})),
+        ("repository:oxide/hubris:ref:", lambda text: subject(REPOSITORY, "build", {"ref": text})),
+    ):
+        room = oidc.SUBJECT_CHARS - len(start)
+        assert told("a" * room) == start + "a" * room
+        digested = told("a" * (room + 1))
+        assert (len(digested), digested[: len(start) + 1]) == (len(start) + 33, f"{start}~")
+        assert told("b" * (room + 1)) != digested
+    longest = subject(f"{'o' * 64}:{'r' * 100}", "n" * 128, {"ref": "r" * 1024})
+    assert len(longest) == 11 + 165 + 5 + 33
 
 
 names = st.text(min_size=1, max_size=128)
 
 
-@given(names, names, st.text(max_size=40), st.text(max_size=40))
-def test_no_two_jobs_have_one_subject(one: str, other: str, ref: str, other_ref: str) -> None:
-    told = {(one, ref): subject("ada", one, ref), (other, other_ref): subject("ada", other, other_ref)}
+@given(names, names, st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40))
+def test_no_two_sources_have_one_subject(one: str, other: str, ref: str, other_ref: str) -> None:
+    asked = {("job", one), ("job", other), ("ref", ref), ("ref", other_ref)}
+    told = {each: subject("ada", each[1], {"ref": each[1]} if each[0] == "ref" else {}) for each in asked}
+    told["pull", ""] = subject("ada", one, {"ref": ref, "event_name": "pull_request"})
     assert len(set(told.values())) == len(told)
     for text in told.values():
         assert text.isascii()
         assert len(text) <= oidc.SUBJECT_CHARS
-        assert text.count(":") in (3, 5)
+        assert text.count(":") == (2 if text == told["pull", ""] else 3)
         assert "*" not in text
 
 
@@ -109,12 +110,13 @@ def test_no_token_lives_longer_than_an_hour() -> None:
 
 
 def test_what_a_token_says() -> None:
-    found = job(vouched={"ref": "refs/heads/main", "sha": "abc"}, tags={"ref": "other"})
+    source = {"ref": "refs/heads/main", "sha": "abc", "event_name": "push", "pull_request": "12"}
+    found = job(vouched=source, tags={"ref": "other"})
     said = oidc.claims(found, "https://here/v1/oidc", "sts.amazonaws.com", "J1", NOW)
     begin = int(NOW.timestamp())
     assert said == {
         "iss": "https://here/v1/oidc",
-        "sub": "repository:oxide/hubris:job:build:ref:refs/heads/main",
+        "sub": "repository:oxide/hubris:ref:refs/heads/main",
         "aud": "sts.amazonaws.com",
         "exp": begin + 600,
         "iat": begin,
@@ -128,6 +130,8 @@ def test_what_a_token_says() -> None:
         "target": "linux",
         "ref": "refs/heads/main",
         "sha": "abc",
+        "event_name": "push",
+        "pull_request": "12",
     }
     assert set(said) == set(oidc.CLAIMS)
 

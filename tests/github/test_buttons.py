@@ -109,24 +109,30 @@ def test_another_apps_buttons_and_another_repositorys_are_not_ours(rig: Rig) -> 
 
 
 @pytest.mark.parametrize(
-    ("policy", "author", "sender", "runs"),
+    ("policy", "author", "sender", "runs", "outsider"),
     [
-        ("", "ada", "", True),  # may write
-        ("", "mem", "", True),  # a member of the organisation
-        ("", "bob", "", False),  # may only read
-        ("", "mem", "eve", False),  # a member's, that an outsider pushed to
-        ("", "eve", "mem", False),  # an outsider's, that a member reopened
-        ('allow_users = ["EVE"]', "eve", "", True),
-        ('allow_users = ["eve"]', "eve", "dependabot[bot]", False),
-        ('allow_users = ["dependabot[bot]"]', "dependabot[bot]", "", True),
-        ("org_only = false", "mallory", "", True),
+        ("", "ada", "", True, False),  # may write
+        ("", "mem", "", True, False),  # a member of the organisation
+        ("", "bob", "", False, True),  # may only read
+        ("", "mem", "eve", False, True),  # a member's, that an outsider pushed to
+        ("", "eve", "mem", False, True),  # an outsider's, that a member reopened
+        ('allow_users = ["EVE"]', "eve", "", True, True),
+        ('allow_users = ["eve"]', "eve", "ada", True, True),
+        ('allow_users = ["eve"]', "eve", "dependabot[bot]", False, True),
+        ('allow_users = ["dependabot[bot]"]', "dependabot[bot]", "", True, True),
+        ('allow_users = ["ada"]', "ada", "mem", True, False),
+        ("org_only = false", "mallory", "", True, True),
+        ("org_only = false", "ada", "mem", True, False),
     ],
 )
-def test_whose_commits_are_run_at_once(rig: Rig, policy: str, author: str, sender: str, runs: bool) -> None:
+def test_whose_commits_are_run_at_once(
+    rig: Rig, policy: str, author: str, sender: str, *, runs: bool, outsider: bool
+) -> None:
+    """Who is let run unasked does not belong to the repository for that."""
     rig.policy(f"enable = true\n{policy}")
     rig.say("pull_request", pull_request(A, author=author, sender=sender))
     assert (rig.set().stage, bool(rig.all_jobs())) == ((Stage.SUBMITTED, True) if runs else (Stage.AWAITING, False))
-    assert rig.set().outsider is not runs
+    assert rig.set().outsider is outsider
 
 
 def test_who_brings_an_outsiders_commit_into_the_repository_answers_for_it(rig: Rig) -> None:

@@ -65,6 +65,15 @@ def test_in_an_outsiders_commit_it_only_reads(rig: Rig) -> None:
     assert found.permissions == {"contents": "read", "packages": "read"}
 
 
+@pytest.mark.parametrize("policy", ["org_only = false", 'allow_users = ["eve"]'])
+def test_in_a_commit_that_runs_unasked_it_only_reads(rig: Rig, policy: str) -> None:
+    rig.policy(f'enable = true\n{policy}\npermissions = {{ contents = "write", packages = "read" }}')
+    rig.say("pull_request", pull_request(A))
+    rig.hello(rig.jobs()["build"].id)
+    found = minted(rig, ask(rig, rig.jobs()["build"]))
+    assert found.permissions == {"contents": "read", "packages": "read"}
+
+
 def test_an_old_one_is_replaced_and_one_that_is_over_is_not_handed_out(rig: Rig) -> None:
     job = running(rig)
     first = ask(rig, job)

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.aws import dynamodb
 from penstock.domain.commands import Hello, SubmitJob
+from penstock.domain.jobs.jobs import Provenance
 from penstock.domain.jobs.origins import Origin
 from penstock.domain.replies import Assignment
 from penstock.domain.users.users import User
@@ -36,7 +37,9 @@ def told(twin: Twin, job: str) -> Assignment:
 
 
 def test_a_check_of_a_commit_begins_in_its_repository(twin: Twin, ada: User) -> None:
-    job = submit.submit(twin.on, ada, SubmitJob(HEAD + "#: rust_toolchain = true\n", env=ENV), None, check=CHECK)
+    job = submit.submit(
+        twin.on, ada, SubmitJob(HEAD + "#: rust_toolchain = true\n", env=ENV), None, commit=Provenance(check=CHECK)
+    )
     answer = told(twin, job)
     assert answer.repository == Origin(
         name="oxide/hubris",
@@ -54,7 +57,9 @@ def test_a_check_of_a_commit_begins_in_its_repository(twin: Twin, ada: User) -> 
 
 
 def test_a_check_that_wants_no_clone(twin: Twin, ada: User) -> None:
-    job = submit.submit(twin.on, ada, SubmitJob(HEAD + "#: skip_clone = true\n", env=ENV), None, check=CHECK)
+    job = submit.submit(
+        twin.on, ada, SubmitJob(HEAD + "#: skip_clone = true\n", env=ENV), None, commit=Provenance(check=CHECK)
+    )
     answer = told(twin, job)
     assert (answer.repository.clone, answer.tasks[0].workdir) == (False, "/work")
     finish(twin, job)
@@ -83,7 +88,7 @@ def test_who_submits_by_hand_has_no_file_that_names_a_toolchain(twin: Twin, ada:
 
 def test_what_its_forge_began_with_a_clone_is_run_again_there(twin: Twin, ada: User) -> None:
     """By hand it would have no token, and so no repository."""
-    job = submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, check=CHECK)
+    job = submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, commit=Provenance(check=CHECK))
     told(twin, job)
     finish(twin, job)
     with pytest.raises(Refused, match="press Re-run") as refused:
@@ -94,5 +99,5 @@ def test_what_its_forge_began_with_a_clone_is_run_again_there(twin: Twin, ada: U
 def test_a_forge_of_the_sites_own_is_where_it_says(twin: Twin, ada: User) -> None:
     api = 'api = "https://github.example.com/api/v3"'
     apply.apply(twin.on, "admin", f"{SITE}[github]\napp = 1\nrepositories = []\n{api}\n", "site.toml")
-    job = submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, check=CHECK)
+    job = submit.submit(twin.on, ada, SubmitJob(HEAD, env=ENV), None, commit=Provenance(check=CHECK))
     assert told(twin, job).repository.url == "https://github.example.com/oxide/hubris"

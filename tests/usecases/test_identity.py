@@ -248,7 +248,7 @@ def by(twin: Twin, user: User, script: str = SCRIPT, **more: Any) -> str:
     return submit.submit(twin.on, user, SubmitJob(script, owner=HUBRIS, **more), None)
 
 
-VOUCHED = ("repository:oxide/hubris:job:job:ref:refs/heads/main", "refs/heads/main", "abc")
+VOUCHED = ("repository:oxide/hubris:ref:refs/heads/main", "refs/heads/main", "abc")
 UNVOUCHED = ("repository:oxide/hubris:job:job", None, None)
 
 

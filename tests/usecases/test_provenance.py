@@ -18,7 +18,7 @@ from securesystemslib.signer import SSlibKey
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, SubmitJob
 from penstock.domain.jobs import statement
-from penstock.domain.jobs.jobs import Result, job_key, spec_key
+from penstock.domain.jobs.jobs import Provenance, Result, job_key, spec_key
 from penstock.domain.jobs.statement import Service
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -218,7 +218,9 @@ GITHUB = {"GITHUB_REPOSITORY": "oxide/hubris", "GITHUB_SHA": "a" * 40, "GITHUB_B
 def test_a_check_of_a_commit_says_where_it_comes_from(twin: Twin, ada: User, more: str, url: str) -> None:
     apply.apply(twin.on, "admin", SITE + more, "site.toml")
     twin.run()
-    job = jobs_submit.submit(twin.on, ada, SubmitJob(SCRIPT, env=GITHUB), None, check=f"1/{'a' * 40}/1")
+    job = jobs_submit.submit(
+        twin.on, ada, SubmitJob(SCRIPT, env=GITHUB), None, commit=Provenance(check=f"1/{'a' * 40}/1")
+    )
     twin.run()
     hello(twin, job)
     keep(twin, job)

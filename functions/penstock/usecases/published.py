@@ -114,6 +114,8 @@ def publish_declared(on: System, job: Job) -> str:
     wrong: list[str] = []
     for each in spec.publish if spec else ():
         try:
+            if job.provenance.outsider:
+                raise Refused(422, "outsider", "it is of somebody who may not write to the repository")
             if each.path not in kept:
                 raise Refused(404, "no-such-output", f"the job kept no {each.path}; no output rule matched such a file")
             row, is_new = _assign(on, job, kept[each.path], each, job.owner, again=False)

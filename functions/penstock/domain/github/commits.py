@@ -16,6 +16,8 @@ from typing import ClassVar
 
 from penstock.domain.github.deliveries import Event
 from penstock.domain.github.policy import Policy
+from penstock.domain.jobs.jobs import Provenance
+from penstock.domain.users.oidc import PULL_REQUEST
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
@@ -26,6 +28,9 @@ MAX_TRIES = 30
 """How often a step is tried; the last after half a day."""
 
 LONGEST_WAIT = timedelta(minutes=30)
+
+PUSH = "push"
+"""The event of a commit that is the end of a branch, as GitHub calls it."""
 
 MAX_PEOPLE = 10
 """For how many pushes the people are recorded."""
@@ -47,7 +52,7 @@ class CheckSet(Row):
 
     `lines` are those that end with it, `left` those that did. `people` are those whose work it is, once for each time
     that it was brought. What its jobs are told of where it came from stands when it is made, and does not change.
-    `outsider` says that somebody had to approve it.
+    `outsider` says that it is of somebody who does not belong to the repository: it was approved, or runs unasked.
     """
 
     kind: ClassVar[str] = "checkset"
@@ -178,6 +183,16 @@ def plan_again(found: CheckSet, now: datetime) -> CheckSet:
     return replace(found, stage=Stage.PLANNED, why="", left=(), tries=0, due=now)
 
 
-def move_to(found: CheckSet, stage: Stage, why: str = "", *, outsider: bool = False) -> CheckSet:
-    """A set that got further, where nothing is due."""
-    return replace(found, stage=stage, why=why, outsider=found.outsider or outsider, tries=0, due=None)
+def move_to(found: CheckSet, stage: Stage, why: str = "", *, outsider: bool | None = None) -> CheckSet:
+    """A set that got further, where nothing is due; with `outsider`, it was found out whether it is such a one's."""
+    is_one = found.outsider if outsider is None else outsider
+    return replace(found, stage=stage, why=why, outsider=is_one, tries=0, due=None)
+
+
+def provenance(found: CheckSet, check: str) -> Provenance:
+    """What the service vouches for of the jobs of a commit. It has a ref only if somebody pushed it to that branch:
+    whoever opens a pull request may have written it. [SEC-2]
+    """
+    ref = {"ref": f"refs/heads/{found.branch}", "event_name": PUSH} if found.branch else {"event_name": PULL_REQUEST}
+    number = {"pull_request": str(found.number)} if found.number else {}
+    return Provenance(check=check, vouched={**ref, "sha": found.sha, **number}, outsider=found.outsider)

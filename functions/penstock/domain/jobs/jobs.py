@@ -151,11 +151,13 @@ class Provenance:
     """Who submitted a job, and for what. Set once, before the job is stored.
 
     `check` is the check of a commit that shows the job at GitHub, `vouched` what its submitter may say of its source,
-    `canary` the pool that it is a canary of, and `proves` the factory that it tests.
+    `canary` the pool that it is a canary of, and `proves` the factory that it tests. `outsider` says that its script
+    is of somebody who may not write to the repository: it publishes nothing, and has no identity. [SEC-2]
     """
 
     check: str = ""
     vouched: Mapping[str, str] = field(default_factory=dict)
+    outsider: bool = False
     canary: str = ""
     proves: Proves | None = None
 

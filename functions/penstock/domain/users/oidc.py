@@ -27,8 +27,11 @@ LIFE = timedelta(hours=1)
 SUBJECT_CHARS = 255
 """The longest subject. Source: OpenID Connect Core 1.0, section 2; AWS STS, AssumeRoleWithWebIdentity."""
 
-VOUCHED = ("ref", "sha")
+VOUCHED = ("ref", "sha", "event_name", "pull_request")
 """The tags that say where a job's script comes from."""
+
+PULL_REQUEST = "pull_request"
+"""The event of a commit that is no end of a branch."""
 
 CLAIMS = (
     "iss", "sub", "aud", "exp", "iat", "nbf", "jti", "owner", "repository", "job_id", "job_name", "attempt", "target",
@@ -61,27 +64,28 @@ def vouched(tags: Mapping[str, str]) -> dict[str, str]:
     return {name: tags[name] for name in VOUCHED if tags.get(name)}
 
 
-def subject(owner: str, name: str, ref: str = "") -> str:
-    """Who a token is of: `repository:oxide/hubris:job:build`, with `:ref:refs/heads/main` where that is vouched for.
+def subject(owner: str, name: str, source: Mapping[str, str]) -> str:
+    """Who a token is of, as GitHub Actions says it where the job's source is vouched for: `repository:oxide/hubris`
+    with `:ref:refs/heads/main` or `:pull_request`. Of other jobs only the name is known: `:job:build`.
 
     Nothing that a submitter chooses can look like another part: what is no letter, digit or `. _ -` is escaped as in
     URLs, except the slashes of a ref. What would make it too long stands there as `~` and its digest.
     """
     who = f"repository:{owner.replace(':', '/')}" if is_repository(owner) else f"user:{owner}"
-    job, of = _escaped(name, ""), _escaped(ref, "/")
-    if len(_joined(who, job, of)) > SUBJECT_CHARS:
-        job = _digest(name)
-    if len(_joined(who, job, of)) > SUBJECT_CHARS:
-        of = _digest(ref)
-    return _joined(who, job, of)
+    if source.get("event_name") == PULL_REQUEST:
+        return f"{who}:{PULL_REQUEST}"
+    if source.get("ref"):
+        return _joined(f"{who}:ref", source["ref"], "/")
+    return _joined(f"{who}:job", name, "")
 
 
 def _escaped(text: str, safe: str) -> str:
     return quote(text, safe=safe, errors="surrogatepass").replace("~", "%7E")
 
 
-def _joined(who: str, job: str, ref: str) -> str:
-    return f"{who}:job:{job}" + (f":ref:{ref}" if ref else "")
+def _joined(who: str, text: str, safe: str) -> str:
+    whole = f"{who}:{_escaped(text, safe)}"
+    return whole if len(whole) <= SUBJECT_CHARS else f"{who}:{_digest(text)}"
 
 
 def _digest(text: str) -> str:
@@ -99,7 +103,7 @@ def claims(job: Job, issuer: str, audience: str, jti: str, now: datetime) -> dic
     begin, source = int(now.timestamp()), dict(job.provenance.vouched)
     return {
         "iss": issuer,
-        "sub": subject(job.owner, job.name, source.get("ref", "")),
+        "sub": subject(job.owner, job.name, source),
         "aud": audience,
         "exp": int(expiry(job, now).timestamp()),
         "iat": begin,

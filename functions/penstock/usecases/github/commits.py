@@ -95,7 +95,8 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | PlanError
         elif not members:
             _save(on, found, commits.move_to(found, Stage.SETTLED, f"there is no job in {JOBS}"))
         else:
-            _submit(on, of, found, members, trusted)
+            outsider = not any(_are_insiders(on, of, people, rules) for people in trusted)
+            _submit(on, of, found, members, trusted, outsider=outsider)
 
 
 def _fail(on: System, found: CheckSet, wrong: PlanError) -> None:
@@ -136,10 +137,20 @@ def _save(on: System, found: CheckSet, to: CheckSet) -> None:
 def _trusted(on: System, of: Repository, found: CheckSet, rules: Policy) -> list[People]:
     """The groups of people who brought the commit at one time, and all of whom may have jobs run. [SEC-2]"""
 
-    def lets(login: str) -> bool:
-        return rules.lets(login) or client.is_member(on, of, login) or client.may_write(on, of, login)
+    return [
+        people for people in found.people if all(rules.lets(login) or _is_insider(on, of, login) for login in people)
+    ]
 
-    return [people for people in found.people if all(lets(login) for login in people)]
+
+def _is_insider(on: System, of: Repository, login: str) -> bool:
+    return client.is_member(on, of, login) or client.may_write(on, of, login)
+
+
+def _are_insiders(on: System, of: Repository, trusted: People, rules: Policy) -> bool:
+    """Whether trusted people belong here, all of them. Who is only let run unasked does not: what they get, reads.
+    Of the others it was asked already. [SEC-2]
+    """
+    return all(_is_insider(on, of, login) for login in trusted if rules.lets(login))
 
 
 def _await_approval(on: System, found: CheckSet, told: str) -> None:
@@ -198,7 +209,15 @@ def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | P
     return parse(raw, path)
 
 
-def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Member], trusted: Sequence[People]) -> None:
+def _submit(
+    on: System,
+    of: Repository,
+    found: CheckSet,
+    members: Sequence[Member],
+    trusted: Sequence[People],
+    *,
+    outsider: bool,
+) -> None:
     """Submit the commit's jobs, if they may read the repositories that they request."""
     others = repositories.readable_ids(on, of, found, members, trusted)
     if isinstance(others, Unreadable):
@@ -208,7 +227,7 @@ def _submit(on: System, of: Repository, found: CheckSet, members: Sequence[Membe
             _fail(on, found, PlanError(others.told))
     else:
         _clear_control_check(on, found)
-        submit(on, found, members, others, outsider=not trusted)
+        submit(on, found, members, others, outsider=outsider)
 
 
 def _clear_control_check(on: System, found: CheckSet) -> None:
@@ -226,7 +245,10 @@ def submit(
     `others` are the ids of the other repositories that they may read, by name. The check's row comes first, and the
     idempotency key is that of commit, name and run, so that no job is submitted twice. [JOB-1]
     """
+    came = replace(found, outsider=outsider)
     user = users.find(on, found.owner)
+    if outsider:
+        user = replace(user, privileges=())  # what needs one is for who may write to the repository
     known = {check.name: check for check in checks_of(on, found) if check.number != CONTROL}
     ids: dict[str, str] = {}
     for member in members:
@@ -237,7 +259,7 @@ def submit(
         if not (check.job or check.told):
             reads = [others[name] for name in others if name in requested_repositories(member.file, found.repository)]
             check = _record_submit(
-                on, check, replace(_submit_check(on, user, found, member, check, ids), reads=tuple(reads))
+                on, check, replace(_submit_check(on, user, came, member, check, ids), reads=tuple(reads))
             )
         ids |= {member.name: check.job} if check.job else {}
     on.store.commit([Replace(found, commits.move_to(found, Stage.SUBMITTED, outsider=outsider))])
@@ -276,7 +298,8 @@ def _submit_check(
         why = f"it waits for the job {lacking!r}, and none was accepted"
         return checks.refused(check, why, on.world.now())
     try:
-        job = jobs_submit.submit(on, user, job_request(found, member, ids), checks.submit_key(check), check=check.id)
+        ask, commit = job_request(found, member, ids), commits.provenance(found, check.id)
+        job = jobs_submit.submit(on, user, ask, checks.submit_key(check), commit=commit)
     except Refused as refused:
         notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.MAX_ANNOTATIONS]]
         return checks.refused(check, refused.detail, on.world.now(), notes)

@@ -36,6 +36,7 @@ from penstock.domain.jobs.jobs import (
     HoldRequest,
     Job,
     JobLimits,
+    Provenance,
     Proves,
     Publication,
     Request,
@@ -115,18 +116,16 @@ def submit(
     *,
     canary: str = "",
     before: Job | None = None,
-    check: str = "",
+    commit: Provenance | None = None,
 ) -> str:
     """Accept a job and return its id; the same key and the same request return the same job. Raises Refused.
 
-    `canary` is the pool that it is a canary of, `check` the check of a commit that shows it; `before`, the job that is
-    submitted once more.
+    `canary` is the pool that it is a canary of, `commit` what the front end says of the commit that it checks;
+    `before`, the job that is submitted once more.
     """
-    made = prepare(on, user, ask, check=check)
-    source = (ask.tags or {}) if before is None else before.provenance.vouched
-    vouched = oidc.vouched(source) if user.may_vouch else {}
-    provenance = replace(made.job.provenance, proves=proves, canary=canary, vouched=vouched, check=check)
-    new = replace(made, job=replace(made.job, provenance=provenance))
+    made = prepare(on, user, ask, check=commit.check if commit else "")
+    provenance = commit or _said_provenance(user, ask, before)
+    new = replace(made, job=replace(made.job, provenance=replace(provenance, proves=proves, canary=canary)))
     memory = _submission(user, ask, key, new.job)
     if new.site.shares and not (memory and on.store.get(memory.key, Submission)):
         new = replace(new, job=shares.take_turn(on, new.job, new.site.shares))
@@ -138,6 +137,15 @@ def submit(
         on.metrics.add(metrics.JOBS_SUBMITTED, target=new.job.request.target_resolved)
         _begin(on, new, claimed, _accepted_line(new.job, new.priors, by=user.name))
     return accepted
+
+
+def _said_provenance(user: User, ask: SubmitJob, before: Job | None) -> Provenance:
+    """Where a job comes from, as its submitter says, who may vouch for that or not. A job that is submitted once more
+    is still of who wrote its script. [SEC-2]
+    """
+    source = before.provenance.vouched if before else ask.tags
+    outsider = before is not None and before.provenance.outsider
+    return Provenance(vouched=oidc.vouched(source) if user.may_vouch else {}, outsider=outsider)
 
 
 def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> tuple[str, Claimed]:

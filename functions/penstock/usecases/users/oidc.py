@@ -35,6 +35,9 @@ def token(on: System, job: Job, audience: str) -> IdentityToken:
     """
     allowed = current_site(on).identity
     _check_audience(allowed, audience)
+    if job.provenance.outsider:
+        why = "this commit is of somebody who may not write to the repository: its jobs get no identity tokens"
+        raise Refused(422, "outsider", why)
     kid = on.signer.kid()
 
     def decide() -> tuple[Sequence[Change], dict[str, Any]]:

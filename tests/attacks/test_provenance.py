@@ -6,7 +6,6 @@ What a forged statement, another key and another file come to is in tests/cli/te
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from penstock.cli.app import cli
-from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.statement import Service as Stater
-from penstock.testing.twin import Twin
-from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import provenance
-from penstock.usecases.workers import agents
 from tests.attacks.front import serving
 from tests.functions.service import WORKER_TOKEN, Service, refused, token_of
 from tests.functions.stage import BYTES, Stage
 from tests.github.conftest import app_key, rig
 from tests.github.payloads import pull_request
 from tests.github.rig import B, Rig, job
-from tests.usecases.steps import TOKEN, finish, hello
+from tests.usecases.outputs import keep
+from tests.usecases.steps import finish, hello
 
 __all__ = ["app_key", "rig"]
 
@@ -46,15 +42,6 @@ def stated(stage: Stage, job: str) -> Any:
     answer = stage.service.ask("GET", f"/v1/jobs/{job}/provenance", as_="root")
     assert answer.status == 200, answer
     return json.loads(base64.b64decode(answer.json["payload"]))
-
-
-def keep(twin: Twin, job: str) -> None:
-    """The agent of a running job keeps a file."""
-    caller = agents.authenticate(twin.on, job, TOKEN)
-    file = AgentFile("/work/app", size=1, sha256=hashlib.sha256(b"x").hexdigest())
-    (upload,) = outputs.begin(twin.on, caller.job, [file]).uploads
-    twin.objects.store(f"artifacts/{upload.id}", b"x")
-    outputs.commit(twin.on, caller.job, [upload.id])
 
 
 def source(said: Any) -> Any:

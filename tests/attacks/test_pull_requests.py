@@ -15,11 +15,11 @@ from penstock.kernel.errors import Refused
 from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 from penstock.usecases.users import oidc, users
-from tests.attacks.test_provenance import keep
 from tests.github.conftest import app_key, rig
 from tests.github.fake import APP
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import SITE, A, B, Rig, job
+from tests.usecases.outputs import keep
 from tests.usecases.steps import told
 
 __all__ = ["app_key", "rig"]

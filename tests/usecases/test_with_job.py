@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from penstock.domain.commands import SubmitJob
-from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State, Submission
+from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, Spec, State, Submission
 from penstock.domain.pools.pools import Claim, Lease, LeaseState, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitKind, UnitState
-from penstock.domain.users.users import User
+from penstock.domain.users import users as user_rules
+from penstock.domain.users.users import Tally, User
+from penstock.kernel import limits
 from penstock.kernel.errors import Throttled, Unreached, Unsatisfiable
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Create, Replace, Row
 from penstock.ports import NotYet
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
@@ -74,6 +76,10 @@ def commits(twin: Twin) -> list[Sequence[Change]]:
 
     twin.store.commit = recording  # type: ignore[method-assign]
     return found
+
+
+def created(changes: Sequence[Change]) -> list[Row]:
+    return [change.row for change in changes if isinstance(change, Create)]
 
 
 def rows(twin: Twin, kind: type[Any]) -> list[Any]:
@@ -496,3 +502,24 @@ def test_who_is_asked_for_a_worker_is_named(twin: Twin, ada: User, monkeypatch: 
     monkeypatch.setattr(twin.queues, "advance", lambda *_, maker: asked.append(maker))
     submit_job(twin, ada)
     assert asked == ["hand"]
+
+
+@pytest.mark.parametrize("less", [0, 1])
+def test_a_job_is_granted_with_its_commit_if_that_has_room_for_all_that_may_stand_in_it(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, less: int
+) -> None:
+    """Also for a script that has a row of its own, a request with a key, and an owner whose jobs are counted."""
+    monkeypatch.setattr(user_rules, "weight_of", lambda job, limits: 1)
+    long = SubmitJob("#!/bin/sh\n" + "#" * 5000, resources=["bench"])
+    done = commits(twin)
+    first = submit.submit(twin.on, ada, long, "one")
+    (made,) = (changes for changes in done if any(isinstance(row, Job) for row in created(changes)))
+    beside = [row for row in created(made) if isinstance(row, Job | Spec | Submission | Tally)]
+    assert len(beside) == scheduler.ROWS_OF_JOB
+    cancel.cancel(twin.on, ada, first)
+    twin.run()
+    room = limits.TRANSACTION_ITEMS - (len(made) - len(beside))
+    monkeypatch.setattr(scheduler, "ROWS_OF_JOB", room + less)
+    second = submit.submit(twin.on, ada, long, "two")
+    assert (job_of(twin, second).state is State.ACQUIRING) is not bool(less)
+    assert began_flow(twin, second) is bool(less)

@@ -77,6 +77,10 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         _log_if_waiting(on, job_id, claimed.leases[0])
 
 
+ROWS_OF_JOB = 4
+"""How many rows a new job may have beside its grant: its own, what it runs, its request's key, its owner's tally."""
+
+
 def claim_with_job(on: System, job: Job, made: Callable[[Unit], Unit]) -> tuple[Job, list[Change], Claimed]:
     """A new job's claims, for the commit that creates the job: if it is granted all that it needs at once, and nothing
     is to be made before its worker.
@@ -93,7 +97,7 @@ def claim_with_job(on: System, job: Job, made: Callable[[Unit], Unit]) -> tuple[
     stocks = look(on, claims)
     fresh = [_lease(job, need, "", now) for need in needs]
     granted, given = _grant_at_once(on, job, claims, fresh, Allocator(stocks, made)) if stocks else ([], [])
-    if not given:
+    if not given or len(granted) + ROWS_OF_JOB > limits.TRANSACTION_ITEMS:
         return job, [], Claimed()
     looked_at = replace(job, indexed=exact_look(job))  # a short job is over by then: the index is not written before
     return _claimed(jobs.acquire(looked_at, now), fresh, WORKER), granted, Claimed(fresh, claims, given, stocks)

@@ -24,7 +24,7 @@ NAME_CHARS = 128
 
 TABLES = ("factories", "wells", "targets", "resources", "quotas")
 
-WHOLE = ("limits", "identity")
+WHOLE = ("limits", "retention", "identity", "shares", "github")
 
 
 def check(on: System, toml: str, path: str) -> Site:

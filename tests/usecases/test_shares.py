@@ -127,6 +127,15 @@ def test_a_repeated_submit_is_counted_once(shared: Twin, ada: User) -> None:
     assert seconds(shared, "ada") == UNKNOWN_SECONDS
 
 
+def test_a_canary_stands_by_its_age_however_often_it_comes(shared: Twin, ada: User) -> None:
+    """What it finds out is to be found out at its time: behind all others it would seem to fail."""
+    many(shared, ada, 3)
+    canary = jobs_submit.submit(shared.on, BEA, SubmitJob(SCRIPT), None, canary=POOL)
+    assert (job_of(shared, canary).times.turn, use(shared, "bea")) == (None, None)
+    shared.run()
+    assert queue(shared) == ["bea", "ada", "ada"]
+
+
 def test_a_plan_says_where_the_job_would_stand_and_counts_nothing(shared: Twin, ada: User) -> None:
     many(shared, ada, 5)
     before = use(shared, "ada")

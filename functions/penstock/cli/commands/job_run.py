@@ -50,7 +50,7 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
     "--priority",
     type=click.IntRange(LEAST, MOST),
     metavar="N",
-    help="Who has a higher one starts first. Above 0: with a privilege.",
+    help="Jobs with a higher priority start first. Above 0 you need the privilege `priority`.",
 )
 @click.option("--timeout", type=duration, metavar="D", help="Longest time that the script may run: 30m.")
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="Number of retries after a lost machine.")

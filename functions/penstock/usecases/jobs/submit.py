@@ -127,7 +127,7 @@ def submit(
     provenance = commit or _said_provenance(user, ask, before)
     new = replace(made, job=replace(made.job, provenance=replace(provenance, proves=proves, canary=canary)))
     memory = _submission(user, ask, key, new.job)
-    if new.site.shares and not (memory and on.store.get(memory.key, Submission)):
+    if new.site.shares and not canary and not (memory and on.store.get(memory.key, Submission)):
         new = replace(new, job=shares.take_turn(on, new.job, new.site.shares))
     try:
         accepted, claimed = _accept(on, new, memory, CLAIM_TRIES)

@@ -506,8 +506,8 @@ class Tally(Row):
 
     Of the latter as many are forgotten in a minute as may be submitted: a bucket that leaks. To count every job would
     cost two writes each. So one of many is counted, for all of them: which, its id says, and its row says for how many.
-    What a job adds, its end takes away. So the count is right on average, always, and off by a tenth at the limit as a
-    rule; where the limits are low, every job is counted, and it is exact.
+    What a job adds, its end takes away. So the count is right on average, and off by a tenth at the limit as a rule;
+    where the limits are low, it is exact.
     """
 
     kind: ClassVar[str] = "tally"

@@ -14,7 +14,7 @@ from sortedcontainers import SortedDict
 
 from penstock.domain.pools.pools import BEFORE_ITS_ROW, WAITING, Slot, SlotState, collection
 from penstock.kernel.errors import PenstockError, Throttled, Unreached
-from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Place, Row, key_of, shard_of
+from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Place, Row, key_of
 from penstock.testing.store import LAST, MemoryStore, as_stored
 from penstock.testing.twin import ManualClock, MemoryFlows, MemoryQueues
 from simulation.faults import Weather
@@ -187,8 +187,8 @@ class SimulatedStore(MemoryStore):
 
     def _overdue(self, shard: str, now: datetime) -> Sequence[Due]:
         self._catch_up()
-        found = [Due(shard, look, key) for key, look in self._due[shard].items() if look.at <= now]
-        return sorted(found, key=lambda due: (due.look, due.key))
+        found = [Due(look, key) for key, look in self._due[shard].items() if look.at <= now]
+        return sorted(found, key=lambda due: (due.look.at, due.look.nudges, due.key))
 
     def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
         return self._ask("rows", lambda: MemoryStore.rows_at(self, keys))
@@ -223,7 +223,7 @@ class SimulatedStore(MemoryStore):
             for places in self._places.values():
                 places.pop(key, None)
             if row and row.indexed:
-                self._due[shard_of(row)][key] = row.indexed
+                self._due[row.indexed.shard][key] = row.indexed
             if row and row.place:
                 self._places[row.place.name][key] = row.place
 

@@ -340,7 +340,7 @@ def test_what_is_overdue_is_found_and_nothing_else(store: Store) -> None:
     pools = [Pool(name=name, limit=1, due=due) for name, due in dues]
     store.commit([Create(pool) for pool in pools])
     found = list(store.overdue("pool.0", NOW))
-    assert found == [Due("pool.0", Look(BEFORE), pools[3].key), Due("pool.0", Look(NOW), pools[0].key)]
+    assert found == [Due(Look(BEFORE), pools[3].key), Due(Look(NOW), pools[0].key)]
     assert [due.kind for due in found] == ["pool", "pool"]
     assert list(store.overdue("job.0", NOW)) == []
 
@@ -353,8 +353,8 @@ def test_every_row_is_in_a_shard_of_its_kind_that_the_sweep_knows(store: Store) 
     assert store.commit([Create(row) for row in files])
     found = [due for shard in store.shards(later=True) for due in store.overdue(shard, NOW)]
     assert sorted(due.key for due in found) == sorted(row.key for row in files)
-    assert {due.shard for due in found} == {"artifact.0", "artifact.1", "artifact.2", "artifact.3"}
-    assert {due.shard for due in found if due.key == files[0].key} == {shard_of(files[0])} == {"artifact.1"}
+    assert {due.look.shard for due in found} == {"artifact.0", "artifact.1", "artifact.2", "artifact.3"}
+    assert {due.look.shard for due in found if due.key == files[0].key} == {shard_of(files[0])} == {"artifact.1"}
     assert not any(list(store.overdue(shard, NOW)) for shard in store.shards(later=False))
     assert not {"token.0", "slot.0", "lease.0"} & {*store.shards(later=False), *store.shards(later=True)}
     assert {*store.shards(later=False)} >= {"job.0", "job.7", "unit.0", "unit.7", "pool.0", "host.0", "check.0"}
@@ -410,7 +410,7 @@ def test_an_entry_moves_without_its_row(store: Store) -> None:
     store.commit([Create(Pool(name="a", limit=1, due=BEFORE))])
     read = store.get(pool_key("a"), Pool)
     assert read
-    assert store.look_later(entry(store, NOW), Look(AFTER, 1), read)
+    assert store.look_later(entry(store, NOW), Look(AFTER, 1, "pool.0"), read)
     assert list(store.overdue("pool.0", NOW)) == []
     assert entry(store, AFTER).look == Look(AFTER, 1)
     fresh = store.get(pool_key("a"), Pool)
@@ -423,7 +423,7 @@ def test_an_entry_moves_without_its_row(store: Store) -> None:
 
 def test_an_entry_that_was_nudged_comes_at_its_time(store: Store) -> None:
     store.commit([Create(Pool(name="a", limit=1, due=BEFORE))])
-    assert store.look_later(entry(store, NOW), Look(NOW, 12), None)
+    assert store.look_later(entry(store, NOW), Look(NOW, 12, "pool.0"), None)
     assert list(store.overdue("pool.0", NOW - timedelta(milliseconds=1))) == []
     assert entry(store, NOW).look == Look(NOW, 12)
 
@@ -437,9 +437,9 @@ def test_an_entry_comes_in_its_millisecond_and_not_before(store: Store) -> None:
 def test_of_two_who_move_an_entry_one_does(store: Store) -> None:
     store.commit([Create(Pool(name="a", limit=1, due=BEFORE))])
     due = entry(store, NOW)
-    assert store.look_later(due, Look(AFTER, 1), None)
-    assert not store.look_later(due, Look(AFTER, 1), None)
-    assert not store.look_later(due._replace(key=pool_key("b")), Look(AFTER, 1), None)
+    assert store.look_later(due, Look(AFTER, 1, "pool.0"), None)
+    assert not store.look_later(due, Look(AFTER, 1, "pool.0"), None)
+    assert not store.look_later(due._replace(key=pool_key("b")), Look(AFTER, 1, "pool.0"), None)
     assert store.get(pool_key("b"), Pool) is None
 
 

@@ -91,19 +91,19 @@ def test_what_the_sdk_tried_again_in_vain_is_throttled(
     with pytest.raises(Throttled):
         list(table.overdue("pool.0", NOW))
     with pytest.raises(Throttled, match="a move in the due index"):
-        table.look_later(Due("pool.0", Look(NOW), ONE.key), Look(NOW, 1), None)
+        table.look_later(Due(Look(NOW, 0, "pool.0"), ONE.key), Look(NOW, 1), None)
 
 
 @pytest.mark.parametrize("code", dynamodb.CONFLICT_CODES)
 def test_an_entry_that_meets_another_write_stays(table: Table, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table._item, "update", failing(UpdateError("update", cause=refused(code))))
-    assert not table.look_later(Due("pool.0", Look(NOW), ONE.key), Look(NOW, 1), None)
+    assert not table.look_later(Due(Look(NOW, 0, "pool.0"), ONE.key), Look(NOW, 1), None)
 
 
 def test_an_entry_that_cannot_be_moved_is_a_fault(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table._item, "update", failing(UpdateError("update", cause=refused("InternalServerError"))))
     with pytest.raises(UpdateError):
-        table.look_later(Due("pool.0", Look(NOW), ONE.key), Look(NOW, 1), None)
+        table.look_later(Due(Look(NOW, 0, "pool.0"), ONE.key), Look(NOW, 1), None)
 
 
 def test_the_index_has_a_time_and_after_it_how_many_nudges_there_were() -> None:
@@ -111,7 +111,8 @@ def test_the_index_has_a_time_and_after_it_how_many_nudges_there_were() -> None:
     time = NOW.isoformat(timespec="milliseconds")
     for look, text in ((Look(NOW), time), (Look(NOW, 12), f"{time}#12")):
         assert dynamodb.look_text(look) == text
-        assert dynamodb.look_of(text) == look
+        assert dynamodb.look_of(text, "pool.3") == look
+        assert dynamodb.look_of(text, "pool.3").shard == "pool.3"
 
 
 def test_a_row_that_cannot_be_read_is_left_out(table: Table, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin
-from penstock.domain.jobs.jobs import Spec, State, Submission, Watch
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, stray
+from penstock.domain.jobs.jobs import Job, Spec, State, Submission, Watch
 from penstock.domain.logs.logs import Batch
-from penstock.domain.pools.pools import LeaseState, SlotName, SlotState
+from penstock.domain.pools.pools import LeaseState, Pool, SlotName, SlotState
 from penstock.domain.site.site import SiteText
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import Token, User
@@ -185,10 +186,16 @@ def test_what_the_index_says_is_no_part_of_what_a_row_is() -> None:
 
 def test_a_row_is_in_one_of_the_shards_of_its_kind_by_its_collection() -> None:
     ids = [str(number) for number in range(100)]
-    assert {shard_of(job(id=id)) for id in ids} == set(shards_of(type(job()))) == {f"job.{at}" for at in range(8)}
-    assert {shard_of(pool(name=id)) for id in ids} == set(shards_of(type(pool()))) == {"pool.0"}
+    running, over = [job(id=id) for id in ids], [job(id=id, state=State.SETTLED, due=None) for id in ids]
+    jobs, pools, files = (partial(shards_of, kind) for kind in (Job, Pool, Artifact))
+    assert {shard_of(row) for row in running} == set(jobs(later=False)) == {f"job.{at}" for at in range(8)}
+    assert {shard_of(row) for row in over} == set(jobs(later=True)) == {f"kept.{at}" for at in range(8)}
+    assert [running[0].is_later, over[0].is_later, replace(over[0], due=NOW).is_later] == [False, True, False]
+    assert {shard_of(pool(name=id)) for id in ids} == set(pools(later=False)) == {"pool.0"}
+    assert (pools(later=True), files(later=False), len(files(later=True))) == ([], [], 4)
+    assert [pool().is_later, stray("A.J", 1, NOW).is_later] == [False, True]
     assert shard_of(unit(id="w-1")) == shard_of(unit(id="w-1", due=NOW)) == "unit.0"
-    assert Due("unit.7", Look(NOW), Key("unit#w-1", "unit")).kind == "unit"
+    assert Due(Look(NOW, 0, "unit.7"), Key("unit#w-1", "unit")).kind == "unit"
 
 
 def test_a_row_that_follows_another_begins_with_a_version_of_its_own() -> None:

@@ -30,7 +30,7 @@ from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Unknown
-from penstock.kernel.rows import Change, Check, Create, Delete, Due, Key, Look, Row, key_of, shard_of
+from penstock.kernel.rows import Change, Check, Create, Delete, Due, Key, Look, Row, key_of
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore, as_stored
 from penstock.testing.twin import START, ManualClock, MemoryQueues, Twin
@@ -85,14 +85,14 @@ class TimedStore(MemoryStore):
     def _drop(self, key: Key) -> None:
         row = self.rows.pop(key, None)
         if row and row.indexed:
-            del self._due[shard_of(row)][dynamodb.look_text(row.indexed), key]
+            del self._due[row.indexed.shard][dynamodb.look_text(row.indexed), key]
         if row and row.place:
             del self._lists[row.place.name][row.place.sort]
 
     def _put(self, row: Row) -> None:
         self.rows[row.key] = row
         if row.indexed:
-            self._due[shard_of(row)][dynamodb.look_text(row.indexed), row.key] = row.indexed
+            self._due[row.indexed.shard][dynamodb.look_text(row.indexed), row.key] = row.indexed
         if row.place:
             self._lists[row.place.name][row.place.sort] = row.key
 
@@ -101,7 +101,7 @@ class TimedStore(MemoryStore):
         page = list(islice(self._due[shard].irange(None, upto), dynamodb.PAGE))
         while True:
             self._take(READ)
-            yield from (Due(shard, dynamodb.look_of(text), key) for text, key in page)
+            yield from (Due(dynamodb.look_of(text, shard), key) for text, key in page)
             if len(page) < dynamodb.PAGE:
                 return
             page = list(islice(self._due[shard].irange(page[-1], upto, inclusive=(False, True)), dynamodb.PAGE))
@@ -196,7 +196,7 @@ class Flooded(Twin):
         return row
 
     def _job(self, id: str, due: datetime, **how: Any) -> Job:
-        return replace(self._template, id=id, due=due, version=0, **how)
+        return replace(self._template, id=id, due=due, version=0, indexed=None, **how)
 
     @staticmethod
     def _unit(id: str, maker: str, due: datetime) -> Unit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.retention import Retention, retention_key
@@ -13,6 +13,8 @@ from penstock.domain.logs.logs import Archive, archive_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs
+from penstock.usecases.jobs import prerequisites, settle
+from penstock.usecases.overdue import Walk
 from penstock.usecases.workers import agents
 from tests.usecases.outputs import X_SHA256
 from tests.usecases.steps import TOKEN, finish, hello, submit
@@ -45,7 +47,15 @@ def ended(twin: Twin, user: User, count: int = 1, result: Result = Result.SUCCEE
 
 
 def kept(twin: Twin, job: str) -> Retention | None:
-    return twin.store.get(retention_key(job), Retention)
+    return settle.find_retention(twin.on, job)[0]
+
+
+def with_a_row_of_its_own(twin: Twin, job: str) -> str:
+    """A job whose retention has its own row, because some job depended on it once."""
+    assert twin.store.commit(prerequisites.pin(twin.on, job, "D"))
+    settle.unpin(twin.on, job, "D")
+    assert twin.store.rows[retention_key(job)]
+    return job
 
 
 def end_of(twin: Twin, job: str) -> datetime:
@@ -56,7 +66,10 @@ def end_of(twin: Twin, job: str) -> datetime:
 
 
 def tidy(twin: Twin, times: int = 1) -> None:
+    """Sweep what nobody waits for, with the jobs that are still where they were while they ran. Nothing else moves."""
+    end = twin.world.now() + timedelta(minutes=1)
     for _ in range(times):
+        Walk(twin.on, lambda *_: None, end, end).take(twin.on.store.shards(later=False))
         assert expire.expire_overdue(twin.on).failed == 0
 
 

@@ -15,14 +15,14 @@ from penstock.domain.jobs.jobs import Job, Result
 from penstock.domain.logs.archives import Archive
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Create, Replace
+from penstock.kernel.rows import Create, Replace, Row
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.jobs.prerequisites import pin
-from penstock.usecases.jobs.settle import keep_latest_failure, retention_changes, unpin
+from penstock.usecases.jobs.settle import keep_from_now, keep_latest_failure, unpin
 from tests.usecases.exact import commits, drop, put
 from tests.usecases.races import before_the_next_commit, before_the_next_write_of
-from tests.usecases.retained_jobs import end_of, ended, kept, nothing_is_left, of, tidy
+from tests.usecases.retained_jobs import end_of, ended, kept, nothing_is_left, of, tidy, with_a_row_of_its_own
 from tests.usecases.steps import finish, hello, job_of, submit
 
 SECOND = timedelta(seconds=1)
@@ -71,10 +71,27 @@ def test_many_names_are_taken_apart_some_at_a_time(twin: Twin, ada: User) -> Non
     expire.end_retention(twin.on, job)
     expire.end_retention(twin.on, job)
     assert len(outputs(twin)) == 1
-    assert job_of(twin, job).end.outputs_gone is None
+    assert kept(twin, job)
     expire.end_retention(twin.on, job)
     assert outputs(twin) == []
+    assert kept(twin, job) is None
     assert job_of(twin, job).end.outputs_gone
+
+
+@pytest.mark.parametrize("has_own_row", [False, True])
+def test_what_is_gone_is_told_in_the_jobs_row_alone(twin: Twin, ada: User, has_own_row: bool) -> None:
+    """Whoever told of it: the job's row from its end, or a row of its own since a job depended on it."""
+    job = ended(twin, ada)
+    until = end_of(twin, job)
+    if has_own_row:
+        with_a_row_of_its_own(twin, job)
+        assert job_of(twin, job).end.kept_until is None
+    assert end_of(twin, job) == until
+    at_the_end(twin, job)
+    tidy(twin, 2)
+    assert (kept(twin, job), of(twin, Retention)) == (None, [])
+    assert (job_of(twin, job).end.kept_until, job_of(twin, job).end.outputs_gone) == (None, until)
+    assert job_of(twin, job).deadline is None
 
 
 def test_each_output_goes_in_one_write_without_a_transaction(twin: Twin, ada: User) -> None:
@@ -85,7 +102,7 @@ def test_each_output_goes_in_one_write_without_a_transaction(twin: Twin, ada: Us
     written = commits(twin)
     expire.end_retention(twin.on, job)
     kinds = [sorted(type(getattr(change, "was", None)).__name__ for change in changes) for changes in written]
-    assert kinds == [["Artifact"]] * 2 + [["NoneType"], ["Job", "Retention"]]
+    assert kinds == [["Artifact"]] * 2 + [["NoneType"], ["Job"]]
 
 
 def test_an_inputs_name_goes_with_its_ownership_in_one_write(twin: Twin, ada: User) -> None:
@@ -252,7 +269,7 @@ def test_two_sweeps_at_once_end_it_once(twin: Twin, ada: User) -> None:
 
 
 def test_a_job_whose_row_is_gone_leaves_nothing_all_the_same(twin: Twin, ada: User) -> None:
-    job = ended(twin, ada)
+    job = with_a_row_of_its_own(twin, ended(twin, ada))
     drop(twin, job_of(twin, job))
     at_the_end(twin, job)
     tidy(twin, 4)
@@ -386,15 +403,18 @@ def test_a_sweep_goes_on_at_once_with_a_job_that_owned_more_than_one_call_releas
     assert len(of(twin, Archive)) == 1
 
 
+@pytest.mark.parametrize("kind", [Retention, Job])
 def test_what_another_call_has_closed_meanwhile_is_not_opened_again(
-    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, kind: type[Row]
 ) -> None:
     """ART-2: its job has recorded that its outputs are gone."""
     monkeypatch.setattr(expire, "AT_ONCE", 1)
     job = ended(twin, ada)
+    if kind is Retention:
+        with_a_row_of_its_own(twin, job)
     at_the_end(twin, job)
     expire.end_retention(twin.on, job)
-    before_the_next_write_of(twin, Retention, lambda: expire.end_retention(twin.on, job))
+    before_the_next_write_of(twin, kind, lambda: expire.end_retention(twin.on, job))
     expire.end_retention(twin.on, job)
     assert kept(twin, job) is None
     assert job_of(twin, job).end.outputs_gone
@@ -427,16 +447,17 @@ def test_what_is_pinned_while_a_job_settles_stays_pinned(twin: Twin, ada: User) 
     job = submit(twin, ada)
     twin.run()
     hello(twin, job)
-    before_the_next_write_of(twin, Retention, lambda: twin.store.commit(pin(twin.on, job, "D")))
+    before_the_next_write_of(twin, Job, lambda: twin.store.commit(pin(twin.on, job, "D")))
     finish(twin, job)
     row = kept(twin, job)
     assert row
     assert list(row.dependents) == ["D"]
+    assert job_of(twin, job).end.kept_until is None
 
 
 def test_the_end_of_what_is_kept_is_set_once(twin: Twin, ada: User) -> None:
-    job = ended(twin, ada)
-    assert retention_changes(twin.on, job_of(twin, job)) == []
+    job = with_a_row_of_its_own(twin, ended(twin, ada))
+    assert keep_from_now(twin.on, job_of(twin, job)) == (job_of(twin, job), [])
 
 
 def test_who_is_kept_longer_and_is_named_nowhere_is_named_again(twin: Twin, ada: User) -> None:

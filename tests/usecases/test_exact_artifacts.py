@@ -11,7 +11,7 @@ from penstock.domain import metrics
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, artifact_key
 from penstock.domain.artifacts.artifacts import stray as stray_row
 from penstock.domain.artifacts.content import Content
-from penstock.domain.artifacts.retention import LatestFailure
+from penstock.domain.artifacts.retention import LatestFailure, Retention, retention_key
 from penstock.domain.artifacts.volumes import INVENTORY_KEY, Inventory, object_name
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.users.users import User
@@ -26,7 +26,7 @@ from tests.usecases.objects import gets
 from tests.usecases.outputs import X_SHA256, files
 from tests.usecases.pins import artifact, pin, refused, why
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.retained_jobs import end_of, ended, kept, of, tidy
+from tests.usecases.retained_jobs import end_of, ended, kept, of, tidy, with_a_row_of_its_own
 from tests.usecases.steps import TOKEN, hello, job_of, submit, told
 
 PAST = START - timedelta(days=9)
@@ -47,20 +47,22 @@ def sizes(twin: Twin) -> list[str]:
 # What a job owned, and its end
 
 
+@pytest.mark.parametrize("has_own_row", [False, True])
 @pytest.mark.parametrize("change", ["gone", "ended", "kept for ever"])
 def test_what_changes_while_a_failure_is_remembered_is_seen(
-    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, change: str
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, change: str, has_own_row: bool
 ) -> None:
-    job = ended(twin, ada)
-    row = kept(twin, job)
-    assert row
+    job = with_a_row_of_its_own(twin, ended(twin, ada)) if has_own_row else ended(twin, ada)
     twin.world.time = end_of(twin, job)
 
     def meanwhile(*_: object) -> None:
-        if change == "gone":
+        row, found = twin.store.get(retention_key(job), Retention), job_of(twin, job)
+        if row and change == "gone":
             drop(twin, row)
-        else:
+        elif row:
             put(twin, row, **({"ended": twin.world.now()} if change == "ended" else {"until": None}))
+        else:
+            put(twin, found, **({"outputs_gone": twin.world.now()} if change == "ended" else {"kept_until": None}))
         written.clear()
 
     written = commits(twin)

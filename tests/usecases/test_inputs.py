@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN
-from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.artifacts.retention import Retention
 from penstock.domain.commands import NewInput, SubmitJob
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.replies import InputDownload, InputDownloads, InputUpload
@@ -18,7 +18,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Delete, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs
-from penstock.usecases.jobs import cancel, jobs, prerequisites
+from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers import agents
 from tests.usecases.dependencies import depends
@@ -95,7 +95,7 @@ def test_a_page_behind_the_last_is_empty(twin: Twin, ada: User) -> None:
 
 
 def retention(twin: Twin, job: str) -> Retention:
-    found = twin.store.get(retention_key(job), Retention)
+    found, _ = settle.find_retention(twin.on, job)
     assert found
     return found
 
@@ -114,8 +114,8 @@ def test_inputs_are_pinned_until_the_job_settles(twin: Twin, ada: User) -> None:
 def test_a_job_cannot_depend_on_deleted_outputs(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     run(twin, first)
-    row = retention(twin, first)
-    twin.store.commit([Replace(row, replace(row, ended=twin.world.now()))])
+    found = job_of(twin, first)
+    twin.store.commit([Replace(found, replace(found, end=replace(found.end, outputs_gone=twin.world.now())))])
     with pytest.raises(Refused, match=f"n0: the outputs of job {first} are gone") as refused:
         submit(twin, ada, **depends(first))
     assert refused.value.code == "outputs-gone"

@@ -46,6 +46,7 @@ from penstock.usecases import published as naming
 from penstock.usecases.artifacts import expire, inventory, outputs, pins
 from penstock.usecases.jobs import prerequisites, settle
 from tests.usecases.outputs import X_SHA256
+from tests.usecases.retained_jobs import tidy
 
 pytestmark = pytest.mark.usefixtures("no_log_is_short")
 
@@ -98,8 +99,10 @@ class Seen(MemoryStore):
             assert was.state is ArtifactState.DESTROYING, f"I3: {was} was forgotten"
             assert object_name(was.id) not in self.twin.objects.objects, f"I3: the bytes of {was} are there"
         if isinstance(was, Artifact) and now and was.owners != now.owners and now.state is ArtifactState.DESTROYING:
-            retained = self.rows.get(retention_key(was.job))
-            gone = {f"job#{was.job}"} if isinstance(retained, Retention) and retained.ended else set()
+            retained, job = self.rows.get(retention_key(was.job)), self.rows.get(job_key(was.job))
+            is_over = isinstance(retained, Retention) and retained.ended
+            is_told = isinstance(job, Job) and job.end.outputs_gone
+            gone = {f"job#{was.job}"} if is_over or is_told else set()
             deleted = [change.was for change in changes if isinstance(change, Delete)]
             gone |= {row.owner for row in deleted if isinstance(row, Pin) and row.artifact == was.id}
             written = [change.row for change in changes if isinstance(change, Replace)]
@@ -181,7 +184,7 @@ class Keeping(RuleBasedStateMachine):
             job=id, attempt=1, order=WORKER, step=WORKER, name="worker", type="linux", pool="target/linux", since=now,
             state=LeaseState.READY, token="t",
         )  # fmt: skip
-        assert self.store.commit([Create(made), Create(lease), Create(Retention(job=made.id)), *more])
+        assert self.store.commit([Create(made), Create(lease), *more])
         return id
 
     def do(self, act: Callable[[], object], meanwhile: str) -> None:
@@ -421,7 +424,7 @@ class Keeping(RuleBasedStateMachine):
         for hours in (7, 24 * 400):
             self.twin.pass_time(hours * 3600)
             for _ in range(TIDIES):
-                expire.expire_overdue(self.twin.on)
+                tidy(self.twin)
                 self.twin.pass_time(3601)
         self._look_at_the_end()
 
@@ -434,6 +437,8 @@ class Keeping(RuleBasedStateMachine):
         for row in self.of(Retention):
             needed = [name for name in row.dependents if not self.is_settled(name)]
             assert row.until is None or needed, f"ART-2: {row} is over since {now - row.until}"
+        for job in self.of(Job):
+            assert job.end.kept_until is None, f"ART-2: {job.id} is over since {now - job.end.kept_until}"
         self.what_is_owned_is_there()
         self.every_owner_has_its_row_and_every_row_its_owner()
         self.what_was_promised_is_there()

@@ -10,7 +10,7 @@ from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.jobs.jobs import Result, State
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change, Check, Create, Replace
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.site import apply
@@ -21,7 +21,7 @@ from tests.usecases.steps import finish, job_of, submit
 
 
 def kept(twin: Twin, job: str) -> Retention:
-    found = twin.store.get(retention_key(job), Retention)
+    found = settle.find_retention(twin.on, job)[0]
     assert found
     return found
 
@@ -33,15 +33,19 @@ def pin(twin: Twin, job: str, dependent: str) -> list[Change]:
 
 
 def test_it_is_written_when_it_says_something_and_not_before(twin: Twin, ada: User) -> None:
-    """A job without dependents has no use for it before its end."""
+    """A job without dependents has no use for it before its end, and then its own row says all."""
     job = running(twin, ada)
-    assert twin.store.get(retention_key(job), Retention) is None
+    assert job_of(twin, job).end.kept_until is None
     finish(twin, job)
+    assert job_of(twin, job).end.kept_until == kept(twin, job).until
+    assert twin.store.get(retention_key(job), Retention) is None
+    pin(twin, job, "D")
+    assert job_of(twin, job).end.kept_until is None
     assert kept(twin, job).version == 1
 
 
 def test_of_a_jobs_end_and_its_first_dependent_the_later_one_sees_the_other(twin: Twin, ada: User) -> None:
-    """ART-1: both would create the row."""
+    """ART-1: both write the job's row."""
     job = running(twin, ada)
     changes = prerequisites.pin(twin.on, job, "D")
     finish(twin, job)
@@ -53,11 +57,11 @@ def test_of_a_jobs_end_and_its_first_dependent_the_later_one_sees_the_other(twin
 
 
 def test_a_first_dependent_assumes_that_the_job_has_not_settled(twin: Twin, ada: User) -> None:
-    """ART-1: also when all that the job had, and its row, are gone again by the time of the write."""
+    """ART-1: also when all that the job had is gone again by the time of the write."""
     job = running(twin, ada)
     changes = prerequisites.pin(twin.on, job, "D")
     finish(twin, job)
-    drop(twin, kept(twin, job))
+    put(twin, job_of(twin, job), kept_until=None, outputs_gone=twin.world.now())
     assert not twin.store.commit(changes)
 
 
@@ -151,7 +155,7 @@ def test_a_pin_is_no_write_of_its_own(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     written = commits(twin)
     first = prerequisites.pin(twin.on, job, "D")
-    assert (written, [type(change) for change in first]) == ([], [Create, Check])
+    assert (written, [type(change) for change in first]) == ([], [Create, Replace])
     pin(twin, job, "D")
     written.clear()
     more = prerequisites.pin(twin.on, job, "E")

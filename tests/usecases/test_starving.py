@@ -21,7 +21,7 @@ from penstock.domain.metrics import Metric
 from penstock.domain.pools.pools import Claim, Pool
 from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
 from penstock.domain.users.users import User
-from penstock.kernel.rows import Change, Create, Key, Look, Replace, key_of, shard_of
+from penstock.kernel.rows import Change, Create, Key, Look, Replace, exact_look, key_of, shard_of
 from penstock.testing.twin import START, Twin
 from penstock.usecases import overdue, sweep
 from penstock.usecases.artifacts import expire
@@ -83,8 +83,8 @@ def writes_of_the_index(twin: Twin) -> list[str]:
     return kinds
 
 
-def test_a_short_job_writes_the_index_when_it_begins_and_when_it_ends(twin: Twin) -> None:
-    """Its deadlines in between are later than its first, so the index keeps that: the sweep finds the job over."""
+def test_a_short_job_writes_the_index_when_it_begins(twin: Twin) -> None:
+    """Its later deadlines, and the time until which it is kept, are behind its first, so the index keeps that."""
     kinds = writes_of_the_index(twin)
     job = submit(twin, User(name="ada", created=START))
     twin.run()
@@ -92,7 +92,43 @@ def test_a_short_job_writes_the_index_when_it_begins_and_when_it_ends(twin: Twin
     finish(twin, job)
     twin.run()
     assert job_of(twin, job).is_settled
-    assert (kinds.count("job"), kinds.count("unit")) == (2, 2)
+    assert (kinds.count("job"), kinds.count("unit")) == (1, 2)
+
+
+def test_a_job_that_is_over_leaves_the_shards_of_those_that_run(twin: Twin) -> None:
+    """What is left to do for it is nothing that anybody waits for: it holds up no job that is cancelled."""
+    job = submit(twin, User(name="ada", created=START))
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    look = job_of(twin, job).indexed
+    assert look
+    assert (look.shard.partition(".")[0], look.at < twin.world.now() + 24 * HOUR) == ("job", True)
+    twin.world.time = look.at
+    sweep.sweep(twin.on)
+    until = job_of(twin, job).end.kept_until
+    assert until
+    look = job_of(twin, job).indexed
+    assert look == exact_look(job_of(twin, job)) == Look(until)
+    assert look.shard.partition(".")[0] == "kept"
+    twin.world.time = until
+    sweep.sweep(twin.on)
+    assert job_of(twin, job).end.outputs_gone == until
+
+
+def test_a_job_whose_time_is_over_before_its_entry_moved_is_moved_first(twin: Twin) -> None:
+    job = submit(twin, User(name="ada", created=START))
+    twin.run()
+    hello(twin, job)
+    finish(twin, job)
+    until = job_of(twin, job).end.kept_until
+    assert until
+    twin.world.time = until
+    Walk(twin.on, sweep.nudge, until + HOUR, until + HOUR).take(twin.on.store.shards(later=False))
+    look = job_of(twin, job).indexed
+    assert look == Look(until)
+    assert look.shard.partition(".")[0] == "kept"
+    assert job_of(twin, job).end.outputs_gone is None
 
 
 def test_a_worker_in_contact_is_never_looked_at_and_seldom_writes_the_index(

@@ -66,7 +66,6 @@ from penstock.kernel.rows import (
     key_of,
     next_look,
     next_version,
-    shard_of,
     shards_of,
 )
 
@@ -147,8 +146,8 @@ def unpack(packed: bytes) -> str:
 
 def due_shards(*, later: bool) -> list[str]:
     """The shards of the due index, of every kind of row that may be due; with `later`, of those nobody waits for."""
-    kinds = [kind for kind in KINDS.values() if kind.deadline is not Row.deadline and kind.later is later]
-    return [shard for kind in kinds for shard in shards_of(kind)]
+    kinds = [kind for kind in KINDS.values() if kind.deadline is not Row.deadline]
+    return [shard for kind in kinds for shard in shards_of(kind, later=later)]
 
 
 def look_text(look: Look) -> str:
@@ -157,10 +156,10 @@ def look_text(look: Look) -> str:
     return f"{time}#{look.nudges}" if look.nudges else time
 
 
-def look_of(text: str) -> Look:
-    """The look that the index has."""
+def look_of(text: str, shard: str) -> Look:
+    """The look that a shard of the index has."""
     time, _, nudges = text.partition("#")
-    return Look(datetime.fromisoformat(time), int(nudges or 0))
+    return Look(datetime.fromisoformat(time), int(nudges or 0), shard)
 
 
 class DueIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-call]
@@ -247,7 +246,7 @@ def item_of(row: Row, version: int, of: type[Item]) -> Item:
     item.body = None if item.packed else text
     look = next_look(row)
     if look:
-        item.due_shard, item.due = shard_of(row), look_text(look)
+        item.due_shard, item.due = look.shard, look_text(look)
     if row.place:
         item.list_key, item.list_sort = row.place
     if row.expiry:
@@ -321,7 +320,7 @@ ATTRIBUTES_BYTES = 160
 def row_of(item: Item) -> Row:
     """The row that an item holds."""
     body = unpack(item.packed) if item.packed else item.body
-    return load(item.kind, body, int(item.row_version), look_of(item.due) if item.due else None)
+    return load(item.kind, body, int(item.row_version), look_of(item.due, item.due_shard) if item.due else None)
 
 
 R = TypeVar("R", bound=Row)
@@ -446,7 +445,7 @@ class Table:
         past = self._item.due < look_text(Look(now + timedelta(milliseconds=1)))  # also those that were nudged
         with _reading():
             for item in self._item.due_index.query(shard, past, page_size=PAGE):
-                yield Due(shard, look_of(item.due), Key(item.pk, item.sk))
+                yield Due(look_of(item.due, shard), Key(item.pk, item.sk))
 
     def rows_at(self, keys: Sequence[Key]) -> dict[Key, Row]:
         """Rows by their keys, read consistently, without those that are gone or cannot be read."""
@@ -459,7 +458,7 @@ class Table:
         is_same: Condition = self._item.due == look_text(due.look)
         try:
             self._item(*due.key).update(
-                actions=[self._item.due.set(look_text(look))],
+                actions=[self._item.due.set(look_text(look)), self._item.due_shard.set(look.shard)],
                 condition=is_same & unchanged(was) if was else is_same,
                 add_version_condition=False,
             )

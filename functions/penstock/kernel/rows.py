@@ -41,24 +41,27 @@ class Place(NamedTuple):
     sort: str
 
 
-class Look(NamedTuple):
-    """When the sweep looks at a row, as the due index has it; and how often the row was nudged since its last write."""
+@dataclass(frozen=True)
+class Look:
+    """When the sweep looks at a row, as the due index has it; how often the row was nudged since its last write; and
+    the shard of the index that has it.
+    """
 
     at: datetime
     nudges: int = 0
+    shard: str = field(default="", compare=False)
 
 
 class Due(NamedTuple):
-    """What the due index knows of a row: its shard, when the sweep looks at it, and its key."""
+    """What the due index knows of a row: when the sweep looks at it, and its key."""
 
-    shard: str
     look: Look
     key: Key
 
     @property
     def kind(self) -> str:
-        """The row's kind: each has shards of its own."""
-        return self.shard.partition(".")[0]
+        """What the sweep does for the row: each kind has shards of its own."""
+        return self.look.shard.partition(".")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +69,15 @@ class Row:
     """One item of the table. Subclasses add fields and say where they are kept.
 
     `later` are the kinds that nobody waits for: the sweep looks at them after all others, so that they hold up none.
-    `shards` is over how many partitions of the due index the rows of a kind are spread. `indexed` is what the index
-    said when the row was read; a row that was not read has none.
+    `ends_as` names such a kind for the rows of another that nobody waits for any more. `shards` is over how many
+    partitions of the due index the rows of a kind are spread. `indexed` is what the index said when the row was read;
+    a row that was not read has none.
     `is_recreated` are the kinds whose rows are deleted, and followed by new ones at the same key.
     """
 
     kind: ClassVar[str] = ""
     later: ClassVar[bool] = False
+    ends_as: ClassVar[str] = ""
     shards: ClassVar[int] = 1
     is_recreated: ClassVar[bool] = False
     version: int = 0
@@ -89,6 +94,16 @@ class Row:
         return None
 
     @property
+    def due_as(self) -> str:
+        """The kind of its shards in the due index: its own, or `ends_as`."""
+        return self.kind
+
+    @property
+    def is_later(self) -> bool:
+        """Whether nobody waits for what the sweep does for it."""
+        return self.later or self.due_as == self.ends_as
+
+    @property
     def place(self) -> Place | None:
         """The listing that this row appears in; None when it appears in none."""
         return None
@@ -100,29 +115,31 @@ class Row:
 
 
 def shard_of(row: Row) -> str:
-    """The shard of the due index that has a row: always the same for a key, and one of those of its kind."""
-    return f"{row.kind}.{crc32(row.key.pk.encode()) % row.shards}"
+    """The shard of the due index that a row belongs to: always the same for a key and a kind."""
+    return f"{row.due_as}.{crc32(row.key.pk.encode()) % row.shards}"
 
 
-def shards_of(kind: type[Row]) -> list[str]:
-    """All shards of the due index that have rows of a kind."""
-    return [f"{kind.kind}.{number}" for number in range(kind.shards)]
+def shards_of(kind: type[Row], *, later: bool) -> list[str]:
+    """All shards of the due index that have rows of a kind; with `later`, of those that nobody waits for."""
+    names = [kind.kind] if kind.later is later else [kind.ends_as] if later and kind.ends_as else []
+    return [f"{name}.{number}" for name in names for number in range(kind.shards)]
 
 
 def next_look(row: Row) -> Look | None:
     """When the sweep is to look at a row that is written now: never after its deadline.
 
-    An earlier time that the index has already stays, for then the write does not change the index. The sweep reads the
-    row before it nudges anybody, and moves the entry of one that is not due. After a nudge the time is exact again.
+    An earlier time that the index has already stays, in its shard, for then the write does not change the index. The
+    sweep reads the row before it nudges anybody, and moves the entry of one that is not due, or that belongs to another
+    shard. After a nudge the time is exact again.
     """
-    exact = exact_look(row)
-    return min(exact, row.indexed) if exact and row.indexed and not row.indexed.nudges else exact
+    exact, has = exact_look(row), row.indexed
+    return has if exact and has and not has.nudges and has.at <= exact.at else exact
 
 
 def exact_look(row: Row) -> Look | None:
-    """A look at a row at its deadline, in whole milliseconds, as the index has it."""
+    """A look at a row at its deadline, in whole milliseconds, as the index has it, in the shard that it belongs to."""
     at = row.deadline
-    return Look(at.replace(microsecond=at.microsecond // 1000 * 1000)) if at else None
+    return Look(at.replace(microsecond=at.microsecond // 1000 * 1000), 0, shard_of(row)) if at else None
 
 
 @dataclass(frozen=True)

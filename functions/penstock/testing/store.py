@@ -27,7 +27,6 @@ from penstock.kernel.rows import (
     key_of,
     next_look,
     next_version,
-    shard_of,
 )
 
 R = TypeVar("R", bound=Row)
@@ -94,7 +93,7 @@ class MemoryStore:
 
     def overdue(self, shard: str, now: datetime) -> Iterable[Due]:
         looks = ((look_at(row), row) for row in self.rows.values() if row.deadline)
-        found = [Due(shard, look, row.key) for look, row in looks if look and look.at <= now and shard_of(row) == shard]
+        found = [Due(look, row.key) for look, row in looks if look and look.at <= now and look.shard == shard]
         return sorted(found, key=lambda due: (dynamodb.look_text(due.look), due.key))
 
     def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:

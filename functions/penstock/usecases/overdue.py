@@ -4,7 +4,8 @@ Each kind of row has shards of its own. A sweep takes a shard itself if there is
 shard to messages, each for a part, which other calls of the sweep function take at the same time. A message names the
 end of its time, so that a late one does nothing; and who takes it sends none.
 
-The index may have an earlier time than the row: then nobody is nudged, and the entry moves to the row's own time. If
+The index may have an earlier time than the row, or have it in another shard than it belongs to: then nobody is nudged,
+and the entry moves to the row's own time and shard. If
 the row is overdue, its entry moves on first, further each time that nothing came of it. So a row that nobody can move
 on costs a little and hides nothing; and of two sweeps at a time, one nudges. A row that nobody waits for has its first
 nudge without that.
@@ -112,7 +113,7 @@ class Walk:
         true = exact_look(row) if row else due.look
         if true is None:
             return
-        if true.at > now:
+        if true.at > now or true.shard != due.look.shard:
             self.on.store.look_later(due, true, row)
         elif _needs_no_move(due, row, now) or self.on.store.look_later(due, next_time(due.look, now), row):
             self.overdue += 1
@@ -126,12 +127,12 @@ def _needs_no_move(due: Due, row: Row | None, now: datetime) -> bool:
 
     That saves a write. If the nudge comes to nothing, the next one is as any other.
     """
-    return row is not None and row.later and not due.look.nudges and now - due.look.at < NEW
+    return row is not None and row.is_later and not due.look.nudges and now - due.look.at < NEW
 
 
 def next_time(look: Look, now: datetime) -> Look:
     """When to look at a row again that is nudged now."""
-    return Look(now + BACK_OFF * 2 ** min(look.nudges, DOUBLINGS), look.nudges + 1)
+    return Look(now + BACK_OFF * 2 ** min(look.nudges, DOUBLINGS), look.nudges + 1, look.shard)
 
 
 def part_of(key: Key) -> int:

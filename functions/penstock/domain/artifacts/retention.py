@@ -2,10 +2,13 @@
 
 A job owns its outputs and inputs, and its Retention says until when:
 
-    submit ──▶ open ──settle──▶ until its time ──(no dependents)──▶ ended ──(everything is released)──▶ no row
+    submit ──▶ open ──settle──▶ until its time ──(no dependents)──▶ ended ──(everything is released)──▶ gone
                  └── a dependent keeps them from its submit until it settles, whatever else runs out ──┘
 
 No job may depend on what has ended: it is being deleted.
+
+Most jobs' retention is nothing but a time. It stands in the job's own row, so that a job's end writes one row less. A
+row of its own takes over when there is more to say: that jobs depend on it, or that it lasts longer.
 """
 
 from __future__ import annotations
@@ -122,6 +125,26 @@ class Retention(Row):
 def retention_key(job: str) -> Key:
     """The key of a job's retention."""
     return Key(f"job#{job}", "retention")
+
+
+def told_by(job: Job) -> Retention | None:
+    """The retention that a job's own row tells of; None if it tells of none."""
+    return Retention(job=job.id, until=job.end.kept_until, ended=job.end.outputs_gone) if job.end.kept_until else None
+
+
+def is_short(row: Retention) -> bool:
+    """Whether a retention is nothing but a time, so that its job's row can tell of it."""
+    return not (row.dependents or row.longer or row.look)
+
+
+def tell(job: Job, row: Retention) -> Job:
+    """A job whose own row tells of its retention."""
+    return replace(job, end=replace(job.end, kept_until=row.until, outputs_gone=row.ended))
+
+
+def hand_over(job: Job) -> Job:
+    """A job whose own row tells of its retention no more: that has a row by now, or is over."""
+    return replace(job, end=replace(job.end, kept_until=None))
 
 
 def settled(row: Retention, job: Job, spans: Spans) -> Retention:

@@ -213,11 +213,16 @@ class Cancellation:
 
 @dataclass(frozen=True)
 class End:
-    """How a job ended. `settle` fills it in, once; `outputs_gone` is when everything that the job owned was deleted."""
+    """How a job ended. `settle` fills it in, once.
+
+    `kept_until` is until when what the job owns is kept, as long as its row alone says so: None when a retention does,
+    and when all is deleted. `outputs_gone` is since when nobody gets it any more.
+    """
 
     outcome: Outcome | None = None
     reason: str | None = None
     exit_code: int | None = None
+    kept_until: datetime | None = None
     outputs_gone: datetime | None = None
 
 
@@ -247,6 +252,7 @@ class Job(Row):
     """
 
     kind: ClassVar[str] = "job"
+    ends_as: ClassVar[str] = "kept"
     shards: ClassVar[int] = 8
     id: str
     name: str
@@ -277,7 +283,11 @@ class Job(Row):
 
     @property
     def deadline(self) -> datetime | None:
-        return self.due
+        return self.due or self.end.kept_until
+
+    @property
+    def due_as(self) -> str:
+        return self.ends_as if self.is_settled and not self.due else self.kind
 
     @property
     def is_settled(self) -> bool:

@@ -19,13 +19,13 @@ from penstock.domain import metrics
 from penstock.domain.artifacts import artifacts, retention
 from penstock.domain.artifacts.artifacts import JOB, id_of, owner
 from penstock.domain.artifacts.inputs import Input
-from penstock.domain.artifacts.retention import LatestFailure, Retention, latest_key, retention_key
+from penstock.domain.artifacts.retention import LatestFailure, Retention, latest_key
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.kernel.rows import Change, Delete, Key, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases import caches
 from penstock.usecases.artifacts import inventory, owners, pins
-from penstock.usecases.jobs.settle import keep_latest_failure
+from penstock.usecases.jobs.settle import find_retention, keep_latest_failure, retention_changes
 from penstock.usecases.logs import archives
 from penstock.usecases.overdue import Walk
 
@@ -38,6 +38,7 @@ NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
     "archive": lambda on, id, _: archives.advance(on, id),
     "artifact": lambda on, job, ulid: owners.move_on(on, id_of(job, ulid)),
     "retention": lambda on, id, _: end_retention(on, id),
+    Job.ends_as: lambda on, id, _: end_retention(on, id),
     "cache": lambda on, owner, place: caches.expire(on, owner, place),
     "pin": lambda on, id, by: pins.expire(on, id, by),
 }
@@ -77,14 +78,14 @@ def nudge(on: System, kind: str, key: Key) -> None:
 
 def end_retention(on: System, job: str) -> None:
     """End a job's retention, or release the names of what it owned. [ART-1] [ART-2]"""
-    row = on.store.get(retention_key(job), Retention)
+    row, teller = find_retention(on, job)
     if row is None or row.deadline is None or row.deadline > on.world.now():
         return
     if row.ended is None:
         _keep_latest_failure(on, job)
         transact(on, lambda: _end_changes(on, job))
     else:
-        _release_all(on, row)
+        _release_all(on, row, teller)
 
 
 def _keep_latest_failure(on: System, job: str) -> None:
@@ -95,13 +96,14 @@ def _keep_latest_failure(on: System, job: str) -> None:
 
 
 def _end_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
-    row, now = on.store.get(retention_key(job), Retention), on.world.now()
+    row, teller = find_retention(on, job)
+    now = on.world.now()
     if row is None or row.ended or row.deadline is None or row.deadline > now:
         return [], None
     left = _unsettled(on, row)
     spans = current_site(on).retention
     after = retention.recheck(row, left, spans, now) if left else retention.end(replace(row, dependents=()), now)
-    return [Replace(row, after)], None
+    return retention_changes(row, teller, after), None
 
 
 def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
@@ -116,7 +118,7 @@ def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
     return ()
 
 
-def _release_all(on: System, row: Retention) -> None:
+def _release_all(on: System, row: Retention, teller: Job | None) -> None:
     """Release the inputs and outputs that a job owns, and what was only named; then its log. Pinned outputs stay."""
     job, mine = row.job, owner(JOB, row.job)
     names = on.store.find(f"job#{job}", "input#", Input, limit=AT_ONCE)
@@ -127,7 +129,9 @@ def _release_all(on: System, row: Retention) -> None:
     for output in kept:
         owners.release_output(on, output.id, mine)
     if len(names) + len(kept) == AT_ONCE:
-        on.store.commit([Replace(row, row)])  # so that the next sweep goes on: something came of this one
+        on.store.commit(
+            [Replace(teller or row, teller or row)]
+        )  # so that the next sweep goes on: something came of this one
         return
     archives.delete(on, job)
     transact(on, lambda: _close_changes(on, job))
@@ -135,12 +139,13 @@ def _release_all(on: System, row: Retention) -> None:
 
 def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
     """Nothing is left: the job records that, and the rows of its retention go."""
-    row, found = on.store.get(retention_key(job), Retention), on.store.get(job_key(job), Job)
+    row, teller = find_retention(on, job)
     if row is None:
         return [], None
-    changes: list[Change] = [Delete(row)]
+    changes: list[Change] = [] if teller else [Delete(row)]
+    found = teller or on.store.get(job_key(job), Job)
     if found:
         latest = on.store.get(latest_key(found.owner, found.name), LatestFailure)
         changes += [Delete(latest)] if latest and latest.job == job else []
-        changes.append(Replace(found, replace(found, end=replace(found.end, outputs_gone=row.ended))))
+        changes.append(Replace(found, retention.hand_over(retention.tell(found, row))))
     return changes, None

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
 
+from penstock.domain.artifacts import retention
 from penstock.domain.artifacts import why as artifacts_why
 from penstock.domain.artifacts.artifacts import (
     CACHE,
@@ -31,7 +32,7 @@ from penstock.domain.replies import SignedOutput
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Key
+from penstock.kernel.rows import Due, Key, shards_of
 from penstock.system import System
 from penstock.usecases import caches
 from penstock.usecases.artifacts import outputs, owners
@@ -74,7 +75,9 @@ class RowCache:
         """A job and its retention."""
         if job not in self._rows:
             store = self._on.store
-            self._rows[job] = store.get(job_key(job), Job), store.get(retention_key(job), Retention)
+            found = store.get(job_key(job), Job)
+            told = retention.told_by(found) if found else None
+            self._rows[job] = found, told or store.get(retention_key(job), Retention)
         return self._rows[job]
 
     def named(self, name: str) -> Published | None:
@@ -142,15 +145,17 @@ def dry_run(on: System, within: int) -> DryRun:
     """
     now = on.world.now()
     by = now + timedelta(seconds=within)
-    shards = (on.store.overdue(shard, by) for shard in on.store.shards(later=True))
-    rows = list(islice(merge(*shards, key=lambda due: due.look), DRY_RUN_ROWS))
-    found = DryRun([], len(rows) < DRY_RUN_ROWS)
-    for due in rows:
-        for going in _deletions(on, due.kind, due.key, now, by):
-            if len(found.going) == DRY_RUN_ROWS:
-                return DryRun(found.going, is_whole=False)
-            found.going.append(going)
-    return found
+    tidied, jobs = _due(on, on.store.shards(later=True), by), _due(on, shards_of(Job, later=False), by)
+    is_whole = max(len(tidied), len(jobs)) < DRY_RUN_ROWS
+    going = [each for due in (*tidied, *jobs) for each in _deletions(on, due.kind, due.key, now, by)]
+    going.sort(key=lambda each: each.at)
+    return DryRun(going[:DRY_RUN_ROWS], is_whole and len(going) <= DRY_RUN_ROWS)
+
+
+def _due(on: System, shards: Sequence[str], by: datetime) -> list[Due]:
+    """What some shards have due by then. A job's entry may still be where it was while the job ran."""
+    found = (on.store.overdue(shard, by) for shard in shards)
+    return list(islice(merge(*found, key=lambda due: due.look.at), DRY_RUN_ROWS))
 
 
 def _deletions(on: System, kind: str, key: Key, now: datetime, by: datetime) -> Iterator[Deletion]:
@@ -168,7 +173,7 @@ def _deletions(on: System, kind: str, key: Key, now: datetime, by: datetime) -> 
         entry = on.store.get(key, CacheEntry)
         if entry:
             yield from _deletion_if_last(on, entry.id, [entry.owner], entry.until, now, by)
-    elif kind == "retention":
+    elif kind in ("retention", Job.ends_as, Job.kind):
         yield from _deletions_of_job(on, id, now, by)
 
 
@@ -186,9 +191,9 @@ def _deletion_if_last(
 
 
 def _deletions_of_job(on: System, job: str, now: datetime, by: datetime) -> Iterator[Deletion]:
-    row = on.store.get(retention_key(job), Retention)
+    _, row = RowCache(on).of(job)
     end = (row.ended or row.end) if row else None
-    if row is None or end is None or row.dependents:
+    if row is None or end is None or end > by or row.dependents:
         return
     for output in owners.outputs_of(on, job):
         yield from _deletion_if_last(on, output.id, [owner(JOB, job)], end, now, by)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from penstock.domain.artifacts import inputs, retention
-from penstock.domain.artifacts.retention import Retention, retention_key
+from penstock.domain.artifacts.retention import Retention
 from penstock.domain.jobs import prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent
 from penstock.domain.jobs.jobs import Job, State, job_key
@@ -20,7 +20,7 @@ from penstock.domain.logs.logs import DETAIL
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached, not_found
-from penstock.kernel.rows import Change, Check, Create, Replace
+from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System, transact
 from penstock.usecases.jobs import flow, jobs, settle
 from penstock.usecases.logs import logs
@@ -136,20 +136,24 @@ def pin(on: System, job: str, dependent: str) -> list[Change]:
 
     Raises Refused 404 for a job that does not exist, 422 if its outputs are gone, 409 if too many depend on it.
     """
-    row = on.store.get(retention_key(job), Retention)
+    row, teller = settle.find_retention(on, job)
     if row is None:
         return _first_pin(on, job, dependent)
     after = retention.pinned(row, dependent)
     if isinstance(after, Refused):
         raise after
-    return [Replace(row, after)] if after != row else []
+    return settle.retention_changes(row, teller, after)
 
 
 def _first_pin(on: System, job: str, dependent: str) -> list[Change]:
-    """The first dependent of a job, which must not settle before this is written: its end creates the same row."""
+    """The first dependent of a job that has not settled. What ends it meanwhile is written after this, or before.
+
+    The job's row is written again as it is: its end would not meet a mere check, and its own row would then tell of a
+    retention beside this one.
+    """
     row = on.store.get(job_key(job), Job)
     if row is None:
         raise not_found("job", job)
     if row.is_settled:
         raise retention.outputs_gone(job, row.end.outputs_gone or row.times.submitted)
-    return [Create(Retention(job=job, dependents=(dependent,))), Check(row)]
+    return [Create(Retention(job=job, dependents=(dependent,))), Replace(row, row)]

@@ -4,7 +4,7 @@ An agent's report is written together with the end of its attempt; every other e
 failed, by the sweep, and by whatever ends a job that has no flow. `attempt_ended`, `job_settled` and `attempt_lost`
 list what follows each event, one effect per line. A crash between two effects is made up for by the sweep.
 
-With a job's end is written until when what it owns is kept: a job that has no such row by then has nothing any more.
+With a job's end is written until when what it owns is kept: a job of which no row says that has nothing any more.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def _end_changes(
     released = _end_leases(on, ending.before, rows, had)
     queues, left = _leave_queues(on, was, rows)
     ending = replace(ending, units=units)
-    after = with_failure_details(on, ending, pools.with_units(rows, units))
-    ended = [Replace(was, after), *released, *left, *retention_changes(on, after), *logs.on_settled(on, after)]
+    after, kept = keep_from_now(on, with_failure_details(on, ending, pools.with_units(rows, units)))
+    ended = [Replace(was, after), *released, *left, *kept, *logs.on_settled(on, after)]
     ended += users.discount_job(on, after)
     return ended, (replace(ending, after=after), queues)
 
@@ -321,13 +321,33 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
     return replace(detailed, task=found[-1].task if found else None)
 
 
-def retention_changes(on: System, job: Job) -> list[Change]:
-    """The changes to write with a job's settling: until when what it owns is kept."""
+def keep_from_now(on: System, job: Job) -> tuple[Job, list[Change]]:
+    """A job whose attempt ends, and what to write with it: until when what it owns is kept, if it settles."""
+    if not job.is_settled:
+        return job, []
     row = on.store.get(retention_key(job.id), Retention)
     after = retention.settled(row or Retention(job=job.id), job, current_site(on).retention)
     if row is None:
-        return [Create(after)] if after.until else []
-    return [Replace(row, after)] if after != row else []
+        return retention.tell(job, after), []
+    return job, [Replace(row, after)] if after != row else []
+
+
+def find_retention(on: System, job_id: str) -> tuple[Retention | None, Job | None]:
+    """A job's retention, and the job if it is its row that tells of it."""
+    job = on.store.get(job_key(job_id), Job)
+    told = retention.told_by(job) if job else None
+    return (told, job) if told else (on.store.get(retention_key(job_id), Retention), None)
+
+
+def retention_changes(was: Retention, teller: Job | None, after: Retention) -> list[Change]:
+    """The changes that write a retention: in its own row, or in that of the job that tells of it, if that has room."""
+    if after == was:
+        return []
+    if teller is None:
+        return [Replace(was, after)]
+    if retention.is_short(after):
+        return [Replace(teller, retention.tell(teller, after))]
+    return [Create(after), Replace(teller, retention.hand_over(teller))]
 
 
 def unpin(on: System, job: str, dependent: str) -> None:
@@ -355,12 +375,13 @@ def keep_latest_failure(on: System, job: Job) -> None:
 
 def _latest_failure_changes(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:
     known = on.store.get(failure.key, LatestFailure)
-    row = on.store.get(retention_key(failure.job), Retention)
+    row, teller = find_retention(on, failure.job)
     is_known = known is not None and known.job == failure.job
     is_later = known is None or (failure.settled, failure.job) >= (known.settled, known.job)
     if row is None or row.ended or not is_later or (is_known and row.longer):
         return [], None
     longer = retention.longer(row, failure, current_site(on).retention)
-    changes: list[Change] = [Replace(known, failure) if known else Create(failure), Replace(row, longer)]
+    changes: list[Change] = [Replace(known, failure) if known else Create(failure)]
+    changes += retention_changes(row, teller, longer)
     last = on.store.get(retention_key(known.job), Retention) if known and not is_known else None
     return [*changes, *([Replace(last, replace(last, longer=None))] if last and not last.ended else [])], None

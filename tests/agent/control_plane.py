@@ -256,8 +256,10 @@ class ControlPlane:
         return 200, {}
 
     def _finish(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        self.finishes.append(body)
-        return 200, {}
+        status, answer = self._commit({"ids": body.get("outputs", [])})
+        if status == 200:
+            self.finishes.append(body)
+        return status, answer
 
     def put(self, id_: str, data: bytes) -> None:
         name, _, number = id_.partition(".")

@@ -63,7 +63,34 @@ def test_many_files_go_in_batches(worker):
     outcome, plane = outputs(worker, "touch f{1..120}", ["/work/f*"], limits={"outputs": 200})
     assert outcome["result"] == "succeeded"
     assert len(plane.outputs()) == 120
-    assert plane.calls.count("commit") == 3
+    assert plane.calls.count("commit") == 2
+    assert len(outcome["outputs"]) == 20
+    assert plane.lines("detail").count("uploaded /work/f120") == 1
+
+
+def test_a_few_files_are_recorded_with_the_outcome(worker):
+    """The service checks them, and writes them with the job's end: one call less."""
+    outcome, plane = outputs(worker, "touch a b", ["=/work/a", "/work/b"])
+    assert (outcome["result"], outcome["outputs"]) == ("succeeded", ["o1", "o2"])
+    assert plane.outputs() == {"/work/a": b"", "/work/b": b""}
+    assert "commit" not in plane.calls
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"health": {"after": "true", "timeout_seconds": 5}},
+        {"caches": [{"name": "c", "key": "k", "restore_keys": [], "paths": ["/work/d"]}]},
+    ],
+)
+def test_files_are_recorded_at_once_if_something_comes_before_the_outcome(worker, more):
+    """Who kills the machine meanwhile takes no output away."""
+    job = worker(script="touch a", output_rules=["/work/a"], **more)
+    outcome = job.finish()
+    assert (outcome["result"], outcome["outputs"]) == ("succeeded", [])
+    assert job.plane.calls.count("commit") >= 1
+    assert job.plane.calls.index("commit") < job.plane.calls.index("finish")
+    assert job.plane.outputs() == {"/work/a": b""}
 
 
 def test_a_required_rule_without_a_match_fails_the_job(worker):
@@ -182,11 +209,40 @@ def test_storage_that_refuses_gets_a_fresh_url_and_then_fails_the_job(worker):
     assert job.plane.calls.count("outputs") == 2
 
 
+def test_outputs_that_the_service_does_not_take_with_the_outcome_come_before_it(worker):
+    job = worker(lambda endpoint, count: 409 if endpoint == "finish" and count == 1 else None, script="touch a")
+    job.plane.reply["output_rules"] = ["=/work/a"]
+    outcome = job.finish()
+    assert (outcome["result"], outcome["outputs"]) == ("succeeded", [])
+    assert job.plane.calls[-3:] == ["finish", "commit", "finish"]
+    assert job.plane.outputs() == {"/work/a": b""}
+
+
 def test_an_output_that_did_not_arrive_fails_the_job(worker):
-    job = worker(lambda endpoint, count: 409 if endpoint == "commit" else None, script="touch a")
-    job.plane.reply["output_rules"] = ["/work/a"]
-    expected = "output /work/a was not uploaded: the service refused it: HTTP 409: as the test wants"
-    assert job.finish()["reason"] == expected
+    def refuse(endpoint, count):
+        return 409 if endpoint == "commit" or (endpoint == "finish" and count == 1) else None
+
+    job = worker(refuse, script="touch a", output_rules=["/work/a"])
+    outcome = job.finish()
+    assert (outcome["result"], outcome["reason"]) == (
+        "failed",
+        "outputs were not kept: HTTP 409: as the test wants",
+    )
+    failure = accepted(outcome["failure"])
+    assert (failure["kind"], failure["evidence"]) == ("output_not_kept", {"error": "HTTP 409: as the test wants"})
+    assert "error: outputs were not kept: HTTP 409: as the test wants" in job.plane.lines("worker")
+
+
+def test_an_output_in_parts_that_did_not_arrive_is_sent_again_and_fails_the_job(worker):
+    outcome, plane = in_parts(worker, lambda endpoint, count: 409 if endpoint == "commit" else None)
+    assert outcome["reason"] == "output /work/big was not uploaded: the service refused it: HTTP 409: as the test wants"
+    assert (plane.calls.count("commit"), outcome["outputs"]) == (3, [])
+
+
+def test_a_report_without_outputs_that_is_refused_is_not_repeated(worker):
+    job = worker(lambda endpoint, count: 422 if endpoint == "finish" else None, script="true")
+    assert job.run() == 1
+    assert (job.plane.calls.count("finish"), job.plane.calls.count("commit")) == (1, 0)
 
 
 def test_storage_that_always_refuses(worker):

@@ -15,6 +15,7 @@ def test_a_job_succeeds(worker):
         "signal": None,
         "broken": None,
         "failure": None,
+        "outputs": [],
     }
     assert job.plane.lines("stdout") == ["hello", str(job.root / "work"), "end"]
     assert job.plane.lines("task", "worker") == [], "a good task needs no line that everybody reads"
@@ -72,6 +73,7 @@ def test_a_failing_task_skips_the_rest(worker):
         "signal": None,
         "broken": None,
         "failure": {"kind": "exited", "evidence": {"exit_code": 3}, "task": 1, "task_name": "b", "lines": []},
+        "outputs": [],
     }
     assert job.finish() == outcome
     assert job.plane.lines("stdout") == []

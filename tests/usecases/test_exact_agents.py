@@ -10,18 +10,23 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.artifacts.artifacts import Artifact
+from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentLine, Hello
-from penstock.domain.jobs.jobs import Job, Report, Result, State
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State
 from penstock.domain.logs.logs import Line
 from penstock.domain.pools.pools import Lease, LeaseState
 from penstock.domain.replies import ResultReceived
 from penstock.domain.site.site import Limits
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
+from penstock.kernel import limits
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Change, Key, Replace, Row
+from penstock.kernel.rows import Change, Check, Key, Replace, Row
 from penstock.system import NoForge
+from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
+from penstock.usecases.artifacts import outputs, owners
 from penstock.usecases.jobs import cancel
 from penstock.usecases.logs import logs
 from penstock.usecases.units import drivers, maintenance
@@ -35,8 +40,10 @@ from tests.usecases.exact import (
     pool_row,
     put,
     running,
+    site,
     unit_of,
 )
+from tests.usecases.outputs import files
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import TOKEN, dies_after_the_report, hello, job_of, submit, told, worker_of
 
@@ -306,6 +313,82 @@ def test_a_report_is_written_with_the_end_of_its_attempt(twin: Twin, ada: User, 
     found = worker_of(twin, job)
     assert (found.state, found.health.broken) == (UnitState.DIRTY, broken or None)
     assert "unit" in left
+
+
+def uploaded(twin: Twin, job: str, count: int) -> list[str]:
+    """Files that have arrived, and that nobody has said so of."""
+    names = [each.id for each in outputs.begin(twin.on, job_of(twin, job), files(count)).uploads]
+    for name in names:
+        twin.objects.store(object_name(name), b"x")
+    return names
+
+
+def kept(twin: Twin, job: str) -> list[str]:
+    return [row.id for row in outputs.list_outputs(twin.on, job)[0]]
+
+
+@pytest.mark.parametrize("publishes", [False, True])
+def test_the_last_outputs_are_written_with_the_report(twin: Twin, ada: User, publishes: bool) -> None:
+    """ART-1: who sees the end of a job finds all that it sent. They need no check of the attempt of their own."""
+    job = running(twin, ada)
+    put(twin, job_of(twin, job), publishes=publishes)
+    names = uploaded(twin, job, 2)
+    caller, written = agents.authenticate(twin.on, job, TOKEN), commits(twin)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, uploaded=[*names, names[0]])
+    assert kept(twin, job) == names
+    assert sum(isinstance(change.row, Artifact) for change in written[0] if isinstance(change, Replace)) == 2
+    assert not any(isinstance(change, Check) for changes in written for change in changes)
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
+
+
+def test_a_report_with_as_many_outputs_as_it_may_have_and_all_resources_is_one_write(ada: User) -> None:
+    twin = site(
+        site_toml(
+            targets={"default": {"limit": 1}},
+            wells={"locks": "lock"},
+            resources={"plain": {"well": "locks", "limit": limits.RESOURCES}},
+        )
+    )
+    job = running(twin, ada, resources={f"p{number:02d}": {"type": "plain"} for number in range(limits.RESOURCES)})
+    names = uploaded(twin, job, limits.OUTPUTS_WITH_REPORT)
+    caller, written = agents.authenticate(twin.on, job, TOKEN), commits(twin)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, uploaded=names)
+    assert limits.OUTPUTS_WITH_REPORT + limits.RESOURCES < len(written[0]) < limits.TRANSACTION_ITEMS - 10
+    assert len(kept(twin, job)) == limits.OUTPUTS_WITH_REPORT
+
+
+def test_a_report_with_an_output_that_is_not_there_records_nothing(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    there, missing = uploaded(twin, job, 2)
+    del twin.objects.objects[object_name(missing)]
+    caller, written = agents.authenticate(twin.on, job, TOKEN), commits(twin)
+    for names, status in (([there, missing], 409), ([there, "A.B"], 404), ([there] * 51, 413)):
+        with pytest.raises(Refused) as refused:
+            agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, uploaded=names)
+        assert refused.value.status == status
+    assert (written, kept(twin, job)) == ([], [])
+
+
+def test_a_report_with_an_output_that_goes_meanwhile_records_nothing(twin: Twin, ada: User) -> None:
+    """ART-1: the agent hears of it, or it would believe that the file is kept."""
+    job = running(twin, ada)
+    (name,) = uploaded(twin, job, 1)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    before_the_next_commit(twin, lambda: owners.release_output(twin.on, name, f"job#{job}"))
+    with pytest.raises(Refused, match="output"):
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, uploaded=[name])
+    assert not job_of(twin, job).is_settled
+
+
+def test_a_report_that_is_repeated_keeps_its_outputs(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job_of(twin, job), publishes=True)
+    names = uploaded(twin, job, 1)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    with dies_after_the_report(twin):
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, uploaded=names)
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, uploaded=names)
+    assert (kept(twin, job), job_of(twin, job).end.outcome) == (names, Outcome.SUCCEEDED)
 
 
 def test_the_report_of_a_job_that_publishes_is_written_before_it_publishes(twin: Twin, ada: User) -> None:

@@ -242,6 +242,7 @@ class Outcome:
     """The body of finish. `task`, `exit_code` and `signal` are those of the task that ended the job.
 
     `broken` is what is wrong with the machine. The result `broken` means that this kept the script from starting.
+    `outputs` are the ids of uploads that the service records with the outcome.
     """
 
     result: str = "succeeded"
@@ -251,6 +252,7 @@ class Outcome:
     signal: int | None = None
     broken: str | None = None
     failure: Failure | None = None
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,18 +147,36 @@ def _is_nameable(file: File, mask: Mask, faults: OutputFaults) -> bool:
     return True
 
 
-class Outputs:
-    """The outputs of a job."""
+def commit_outputs(job: Job, ids: Sequence[str]) -> OutputFault | None:
+    """Have the service record uploads, since it refused to do so with the outcome. Return what is wrong with them."""
+    faults = OutputFaults(job.outbox)
+    try:
+        job.call("outputs/commit", {"ids": list(ids)})
+    except Refused as why:
+        faults.fail(f"outputs were not kept: {why}", Failure("output_not_kept", {"error": str(why)}))
+    job.outbox.flush()
+    return faults.first
 
-    def __init__(self, job: Job) -> None:
-        self._job, self._faults = job, OutputFaults(job.outbox)
+
+class Outputs:
+    """The outputs of a job.
+
+    `with_outcome`: the outcome follows at once. Then the service records the files of the last batch together with it,
+    which is one call less. `uncommitted` has their ids.
+    """
+
+    def __init__(self, job: Job, with_outcome: bool = False) -> None:
+        self._job, self._faults, self._with_outcome = job, OutputFaults(job.outbox), with_outcome
         self._uploaded: set[File] = set()
+        self._is_last_batch = False
+        self.uncommitted: list[str] = []
 
     def run(self) -> OutputFault | None:
         """Upload the outputs. Return what is wrong with them, or None. Raises ServiceError."""
         matches = match_rules(self._job, self._faults)
         files = select_files(matches, self._job.order.limits["outputs"], self._job.mask, self._faults)
         for start in range(0, len(files), BATCH_FILES):
+            self._is_last_batch = start + BATCH_FILES >= len(files)
             self._upload(files[start : start + BATCH_FILES])
         for rule, found in matches.items():
             if rule.required and self._uploaded.isdisjoint(found):
@@ -210,7 +228,16 @@ class Outputs:
             failed.update(in_parallel(lambda file: self._put_parts(file, uploads[file.file.name]), [file]))
         problems = {file.file: why for file, why in failed.items()}
         stored = {f.file: uploads[f.file.name]["id"] for f in files if f.file not in problems}
+        if self._are_recorded_later(files):
+            self.uncommitted += stored.values()
+            self._note_uploaded(stored)
+            return problems
         return {**problems, **self._commit(stored)}
+
+    def _are_recorded_later(self, files: list[MeasuredFile]) -> bool:
+        """Whether files may wait for the outcome. Joining the parts of a file may fail, and is then tried again."""
+        comes = self._with_outcome and self._is_last_batch and not self._job.control.abandoned
+        return comes and not any(f.parts for f in files)
 
     def _put(self, file: MeasuredFile, upload: dict[str, Any]) -> None:
         self._faults.say(f"uploading {file.file.name} ({size_text(file.size)})", DETAIL)
@@ -234,7 +261,10 @@ class Outputs:
                 self._job.call("outputs/commit", {"ids": list(stored.values())})
         except Refused as why:
             return {file: NotUploaded(f"the service refused it: {why}") for file in stored}
-        for file in stored:
+        self._note_uploaded(stored)
+        return {}
+
+    def _note_uploaded(self, files: Iterable[File]) -> None:
+        for file in files:
             self._uploaded.add(file)
             self._faults.say(f"uploaded {file.name}", DETAIL)
-        return {}

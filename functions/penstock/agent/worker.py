@@ -36,7 +36,7 @@ from .job import BROKEN_CHARS, EVIDENCE_CHARS, REASON_CHARS, Background, Failure
 from .joblog import Delivery, Outbox
 from .machine import Config, JobProcesses, Machine, Progress, Step, adopt_orphans, end_processes, log, now
 from .masking import Mask, resource_secrets
-from .outputs import OutputFault, Outputs
+from .outputs import OutputFault, Outputs, commit_outputs
 from .tasks import needs_own_home, plan_tasks, run_tasks, serve_bmat
 
 LAST_CALL_SECONDS = 15.0  # how long a call that is under way may take when the lease is lost
@@ -265,7 +265,9 @@ def run_job(job: Job) -> Outcome:
     if outcome.result in ("broken", "unprepared"):
         return outcome  # there is nothing to upload: the script has not begun
     if job.order.rules:
-        outcome = with_fault(outcome, Outputs(job).run())
+        outputs = Outputs(job, with_outcome=not caches and not job.order.health.get("after"))
+        outcome = with_fault(outcome, outputs.run())
+        outcome = replace(outcome, outputs=tuple(outputs.uncommitted))
     if caches and outcome.result == "succeeded":
         caches.save()
     return replace(outcome, broken=check_health(job, "after")) if job.order.health.get("after") else outcome
@@ -286,7 +288,18 @@ def with_fault(outcome: Outcome, fault: OutputFault | None) -> Outcome:
 
 
 def report_outcome(job: Job, outcome: Outcome) -> None:
-    """Report the outcome, without secrets. Raises ServiceError. [JOB-1] [SEC-1]"""
+    """Report the outcome with the last outputs, or first these, if they are refused. Raises ServiceError. [JOB-1]"""
+    try:
+        finish(job, outcome)
+    except Refused:
+        if not outcome.outputs:
+            raise
+        fault = commit_outputs(job, outcome.outputs)
+        finish(job, with_fault(replace(outcome, outputs=()), fault))
+
+
+def finish(job: Job, outcome: Outcome) -> None:
+    """Report the outcome, without secrets. Raises ServiceError. [SEC-1]"""
     reason = outcome.reason and masked_text(job, outcome.reason)[:REASON_CHARS]
     broken = outcome.broken and masked_text(job, outcome.broken)[:BROKEN_CHARS]
     log(f"job {job.order.job}: {outcome.result}: {reason or 'all tasks exited with code 0'}")

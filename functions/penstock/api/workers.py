@@ -163,6 +163,11 @@ class AgentFinish:
         str | None, Bound(most=MACHINE_CHARS), "What is wrong with the machine, however the script ended."
     ] = None
     failure: Annotated[AgentFailure | None, "Why it did not succeed."] = None
+    outputs: Annotated[
+        list[str],
+        f"The ids of the last uploads of outputs, at most {limits.OUTPUTS_WITH_REPORT}. They are recorded with the "
+        "end, or nothing is.",
+    ] = field(default_factory=list)
 
 
 @router.get("/v1/agent/agent.pyz", "Download the agent")
@@ -256,7 +261,7 @@ def agent_finish(on: System, worker: Worker, ask: AgentFinish) -> ResultReceived
         return agents.report_unprepared(on, worker, ask.reason or "its inputs could not be had", failure)
     reason, result = ask.reason or f"the script {ask.result}", Result(ask.result)
     failure = None if result is Result.SUCCEEDED else failure
-    return agents.report_finished(on, worker, result, reason, ask.exit_code, ask.broken or "", failure)
+    return agents.report_finished(on, worker, result, reason, ask.exit_code, ask.broken or "", failure, ask.outputs)
 
 
 def _failure(told: AgentFailure | None) -> Failure | None:

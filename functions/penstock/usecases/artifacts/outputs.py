@@ -95,15 +95,34 @@ def commit(on: System, job: Job, names: Sequence[str]) -> Empty:
     What has arrived is committed in as few writes as there is room for, also if something else has not. Raises Refused
     404 for what this job did not name, or what expired; 409 if bytes are incomplete, or not those that were announced.
     """
-    found = {name: _find(on, job, name) for name in names}
-    here = {name: _arrival(on, row, name) for name, row in found.items()}
-    arrived = [name for name in found if here[name] is None]
+    here = _arrivals(on, job, names)
+    arrived = [name for name, refused in here.items() if refused is None]
     for start in range(0, len(arrived), AT_ONCE):
         gone = transact(on, partial(_commit_changes, on, job, arrived[start : start + AT_ONCE]))
         here |= {name: not_found("output", name[:64]) for name in gone}
     for refused in filter(None, here.values()):
         raise refused
     return Empty()
+
+
+def check_arrived(on: System, job: Job, names: Sequence[str]) -> None:
+    """Check that files have arrived that a report on their job names. Raises what `commit` raises, and Refused 413."""
+    if len(names) > limits.OUTPUTS_WITH_REPORT:
+        raise Refused(413, "too-many-outputs", f"name at most {limits.OUTPUTS_WITH_REPORT} files with the report")
+    for refused in filter(None, _arrivals(on, job, names).values()):
+        raise refused
+
+
+def reported_changes(on: System, job: Job, names: Sequence[str]) -> Sequence[Change]:
+    """The ownership of files that have arrived, to be written with the report on their job. Raises Refused 404."""
+    changes, gone = _ownership_changes(on, job, names)
+    if gone:
+        raise not_found("output", gone[0][:64])
+    return changes
+
+
+def _arrivals(on: System, job: Job, names: Sequence[str]) -> dict[str, Refused | None]:
+    return {name: _arrival(on, _find(on, job, name), name) for name in names}
 
 
 def _arrival(on: System, row: Artifact | None, name: str) -> Refused | None:
@@ -117,10 +136,15 @@ def _arrival(on: System, row: Artifact | None, name: str) -> Refused | None:
 
 def _commit_changes(on: System, job: Job, names: Sequence[str]) -> tuple[Sequence[Change], list[str]]:
     """The ownership of files that have arrived, for an attempt that is not over; and which of them are gone."""
+    changes, gone = _ownership_changes(on, job, names)
+    return [*changes, fence(on, job)] if changes else [], gone
+
+
+def _ownership_changes(on: System, job: Job, names: Sequence[str]) -> tuple[list[Change], list[str]]:
     found = {name: _find(on, job, name) for name in names}
     fresh = [row for row in found.values() if row and not artifacts.is_output(row)]
-    changes = [Replace(row, artifacts.arrive(row, owner(JOB, job.id))) for row in fresh]
-    return [*changes, fence(on, job)] if changes else [], [name for name, row in found.items() if row is None]
+    changes: list[Change] = [Replace(row, artifacts.arrive(row, owner(JOB, job.id))) for row in fresh]
+    return changes, [name for name, row in found.items() if row is None]
 
 
 def list_outputs(on: System, job: str, after: str = "") -> tuple[list[Artifact], str | None]:

@@ -51,7 +51,7 @@ from penstock.kernel.rows import Change, Replace
 from penstock.ports import IdentityDriver
 from penstock.system import System, check_unchanged, current_site, measure, transact
 from penstock.toml.checks import CONTROL
-from penstock.usecases.artifacts import owners
+from penstock.usecases.artifacts import outputs, owners
 from penstock.usecases.github import hints
 from penstock.usecases.jobs import flow, holds, settle
 from penstock.usecases.jobs.flow import LeaseGone, spec_of
@@ -328,17 +328,20 @@ def report_finished(
     exit_code: int | None,
     broken: str = "",
     failure: Failure | None = None,
+    uploaded: Sequence[str] = (),
 ) -> ResultReceived:
     """Record how the script ended, why it failed, and what is wrong with the machine. The first report counts.
 
-    The answer says whether the machine is held, as read after the report is written. [JOB-1] [SLOT-3] [UNIT-3]
+    `uploaded` are the last outputs, which are recorded with it, or nothing is: who sees the end finds them. The answer
+    says whether the machine is held, as read after the report is written. [JOB-1] [SLOT-3] [UNIT-3] [ART-1]
     """
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
+    outputs.check_arrived(on, caller.job, uploaded)
     if not broken:
         _note_working(on, caller, result)
     report = Report(result, reason, on.world.now(), exit_code)
-    return _end(on, caller, report, broken, failure)
+    return _end(on, caller, report, broken, failure, uploaded)
 
 
 def _note_working(on: System, caller: Caller, result: Result) -> None:
@@ -349,13 +352,15 @@ def _note_working(on: System, caller: Caller, result: Result) -> None:
         canaries.on_succeeded(on, caller.job)
 
 
-def _end(on: System, caller: Caller, report: Report, broken: str, failure: Failure | None) -> ResultReceived:
+def _end(
+    on: System, caller: Caller, report: Report, broken: str, failure: Failure | None, uploaded: Sequence[str] = ()
+) -> ResultReceived:
     """Write an attempt's report and its end, and begin to release what it had.
 
     Whatever is interrupted, the agent repeats its call, or else the sweep goes on. A job that publishes has its report
     written first: only what has succeeded is published. [JOB-1]
     """
-    job, ended = transact(on, lambda: _report_changes(on, caller, report, broken, failure))
+    job, ended = transact(on, lambda: _report_changes(on, caller, report, broken, failure, uploaded))
     if broken and report.result is not Result.LOST:
         logs.append(on, job.id, job.attempt, f"worker {caller.unit.id} is broken: {broken}")
     if ended:
@@ -367,19 +372,19 @@ def _end(on: System, caller: Caller, report: Report, broken: str, failure: Failu
 
 
 def _report_changes(
-    on: System, caller: Caller, report: Report, broken: str, failure: Failure | None
+    on: System, caller: Caller, report: Report, broken: str, failure: Failure | None, uploaded: Sequence[str]
 ) -> tuple[Sequence[Change], tuple[Job, settle.Ended | None]]:
     job = on.store.get(caller.job.key, Job)
     unit = on.store.get(caller.unit.key, Unit) if broken else None
     if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
         raise LeaseGone
-    reported = jobs.report(job, report, failure)
+    reported, kept = jobs.report(job, report, failure), outputs.reported_changes(on, job, uploaded)
     marked = [(unit, units.mark_broken(unit, broken, on.world.now()))] if unit else _marked(on, job, reported)
     if not job.request.publishes:
         changes, ended = settle.report_changes(on, job, reported, {was.id: (was, now) for was, now in marked})
-        return changes, (job, ended)
+        return [*changes, *kept], (job, ended)
     written = [Replace(was, now) for was, now in ((job, reported), *marked) if was != now]
-    return written, (job, None)
+    return [*written, *kept], (job, None)
 
 
 def _marked(on: System, was: Job, job: Job) -> list[tuple[Unit, Unit]]:

@@ -182,7 +182,8 @@ class SimulatedStore(MemoryStore):
         self.rows[row.key] = self._by_pk[row.key.pk][row.key.sk] = row
         self._late.append((row.key, row))
 
-    def overdue(self, shard: str, now: datetime) -> Iterable[Due]:
+    def overdue(self, shard: str, now: datetime, *, page: int = 100) -> Iterable[Due]:
+        del page
         return self._ask("overdue", lambda: self._overdue(shard, now))
 
     def _overdue(self, shard: str, now: datetime) -> Sequence[Due]:

@@ -59,8 +59,8 @@ class Store(Protocol):
     def shards(self, *, later: bool) -> Sequence[str]:
         """The shards of the due index: of rows that somebody waits for, or with `later` of the others (Row.later)."""
 
-    def overdue(self, shard: str, now: datetime) -> Iterable[Due]:
-        """The rows of a shard that the sweep is to look at, oldest first; a read that may lag."""
+    def overdue(self, shard: str, now: datetime, *, page: int = 100) -> Iterable[Due]:
+        """The rows of a shard that the sweep is to look at, oldest first; a read that may lag. So many at once."""
 
     def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
         """The rows at some keys, at most 100. Those that are gone, or cannot be read, are left out."""

@@ -39,7 +39,7 @@ def test_a_unit_in_quarantine_says_why_and_since_when_and_is_due_in_a_day() -> N
     assert (apart.step.tries, apart.health.stuck, apart.health.reminders, apart.step.next_look) == (0, 0, 0, None)
     assert apart.journal.entries[-1].what == "quarantined: it is broken: hot"
     assert quarantine.describe(apart) == "worker w-1 is quarantined since 2026-01-02 03:04:05Z: it is broken: hot"
-    assert apart.place is not None, "it is listed"
+    assert apart.deadline, "it is found by the due index"
     assert apart.expiry is None, "and never forgotten"
 
 

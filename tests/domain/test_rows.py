@@ -109,8 +109,9 @@ def test_a_row_is_kept_at(row: Row, key: tuple[str, str]) -> None:
     [
         (job(), Place("jobs#ada", "J1")),
         (pool(), Place("pools", "resource/bench")),
-        (unit(), Place("workers", "w-1")),
-        (unit(id="r-1", is_a=UnitKind.RESOURCE), Place("resources", "r-1")),
+        (unit(due=NOW), None),
+        (unit(due=None), Place("workers", "w-1")),
+        (unit(id="r-1", is_a=UnitKind.RESOURCE, due=None), Place("resources", "r-1")),
         (GONE, None),
         (USER, Place("users", "ada")),
         (TOKEN, Place("tokens#ada", "t")),

@@ -96,7 +96,8 @@ class TimedStore(MemoryStore):
         if row.place:
             self._lists[row.place.name][row.place.sort] = row.key
 
-    def overdue(self, shard: str, now: datetime) -> Iterator[Due]:
+    def overdue(self, shard: str, now: datetime, *, page: int = dynamodb.PAGE) -> Iterator[Due]:
+        del page
         upto = (dynamodb.look_text(Look(now)) + "~",)
         page = list(islice(self._due[shard].irange(None, upto), dynamodb.PAGE))
         while True:

@@ -153,7 +153,7 @@ def test_a_log_that_is_asked_for_wrongly(service: Service, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "last"), [("/v1/users", "zzz"), ("/v1/workers", f"w-{LAST}"), ("/v1/resources", f"r-{LAST}")]
+    ("path", "last"), [("/v1/users", "zzz"), ("/v1/workers", f"8:w-{LAST}"), ("/v1/resources", f"8:r-{LAST}")]
 )
 def test_pages_of_operators_lists(service: Service, path: str, last: str) -> None:
     refused(service.ask("GET", path, as_="root", query={"page": "x" * 5000}), 400, "bad-request")

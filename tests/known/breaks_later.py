@@ -16,7 +16,7 @@ from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.replies import ResultReceived
 from penstock.domain.units import units as domain_units
-from penstock.domain.units.units import CleanProof, Unit, UnitState
+from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, Moved
 from penstock.kernel.rows import Replace
 from penstock.ports import Order
@@ -25,7 +25,7 @@ from penstock.usecases import cooldowns, sweep
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.pools import resize as pools_resize
 from penstock.usecases.pools import scheduler, serving
-from penstock.usecases.units import advance, driver_calls, reconcile, release
+from penstock.usecases.units import advance, driver_calls, listing, reconcile, release
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.workers import agents
 
@@ -118,7 +118,7 @@ def one_janitor(patch: pytest.MonkeyPatch) -> None:
     put_back = release.destroy
 
     def in_turn(on: Any, unit: Unit) -> None:
-        rows = [*on.store.listed("resources", Unit), *on.store.listed("workers", Unit)]
+        rows = [*listing.every(on, UnitKind.RESOURCE), *listing.every(on, UnitKind.WORKER)]
         dirty = [row for row in rows if row.state is UnitState.DIRTY]
         if min(dirty, key=lambda row: row.since).id == unit.id:
             put_back(on, unit)
@@ -231,7 +231,7 @@ def absence_counts(patch: pytest.MonkeyPatch) -> None:
 
     def destroy(on: Any) -> Reconciled:
         there = set(on.drivers.factory("hand", {}).list())
-        for unit in on.store.listed("workers", Unit):
+        for unit in listing.every(on, UnitKind.WORKER):
             if unit.id not in there and unit.state is not UnitState.DIRTY:
                 on.store.commit([Replace(unit, domain_units.end_lease(unit, "not listed", on.world.now()))])
         return Reconciled()
@@ -241,7 +241,7 @@ def absence_counts(patch: pytest.MonkeyPatch) -> None:
 
 def rows_before_the_list(patch: pytest.MonkeyPatch) -> None:
     """`usecases.units.reconcile.reconcile`: it reads the rows before the list."""
-    _destroy(patch, lambda on: {unit.id for unit in on.store.listed("workers", Unit)})
+    _destroy(patch, lambda on: {unit.id for unit in listing.every(on, UnitKind.WORKER)})
 
 
 def starts_with_nothing(patch: pytest.MonkeyPatch) -> None:

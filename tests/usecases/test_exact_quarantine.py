@@ -16,7 +16,7 @@ from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, 
 from penstock.kernel.rows import Create, Row
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs.flow import turn_pause
-from penstock.usecases.units import quarantine
+from penstock.usecases.units import listing, quarantine
 from penstock.usecases.units.release import enter_quarantine, free_slots
 from tests.domain.helpers import lease, pool, slot, unit
 from tests.rows import changed
@@ -150,14 +150,14 @@ def test_a_reminder_that_lost_the_race_is_none(twin: Twin, caplog: pytest.LogCap
 
 def test_only_what_is_in_quarantine_is_listed_as_that(twin: Twin) -> None:
     scene(twin, APART, replace(WORKER, id="w-2"), replace(APART, id="w-3", maker="there"))
-    found = quarantine.list_of_maker(twin.on, UnitKind.WORKER, "here")
+    found = listing.quarantined(twin.on, UnitKind.WORKER, "here")
     assert [one.id for one in found] == ["w-1"]
 
 
 def test_all_pages_are_read(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listings, "PAGE", 2)
     scene(twin, *(replace(APART, id=f"w-{number}") for number in range(1, 5)))
-    assert len(quarantine.list_of_maker(twin.on, UnitKind.WORKER, "here")) == 4
+    assert len(listing.quarantined(twin.on, UnitKind.WORKER, "here")) == 4
 
 
 def test_nothing_is_freed_without_a_proof(twin: Twin) -> None:

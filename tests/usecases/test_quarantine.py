@@ -38,7 +38,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply
-from penstock.usecases.units import maintenance
+from penstock.usecases.units import listing, maintenance
 from penstock.usecases.units import quarantine as units_quarantine
 from penstock.usecases.units.release import enter_quarantine
 from tests.usecases.exact import drop, put
@@ -329,9 +329,9 @@ def test_the_sweep_asks_nobody_but_knows_it(twin: Twin, ada: User) -> None:
         done = usecases_sweep.sweep(twin.on)
         twin.run()
         assert (done.strays, done.lost) == (0, 0)
-    assert [unit.id for unit in units_quarantine.list_of_maker(twin.on, UnitKind.WORKER, "hand")] == [worker.id]
-    assert units_quarantine.list_of_maker(twin.on, UnitKind.WORKER, "another") == []
-    assert units_quarantine.list_of_maker(twin.on, UnitKind.RESOURCE, "hand") == []
+    assert [unit.id for unit in listing.quarantined(twin.on, UnitKind.WORKER, "hand")] == [worker.id]
+    assert listing.quarantined(twin.on, UnitKind.WORKER, "another") == []
+    assert listing.quarantined(twin.on, UnitKind.RESOURCE, "hand") == []
 
 
 def test_a_resource_is_quarantined_too(twin: Twin, ada: User) -> None:
@@ -342,7 +342,7 @@ def test_a_resource_is_quarantined_too(twin: Twin, ada: User) -> None:
     wait(twin, 1300)
     (database,) = [row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.order == 1]
     assert database.state is UnitState.QUARANTINED
-    assert units_quarantine.list_of_maker(twin.on, UnitKind.RESOURCE, "spring") == [database]
+    assert listing.quarantined(twin.on, UnitKind.RESOURCE, "spring") == [database]
     assert len(twin.store.find(collection("resource/db"), "held#", Slot)) == 1
 
 

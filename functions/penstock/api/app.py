@@ -261,7 +261,7 @@ _ULID = "[0-9A-HJKMNP-TV-Z]{26}"
 UlidPage = Annotated[str, Pattern(f"({_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
 """The page of a list by ids that are ULIDs."""
 
-UnitPage = Annotated[str, Pattern(f"([wr]-{_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
+UnitPage = Annotated[str, Pattern(f"([0-8]:[wr]-{_ULID})?", _PAGE_FAULT), _PAGE_TEXT]
 """The page of a list of workers or resources."""
 
 FilePage = Annotated[str, Pattern(rf"(({_ULID})?\.{_ULID})?", _PAGE_FAULT), _PAGE_TEXT]

@@ -23,7 +23,7 @@ from penstock.ports import Option
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
 from penstock.usecases.site import apply
-from penstock.usecases.units import quarantine
+from penstock.usecases.units import listing
 
 router = Router("site")
 
@@ -251,7 +251,7 @@ def _maker(on: System, user: User, kind: UnitKind, sort: str, entry: Entry) -> M
     """A factory or well: its settings, its cool-downs, its failures, and when it was compared."""
     maker, now = f"{sort}/{entry.name}", on.world.now()
     compared = on.store.get(comparison_key(maker), Comparison)
-    apart = quarantine.list_of_maker(on, kind, entry.name)[:SHOWN]
+    apart = listing.quarantined(on, kind, entry.name)[:SHOWN]
     return view(
         MakerView,
         entry,

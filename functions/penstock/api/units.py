@@ -15,7 +15,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases.units import maintenance, quarantine
+from penstock.usecases.units import listing, maintenance, quarantine
 
 router = Router("workers and resources")
 
@@ -161,18 +161,14 @@ NO_REASON = RemoveUnit()
 
 @router.get("/v1/workers", "List the workers", READ)
 def list_workers(on: System, user: Operator, *, page: UnitPage = "") -> WorkerPage:
-    found = on.store.listed("workers", Unit, limit=PAGE, after=page)
-    return WorkerPage([show_worker(on, unit) for unit in found], _next(found))
+    found, further = listing.read_page(on, UnitKind.WORKER, page, PAGE)
+    return WorkerPage([show_worker(on, unit) for unit in found], further)
 
 
 @router.get("/v1/resources", "List the resources", READ)
 def list_resources(on: System, user: Operator, *, page: UnitPage = "") -> ResourcePage:
-    found = on.store.listed("resources", Unit, limit=PAGE, after=page)
-    return ResourcePage([show_resource(on, unit) for unit in found], _next(found))
-
-
-def _next(found: list[Unit]) -> str | None:
-    return found[-1].id if len(found) == PAGE else None
+    found, further = listing.read_page(on, UnitKind.RESOURCE, page, PAGE)
+    return ResourcePage([show_resource(on, unit) for unit in found], further)
 
 
 @router.get("/v1/workers/{worker}", "Show a worker", READ)

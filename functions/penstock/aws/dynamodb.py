@@ -440,11 +440,11 @@ class Table:
         """The shards of the due index."""
         return due_shards(later=later)
 
-    def overdue(self, shard: str, now: datetime) -> Iterator[Due]:
+    def overdue(self, shard: str, now: datetime, *, page: int = PAGE) -> Iterator[Due]:
         """Entries of a shard, read page by page as they are taken."""
         past = self._item.due < look_text(Look(now + timedelta(milliseconds=1)))  # also those that were nudged
         with _reading():
-            for item in self._item.due_index.query(shard, past, page_size=PAGE):
+            for item in self._item.due_index.query(shard, past, page_size=page):
                 yield Due(look_of(item.due, shard), Key(item.pk, item.sk))
 
     def rows_at(self, keys: Sequence[Key]) -> dict[Key, Row]:

@@ -333,7 +333,7 @@ class Unit(Row):
 
     @property
     def place(self) -> Place | None:
-        return None if self.state is UnitState.GONE else Place(f"{self.is_a}s", self.id)
+        return None if self.state is UnitState.GONE or self.due else Place(listing(self.is_a), self.id)
 
     @property
     def is_leased(self) -> bool:
@@ -353,6 +353,20 @@ class Unit(Row):
     @property
     def expiry(self) -> datetime | None:
         return self.since + timedelta(days=30) if self.state is UnitState.GONE else None
+
+
+PREFIXES = {UnitKind.WORKER: "w-", UnitKind.RESOURCE: "r-"}
+"""How the ids of units begin."""
+
+
+def listing(is_a: UnitKind) -> str:
+    """The listing of the units of a kind that are not due. The others are in the due index."""
+    return f"{is_a}s"
+
+
+def unit_in(key: Key) -> str:
+    """The id of the unit whose row has a key."""
+    return key.pk.partition("#")[2]
 
 
 def unit_key(unit: str) -> Key:

@@ -402,10 +402,10 @@ def _order_unit(on: System, job: Job, lease: Lease, need: Need) -> Unit:
 def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
     """The unit of a granted lease: its id is chosen and written before anything is made."""
     now = on.world.now()
-    is_worker = lease.order == WORKER
+    is_a = UnitKind.WORKER if lease.order == WORKER else UnitKind.RESOURCE
     ordered = Unit(
-        id=f"{'w' if is_worker else 'r'}-{on.world.ulid()}",
-        is_a=UnitKind.WORKER if is_worker else UnitKind.RESOURCE,
+        id=f"{units.PREFIXES[is_a]}{on.world.ulid()}",
+        is_a=is_a,
         maker=maker,
         type=lease.type,
         state=UnitState.CREATING,

@@ -14,7 +14,7 @@ from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, Warm, pool_k
 from penstock.domain.site.site import ResourceType, Site, Target
 from penstock.domain.units import prewarm
 from penstock.domain.units.prewarm import FreeCapacity
-from penstock.domain.units.units import Unit, UnitKind, UnitState, is_held, unit_key
+from penstock.domain.units.units import PREFIXES, Unit, UnitKind, UnitState, is_held, unit_key
 from penstock.kernel import limits
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Change, Replace
@@ -71,7 +71,7 @@ def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
     if len(rooms) < len(takes):
         return None
     is_a = UnitKind.WORKER if isinstance(kind, Target) else UnitKind.RESOURCE
-    id = f"{'w' if is_a is UnitKind.WORKER else 'r'}-{on.world.ulid()}"
+    id = f"{PREFIXES[is_a]}{on.world.ulid()}"
     order = prewarm.reserve(prewarm.new_unit(id, is_a, site.maker(kind).name, kind.name, now), takes, rooms)
     if order and len(order[1]) > limits.TRANSACTION_ITEMS:  # no job may have one either
         return None

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from aws_lambda_powertools import Logger
 
-from penstock import listings
 from penstock.domain.units import maintenance, quarantine
-from penstock.domain.units.units import Unit, UnitKind, UnitState
+from penstock.domain.units.units import Unit, UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System, current_site, transact
@@ -50,9 +49,3 @@ def confirm_removed(on: System, user: User, is_a: UnitKind, unit_id: str, checke
     unit = transact(on, decide)
     release.unit_removed(on, unit, user, checked, current_site(on))
     return unit
-
-
-def list_of_maker(on: System, is_a: UnitKind, maker: str) -> list[Unit]:
-    """The quarantined units of a factory or well, oldest first."""
-    units = listings.every(on, f"{is_a}s", Unit)
-    return [unit for unit in units if unit.maker == maker and unit.state is UnitState.QUARANTINED]

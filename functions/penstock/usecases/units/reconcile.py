@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
-from penstock import listings
 from penstock.domain import cooldowns, metrics
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.jobs.outcome import Boot
@@ -29,7 +28,7 @@ from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
 from penstock.usecases.isolation import Isolation
 from penstock.usecases.jobs import settle
-from penstock.usecases.units import drivers, retire
+from penstock.usecases.units import drivers, listing, retire
 
 log = Logger(child=True)
 
@@ -69,7 +68,7 @@ def reconcile(on: System) -> Reconciled:
     site, done = current_site(on), Reconciled()
     is_quiet = _is_recovering(on)
     lists = list(_list_makers(on, site, done))
-    rows = {kind: _units(on, kind) for kind in UnitKind} if lists else {}
+    rows = {kind: list(listing.every(on, kind)) for kind in UnitKind} if lists else {}
     done.rows = rows
     steps = Isolation()
     for one in lists:
@@ -110,17 +109,12 @@ def _call_list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[
     return drivers.list_ids(on, name, drivers.driver_named(on, site, is_a, maker))
 
 
-def _units(on: System, is_a: UnitKind) -> list[Unit]:
-    """All units of a kind that are not gone. Units written just now may be missing."""
-    return list(listings.every(on, f"{is_a}s", Unit))
-
-
 def _compare(
     on: System, site: Site, one: MakerList, units: list[Unit], done: Reconciled, steps: Isolation, *, is_quiet: bool
 ) -> None:
     """Commit what the comparison found, then act on it. If another sweep commits first, that one acts."""
     rows = {unit.id: unit for unit in units if unit.maker == one.maker}
-    for id in sorted(one.ids - rows.keys()):  # the listing may lag; the row itself does not
+    for id in sorted(one.ids - rows.keys()):  # the indexes may lag; the row itself does not
         unit = on.store.get(unit_key(id), Unit)
         rows |= {id: unit} if unit else {}
     lease = timedelta(seconds=site.limits.lease)

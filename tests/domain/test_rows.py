@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, stray
-from penstock.domain.jobs.jobs import Job, Spec, State, Submission, Watch
+from penstock.domain.jobs.jobs import End, Job, Spec, State, Submission, Watch
 from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.pools import LeaseState, Pool, SlotName, SlotState
 from penstock.domain.site.site import SiteText
@@ -197,6 +197,15 @@ def test_a_row_is_in_one_of_the_shards_of_its_kind_by_its_collection() -> None:
     assert [pool().is_later, stray("A.J", 1, NOW).is_later] == [False, True]
     assert shard_of(unit(id="w-1")) == shard_of(unit(id="w-1", due=NOW)) == "unit.0"
     assert Due(Look(NOW, 0, "unit.7"), Key("unit#w-1", "unit")).kind == "unit"
+
+
+def test_an_entry_stays_in_its_shard_until_its_time_comes() -> None:
+    """Also if the row belongs to another by now, and the time is the same: the write leaves the index as it is."""
+    has = Look(NOW, 0, "job.3")
+    for later in (timedelta(0), MINUTE):
+        over = job(state=State.SETTLED, due=None, end=End(kept_until=NOW + later), indexed=has)
+        assert next_look(over) is has
+    assert next_look(replace(over, end=End(kept_until=NOW - MINUTE))) == Look(NOW - MINUTE)
 
 
 def test_a_row_that_follows_another_begins_with_a_version_of_its_own() -> None:

@@ -369,6 +369,21 @@ def test_a_report_with_an_output_that_is_not_there_records_nothing(twin: Twin, a
     assert (written, kept(twin, job)) == ([], [])
 
 
+def test_a_report_that_is_refused_for_an_output_shows_nothing_of_the_machine(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a script that ended shows is noted once the report is taken."""
+    noted: list[Result] = []
+    monkeypatch.setattr(agents, "_note_working", lambda on, caller, result: noted.append(result))
+    job = running(twin, ada)
+    caller = agents.authenticate(twin.on, job, TOKEN)
+    with pytest.raises(Refused):
+        agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0, uploaded=["A.B"])
+    assert noted == []
+    agents.report_finished(twin.on, caller, Result.SUCCEEDED, "it ended", 0)
+    assert noted == [Result.SUCCEEDED]
+
+
 def test_a_report_with_an_output_that_goes_meanwhile_records_nothing(twin: Twin, ada: User) -> None:
     """ART-1: the agent hears of it, or it would believe that the file is kept."""
     job = running(twin, ada)

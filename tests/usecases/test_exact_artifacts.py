@@ -56,13 +56,13 @@ def test_what_changes_while_a_failure_is_remembered_is_seen(
     twin.world.time = end_of(twin, job)
 
     def meanwhile(*_: object) -> None:
-        row, found = twin.store.get(retention_key(job), Retention), job_of(twin, job)
+        row, found, ago = twin.store.get(retention_key(job), Retention), job_of(twin, job), PAST
         if row and change == "gone":
             drop(twin, row)
         elif row:
-            put(twin, row, **({"ended": twin.world.now()} if change == "ended" else {"until": None}))
+            put(twin, row, **({"ended": ago} if change == "ended" else {"until": None}))
         else:
-            put(twin, found, **({"outputs_gone": twin.world.now()} if change == "ended" else {"kept_until": None}))
+            put(twin, found, **({"outputs_gone": ago} if change == "ended" else {"kept_until": None}))
         written.clear()
 
     written = commits(twin)

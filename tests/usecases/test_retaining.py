@@ -16,7 +16,7 @@ from penstock.usecases.jobs import prerequisites, settle
 from penstock.usecases.site import apply
 from tests.usecases.conftest import SITE
 from tests.usecases.exact import commits, drop, put, running
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import before_the_next_commit, before_the_next_write_of
 from tests.usecases.steps import finish, job_of, submit
 
 
@@ -120,6 +120,24 @@ def test_a_dependent_that_leaves_while_another_comes_takes_nobody_along(twin: Tw
     before_the_next_commit(twin, lambda: pin(twin, job, "E"))
     settle.unpin(twin.on, job, "D")
     assert kept(twin, job).dependents == ("E",)
+
+
+def test_two_that_come_to_one_with_dependents_at_once_are_both_there(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    pin(twin, job, "C")
+    changes = prerequisites.pin(twin.on, job, "D")
+    pin(twin, job, "E")
+    assert not twin.store.commit(changes)
+    assert kept(twin, job).dependents == ("C", "E")
+
+
+def test_who_comes_while_a_job_with_dependents_settles_stays(twin: Twin, ada: User) -> None:
+    """ART-1: the job's end writes the row too."""
+    job = running(twin, ada)
+    pin(twin, job, "D")
+    before_the_next_write_of(twin, Retention, lambda: pin(twin, job, "E"))
+    finish(twin, job)
+    assert (kept(twin, job).dependents, kept(twin, job).until is None) == (("D", "E"), False)
 
 
 def test_a_job_that_settles_while_somebody_comes_settles(twin: Twin, ada: User) -> None:

@@ -121,7 +121,7 @@ def shard_of(row: Row) -> str:
 
 def shards_of(kind: type[Row], *, later: bool) -> list[str]:
     """All shards of the due index that have rows of a kind; with `later`, of those that nobody waits for."""
-    names = [kind.kind] if kind.later is later else [kind.ends_as] if later and kind.ends_as else []
+    names = [kind.kind] if kind.later is later else [kind.ends_as] if kind.ends_as else []
     return [f"{name}.{number}" for name in names for number in range(kind.shards)]
 
 

@@ -78,32 +78,26 @@ def nudge(on: System, kind: str, key: Key) -> None:
 
 def end_retention(on: System, job: str) -> None:
     """End a job's retention, or release the names of what it owned. [ART-1] [ART-2]"""
-    row, teller = find_retention(on, job)
+    row, found = find_retention(on, job)
     if row is None or row.deadline is None or row.deadline > on.world.now():
         return
     if row.ended is None:
-        _keep_latest_failure(on, job)
+        if found:
+            keep_latest_failure(on, found)  # if nobody did so when the job settled
         transact(on, lambda: _end_changes(on, job))
     else:
-        _release_all(on, row, teller)
-
-
-def _keep_latest_failure(on: System, job: str) -> None:
-    """Extend the retention of a latest failure, if nobody did so when the job settled."""
-    found = on.store.get(job_key(job), Job)
-    if found:
-        keep_latest_failure(on, found)
+        _release_all(on, row, found)
 
 
 def _end_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
-    row, teller = find_retention(on, job)
+    row, found = find_retention(on, job)
     now = on.world.now()
     if row is None or row.ended or row.deadline is None or row.deadline > now:
         return [], None
     left = _unsettled(on, row)
     spans = current_site(on).retention
     after = retention.recheck(row, left, spans, now) if left else retention.end(replace(row, dependents=()), now)
-    return retention_changes(row, teller, after), None
+    return retention_changes(row, found, after), None
 
 
 def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
@@ -118,7 +112,7 @@ def _unsettled(on: System, row: Retention) -> tuple[str, ...]:
     return ()
 
 
-def _release_all(on: System, row: Retention, teller: Job | None) -> None:
+def _release_all(on: System, row: Retention, found: Job | None) -> None:
     """Release the inputs and outputs that a job owns, and what was only named; then its log. Pinned outputs stay."""
     job, mine = row.job, owner(JOB, row.job)
     names = on.store.find(f"job#{job}", "input#", Input, limit=AT_ONCE)
@@ -129,9 +123,8 @@ def _release_all(on: System, row: Retention, teller: Job | None) -> None:
     for output in kept:
         owners.release_output(on, output.id, mine)
     if len(names) + len(kept) == AT_ONCE:
-        on.store.commit(
-            [Replace(teller or row, teller or row)]
-        )  # so that the next sweep goes on: something came of this one
+        teller = found if found and retention.told_by(found) else row
+        on.store.commit([Replace(teller, teller)])  # so that the next sweep goes on: something came of this one
         return
     archives.delete(on, job)
     transact(on, lambda: _close_changes(on, job))
@@ -139,11 +132,10 @@ def _release_all(on: System, row: Retention, teller: Job | None) -> None:
 
 def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
     """Nothing is left: the job records that, and the rows of its retention go."""
-    row, teller = find_retention(on, job)
+    row, found = find_retention(on, job)
     if row is None:
         return [], None
-    changes: list[Change] = [] if teller else [Delete(row)]
-    found = teller or on.store.get(job_key(job), Job)
+    changes: list[Change] = [] if found and retention.told_by(found) else [Delete(row)]
     if found:
         latest = on.store.get(latest_key(found.owner, found.name), LatestFailure)
         changes += [Delete(latest)] if latest and latest.job == job else []

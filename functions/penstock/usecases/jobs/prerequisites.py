@@ -136,24 +136,23 @@ def pin(on: System, job: str, dependent: str) -> list[Change]:
 
     Raises Refused 404 for a job that does not exist, 422 if its outputs are gone, 409 if too many depend on it.
     """
-    row, teller = settle.find_retention(on, job)
+    row, found = settle.find_retention(on, job)
+    if found is None:
+        raise not_found("job", job)
     if row is None:
-        return _first_pin(on, job, dependent)
+        return _first_pin(found, dependent)
     after = retention.pinned(row, dependent)
     if isinstance(after, Refused):
         raise after
-    return settle.retention_changes(row, teller, after)
+    return settle.retention_changes(row, found, after)
 
 
-def _first_pin(on: System, job: str, dependent: str) -> list[Change]:
+def _first_pin(job: Job, dependent: str) -> list[Change]:
     """The first dependent of a job that has not settled. What ends it meanwhile is written after this, or before.
 
     The job's row is written again as it is: its end would not meet a mere check, and its own row would then tell of a
     retention beside this one.
     """
-    row = on.store.get(job_key(job), Job)
-    if row is None:
-        raise not_found("job", job)
-    if row.is_settled:
-        raise retention.outputs_gone(job, row.end.outputs_gone or row.times.submitted)
-    return [Create(Retention(job=job, dependents=(dependent,))), Replace(row, row)]
+    if job.is_settled:
+        raise retention.outputs_gone(job.id, job.end.outputs_gone or job.times.submitted)
+    return [Create(Retention(job=job.id, dependents=(dependent,))), Replace(job, job)]

@@ -323,8 +323,6 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
 
 def keep_from_now(on: System, job: Job) -> tuple[Job, list[Change]]:
     """A job whose attempt ends, and what to write with it: until when what it owns is kept, if it settles."""
-    if not job.is_settled:
-        return job, []
     row = on.store.get(retention_key(job.id), Retention)
     after = retention.settled(row or Retention(job=job.id), job, current_site(on).retention)
     if row is None:
@@ -333,21 +331,21 @@ def keep_from_now(on: System, job: Job) -> tuple[Job, list[Change]]:
 
 
 def find_retention(on: System, job_id: str) -> tuple[Retention | None, Job | None]:
-    """A job's retention, and the job if it is its row that tells of it."""
+    """A job's retention, as its own row or the job's tells of it; and the job, which was read before."""
     job = on.store.get(job_key(job_id), Job)
     told = retention.told_by(job) if job else None
-    return (told, job) if told else (on.store.get(retention_key(job_id), Retention), None)
+    return told or on.store.get(retention_key(job_id), Retention), job
 
 
-def retention_changes(was: Retention, teller: Job | None, after: Retention) -> list[Change]:
-    """The changes that write a retention: in its own row, or in that of the job that tells of it, if that has room."""
+def retention_changes(was: Retention, job: Job | None, after: Retention) -> list[Change]:
+    """The changes that write a retention: in its own row, or in that of the job, if that tells of it and has room."""
     if after == was:
         return []
-    if teller is None:
+    if job is None or not retention.told_by(job):
         return [Replace(was, after)]
     if retention.is_short(after):
-        return [Replace(teller, retention.tell(teller, after))]
-    return [Create(after), Replace(teller, retention.hand_over(teller))]
+        return [Replace(job, retention.tell(job, after))]
+    return [Create(after), Replace(job, retention.hand_over(job))]
 
 
 def unpin(on: System, job: str, dependent: str) -> None:
@@ -375,13 +373,13 @@ def keep_latest_failure(on: System, job: Job) -> None:
 
 def _latest_failure_changes(on: System, failure: LatestFailure) -> tuple[Sequence[Change], None]:
     known = on.store.get(failure.key, LatestFailure)
-    row, teller = find_retention(on, failure.job)
+    row, job = find_retention(on, failure.job)
     is_known = known is not None and known.job == failure.job
     is_later = known is None or (failure.settled, failure.job) >= (known.settled, known.job)
     if row is None or row.ended or not is_later or (is_known and row.longer):
         return [], None
     longer = retention.longer(row, failure, current_site(on).retention)
     changes: list[Change] = [Replace(known, failure) if known else Create(failure)]
-    changes += retention_changes(row, teller, longer)
+    changes += retention_changes(row, job, longer)
     last = on.store.get(retention_key(known.job), Retention) if known and not is_known else None
     return [*changes, *([Replace(last, replace(last, longer=None))] if last and not last.ended else [])], None

@@ -132,6 +132,11 @@ def told_by(job: Job) -> Retention | None:
     return Retention(job=job.id, until=job.end.kept_until, ended=job.end.outputs_gone) if job.end.kept_until else None
 
 
+def teller(row: Retention, job: Job | None) -> Retention | Job:
+    """The row that tells of a retention: its own, or its job's."""
+    return job if job and job.end.kept_until else row
+
+
 def is_short(row: Retention) -> bool:
     """Whether a retention is nothing but a time, so that its job's row can tell of it."""
     return not (row.dependents or row.longer or row.look)

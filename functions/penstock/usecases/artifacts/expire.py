@@ -123,7 +123,7 @@ def _release_all(on: System, row: Retention, found: Job | None) -> None:
     for output in kept:
         owners.release_output(on, output.id, mine)
     if len(names) + len(kept) == AT_ONCE:
-        teller = found if found and retention.told_by(found) else row
+        teller = retention.teller(row, found)
         on.store.commit([Replace(teller, teller)])  # so that the next sweep goes on: something came of this one
         return
     archives.delete(on, job)
@@ -135,7 +135,7 @@ def _close_changes(on: System, job: str) -> tuple[Sequence[Change], None]:
     row, found = find_retention(on, job)
     if row is None:
         return [], None
-    changes: list[Change] = [] if found and retention.told_by(found) else [Delete(row)]
+    changes: list[Change] = [Delete(row)] if retention.teller(row, found) is row else []
     if found:
         latest = on.store.get(latest_key(found.owner, found.name), LatestFailure)
         changes += [Delete(latest)] if latest and latest.job == job else []

@@ -341,7 +341,7 @@ def retention_changes(was: Retention, job: Job | None, after: Retention) -> list
     """The changes that write a retention: in its own row, or in that of the job, if that tells of it and has room."""
     if after == was:
         return []
-    if job is None or not retention.told_by(job):
+    if job is None or retention.teller(was, job) is was:
         return [Replace(was, after)]
     if retention.is_short(after):
         return [Replace(job, retention.tell(job, after))]

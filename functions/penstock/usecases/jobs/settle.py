@@ -341,11 +341,12 @@ def retention_changes(was: Retention, job: Job | None, after: Retention) -> list
     """The changes that write a retention: in its own row, or in that of the job, if that tells of it and has room."""
     if after == was:
         return []
-    if job is None or retention.teller(was, job) is was:
-        return [Replace(was, after)]
+    told = retention.teller(was, job)
+    if isinstance(told, Retention):
+        return [Replace(told, after)]
     if retention.is_short(after):
-        return [Replace(job, retention.tell(job, after))]
-    return [Create(after), Replace(job, retention.hand_over(job))]
+        return [Replace(told, retention.tell(told, after))]
+    return [Create(after), Replace(told, retention.hand_over(told))]
 
 
 def unpin(on: System, job: str, dependent: str) -> None:

@@ -45,6 +45,19 @@ def test_the_quiet_after_an_outage_is_over_when_it_was_as_long_as_it_has_to(
     assert reconcile.reconcile(twin.on).strays == strays
 
 
+def test_that_a_sweep_runs_is_recorded_before_anything_is_listed(twin: Twin) -> None:
+    """A list may take long; that is no outage."""
+    recorded: list[LastSweep | None] = []
+
+    def noting() -> list[str]:
+        recorded.append(twin.store.get(SWEEP_KEY, LastSweep))
+        return []
+
+    twin.drivers.hand.list = noting  # type: ignore[method-assign]
+    reconcile.reconcile(twin.on)
+    assert [row is not None for row in recorded] == [True]
+
+
 @pytest.mark.parametrize("is_first", [True, False], ids=["the first", "a later one"])
 def test_the_later_of_two_sweeps_is_recorded(twin: Twin, is_first: bool) -> None:
     """Who comes late does not set the time back, as if there had been an outage."""

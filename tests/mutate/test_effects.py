@@ -39,7 +39,7 @@ def test_a_call_is_left_out() -> None:
 def test_a_change_of_a_commit_is_left_out_by_itself() -> None:
     found = _of(SETTLE, "_end_changes")
     now = _now(found["*left", "left out"])
-    assert "[Replace(was, after), *released, *retention_changes" in now
+    assert "[Replace(was, after), *released, *kept" in now
     assert {text for text, how in found if how == "left out"} >= {"Replace(was, after)", "*released", "*left"}
 
 

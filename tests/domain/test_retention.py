@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,37 @@ def test_an_unsettled_job_keeps_what_it_owns() -> None:
 def test_the_first_end_stands() -> None:
     row = replace(OPEN, until=NOW)
     assert retention.settled(row, settled(Outcome.FAILED), Spans()) is row
+
+
+def test_a_jobs_own_row_tells_of_a_time_and_of_nothing_more() -> None:
+    """ART-1: exactly one row tells at a time."""
+    over = settled(Outcome.SUCCEEDED)
+    row = retention.settled(Retention(job="J1"), over, Spans())
+    told = retention.tell(over, row)
+    assert retention.told_by(over) is None
+    assert retention.told_by(told) == row
+    assert (told.deadline, told.is_later, told.due) == (row.until, True, None)
+    ended = retention.tell(told, replace(row, ended=NOW + HOUR))
+    assert retention.told_by(ended) == replace(row, ended=NOW + HOUR)
+    assert (ended.end.outputs_gone, retention.hand_over(ended).end.outputs_gone) == (NOW + HOUR,) * 2
+    for over_now in (retention.hand_over(told), retention.hand_over(ended)):
+        assert (retention.told_by(over_now), over_now.deadline) == (None, None)
+
+
+def test_who_tells_of_a_retention() -> None:
+    row = Retention(job="J1", until=NOW)
+    over = settled(Outcome.SUCCEEDED)
+    told = retention.tell(over, row)
+    assert retention.teller(row, told) is told
+    assert retention.teller(row, over) is row
+    assert retention.teller(row, None) is row
+
+
+@pytest.mark.parametrize(
+    ("more", "short"), [({}, True), ({"dependents": ("D",)}, False), ({"longer": NOW}, False), ({"look": NOW}, False)]
+)
+def test_what_is_more_than_a_time_needs_a_row_of_its_own(more: dict[str, Any], short: bool) -> None:
+    assert retention.is_short(replace(OPEN, until=NOW, **more)) is short
 
 
 def test_the_longer_time_of_a_latest_failure_never_shortens() -> None:

@@ -11,7 +11,7 @@ from penstock.domain.jobs.jobs import End, Job, Spec, State, Submission, Watch
 from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.pools import LeaseState, Pool, SlotName, SlotState
 from penstock.domain.site.site import SiteText
-from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.units.units import PREFIXES, UnitKind, UnitState, unit_in
 from penstock.domain.users.users import Token, User
 from penstock.kernel.rows import (
     Change,
@@ -206,6 +206,11 @@ def test_an_entry_stays_in_its_shard_until_its_time_comes() -> None:
         over = job(state=State.SETTLED, due=None, end=End(kept_until=NOW + later), indexed=has)
         assert next_look(over) is has
     assert next_look(replace(over, end=End(kept_until=NOW - MINUTE))) == Look(NOW - MINUTE)
+
+
+def test_a_units_key_names_it() -> None:
+    assert unit_in(unit(id="w-1").key) == "w-1"
+    assert {kind: PREFIXES[kind] for kind in UnitKind} == {UnitKind.WORKER: "w-", UnitKind.RESOURCE: "r-"}
 
 
 def test_a_row_that_follows_another_begins_with_a_version_of_its_own() -> None:

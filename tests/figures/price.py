@@ -32,7 +32,7 @@ from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Row, key
 from penstock.local import prices
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
-from penstock.testing.twin import START, MemoryFlows, Twin
+from penstock.testing.twin import START, MemoryFlows, MemoryVault, Twin
 from penstock.usecases import sweep
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.jobs import submit
@@ -98,6 +98,7 @@ class Bill:
     calls: int = 0
     http: int = 0
     puts: int = 0
+    sealed: int = 0
     afterwards: int = 0
     looks: int = 0
 
@@ -118,6 +119,7 @@ class Bill:
             + self.calls * prices.CALL
             + self.http * prices.HTTP_REQUEST
             + self.puts * prices.S3_WRITE
+            + self.sealed * prices.KEY_REQUEST
             + self.looks * prices.S3_READ
         )
 
@@ -193,6 +195,21 @@ class BilledFlows(MemoryFlows):
         super().start(job, attempt, steps)
 
 
+class BilledVault(MemoryVault):
+    """The twin's vault, of which each use is a request of KMS."""
+
+    def __init__(self, store: BilledStore) -> None:
+        self._store = store
+
+    def seal(self, secret: bytes, of: Mapping[str, str]) -> str:
+        self._store.bill.sealed += 1
+        return super().seal(secret, of)
+
+    def open(self, sealed: str, of: Mapping[str, str]) -> bytes:
+        self._store.bill.sealed += 1
+        return super().open(sealed, of)
+
+
 class BilledTwin(Twin):
     """The twin with a store that bills, and with what else AWS charges for."""
 
@@ -203,7 +220,7 @@ class BilledTwin(Twin):
         self.store = BilledStore()
         self.flows = BilledFlows(self.queues)
         self.flows.store = self.store
-        self.on = replace(self.on, store=self.store, flows=self.flows)
+        self.on = replace(self.on, store=self.store, flows=self.flows, vault=BilledVault(self.store))
         apply.apply(self.on, "root", SITE, "site.toml")
         self.run()
         self.store.bill = Bill()
@@ -364,6 +381,7 @@ def counts(bill: Bill) -> dict[str, float]:
         "transitions": bill.transitions,
         "messages": bill.messages + bill.grouped,
         "calls": bill.calls,
+        "key_requests": bill.sealed,
         "write_units_afterwards": bill.afterwards,
         "microdollars": round(bill.dollars * 1_000_000, 1),
     }

@@ -15,6 +15,9 @@ READING = {
         "s3:PutObject": 1000,
         "s3:GetObject": 2,
         "s3:DeleteObject": 9,
+        "kms:Encrypt": 1000,
+        "kms:Decrypt": 2000,
+        "kms:Sign": 100,
     },
 }
 
@@ -32,6 +35,8 @@ def test_a_bill_has_a_line_for_each_billed_operation() -> None:
         ("SQS", "FIFO requests"): (1_000, 0.0005),
         ("S3", "writes"): (1000, 0.005),
         ("S3", "reads"): (2, 0.000001),
+        ("KMS", "requests"): (3000, 0.009),
+        ("KMS", "signatures"): (100, 0.0015),
     }
 
 

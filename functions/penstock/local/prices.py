@@ -23,6 +23,8 @@ FIFO_REQUEST = 0.50 / MILLION  # aws.amazon.com/sqs/pricing, FIFO queues
 S3_WRITE = 5 / MILLION  # aws.amazon.com/s3/pricing, PUT, COPY, POST, LIST
 S3_READ = 0.4 / MILLION  # aws.amazon.com/s3/pricing, GET and all other requests
 SECRET_READ = 5 / MILLION  # aws.amazon.com/secrets-manager/pricing
+KEY_REQUEST = 3 / MILLION  # aws.amazon.com/kms/pricing, symmetric keys and RSA keys of 2,048 bits
+SIGNATURE = 15 / MILLION  # aws.amazon.com/kms/pricing, elliptic curves; RSA keys of 2,048 bits cost less
 
 HTTP_FUNCTIONS = ("api", "agent_api")
 S3_WRITES = ("PutObject", "ListBucket", "CreateBucket", "AbortMultipartUpload", "ListMultipartUploadParts")
@@ -61,6 +63,8 @@ def bill(reading: Mapping[str, Mapping[str, Any]]) -> list[Line]:
         ("S3", "writes", _count(operations, "s3:", S3_WRITES), S3_WRITE),
         ("S3", "reads", _count(operations, "s3:") - _count(operations, "s3:", (*S3_WRITES, *S3_FREE)), S3_READ),
         ("Secrets Manager", "reads", _count(operations, "secretsmanager:"), SECRET_READ),
+        ("KMS", "requests", _count(operations, "kms:") - _count(operations, "kms:", ("Sign",)), KEY_REQUEST),
+        ("KMS", "signatures", _count(operations, "kms:", ("Sign",)), SIGNATURE),
     ]
     return [Line(service, amount, unit, amount * price) for service, unit, amount, price in amounts if amount]
 

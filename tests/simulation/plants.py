@@ -24,7 +24,7 @@ from penstock.usecases.units import release
 from penstock.usecases.units import release as units_release
 from penstock.usecases.workers import agents
 
-SEEDS = range(200)
+SEEDS = range(300)
 
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -337,7 +337,8 @@ def report_finished(
     """
     if result is Result.LOST:
         raise Refused(422, "bad-result", "an agent that can say that it is lost, is not")
-    outputs.check_arrived(on, caller.job, uploaded)
+    if uploaded:
+        outputs.check_arrived(on, caller.job, uploaded)
     if not broken:
         _note_working(on, caller, result)
     report = Report(result, reason, on.world.now(), exit_code)
@@ -378,7 +379,8 @@ def _report_changes(
     unit = on.store.get(caller.unit.key, Unit) if broken else None
     if job is None or job.attempt != caller.job.attempt or job.state is not State.RUNNING:
         raise LeaseGone
-    reported, kept = jobs.report(job, report, failure), outputs.reported_changes(on, job, uploaded)
+    reported = jobs.report(job, report, failure)
+    kept = outputs.reported_changes(on, job, uploaded) if uploaded else []
     marked = [(unit, units.mark_broken(unit, broken, on.world.now()))] if unit else _marked(on, job, reported)
     if not job.request.publishes:
         changes, ended = settle.report_changes(on, job, reported, {was.id: (was, now) for was, now in marked})

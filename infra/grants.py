@@ -50,6 +50,7 @@ PUBLISHED: Mapping[str, Actions] = {"identity key": ("kms:GetPublicKey",)}
 GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "api": {
         "table": ROWS,
+        "due index": INDEX,  # workers are found by that; and what is to be deleted, by a dry run
         "listing index": INDEX,
         "schedule queue": ENQUEUE,
         "serve queue": ENQUEUE,

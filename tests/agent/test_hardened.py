@@ -145,7 +145,9 @@ def test_ten_thousand_files(worker):
 @pytest.mark.parametrize("endpoint", ["hello", "events", "heartbeat", "inputs", "outputs", "store", "commit", "finish"])
 def test_no_refused_call_is_repeated_for_ever(worker, endpoint, status):
     misbehave = lambda called, count: status if called == endpoint else None  # noqa: E731
-    job = worker(misbehave, script="echo a > a; sleep 0.5", output_rules=["/work/a"], inputs=True, lease_seconds=4)
+    more = {"health": {"after": "true", "timeout_seconds": 5}} if endpoint == "commit" else {}
+    script = "echo a > a; sleep 0.5"
+    job = worker(misbehave, script=script, output_rules=["/work/a"], inputs=True, lease_seconds=4, **more)
     assert job.run() in (0, 1)
     assert 1 <= job.plane.calls.count(endpoint) <= 12, job.plane.calls
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -86,3 +88,16 @@ def test_the_site_is_changed_while_jobs_run(local: Local) -> None:
     local.until(lambda: local.json("pool", "show", "target/lab")["free"] == 0)
     assert local.cli("pool", "resize", "target/lab", "1").returncode == 0
     local.until(lambda: local.json("pool", "show", "target/lab")["free"] == 1)
+
+
+def test_who_may_list_lists_what_exists_and_what_will_go(local: Local) -> None:
+    """Both are read from the due index, so the API's role must be able to."""
+    job = local.submit("echo kept > kept.txt; until [ -e go ]; do sleep 0.1; done\n", "-O", "/work/*.txt")
+    worker = local.until(lambda: local.job(job)["worker"])
+    assert [each["id"] for each in local.json("worker", "list")] == [worker]
+    (Path(local.running.home) / "workers" / worker / "root" / "work" / "go").touch()
+    assert local.settled(job)["outcome"] == "succeeded"
+    local.put_back()
+    assert local.json("worker", "list") == []
+    going = local.json("artifact", "sweep", "--dry-run", "--within", "40d")
+    assert "/work/kept.txt" in {each["path"] for each in going["items"]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import stat
 import subprocess
 import sys
@@ -15,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.agent import removal
+from penstock.agent import machine, removal
 from penstock.agent.health import remove_leftovers
-from penstock.agent.machine import JobProcesses, Machine
+from penstock.agent.machine import Machine
 from penstock.agent.removal import remove_tree
 from penstock.drivers.factories.process import ProcessFactory
 from penstock.testing.twin import START
@@ -192,20 +191,38 @@ while time.monotonic() < end:
 """
 
 
-def test_a_process_that_forks_and_ends_over_and_over(root: Path) -> None:
-    """Its id is another one whenever it is looked for."""
-    environment = {**os.environ, "PENSTOCK_WORKER_ID": "refork"}
-    started = subprocess.Popen([sys.executable, "-c", REFORK], env=environment, stdout=subprocess.PIPE, text=True)
-    assert started.stdout
-    assert started.stdout.readline()
-    started.wait()
-    processes = JobProcesses("refork")
+CLEANER = f"""
+import os, subprocess, sys
+from penstock.agent.health import remove_leftovers
+from penstock.agent.machine import JobProcesses, Machine, adopt_orphans
+
+adopt_orphans()
+environment = {{**os.environ, "PENSTOCK_WORKER_ID": "refork"}}
+started = subprocess.Popen([sys.executable, "-c", {REFORK!r}], env=environment, stdout=subprocess.PIPE, text=True)
+group = int(started.stdout.readline())
+started.wait()
+os.killpg(group, 0)
+print("it runs", flush=True)
+remove_leftovers(JobProcesses("refork"), Machine(sys.argv[1]), sys.argv[2], "job 1")
+while True:
     try:
-        remove_leftovers(processes, Machine(str(root)), str(root.parent / "agent"), "job 1")
-    finally:
-        for pid in processes.all_of_job():
-            os.kill(pid, signal.SIGKILL)
-    assert processes.all_of_job() == []
+        os.waitpid(-group, 0)
+    except ChildProcessError:
+        break
+try:
+    os.killpg(group, 9)
+    print("it ran on")
+except ProcessLookupError:
+    print("it is gone")
+"""
+
+
+def test_a_process_that_forks_and_ends_over_and_over(root: Path) -> None:
+    """Its id is another one whenever it is looked for. Those that have ended tell the agent their group."""
+    command = [sys.executable, "-c", CLEANER, str(root), str(root.parent / "agent")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(machine.__file__).parents[2])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=50)
+    assert (done.stdout.split("\n")[:2], done.stderr) == (["it runs", "it is gone"], "")
 
 
 def test_the_folder_of_a_local_worker(tmp_path: Path) -> None:

@@ -296,21 +296,26 @@ OOM_COUNT = "oom_kill"
 
 @dataclass(frozen=True)
 class Process:
-    """A living process, as /proc shows it."""
+    """A process, as /proc shows it. One that has ended is there until its parent waits for it."""
 
     parent: int
     group: int
+    has_ended: bool = False
 
 
 def list_processes() -> dict[int, Process]:
     """Return all living processes by id."""
+    return {pid: each for pid, each in _read_processes().items() if not each.has_ended}
+
+
+def _read_processes() -> dict[int, Process]:
+    """Return all processes by id, those too that have ended and that nobody has waited for."""
     found = {}
     for name in os.listdir(PROC):
         if name.isdigit():
             with contextlib.suppress(OSError):
                 state, parent, group = _read(name, "stat").rpartition(b")")[2].split(None, 3)[:3]
-                if state not in b"ZX":
-                    found[int(name)] = Process(int(parent), int(group))
+                found[int(name)] = Process(int(parent), int(group), state in b"ZX")
     return found
 
 
@@ -357,18 +362,19 @@ class JobProcesses:
         """
         if sys.platform != "linux":
             return self._probe_group()
-        table, me = list_processes(), os.getpid()
+        table, me = _read_processes(), os.getpid()
         spared = ancestry(me, table)
-        others = (pid for pid in table if pid not in spared)
-        found = [pid for pid in others if me in ancestry(pid, table) or self._is_marked(pid)]
-        self._groups |= {table[pid].group for pid in found} - {0, 1, os.getpgrp()}
-        return found
+        others = [pid for pid in table if pid not in spared]
+        mine = [pid for pid in others if me in ancestry(pid, table) or self._is_marked(pid)]
+        self._groups |= {table[pid].group for pid in mine} - {0, 1, os.getpgrp()}
+        return [pid for pid in mine if not table[pid].has_ended]
 
     def kill_all(self) -> list[int]:
         """Kill all processes of the job, until several looks in a row find none. Return what is left. [UNIT-2]
 
-        A process that forks and ends over and over has another id whenever it is looked for. Its group has not, and is
-        killed as a whole. One look can miss a process that begins behind it.
+        A process that forks and ends over and over has another id whenever it is looked for, and lives for less time
+        than a look takes. Its group stays, and is killed as a whole: those of it that have ended are still children of
+        an agent that adopts orphans, and name it.
         """
         empty = 0
         for _ in range(KILL_ROUNDS):

@@ -30,6 +30,7 @@ from penstock.domain.users import users
 from penstock.domain.users.users import Tally, User
 from penstock.kernel.rows import Change, Check, Delete, Due, Key, Look, Row, key_of, next_look
 from penstock.local import prices
+from penstock.local.bench import SCRIPT
 from penstock.testing.site import site_toml
 from penstock.testing.store import MemoryStore
 from penstock.testing.twin import START, MemoryFlows, MemoryVault, Twin
@@ -63,7 +64,6 @@ TABLE_UNITS, PARTITION_UNITS = 40_000, 1000
 RUNNING = 300
 """Millionths of a dollar that an hour of a running job may cost, beside its machine, if nobody follows its log."""
 
-SCRIPT = '#!/bin/bash\necho "hello"\n'
 TOKEN = "t" * 43
 USER = User(name="ada", created=START, version=1)
 KB = 1024

@@ -32,6 +32,11 @@ QUIET_SECONDS = 3
 TRANSITIONS = 0
 """How many a job takes that finds all free, and whose resources are only slots: it has no flow."""
 
+WRITE_UNITS = (40, 80)
+"""Most that a job may write, without resources and with two, to the nearest unit: what one job in several writes, such
+as how long a slot was held, adds fractions by chance.
+"""
+
 DOLLARS = (0.00007, 0.00012)
 """Most that a job may take, without resources and with two."""
 
@@ -114,7 +119,10 @@ class Bench:
         assert {job["outcome"] for job in done} == {"succeeded"}
         print(f"\n### {title} (mean of {count})\n\n| service | per job | | list price |\n|---|---:|---|---:|")
         for line in (lines := prices.bill(read)):
-            print(f"| {line.service} | {line.amount / count:.1f} | {line.unit} | ${line.dollars / count:.7f} |")
+            verdict = self.verdict_of(line, count, WRITE_UNITS[bool(resources)])
+            print(
+                f"| {line.service} | {line.amount / count:.1f} | {line.unit}{verdict} | ${line.dollars / count:.7f} |"
+            )
         total = sum(line.dollars for line in lines) / count
         timed = sum(line.dollars for line in lines if line.unit == "MB-seconds") / count
         budget = f" ({self.budgets.verdict(total - timed, DOLLARS[bool(resources)])})"
@@ -125,6 +133,11 @@ class Bench:
         print(f"\nTransitions per job: {transitions:.1f} ({verdict}).")
         seconds = [self.first_line(job) for job in done]
         print(f"Seconds from submit to the script's first line: median {statistics.median(seconds):.2f}.")
+
+    def verdict_of(self, line: prices.Line, count: int, most: int) -> str:
+        """The budget of what jobs write; nothing else on the bill has one of its own."""
+        is_written = line.unit == "write units"
+        return f" ({self.budgets.verdict(round(line.amount / count), most)})" if is_written else ""
 
     def first_line(self, job: Mapping[str, Any]) -> float:
         """Seconds from submit to the first line that the script wrote."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -87,9 +88,10 @@ CLAIM_TRIES = 2
 it does when its pool is throttled: its user's call takes no longer for that.
 """
 
-SHORT_BYTES = 2200
-"""How many bytes as JSON, with every default, a new job and what it runs may take to stand in one row. Stored without
-defaults, and compressed, that is less than 1 KB at the job's end, as a rule: so much is written for one unit.
+SHORT_BYTES = 1040
+"""How many bytes a job and what it runs may take to stand in one row, as compressed JSON with every default.
+
+Stored without, such a row takes 1 KB at most to a first attempt's end: one write unit.
 """
 
 
@@ -353,7 +355,7 @@ def _scope(user: User, ask: SubmitJob) -> str:
 
 
 def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, ...]) -> Spec:
-    """The row with a job's script, and with all else that only its agent and a retry need."""
+    """The row with a job's script, and all that only its agent and a retry need."""
     rules = tuple(rule.text for rule in file.output_rules)
     request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
     return Spec(
@@ -366,18 +368,19 @@ def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, .
 def _check_fits(job: Job, spec: Spec) -> None:
     """Raises Refused 413 if the job's rows would be too big. Its own row grows with every attempt and needs room."""
     for row, most, what in ((job, limits.ROW_BYTES // 2, "tags and resources"), (spec, limits.ROW_BYTES, "script")):
-        size = _json_bytes(row)
+        size = len(_json(row))
         if size > most:
             raise Refused(413, "job-too-big", f"the job's {what} take {size} bytes as JSON; there is room for {most}")
 
 
 def _is_short(job: Job, spec: Spec) -> bool:
-    """Whether the job's row has room for what it runs. If not, a second row costs less than to write it each time."""
-    return _json_bytes(job) + _json_bytes(spec) <= SHORT_BYTES
+    """Whether the job's row has room for what it runs. Else a second row costs less than to write it each time."""
+    both = _json(job) + _json(spec)
+    return len(both) <= 4 * SHORT_BYTES and len(zlib.compress(both)) <= SHORT_BYTES
 
 
-def _json_bytes(row: Job | Spec) -> int:
-    return len(json.dumps(asdict(row), default=str, ensure_ascii=False).encode())
+def _json(row: Job | Spec) -> bytes:
+    return json.dumps(asdict(row), default=str, ensure_ascii=False).encode()
 
 
 def job_file(ask: SubmitJob) -> JobFile:

@@ -57,6 +57,26 @@ def test_the_next_attempt_has_a_queue_deadline_of_its_own() -> None:
     assert jobs.acquire(again, much_later).due == much_later + timedelta(seconds=3600)
 
 
+def test_a_settled_job_is_due_until_its_flows_are_stopped_and_its_secrets_are_deleted() -> None:
+    """JOB-1, SEC-1: whichever of the two comes first, the other is not forgotten."""
+    left = changed(job(), stop_from=1, has_secrets=True)
+    settled = jobs.settle(left, Outcome.ERRORED, "lost", NOW)
+    assert settled.due == NOW
+    assert jobs.flows_stopped(settled).due == jobs.secrets_deleted(settled).due == NOW
+    for done in (jobs.flows_stopped(jobs.secrets_deleted(settled)), jobs.secrets_deleted(jobs.flows_stopped(settled))):
+        assert (done.due, done.flow.stop_from, done.usage.has_secrets) == (None, None, False)
+
+
+def test_what_deletes_the_secrets_of_a_settled_job_has_some_time_before_the_sweep_does() -> None:
+    assert jobs.settle(changed(job(), has_secrets=True), Outcome.FAILED, "", NOW).due == NOW + SETTLE_WITHIN
+    assert jobs.settle(job(), Outcome.FAILED, "", NOW).due is None
+
+
+def test_an_attempt_that_another_follows_is_due_as_before_when_its_flow_is_stopped() -> None:
+    stopped = jobs.flows_stopped(changed(job(), stop_from=1, due=NOW))
+    assert (stopped.due, stopped.flow.stop_from) == (NOW, None)
+
+
 def test_a_running_job_has_its_timeout_its_grace_and_some() -> None:
     found = jobs.start(jobs.acquire(job(), NOW), "w-1", NOW + MINUTE)
     assert (found.state, found.run.worker) == (State.RUNNING, "w-1")

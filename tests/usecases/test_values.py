@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
+from penstock.domain.jobs.jobs import Job
 from penstock.domain.jobs.store import Value
 from penstock.domain.replies import NoValue, StoredValue
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import settle, store
 from penstock.usecases.jobs.flow import fenced
 from penstock.usecases.jobs.store import NewValue
+from tests.rows import changed
 from tests.usecases.exact import commits, running
 from tests.usecases.objects import gets
-from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import finish, job_of, submit, told
+from tests.usecases.races import before_the_next_commit, before_the_next_write_of
+from tests.usecases.steps import finish, job_of, submit, sweep, told
 
 
 def put(twin: Twin, job: str, name: str, text: str, *, secret: bool = False, by: str = "ada") -> Value:
@@ -81,6 +85,50 @@ def test_secrets_go_when_the_job_settles_and_the_rest_stays(twin: Twin, ada: Use
     assert refused(lambda: put(twin, job, "url", "z")) == (409, "job-settled")
     settle.settle(twin.on, job, 1, None, None)
     assert len(rows(twin)) == 1
+
+
+def test_nothing_is_due_when_the_secrets_are_gone(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job, "key", "hunter2", secret=True)
+    finish(twin, job)
+    settled = job_of(twin, job)
+    assert (settled.due, settled.usage.has_secrets) == (None, False)
+
+
+@pytest.mark.parametrize(("flow_is_left", "minutes"), [(False, 3), (True, 2)])
+def test_secrets_that_a_function_left_when_it_died_go_with_a_later_sweep(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, *, flow_is_left: bool, minutes: int
+) -> None:
+    job = running(twin, ada, retries=0)
+    put(twin, job, "key", "hunter2", secret=True)
+    with monkeypatch.context() as dying:
+        dying.setattr(settle, "job_settled", lambda *_: None)
+        overdue = twin.world.now() + timedelta(days=2) if flow_is_left else None
+        settle.settle(twin.on, job, 1, "Lost", "it is gone", overdue)
+    assert len(rows(twin)) == 1
+    assert job_of(twin, job).flow.stop_from == (1 if flow_is_left else None)
+    for _ in range(minutes):
+        sweep(twin)
+    settled = job_of(twin, job)
+    assert rows(twin) == []
+    assert (settled.due, settled.usage.has_secrets, settled.flow.stop_from) == (None, False, None)
+
+
+def test_what_deletes_the_secrets_writes_over_nothing_that_moved_meanwhile(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    put(twin, job, "key", "hunter2", secret=True)
+
+    def save() -> None:
+        was = job_of(twin, job)
+        twin.store.commit([Replace(was, changed(was, cache_saves=7))])
+
+    before_the_next_write_of(twin, Job, save, lambda row: row.is_settled and not row.usage.has_secrets)
+    finish(twin, job)
+    assert job_of(twin, job).usage.cache_saves == 7
+    for _ in range(3):
+        sweep(twin)
+    settled = job_of(twin, job)
+    assert (settled.due, settled.usage.has_secrets, settled.usage.cache_saves, rows(twin)) == (None, False, 7, [])
 
 
 def test_an_attempt_that_is_followed_by_another_keeps_them(twin: Twin, ada: User) -> None:

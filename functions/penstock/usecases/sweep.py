@@ -17,7 +17,7 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
 from penstock.domain.jobs import unused
-from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, STEP_WITHIN, Job, State, job_key
+from penstock.domain.jobs.jobs import FLOW_WITHIN, START_WITHIN, STEP_WITHIN, Job, State, flows_stopped, job_key
 from penstock.domain.jobs.jobs import nudge as nudge_flow
 from penstock.domain.jobs.outcome import STALLED
 from penstock.domain.pools.pools import WAITING, Claim, Lease, LeaseState, Pool, collection
@@ -168,7 +168,7 @@ def _nudge_job(on: System, key: Key) -> None:
     if job is None or job.due is None or job.due > now:
         return
     if job.is_settled:
-        _stop_flows(on, job)
+        _go_on_settled(on, job)
     elif job.state is State.WAITING:
         prerequisites.judge(on, job.id)
     elif job.run.report or job.cancellation.cancelled_by:
@@ -183,15 +183,21 @@ def _nudge_job(on: System, key: Key) -> None:
         _resume_acquiring(on, job)
 
 
+def _go_on_settled(on: System, job: Job) -> None:
+    """Do what keeps a settled job due; of two things, the next nudge does the other."""
+    if job.flow.stop_from:
+        _stop_flows(on, job)
+    else:
+        settle.forget_secrets(on, job)
+
+
 def _stop_flows(on: System, job: Job) -> None:
     """Stop the flows of attempts that the sweep ended. Until that is done, the job stays due."""
     if job.flow.stop_from is None:
         return
     for attempt in range(job.flow.stop_from, job.attempt + job.is_settled):
         on.flows.stop(job.id, attempt)
-    on.store.commit(
-        [Replace(job, replace(job, flow=replace(job.flow, stop_from=None), due=None if job.is_settled else job.due))]
-    )
+    on.store.commit([Replace(job, flows_stopped(job))])
 
 
 def _end(on: System, job: Job, error: str, cause: str) -> None:

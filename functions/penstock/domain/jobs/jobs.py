@@ -230,9 +230,9 @@ class End:
 class Usage:
     """What a job has used of the service beside its machines. Each use is counted when it begins.
 
-    `has_secrets` says that its store has, or had, secret values. `cache_saves` counts the saves to a cache that it
-    began, and `identities` the identity tokens that it got. At its submit its owner's use was raised by `expected`
-    seconds, and its owner's tally by `counted` jobs.
+    `has_secrets` says that its store has, or had, secret values; once the job is settled, that they are not deleted
+    yet. `cache_saves` counts the saves to a cache that it began, and `identities` the identity tokens that it got. At
+    its submit its owner's use was raised by `expected` seconds, and its owner's tally by `counted` jobs.
     """
 
     has_secrets: bool = False
@@ -379,21 +379,34 @@ def refuse(job: Job, why: str, now: datetime) -> Job:
 def settle(
     job: Job, outcome: Outcome, reason: str, now: datetime, exit_code: int | None = None, failure: Failure | None = None
 ) -> Job:
-    """A settled job: its outcome, and why it did not succeed. It stays due only while a flow has to be stopped. [JOB-1]
+    """A settled job: its outcome, and why it did not succeed. [JOB-1]
 
+    It stays due only while a flow has to be stopped, or secrets have to be deleted, which begins at once.
     Raises ValueError for a settled job.
     """
     if job.is_settled:
         raise ValueError(f"job {job.id} is settled already: {job.end.outcome}")
     times = replace(job.times, settled=now)
+    cleared = now + SETTLE_WITHIN if job.usage.has_secrets else None
     return replace(
         job,
         state=State.SETTLED,
         end=replace(job.end, outcome=outcome, reason=reason, exit_code=exit_code),
         run=replace(job.run, failure=failure),
         times=times,
-        due=now if job.flow.stop_from else None,
+        due=now if job.flow.stop_from else cleared,
     )
+
+
+def flows_stopped(job: Job) -> Job:
+    """A job none of whose flows has to be stopped any more."""
+    is_done = job.is_settled and not job.usage.has_secrets
+    return replace(job, flow=replace(job.flow, stop_from=None), due=None if is_done else job.due)
+
+
+def secrets_deleted(job: Job) -> Job:
+    """A settled job none of whose secrets is left."""
+    return replace(job, usage=replace(job.usage, has_secrets=False), due=job.due if job.flow.stop_from else None)
 
 
 def retry(

@@ -205,10 +205,20 @@ def job_settled(on: System, job: Job) -> None:
     """What follows once a job has settled, in order. All of it may be repeated."""
     notify_dependents(on, job.id)
     _unpin_dependencies(on, job)
-    if job.usage.has_secrets:
-        store.delete_secrets(on, job)
-    if job.usage.has_secrets and job.provenance.check:
+    forget_secrets(on, job)
+
+
+def forget_secrets(on: System, job: Job) -> None:
+    """Delete a settled job's secrets, if it has any, and have the tokens among them revoked. Safe to repeat.
+
+    The job records at last that none is left; until then it stays due, and the sweep repeats this. [SEC-1]
+    """
+    if not job.usage.has_secrets:
+        return
+    store.delete_secrets(on, job)
+    if job.provenance.check:
         hints.job_settled(on, job)
+    on.store.commit([Replace(job, jobs.secrets_deleted(job))])
 
 
 def _unpin_dependencies(on: System, job: Job) -> None:

@@ -22,8 +22,7 @@ def outputs_go(life: Life) -> Steps:
 def depend(life: Life) -> Steps:
     """A job waits for another and gets what that kept; a third waits for its failure, which never comes."""
     life.writes_outputs = True
-    first = life.submit()
-    life.held.add(first)
+    first = life.submit_held("first")
     yield life.is_(first, State.RUNNING)
     second = life.submit(dependencies={"first": {"job": first}})
     third = life.submit(dependencies={"second": {"job": second, "on": "failure"}})
@@ -36,8 +35,7 @@ def depend(life: Life) -> Steps:
 @scenario()
 def cancel_what_depends(life: Life) -> Steps:
     """A job that waits for another is cancelled, and with it fails the one that waits for it."""
-    first = life.submit()
-    life.held.add(first)
+    first = life.submit_held("first")
     yield life.is_(first, State.RUNNING)
     second = life.submit(dependencies={"first": {"job": first}})
     third = life.submit(dependencies={"second": {"job": second}})

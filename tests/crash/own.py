@@ -113,8 +113,7 @@ def give_back(life: Life) -> Steps:
 def renew(life: Life) -> Steps:
     """What a well told of a resource is about to end, and it is asked anew while the job runs."""
     life.site.drivers.hands["well"].lasting = 240
-    job = life.submit(resources=["bench"])
-    life.held.add(job)
+    job = life.submit_held("job", resources=["bench"])
     yield life.is_(job, State.RUNNING)
     yield is_renewed(life, job)
     life.let_go(job)
@@ -126,8 +125,7 @@ def revoke(life: Life) -> Steps:
     """A privilege is taken from a user one of whose jobs holds something under it, and another waits for it."""
     life.configure(PRIVATE)
     ada = user(life, "ada", "resource.bench")
-    first = life.submit(by=ada, resources=["bench"])
-    life.held.add(first)
+    first = life.submit_held("first", by=ada, resources=["bench"])
     yield life.is_(first, State.RUNNING)
     second = life.submit(by=ada, resources=["bench"])
     yield life.waits(second)

@@ -58,8 +58,7 @@ def acquire_two_of_a_kind(life: Life) -> Steps:
 @scenario()
 def hand_over(life: Life) -> Steps:
     """A job waits for what another holds, and is handed it."""
-    first = life.submit(resources=["bench"])
-    life.held.add(first)
+    first = life.submit_held("first", resources=["bench"])
     yield life.is_(first, State.RUNNING)
     second = life.submit(resources=["bench"])
     yield life.waits(second)
@@ -70,15 +69,14 @@ def hand_over(life: Life) -> Steps:
 @scenario()
 def cancel_while_waiting(life: Life) -> Steps:
     """A job is cancelled in a pool's queue, and another behind it is not."""
-    life.held_names.add("first")  # it runs on, also while its submit stands still
-    first = life.submit(name="first", resources=["bench"])
+    first = life.submit_held("first", resources=["bench"])
     yield life.is_(first, State.RUNNING)
     second = life.submit(resources=["bench"])
     third = life.submit(resources=["bench"])
     yield life.waits(third)
     life.cancel(second)
     yield life.is_(second)
-    life.held_names.clear()
+    life.let_go(first)
     yield life.is_(third)
 
 
@@ -95,8 +93,7 @@ def cancel_while_creating(life: Life) -> Steps:
 @scenario(minutes=1)
 def cancel_while_running(life: Life) -> Steps:
     """A job is cancelled while its script runs; its agent hears of it and ends it."""
-    life.held_names.add("long")  # also while its submit stands still
-    job = life.submit(name="long", resources=["bench"])
+    job = life.submit_held("job", resources=["bench"])
     yield life.is_(job, State.RUNNING)
     life.cancel(job)
     yield life.is_(job)
@@ -122,8 +119,7 @@ def no_hello(life: Life) -> Steps:
 def release(life: Life) -> Steps:
     """A job sends an output, and its things are given back by makers that take their time."""
     life.writes_outputs = True
-    job = life.submit(resources=["bench"])
-    life.held.add(job)
+    job = life.submit_held("job", resources=["bench"])
     yield life.is_(job, State.RUNNING)
     for hand in life.site.drivers.hands.values():
         hand.slow = 1
@@ -143,8 +139,7 @@ def slow_makers(life: Life) -> Steps:
 @scenario()
 def resize(life: Life) -> Steps:
     """A pool shrinks while all of it is held, and grows while somebody waits."""
-    first, second = life.submit(), life.submit()
-    life.held |= {first, second}
+    first, second = life.submit_held("first"), life.submit_held("second")
     yield life.is_(second, State.RUNNING)
     yield life.is_(first, State.RUNNING)
     life.resize("target/linux", 1)
@@ -190,8 +185,7 @@ def abort(life: Life) -> Steps:
 @scenario()
 def configure(life: Life) -> Steps:
     """A new site with another pool is applied while a job runs on the old one."""
-    job = life.submit()
-    life.held.add(job)
+    job = life.submit_held("job")
     yield life.is_(job, State.RUNNING)
     life.configure(SITE.replace("licence", "seat"))
     second = life.submit(resources=["seat"])
@@ -203,8 +197,7 @@ def configure(life: Life) -> Steps:
 @scenario()
 def hand_over_a_quota(life: Life) -> Steps:
     """A job has its slot free and waits for an amount that another uses."""
-    first = life.submit(target="big")
-    life.held.add(first)
+    first = life.submit_held("first", target="big")
     yield life.is_(first, State.RUNNING)
     second = life.submit(target="big")
     yield life.waits(second)
@@ -215,8 +208,7 @@ def hand_over_a_quota(life: Life) -> Steps:
 @scenario(minutes=8)
 def overrun(life: Life) -> Steps:
     """A script runs longer than it may, and its agent does nothing about it; so does the next attempt's."""
-    life.held_names.add("long")  # also while its submit stands still
-    job = life.submit(name="long", timeout=60)
+    job = life.submit_held("job", timeout=60)
     yield life.is_(job)
 
 

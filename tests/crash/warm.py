@@ -46,8 +46,7 @@ def retire(life: Life) -> Steps:
 @scenario(minutes=1)
 def clean(life: Life) -> Steps:
     """A resource is cleaned by its well, which takes its time, and handed to a job that waits for it."""
-    first = life.submit(resources=["sandbox"])
-    life.held.add(first)
+    first = life.submit_held("first", resources=["sandbox"])
     yield life.is_(first, State.RUNNING)
     second = life.submit(resources=["sandbox"])
     yield life.waits(second)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from ministack.services import stepfunctions
+from ministack.services import dynamodb, lambda_svc, stepfunctions
 
 from penstock.local import fixes
 from penstock.local.fixes import DRIVING, PROCESSES
@@ -80,6 +80,29 @@ def test_a_flow_starts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stepfunctions, "_executions", {"arn": execution})
     stepfunctions._run_execution("arn")
     assert (execution["status"], clock.pauses) == ("FAILED", [0])
+
+
+@pytest.mark.parametrize(
+    ("function", "allowed", "woken"),
+    [("p-schedule", 200, PROCESSES), ("p-well", 200, DRIVING), ("p-factory", 10, 10), ("p-sweep", 1, 1)],
+)
+def test_a_queue_wakes_no_more_functions_than_may_run(
+    monkeypatch: pytest.MonkeyPatch, function: str, allowed: int, woken: int
+) -> None:
+    monkeypatch.setattr(lambda_svc, "_sqs_esm_concurrency", lambda_svc._sqs_esm_concurrency)
+    fixes.a_queue_wakes_no_more_functions_than_may_run()
+    mapping = {"ScalingConfig": {"MaximumConcurrency": allowed}}
+    assert lambda_svc._sqs_esm_concurrency(mapping, {}, {"FunctionName": function}) == woken
+
+
+def test_a_condition_is_parsed_once_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, parsed = dynamodb._tokenize, list[str]()
+    monkeypatch.setattr(dynamodb, "_condition_syntax_error", dynamodb._condition_syntax_error)
+    monkeypatch.setattr(dynamodb, "_tokenize", lambda condition: parsed.append(condition) or parse(condition))
+    fixes.a_condition_is_parsed_again_for_each_row()
+    for row in ("a", "b", "c"):
+        assert dynamodb._evaluate_condition("pk = :a", {"pk": {"S": row}}, {":a": {"S": "a"}}, {}) is (row == "a")
+    assert parsed == ["pk = :a"]
 
 
 def test_a_flow_that_is_started_again_while_it_is_open_is_started(host: Host) -> None:

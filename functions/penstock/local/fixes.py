@@ -12,12 +12,12 @@ import json
 import os
 import time
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from types import ModuleType
 from typing import Any
 
 from ministack.core import iam_actions, lambda_runtime
-from ministack.services import lambda_svc, stepfunctions
+from ministack.services import dynamodb, lambda_svc, stepfunctions
 from ministack.services.cloudformation import provisioners
 
 from penstock.local import lambda_processes
@@ -41,7 +41,9 @@ def apply() -> None:
     a_map_goes_on_after_a_failed_item()
     a_cold_start_unzips_and_compiles_again()
     functions_run_without_bound()
+    a_condition_is_parsed_again_for_each_row()
     a_queue_wakes_five_functions_at_most()
+    a_queue_wakes_no_more_functions_than_may_run()
     a_secret_is_referred_to_by_name()
     an_open_flow_is_refused_when_it_is_started_again()
     an_answer_to_a_task_names_no_machine()
@@ -106,6 +108,12 @@ def functions_run_without_bound() -> None:
     lambda_svc.acquire_worker = _waiting(lambda_runtime.acquire_worker)
 
 
+def a_condition_is_parsed_again_for_each_row() -> None:
+    """A query of a queue of a thousand parses its condition as often, and a site has few conditions."""
+    dynamodb._tokenize = lru_cache(dynamodb._tokenize)
+    dynamodb._condition_syntax_error = lru_cache(dynamodb._condition_syntax_error)
+
+
 def a_queue_wakes_five_functions_at_most() -> None:
     """AWS begins with five at once, and adds up to 300 a minute. Here the sixth message would wait for a slow driver.
 
@@ -114,12 +122,27 @@ def a_queue_wakes_five_functions_at_most() -> None:
     lambda_svc._ESM_SQS_DEFAULT_CONCURRENCY = DRIVING
 
 
+def a_queue_wakes_no_more_functions_than_may_run() -> None:
+    """A mapping may wake hundreds. Here each would wait in a thread for one of few processes, and slow down all."""
+    allowed = lambda_svc._sqs_esm_concurrency
+
+    @wraps(allowed)
+    def bounded(mapping: Any, function: Any, config: dict[str, Any], *queue: Any) -> int:
+        return min(int(allowed(mapping, function, config, *queue)), _processes(str(config["FunctionName"])))
+
+    lambda_svc._sqs_esm_concurrency = bounded
+
+
+def _processes(function: str) -> int:
+    return DRIVING if function.endswith(("-factory", "-well")) else PROCESSES
+
+
 def _waiting(acquire: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
     """Wait for a free process, where the emulator would throttle."""
 
     @wraps(acquire)
     def wait(*args: Any, **kwargs: Any) -> tuple[Any, str]:
-        bound = DRIVING if str(args[0]).endswith(("-factory", "-well")) else PROCESSES
+        bound = _processes(str(args[0]))
         while True:
             worker, why = acquire(*args, **{"max_concurrency": bound, **kwargs})
             if worker is not None or why != "func_cap":

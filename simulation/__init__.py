@@ -19,7 +19,7 @@ prewarm_invariants  the same, for units made ahead of need
 checks              runs the invariants, and checks the outside world, quiet moments and the end
 trace               what happened: a hash to compare runs, and lines to read
 errors              how a check reports a broken promise
-runner              runs seeds, each twice, and shrinks those that fail
+runner              runs seeds, some twice, and shrinks those that fail
 arguments           arguments that both command lines share
 chaos               the same world with given numbers and hundreds of jobs
 """

@@ -332,6 +332,20 @@ def test_a_collection_is_read_in_order_and_in_part(store: Store) -> None:
     assert store.find(collection("q"), "free#", Slot) == []
 
 
+def test_a_read_goes_on_where_a_page_ends_after_1_mb(store: Store) -> None:
+    """The limit of Query, whatever is asked for. These seven rows, which are compressed by half, are two pages."""
+    noise = random.Random(1)
+    slots = [
+        Slot(pool="p", name=str(name), state=SlotState.FREE, unit=noise.randbytes(190_000).hex()) for name in range(7)
+    ]
+    for slot in slots:
+        assert store.commit([Create(slot)])
+    pk = collection("p")
+    assert [slot.name for slot in store.find(pk, "free#", Slot)] == list("0123456")
+    assert [slot.name for slot in store.find(pk, "free#", Slot, last=True, limit=6)] == list("654321")
+    assert store.count(pk, "free#") == 7
+
+
 BEFORE, AFTER = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
 
 

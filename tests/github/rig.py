@@ -89,6 +89,12 @@ class Rig:
         self.commit(A, build=job("build"), test=job("test", "build"))
         self.user: User = users.create(self.on, "oxide:hubris", [], "root")
 
+    def limit(self, *, jobs: int) -> None:
+        """Let each owner have so many unsettled jobs."""
+        text = SITE.format(app=APP, url=self.fake.url) + f"[limits]\njobs = {jobs}\n"
+        apply.apply(self.on, "root", text, "site.toml")
+        self.twin.run()
+
     def policy(self, text: str) -> None:
         self.repo.files.setdefault("main", {})[CONFIG] = text.encode()
 

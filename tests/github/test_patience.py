@@ -7,13 +7,14 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.github import checks
 from penstock.domain.github.commits import MAX_TRIES, Stage
 from penstock.domain.jobs.jobs import Outcome
 from penstock.kernel.errors import Unknown
 from penstock.kernel.rows import Replace
 from penstock.usecases import sweep
 from penstock.usecases.github import check_runs, commits
-from tests.github.payloads import pull_request, push
+from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import A, B, Rig, job
 
 
@@ -46,6 +47,52 @@ def test_a_limit_while_jobs_are_shown_stops_no_job(rig: Rig) -> None:
         rig.later(60)
     assert rig.fake.shown("build")["conclusion"] == "success"
     assert rig.fake.rude == 1
+
+
+def test_a_commit_above_a_limit_of_its_owner_goes_on_when_that_allows_it(rig: Rig) -> None:
+    rig.limit(jobs=1)
+    rig.say("push", push(A))
+    assert set(rig.jobs()) == {"build"}
+    assert (rig.set().stage, rig.checks()["test"].waits) == (Stage.PLANNED, True)
+    shown = rig.fake.shown("test")
+    assert (shown["status"], shown["output"]["title"]) == ("queued", "Waiting for a limit")
+    assert "the limit is 1" in shown["output"]["summary"]
+    assert shown["actions"] == []
+    build = rig.jobs()["build"].id
+    rig.hello(build)
+    rig.finish(build)
+    for _ in range(3):
+        rig.later(61)
+    assert (rig.set().stage, rig.checks()["test"].waits, rig.checks()["test"].told) == (Stage.SUBMITTED, False, "")
+    assert rig.fake.shown("test")["actions"] == [checks.CANCEL]
+    assert len(rig.all_jobs()) == 2
+
+
+def test_a_commit_above_a_limit_for_too_long_is_refused(rig: Rig) -> None:
+    rig.limit(jobs=1)
+    rig.say("push", push(A))
+    for _ in range(MAX_TRIES + 2):
+        rig.later(1900)
+    assert (rig.set().stage, rig.checks()["test"].waits) == (Stage.SUBMITTED, False)
+    assert rig.fake.shown("test")["conclusion"] == "failure"
+    rig.limit(jobs=9)
+    rig.say("check_run", check_run(rig.fake.shown("test"), "ada", "rerun"))
+    assert set(rig.jobs()) == {"build", "test"}
+
+
+def test_a_commit_that_waits_for_a_limit_is_superseded_like_any_other(rig: Rig) -> None:
+    rig.limit(jobs=1)
+    rig.commit(B, build=job("build"))
+    for sha in (A, B):
+        rig.repo.ends["pull/12"] = sha
+        rig.say("pull_request", pull_request(sha, author="ada", action="synchronize"))
+    for _ in range(8):
+        rig.later(301)
+    assert rig.set(A).stage is Stage.SUPERSEDED
+    assert set(rig.jobs(B)) == {"build"}
+    assert len(rig.all_jobs()) == 2
+    shown = rig.fake.shown("test")
+    assert (shown["conclusion"], shown["actions"]) == ("cancelled", [checks.RERUN])
 
 
 def test_a_github_that_fails_is_asked_again(rig: Rig) -> None:

@@ -36,10 +36,11 @@ CALL_WITHIN = timedelta(minutes=2)
 class CheckRun(Row):
     """One job of a commit. `run` counts its re-runs, `needs` are the checks whose jobs its own waits for.
 
-    `told` is what it says when there is no job: why none was accepted, or that approval is awaited. `run_id` is the
-    check run, once it is made; `begun` that it may have been. `shown` is a digest of what it says already, and `over`
-    that this is how it ended. `past` are runs before this one whose check runs have not ended at GitHub yet. `reads`
-    are the ids of other repositories that its job's token reads.
+    `told` is what it says when there is no job: why none was accepted, or that approval is awaited. `waits`: its job is
+    submitted later, when its owner is within a limit again. `run_id` is the check run, once it is made; `begun` that it
+    may have been. `shown` is a digest of what it says already, and `over` that this is how it ended. `past` are runs
+    before this one whose check runs have not ended at GitHub yet. `reads` are the ids of other repositories that its
+    job's token reads.
     """
 
     kind: ClassVar[str] = "check"
@@ -54,6 +55,7 @@ class CheckRun(Row):
     run: int = 1
     job: str = ""
     told: str = ""
+    waits: bool = False
     annotations: tuple[Annotation, ...] = ()
     begun: bool = False
     run_id: int = 0
@@ -115,19 +117,24 @@ def rerun(check: CheckRun, now: datetime) -> CheckRun:
     """A check whose job is to be run again: with a check run of its own. The one before it is to end, if it has not."""
     past = (*check.past, check.run) if check.begun and not check.over else check.past
     return replace(
-        check, run=check.run + 1, job="", told="", annotations=(), begun=False, run_id=0, shown="", over=False,
-        past=past, tries=0, due=now,
+        check, run=check.run + 1, job="", told="", waits=False, annotations=(), begun=False, run_id=0, shown="",
+        over=False, past=past, tries=0, due=now,
     )  # fmt: skip
 
 
 def submitted(check: CheckRun, job: str, now: datetime) -> CheckRun:
     """A check whose job was accepted."""
-    return replace(check, job=job, told="", due=now)
+    return replace(check, job=job, told="", waits=False, due=now)
 
 
 def refused(check: CheckRun, told: str, now: datetime, annotations: Sequence[Annotation] = ()) -> CheckRun:
     """A check that has no job, and says why."""
-    return replace(check, told=told, annotations=tuple(annotations), due=now)
+    return replace(check, told=told, waits=False, annotations=tuple(annotations), due=now)
+
+
+def postponed(check: CheckRun, told: str, now: datetime) -> CheckRun:
+    """A check whose job is submitted later, because of a limit."""
+    return replace(check, told=f"{told}. The job is submitted as soon as the limit allows it.", waits=True, due=now)
 
 
 def with_dependents(checks: Iterable[CheckRun], first: CheckRun) -> list[CheckRun]:
@@ -214,6 +221,14 @@ def message_output(told: str, annotations: Sequence[Annotation], *, approval: bo
     conclusion = "action_required" if approval else "failure"
     actions = [APPROVE] if approval else [RERUN]
     return {"status": "completed", "conclusion": conclusion, "output": output, "actions": actions}
+
+
+def postponed_output(told: str, *, superseded: bool) -> dict[str, Any]:
+    """What a check says whose job is submitted later; or never, if a newer commit came first."""
+    if superseded:
+        output = {"title": "Cancelled", "summary": "A newer commit came before the job could be submitted."}
+        return {"status": "completed", "conclusion": "cancelled", "output": output, "actions": [RERUN]}
+    return {"status": "queued", "output": {"title": "Waiting for a limit", "summary": escape(told)}, "actions": []}
 
 
 def _note(each: Annotation) -> dict[str, Any]:

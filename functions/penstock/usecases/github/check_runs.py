@@ -101,6 +101,8 @@ def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
     if row.number == CONTROL and not row.told:
         return APPROVED
     found = on.store.get(set_key(row.repository_id, row.sha), CheckSet)
+    if row.waits:
+        return checks.postponed_output(row.told, superseded=found is not None and found.stage is Stage.SUPERSEDED)
     approval = row.number == CONTROL and not row.annotations and found is not None and _awaits(found)
     return checks.message_output(row.told, row.annotations, approval=approval)
 

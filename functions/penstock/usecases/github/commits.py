@@ -43,6 +43,9 @@ FILES_MOST = 32
 JOB_FILE_SUFFIX = ".sh"
 
 RECHECK_AFTER = timedelta(minutes=5)
+
+OVER_LIMIT = 429
+"""The status of a refusal that the same request may not meet again later."""
 """When a superseded set is checked again: a process that was submitting its jobs has recorded them, or died, by then.
 """
 
@@ -256,11 +259,13 @@ def submit(
         if check is None:
             return  # the set has changed, and is due
         known[member.name] = check
-        if not (check.job or check.told):
+        if check.waits or not (check.job or check.told):
             reads = [others[name] for name in others if name in requested_repositories(member.file, found.repository)]
             check = _record_submit(
                 on, check, replace(_submit_check(on, user, came, member, check, ids), reads=tuple(reads))
             )
+        if check.waits:
+            return  # the set is still due, and the next step goes on here
         ids |= {member.name: check.job} if check.job else {}
     on.store.commit([Replace(found, commits.move_to(found, Stage.SUBMITTED, outsider=outsider))])
     fresh = on.store.get(found.key, CheckSet)
@@ -281,7 +286,10 @@ def _record_submit(on: System, was: CheckRun, now: CheckRun) -> CheckRun:
 
     def decide() -> tuple[Sequence[Change], CheckRun]:
         fresh = on.store.get(was.key, CheckRun) or was
-        after = replace(fresh, job=now.job, told=now.told, annotations=now.annotations, reads=now.reads, due=now.due)
+        after = replace(
+            fresh, job=now.job, told=now.told, waits=now.waits, annotations=now.annotations, reads=now.reads,
+            due=now.due,
+        )  # fmt: skip
         return ([Replace(fresh, after)] if fresh.run == was.run else []), after
 
     noted = transact(on, decide)
@@ -301,6 +309,8 @@ def _submit_check(
         ask, commit = job_request(found, member, ids), commits.provenance(found, check.id)
         job = jobs_submit.submit(on, user, ask, checks.submit_key(check), commit=commit)
     except Refused as refused:
+        if refused.status == OVER_LIMIT and found.tries < commits.MAX_TRIES:
+            return checks.postponed(check, refused.detail, on.world.now())
         notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.MAX_ANNOTATIONS]]
         return checks.refused(check, refused.detail, on.world.now(), notes)
     return checks.submitted(check, job, on.world.now())
@@ -309,6 +319,8 @@ def _submit_check(
 def _cancel_all(on: System, found: CheckSet) -> None:
     for check in checks_of(on, found):
         cancel(on, check, "a newer commit")
+        if check.waits:
+            _record_submit(on, check, replace(check, due=on.world.now()))  # so that it shows that there will be none
 
 
 def supersede(on: System, found: CheckSet) -> None:

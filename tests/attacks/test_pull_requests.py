@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.github.commits import Stage
-from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.jobs import Job, Outcome
 from penstock.domain.published import Published
 from penstock.kernel.errors import Refused
 from penstock.usecases.jobs import submit
@@ -134,3 +134,68 @@ def test_who_pushes_a_strangers_commit_to_a_branch_answers_for_it(rig: Rig) -> N
     assert not rig.set().outsider
     build = rig.jobs(A)["build"]
     assert (build.provenance.outsider, build.provenance.vouched["event_name"]) == (False, "pull_request")
+
+
+@pytest.fixture
+def guarded(rig: Rig) -> Rig:
+    """A repository that trusts its main branch, and no other branch or pull request of its members."""
+    text = SITE.format(app=APP, url=rig.fake.url)
+    apply.apply(rig.on, "root", f'{text}[identity]\naudiences = ["{AWS}"]\n', "site.toml")
+    rig.twin.run()
+    users.change_privilege(rig.on, "oxide:hubris", "target.lab", grant=True, by="root")
+    rig.policy('enable = true\ntrusted_refs = ["refs/heads/main"]\n[permissions]\ncontents = "write"')
+    rig.commit(B, build=job("build", more=PUBLISHES), lab=job("lab", more='#: target = "lab"\n'))
+    return rig
+
+
+def test_a_branch_that_the_default_branch_does_not_name_gets_what_a_strangers_does(guarded: Rig) -> None:
+    guarded.say("push", push(B, "patch", "ada"))
+    assert set(guarded.jobs(B)) == {"build"}
+    assert "target.lab" in str(guarded.fake.shown("lab")["output"]["summary"])
+    build = guarded.jobs(B)["build"]
+    guarded.hello(build.id)
+    assert refused(guarded, guarded.jobs(B)["build"]) == "outsider"
+    keep(guarded.twin, build.id)
+    guarded.finish(build.id)
+    assert not [row for row in guarded.twin.store.rows.values() if isinstance(row, Published)]
+    assert any("`trusted_refs` does not name" in line for line in told(guarded.twin, build.id))
+
+
+def test_a_members_pull_request_is_no_ref_that_is_trusted(guarded: Rig) -> None:
+    guarded.say("pull_request", pull_request(B, 8, author="ada"))
+    guarded.hello(guarded.jobs(B)["build"].id)
+    assert refused(guarded, guarded.jobs(B)["build"]) == "outsider"
+
+
+def test_a_commit_that_comes_to_a_trusted_branch_is_run_again_as_that_branchs(guarded: Rig) -> None:
+    """What ran before, on a branch that is not trusted, is none of it."""
+    guarded.say("push", push(B, "patch", "ada"))
+    (before,) = guarded.all_jobs()
+    guarded.say("push", push(B, "main", "ada"))
+    assert set(guarded.jobs(B)) == {"build", "lab"}
+    build = guarded.jobs(B)["build"]
+    assert build.id != before.id
+    assert (build.request.tags["branch"], guarded.set(B).outsider) == ("main", False)
+    (old,) = (one for one in guarded.all_jobs() if one.id == before.id)
+    assert (old.end.outcome, old.provenance.outsider) == (Outcome.CANCELLED, True)
+    guarded.hello(build.id)
+    said = claims(guarded, guarded.jobs(B)["build"])
+    assert said["sub"] == "repository:oxide/hubris:ref:refs/heads/main"
+
+
+def test_a_strangers_commit_is_not_trusted_because_a_pull_request_of_it_would_be(guarded: Rig) -> None:
+    """It is run again as nobody's only when a trusted branch ends with it."""
+    guarded.policy('enable = true\norg_only = false\ntrusted_refs = ["refs/heads/main"]')
+    guarded.say("pull_request", pull_request(B, 7))
+    ran = guarded.all_jobs()
+    guarded.say("push", push(B, "patch", "ada"))
+    assert guarded.all_jobs() == ran
+    assert guarded.set(B).outsider is True
+
+
+def test_what_is_trusted_already_is_not_run_again_for_another_branch(guarded: Rig) -> None:
+    guarded.say("push", push(B, "main", "ada"))
+    ran = {one.id for one in guarded.all_jobs()}
+    guarded.say("push", push(B, "patch", "ada"))
+    assert {one.id for one in guarded.all_jobs()} == ran
+    assert guarded.set(B).branch == "main"

@@ -133,6 +133,8 @@ def test_policy() -> None:
         ('[permissions]\nchecks = "write"', 2),
         ('[permissions]\nissues = "admin"', 2),
         ("permissions = 7", 1),
+        ('trusted_refs = ["main"]', 1),
+        ('trusted_refs = ["refs/heads/ma?n"]', 1),
     ):
         found = policy.parse(text)
         assert isinstance(found, tuple), text
@@ -149,6 +151,37 @@ def test_what_policy_lets_happen() -> None:
     some = Policy(permissions={"contents": "write"})
     assert some.granted(outsider=False) == {"contents": "write"}
     assert some.granted(outsider=True) == {"contents": "read"}
+
+
+def test_which_refs_a_repository_trusts() -> None:
+    some = policy.parse('trusted_refs = ["refs/heads/main", "refs/heads/release/*"]')
+    assert isinstance(some, Policy)
+    lines = ("heads/main", "heads/release/1/b", "heads/mainly", "heads/a/main", "heads/Main", "pull/1")
+    assert [some.trusts(line) for line in lines] == [True, True, False, False, False, False]
+    assert [Policy().trusts(line) for line in lines] == [True] * len(lines)
+    assert not Policy(trusted_refs=()).trusts("heads/main")
+
+
+def test_a_commit_comes_from_a_line_that_is_trusted_if_it_ends_one() -> None:
+    """SEC-2: its jobs are told of a branch only if that ends with the commit now."""
+    only_main, only_pulls = Policy(trusted_refs=("refs/heads/main",)), Policy(trusted_refs=("refs/pull/*",))
+    patch = replace(SET, branch="patch", number=12, lines=("heads/patch", "pull/9", "heads/main"))
+    moved = commits.to_trusted_line(patch, only_main)
+    assert (moved.branch, moved.number, moved.line) == ("main", 0, "heads/main")
+    assert commits.to_trusted_line(moved, only_main) is moved
+    pulled = commits.to_trusted_line(patch, only_pulls)
+    assert (pulled.branch, pulled.number, pulled.line) == ("", 9, "pull/9")
+    assert commits.to_trusted_line(patch, Policy()) is patch
+    gone = replace(patch, lines=("heads/patch",), left=("heads/main",))
+    assert commits.to_trusted_line(gone, only_main) is gone
+
+
+def test_a_commit_whose_jobs_were_not_trusted_is_due_when_it_ends_another_line() -> None:
+    ran = replace(SET, outsider=True, stage=Stage.SUBMITTED, due=None)
+    assert commits.update_line(ran, "heads/main", LATER, is_tip=True).due == LATER
+    assert commits.update_line(ran, "heads/main", LATER, is_tip=False).due == LATER
+    for other in (replace(ran, outsider=False), replace(ran, stage=Stage.AWAITING), replace(ran, stage=Stage.SETTLED)):
+        assert commits.update_line(other, "heads/main", LATER, is_tip=True).due is None
 
 
 def test_lines_come_and_go() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from penstock.domain import published
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.jobs.jobs import Job, Publication
+from penstock.domain.jobs.jobs import UNTRUSTED, Job, Publication
 from penstock.domain.published import (
     ALL_SERIES,
     MAX_SERIES,
@@ -115,7 +115,7 @@ def publish_declared(on: System, job: Job) -> str:
     for each in spec.publish if spec else ():
         try:
             if job.provenance.outsider:
-                raise Refused(422, "outsider", "it is of somebody who may not write to the repository")
+                raise Refused(422, "outsider", UNTRUSTED)
             if each.path not in kept:
                 raise Refused(404, "no-such-output", f"the job kept no {each.path}; no output rule matched such a file")
             row, is_new = _assign(on, job, kept[each.path], each, job.owner, again=False)

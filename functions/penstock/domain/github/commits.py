@@ -51,8 +51,9 @@ class CheckSet(Row):
     """The jobs of one commit of a repository.
 
     `lines` are those that end with it, `left` those that did. `people` are those whose work it is, once for each time
-    that it was brought. What its jobs are told of where it came from stands when it is made, and does not change.
-    `outsider` says that it is of somebody who does not belong to the repository: it was approved, or runs unasked.
+    that it was brought. Its jobs are told that they come from `branch`, or from the pull request `number`: what brought
+    it first, unless the repository does not trust that and the commit came to be the end of what it trusts. `outsider`
+    says that its jobs are not trusted: it is of somebody who does not belong to the repository, or of such a ref.
     """
 
     kind: ClassVar[str] = "checkset"
@@ -88,6 +89,11 @@ class CheckSet(Row):
     @property
     def expiry(self) -> datetime:
         return self.since + KEPT_FOR
+
+    @property
+    def line(self) -> str:
+        """What its jobs are told that they come from."""
+        return f"heads/{self.branch}" if self.branch else f"pull/{self.number}"
 
     @property
     def owner(self) -> str:
@@ -138,11 +144,16 @@ def new_set(event: Event, now: datetime) -> CheckSet:
 
 
 def update_line(found: CheckSet, line: str, now: datetime, *, is_tip: bool) -> CheckSet:
-    """A set whose commit is the newest of a line, or was when we received the event."""
+    """A set whose commit is the newest of a line, or was when we received the event.
+
+    If its jobs were not trusted, it is due: the repository may trust the line.
+    """
     if is_tip and line in found.lines:
         return found
     if is_tip:
-        return replace(found, lines=(*found.lines, line), left=tuple(each for each in found.left if each != line))
+        again = now if found.outsider and found.stage is Stage.SUBMITTED else found.due
+        left = tuple(each for each in found.left if each != line)
+        return replace(found, lines=(*found.lines, line), left=left, due=again)
     return remove_line(found, line, now)
 
 
@@ -152,6 +163,15 @@ def remove_line(found: CheckSet, line: str, now: datetime) -> CheckSet:
     left = found.left if line in found.left else (*found.left, line)
     over = found.stage in (Stage.SETTLED, Stage.SUPERSEDED)
     return replace(found, lines=lines, left=left, due=found.due if lines or over else now)
+
+
+def to_trusted_line(found: CheckSet, policy: Policy) -> CheckSet:
+    """A set whose jobs come from a line that the repository trusts, if the commit is the end of one. [SEC-2]"""
+    trusted = [line for line in found.lines if policy.trusts(line)]
+    if policy.trusts(found.line) or not trusted:
+        return found
+    kind, _, name = trusted[0].partition("/")
+    return replace(found, branch=name, number=0) if kind == "heads" else replace(found, branch="", number=int(name))
 
 
 def is_obsolete(found: CheckSet, policy: Policy) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from penstock.kernel.errors import Fault
@@ -18,26 +19,38 @@ PATH = ".github/buildomat/config.toml"
 JOBS = ".github/buildomat/jobs"
 
 MAX_LOGINS = 500
+MAX_REFS = 100
 NONE, PULL_REQUESTS, ALL = "none", "pull-requests", "all"
 GRANTABLE = ("contents", "deployments", "issues", "packages", "pull_requests")
 """What GITHUB_TOKEN may be given. Not `checks`: with that a job could say that other jobs succeeded."""
+
+EVERY_REF = ("refs/heads/*", "refs/pull/*")
+"""All branches, and all pull requests."""
 
 DEFAULT_PERMISSIONS: Mapping[str, str] = {"contents": "read"}
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a repository lets happen. `permissions` are those of GITHUB_TOKEN."""
+    """What a repository lets happen. `permissions` are those of GITHUB_TOKEN.
+
+    Jobs of what is not among `trusted_refs`, patterns of branches and pull requests, get what an outsider's jobs get.
+    """
 
     enable: bool = False
     org_only: bool = True
     allow_users: tuple[str, ...] = ()
     supersede: str = PULL_REQUESTS
     permissions: Mapping[str, str] = field(default_factory=lambda: DEFAULT_PERMISSIONS)
+    trusted_refs: tuple[str, ...] = EVERY_REF
 
     def lets(self, login: str) -> bool:
         """Whether somebody's commits need nobody's approval, whoever they are."""
         return not self.org_only or login.lower() in (each.lower() for each in self.allow_users)
+
+    def trusts(self, line: str) -> bool:
+        """Whether the jobs of a line, such as `heads/main` or `pull/12`, may have what the repository has. [SEC-2]"""
+        return any(fnmatchcase(f"refs/{line}", pattern) for pattern in self.trusted_refs)
 
     def supersedes(self, line: str) -> bool:
         """Whether jobs of a commit are cancelled when it is no longer the newest of a line."""
@@ -77,11 +90,13 @@ def _permissions(value: object, place: Place) -> dict[str, str]:
 
 
 _login = matching(r"[A-Za-z0-9_-]{1,100}(\[bot\])?", "a login", 'as in "ada", or "dependabot[bot]"')
+_ref = matching(r"refs/(heads|pull)/[A-Za-z0-9._/+@#*-]{1,200}", "a ref", 'as in "refs/heads/main", or "refs/pull/*"')
 KEYS: Mapping[str, Any] = {
     "enable": flag,
     "org_only": flag,
     "allow_users": listed(_login, MAX_LOGINS, "logins"),
     "supersede": _supersede,
     "permissions": _permissions,
+    "trusted_refs": listed(_ref, MAX_REFS, "refs"),
 }
 _keys = record({}, KEYS, "enable = true")

@@ -146,13 +146,20 @@ class JobLimits:
     retry_failed: bool = False
 
 
+UNTRUSTED = (
+    "the commit is of somebody who may not write to the repository, or of a ref that `trusted_refs` does not name"
+)
+"""Why a job is an outsider's."""
+
+
 @dataclass(frozen=True)
 class Provenance:
     """Who submitted a job, and for what. Set once, before the job is stored.
 
     `check` is the check of a commit that shows the job at GitHub, `vouched` what its submitter may say of its source,
     `canary` the pool that it is a canary of, and `proves` the factory that it tests. `outsider` says that its script
-    is of somebody who may not write to the repository: it publishes nothing, and has no identity. [SEC-2]
+    is of somebody who may not write to the repository, or of a ref that the repository does not trust: it publishes
+    nothing, and has no identity. [SEC-2]
     """
 
     check: str = ""

@@ -65,8 +65,11 @@ def advance(on: System, repository_id: int, sha: str) -> None:
         return
     of = Repository(found.installation, found.repository_id, found.repository)
     rules = _policy(on, of)
+    moved = commits.to_trusted_line(found, rules) if isinstance(rules, Policy) else found
     if isinstance(rules, Policy) and commits.is_obsolete(found, rules):
         supersede(on, found)
+    elif moved != found:
+        _run_trusted(on, found, moved)
     elif found.stage is Stage.PLANNED:
         _plan(on, of, found, rules)
     else:
@@ -98,8 +101,15 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | PlanError
         elif not members:
             _save(on, found, commits.move_to(found, Stage.SETTLED, f"there is no job in {JOBS}"))
         else:
-            outsider = not any(_are_insiders(on, of, people, rules) for people in trusted)
+            insiders = any(_are_insiders(on, of, people, rules) for people in trusted)
+            outsider = not (insiders and rules.trusts(found.line))
             _submit(on, of, found, members, trusted, outsider=outsider)
+
+
+def _run_trusted(on: System, found: CheckSet, moved: CheckSet) -> None:
+    """Run a commit's jobs as those of a line that the repository trusts; those that ran before were not trusted."""
+    if on.store.commit([Replace(found, moved)]):
+        run_again(on, moved)
 
 
 def _fail(on: System, found: CheckSet, wrong: PlanError) -> None:

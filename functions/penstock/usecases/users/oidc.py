@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from penstock.domain import metrics
-from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.jobs import UNTRUSTED, Job
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.replies import IdentityToken
 from penstock.domain.site.site import Identity
@@ -36,8 +36,7 @@ def token(on: System, job: Job, audience: str) -> IdentityToken:
     allowed = current_site(on).identity
     _check_audience(allowed, audience)
     if job.provenance.outsider:
-        why = "this commit is of somebody who may not write to the repository: its jobs get no identity tokens"
-        raise Refused(422, "outsider", why)
+        raise Refused(422, "outsider", f"{UNTRUSTED}: its jobs get no identity tokens")
     kid = on.signer.kid()
 
     def decide() -> tuple[Sequence[Change], dict[str, Any]]:

@@ -184,6 +184,19 @@ def test_a_commit_whose_jobs_were_not_trusted_is_due_when_it_ends_another_line()
         assert commits.update_line(other, "heads/main", LATER, is_tip=True).due is None
 
 
+def test_a_check_that_waits_for_a_limit_says_so_until_a_newer_commit_comes() -> None:
+    new = checks.new_check(SET, 1, "build", (), NOW)
+    waits = checks.postponed(new, "the limit is 1", LATER)
+    assert (waits.waits, waits.due, waits.job) == (True, LATER, "")
+    shown = checks.postponed_output(waits.told, superseded=False)
+    assert (shown["status"], shown["actions"]) == ("queued", [])
+    assert shown["output"]["summary"] == "the limit is 1. The job is submitted as soon as the limit allows it."
+    over = checks.postponed_output(waits.told, superseded=True)
+    assert (over["status"], over["conclusion"], over["actions"]) == ("completed", "cancelled", [checks.RERUN])
+    later = (checks.submitted(waits, "J1", NOW), checks.refused(waits, "no", NOW), checks.rerun(waits, NOW))
+    assert [(each.waits, each.told) for each in later] == [(False, ""), (False, "no"), (False, "")]
+
+
 def test_lines_come_and_go() -> None:
     one = commits.update_line(SET, "heads/main", NOW, is_tip=True)
     assert one.lines == ("heads/main",)

@@ -310,7 +310,11 @@ class Service:
             case "GET", ["workers"]:
                 return 200, {"items": [self.worker] if self.worker["hold"] else [], "next": None}
             case "PUT", ["config"]:
-                return 200, {"changes": [] if "check" in query else ["target a: the limit is 4, was 2"]}
+                warnings = ["target a: anybody's jobs share its hosts"]
+                return 200, {
+                    "changes": [] if "check" in query else ["target a: the limit is 4, was 2"],
+                    "warnings": warnings if "check" in query else [],
+                }
             case "POST", ["users"]:
                 return 403, _problem(403, "forbidden", "only an operator may create users")
             case "POST", ["users", name, "tokens"]:

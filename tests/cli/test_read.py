@@ -195,7 +195,9 @@ def test_site(penstock: Run) -> None:
 def test_config(penstock: Run, home: object) -> None:
     Path("site.toml").write_text("[factories]\n")
     assert penstock("config", "apply", "site.toml").stdout == "target a: the limit is 4, was 2\n"
-    assert "would change nothing" in penstock("config", "check", "site.toml").stderr
+    checked = penstock("config", "check", "site.toml").stderr
+    assert "would change nothing" in checked
+    assert "warning: target a: anybody's jobs share its hosts" in checked
     Path("site.toml").write_text("[factories\n")
     result = penstock("config", "apply", "site.toml")
     assert (result.exit_code, "line 1" in result.stderr) == (2, True)

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.domain.pools.pools import Serves, Warm
 from penstock.domain.site.site import MAX_REDIRECTS, Limits, Quota, ResourceType, Shape, Site, Target
+from penstock.domain.site.warnings import warnings
 
 
 def site(*targets: Target) -> Site:
@@ -89,3 +91,15 @@ def test_what_is_used_is_known_by_its_pool() -> None:
 )
 def test_an_archive_is_no_bigger_than_an_output_nor_than_all_caches_together(limits: Limits, most: int) -> None:
     assert limits.archive_bytes == most
+
+
+def test_it_is_said_where_one_owner_may_leave_something_for_another() -> None:
+    """SEC-2: on a machine that serves both, and by a choice that is not the default."""
+    handed = Target("handed", factory="here", limit=1, warm=Warm(serves=Serves.SITE))
+    kept = Target("kept", factory="here", limit=1, warm=Warm())
+    shared = Target("shared", factory="lab", limit=1, names=("a",))
+    guarded = Target("guarded", factory="lab", limit=1, names=("b",), privilege="lab")
+    found = list(warnings(site(UBUNTU, handed, kept, shared, guarded)))
+    assert [text.partition(":")[0] for text in found] == ["target handed", "target shared"]
+    assert ["`serves`" in text for text in found] == [True, False]
+    assert ["`privilege`" in text for text in found] == [False, True]

@@ -13,6 +13,7 @@ from penstock.api.units import SHOWN
 from penstock.domain import cooldowns
 from penstock.domain.cooldowns import CoolDown, Failure
 from penstock.domain.site.site import SITE_KEY, Site, SiteText
+from penstock.domain.site.warnings import warnings
 from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import READ, SITE, User
@@ -55,6 +56,7 @@ class SiteChanges:
     """What applying a configuration changed, or would change."""
 
     changes: Annotated[list[str], "The changes, a sentence each."]
+    warnings: Annotated[list[str], "What it allows and you may not mean, a sentence each."]
 
 
 @dataclass(frozen=True)
@@ -167,10 +169,9 @@ def apply_site(
     *,
     check: Annotated[bool, "Whether to only check it, and change nothing."] = False,
 ) -> SiteChanges:
-    if check:
-        site = apply.check(on, ask.toml, ask.path)
-        return SiteChanges(list(apply.differences(current_site(on), site)))
-    return SiteChanges(list(apply.apply(on, user.name, ask.toml, ask.path)))
+    site = apply.check(on, ask.toml, ask.path)
+    changes = apply.differences(current_site(on), site) if check else apply.apply(on, user.name, ask.toml, ask.path)
+    return SiteChanges(list(changes), list(warnings(site)))
 
 
 @router.get("/v1/targets", "List the targets", READ)

@@ -174,13 +174,15 @@ def _changes(session: Session, answer: dict[str, list[str]], none: str) -> None:
         session.out.line(change)
     if not answer["changes"]:
         session.out.note(none)
+    for warning in answer.get("warnings", ()):
+        session.out.note(f"warning: {warning}", "yellow")
 
 
 @config.command(cls=Command)
 @arguments("FILE")
 @pass_session
 def check(session: Session, file: str) -> None:
-    """Check a configuration and show what it would change."""
+    """Check a configuration and show what it would change, and what it allows that you may not mean."""
     answer = session.api.put("config", body={"toml": _read(file), "path": file}, check="true")
     _changes(session, answer, "good; it would change nothing")
 

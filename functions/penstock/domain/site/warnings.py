@@ -1,0 +1,23 @@
+"""What a site allows and its operators may not mean: who could be harmed by whom, and what prevents it. [SEC-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.domain.pools.pools import Serves
+from penstock.domain.site.site import Site
+
+
+def warnings(site: Site) -> Iterator[str]:
+    """Targets whose machines serve one owner after another, a sentence each."""
+    for target in site.targets.values():
+        if target.warm and target.warm.serves is Serves.SITE:
+            yield (
+                f"target {target.name}: `serves` hands its workers from one owner to another, and a job can leave "
+                "there what harms the next one; without `serves` each worker has one owner"
+            )
+        if target.names is not None and target.privilege is None:
+            yield (
+                f"target {target.name}: its hosts serve the jobs of everybody, and a job that runs as root can leave "
+                "there what harms the next one; give it a `privilege` that only owners have who trust each other"
+            )

@@ -214,7 +214,8 @@ def test_outputs_that_the_service_does_not_take_with_the_outcome_come_before_it(
     job.plane.reply["output_rules"] = ["=/work/a"]
     outcome = job.finish()
     assert (outcome["result"], outcome["outputs"]) == ("succeeded", [])
-    assert job.plane.calls[-3:] == ["finish", "commit", "finish"]
+    called = [each for each in job.plane.calls if each in ("commit", "finish")]
+    assert called == ["finish", "commit", "finish"]
     assert job.plane.outputs() == {"/work/a": b""}
 
 

@@ -340,7 +340,6 @@ class JobProcesses:
     def __init__(self, worker: str) -> None:
         self._mark = f"PENSTOCK_WORKER_ID={worker}".encode()
         self.group = 0
-        self._groups: set[int] = set()
 
     def in_task(self) -> list[int]:
         """Return the living members of the task's process group."""
@@ -360,29 +359,36 @@ class JobProcesses:
 
         The latter are found also after the agent has crashed. [JOB-2]
         """
+        return self._look()[0]
+
+    def _look(self) -> tuple[list[int], set[int]]:
+        """Return all processes of the job that live, and the groups of those too that have ended."""
         if sys.platform != "linux":
-            return self._probe_group()
+            return self._probe_group(), set()
         table, me = _read_processes(), os.getpid()
         spared = ancestry(me, table)
         others = [pid for pid in table if pid not in spared]
         mine = [pid for pid in others if me in ancestry(pid, table) or self._is_marked(pid)]
-        self._groups |= {table[pid].group for pid in mine} - {0, 1, os.getpgrp()}
-        return [pid for pid in mine if not table[pid].has_ended]
+        groups = {table[pid].group for pid in mine} - {0, 1, os.getpgrp()}
+        return [pid for pid in mine if not table[pid].has_ended], groups
 
     def kill_all(self) -> list[int]:
         """Kill all processes of the job, until several looks in a row find none. Return what is left. [UNIT-2]
 
         A process that forks and ends over and over has another id whenever it is looked for, and lives for less time
         than a look takes. Its group stays, and is killed as a whole: those of it that have ended are still children of
-        an agent that adopts orphans, and name it.
+        an agent that adopts orphans, and name it. A group that is gone is forgotten at once, as its id may come to be
+        that of processes that have nothing to do with the job.
         """
         empty = 0
+        groups: set[int] = set()
         for _ in range(KILL_ROUNDS):
-            found = self.all_of_job()
+            found, named = self._look()
             empty = 0 if found else empty + 1
             if empty == LOOKS:
                 return []
-            _signal_all([*found, *(-group for group in self._groups)], signal.SIGKILL)
+            groups = set(_signal_all(groups | named, signal.SIGKILL, os.killpg))
+            _signal_all(found, signal.SIGKILL)
             time.sleep(ROUND_SECONDS if found else LOOK_SECONDS)
         return self.all_of_job()
 
@@ -435,11 +441,14 @@ def _kill_all(find: Callable[[], list[int]]) -> bool:
     return True
 
 
-def _signal_all(pids: Iterable[int], number: int) -> None:
-    """Signal processes, some of which may have ended."""
-    for pid in pids:
+def _signal_all(ids: Iterable[int], number: int, send: Callable[[int, int], None] = os.kill) -> list[int]:
+    """Signal processes, or with `os.killpg` groups, some of which may have ended. Return those that were signalled."""
+    signalled = []
+    for each in ids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
+            send(each, number)
+            signalled.append(each)
+    return signalled
 
 
 def adopt_orphans() -> None:

@@ -28,6 +28,23 @@ from tests.github.tokens import ask, minted, running
 from tests.usecases.steps import told
 
 
+def test_in_a_commit_of_which_only_some_jobs_are_submitted_it_only_reads(rig: Rig) -> None:
+    """SEC-2: what a job may have is known from its own row, from its submit on."""
+    rig.limit(jobs=1)
+    rig.policy('enable = true\norg_only = false\npermissions = { contents = "write" }')
+    rig.say("pull_request", pull_request(A))
+    assert set(rig.jobs()) == {"build"}
+    rig.hello(rig.jobs()["build"].id)
+    assert minted(rig, ask(rig, rig.jobs()["build"])).permissions == {"contents": "read"}
+
+
+def test_of_a_branch_that_is_not_trusted_it_only_reads(rig: Rig) -> None:
+    rig.policy('enable = true\ntrusted_refs = ["refs/heads/main"]\npermissions = { contents = "write" }')
+    rig.say("push", push(A, "patch"))
+    rig.hello(rig.jobs()["build"].id)
+    assert minted(rig, ask(rig, rig.jobs()["build"])).permissions == {"contents": "read"}
+
+
 def test_it_is_made_when_a_running_job_asks(rig: Rig) -> None:
     job = running(rig)
     assert len(rig.fake.tokens) == 1  # our own
@@ -111,6 +128,7 @@ def test_who_is_let_nothing_any_more_gets_none(rig: Rig, text: str) -> None:
     said = f"{DENIED}.github/buildomat/config.toml of the default branch gives none"
     assert told(rig.twin, job.id).count(said) == 1
     assert len(rig.fake.tokens) == 1
+    assert rows(rig) == [], "there is nothing to revoke"
 
 
 def test_permissions_that_the_app_has_not_got(rig: Rig) -> None:

@@ -63,7 +63,7 @@ def mint(on: System, job_id: str) -> bool:
     found = on.store.get(set_key(check.repository_id, check.sha), CheckSet)
     if found is None:
         return False
-    scope = _scope(on, found, check)
+    scope = _scope(on, found, check, job)
     token, why = client.mint(on, scope) if scope else ("", f"{policy.PATH} of the default branch gives none")
     if not token:
         _deny(on, job, why)
@@ -77,8 +77,8 @@ def mint(on: System, job_id: str) -> bool:
     return True
 
 
-def _scope(on: System, found: CheckSet, check: CheckRun) -> TokenScope | None:
-    """What the token permits: one repository, and what the default branch says; less for an outsider's commit.
+def _scope(on: System, found: CheckSet, check: CheckRun, job: Job) -> TokenScope | None:
+    """What the token permits: one repository, and what the default branch says; less for an outsider's job. [SEC-2]
 
     GitHub gives one set of permissions for all repositories of a token: one that reads others only reads.
     """
@@ -87,7 +87,7 @@ def _scope(on: System, found: CheckSet, check: CheckRun) -> TokenScope | None:
     rules = policy.parse((raw or b"").decode("utf-8", "replace"))
     if not isinstance(rules, Policy) or not rules.enable or not client.app(on).serves(found.repository):
         return None
-    granted = DEFAULT_PERMISSIONS if check.reads else rules.granted(outsider=found.outsider)
+    granted = DEFAULT_PERMISSIONS if check.reads else rules.granted(outsider=job.provenance.outsider)
     return TokenScope(of.installation, of.id, granted, check.reads)
 
 

@@ -183,8 +183,8 @@ def test_a_commit_that_comes_to_a_trusted_branch_is_run_again_as_that_branchs(gu
     assert said["sub"] == "repository:oxide/hubris:ref:refs/heads/main"
 
 
-def test_a_strangers_commit_is_not_trusted_because_a_pull_request_of_it_would_be(guarded: Rig) -> None:
-    """It is run again as nobody's only when a trusted branch ends with it."""
+def test_a_strangers_commit_is_not_trusted_because_a_member_pushes_it_to_some_branch(guarded: Rig) -> None:
+    """Nor is it run again: that branch is none that the default branch names."""
     guarded.policy('enable = true\norg_only = false\ntrusted_refs = ["refs/heads/main"]')
     guarded.say("pull_request", pull_request(B, 7))
     ran = guarded.all_jobs()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,15 @@ class Local:
         done = self.cli("config", "apply", str(site))
         assert done.returncode == 0, done.stderr + done.stdout
 
+    @contextmanager
+    def having(self, site: Path) -> Iterator[None]:
+        """Have another site meanwhile. The other tests have theirs again also if this one fails."""
+        self.apply(site)
+        try:
+            yield
+        finally:
+            self.apply(SITE)
+
     def environment(self) -> dict[str, str]:
         """Nothing of this machine's own configuration."""
         path = str(Path(cloud.__file__).parents[2])
@@ -108,24 +118,29 @@ class Local:
 
     def until(self, happened: Callable[[], Any]) -> Any:
         """Wait until something is so, and return it."""
-        return cloud_wait(happened)
+        return cloud_wait(happened, self.left)
 
     def settled(self, job: str) -> dict[str, Any]:
         """Wait until a job is settled."""
-        return dict(cloud_wait(lambda: (found := self.job(job))["state"] == "settled" and found))
+        return dict(self.until(lambda: (found := self.job(job))["state"] == "settled" and found))
 
     def given_back(self, *pools: str) -> None:
         """Wait until all of some pools is free, whatever goes on in others."""
         for name in pools:
-            cloud_wait(
+            self.until(
                 lambda path=f"/v1/pools/{name}": (found := self.call("GET", path).json())["free"] == found["limit"]
             )
 
     def put_back(self) -> None:
         """Wait until everything is free and nothing is left."""
-        cloud_wait(lambda: not self.call("GET", "/v1/workers").json()["items"])
-        cloud_wait(lambda: not self.call("GET", "/v1/resources").json()["items"])
-        cloud_wait(lambda: all(map(_is_free, self.call("GET", "/v1/pools").json()["items"])))
+        self.until(lambda: not self.left())
+
+    def left(self) -> list[Any]:
+        """What is not free: workers with the end of what their agents said, resources, and pools."""
+        units = [one for kind in ("workers", "resources") for one in self.call("GET", f"/v1/{kind}").json()["items"]]
+        pools = [one for one in self.call("GET", "/v1/pools").json()["items"] if not _is_free(one)]
+        logs = [Path(self.running.home) / "workers" / one["id"] / "agent.log" for one in units]
+        return [*units, *pools, *(log.read_text()[-2000:] for log in logs if log.exists())]
 
     def agents(self) -> set[int]:
         """Processes of all workers."""
@@ -140,8 +155,8 @@ def _is_free(pool: dict[str, Any]) -> bool:
     return bool((pool["held"], pool["waiting"], pool["free"]) == (0, 0, pool["limit"]))
 
 
-def cloud_wait(happened: Callable[[], Any]) -> Any:
-    """Poll until something is true. Fails the test when it never becomes so."""
+def cloud_wait(happened: Callable[[], Any], left: Callable[[], Any] = lambda: "") -> Any:
+    """Poll until something is true. Fails the test when it never becomes so, and says what is `left` then."""
     import time
 
     end = time.monotonic() + WAIT_SECONDS
@@ -150,7 +165,7 @@ def cloud_wait(happened: Callable[[], Any]) -> Any:
         if found:
             return found
         time.sleep(0.1)
-    pytest.fail("what was waited for did not happen")
+    pytest.fail(f"what was waited for did not happen: {left()}")
 
 
 @pytest.fixture(scope="session")

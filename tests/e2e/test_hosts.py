@@ -70,17 +70,16 @@ class Bench:
 def bench(local: Local, tmp_path: Path) -> Iterator[Callable[[str], Bench]]:
     site = tmp_path / "site.toml"
     site.write_text(SITE.read_text() + LAB)
-    assert local.cli("config", "apply", str(site)).returncode == 0
     made: list[Bench] = []
 
     def make(name: str) -> Bench:
         made.append(Bench(local, name, tmp_path / "benches"))
         return made[-1]
 
-    yield make
-    for one in made:
-        one.stop()
-    assert local.cli("config", "apply", str(SITE)).returncode == 0
+    with local.having(site):
+        yield make
+        for one in made:
+            one.stop()
 
 
 def pool(local: Local) -> dict[str, Any]:

@@ -106,8 +106,15 @@ def test_many_jobs_at_once_all_settle(local: Local) -> None:
 def test_a_warm_worker_goes_on_to_the_next_job_and_takes_nothing_along(local: Local, tmp_path: Path) -> None:
     """UNIT-2: the second job runs on the same machine, and finds none of the first one's files and processes."""
     warm = tmp_path / "warm.toml"
-    warm.write_text(SITE.read_text().replace("limit = 4", 'limit = 4\nwarm = { max = 1, idle = "10m" }'))
-    assert local.cli("config", "apply", str(warm)).returncode == 0
+    kept = SITE.read_text().replace("limit = 4", 'limit = 4\nwarm = { max = 1, idle = "10m" }')
+    warm.write_text(kept.replace('lease = "8s"', 'lease = "2m"'))  # a machine that stands still for long keeps it too
+    with local.having(warm):
+        _use_a_warm_worker(local)
+    local.put_back()
+    assert local.agents() == set()
+
+
+def _use_a_warm_worker(local: Local) -> None:
     dirty = 'echo mine > "$PENSTOCK_WORK/left"; sleep 600 & echo "$PENSTOCK_WORKER_ID"'
     first = local.submit(dirty, "-O", "/work/left")
     assert local.settled(first)["outcome"] == "succeeded"
@@ -121,9 +128,6 @@ def test_a_warm_worker_goes_on_to_the_next_job_and_takes_nothing_along(local: Lo
         assert _said(local, job) == _said(local, first)
         assert f"fetched 1 input(s), 5 B{how}" in [line["payload"] for line in local.log(job)]
         local.until(lambda: [one["state"] for one in local.call("GET", "/v1/workers").json()["items"]] == ["idle"])
-    assert local.cli("config", "apply", str(SITE)).returncode == 0
-    local.put_back()
-    assert local.agents() == set()
 
 
 def _said(local: Local, job: str) -> list[str]:

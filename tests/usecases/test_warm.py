@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -495,6 +496,41 @@ def test_a_worker_of_somebody_else_makes_room_and_is_not_handed_over(twin: Twin,
     assert unit_of(twin, agent.worker).state is UnitState.GONE
     assert worker_of(twin, eves).id != agent.worker
     assert job_of(twin, other).state is State.ACQUIRING
+
+
+def test_a_job_gets_what_is_kept_for_its_owner_also_if_others_wait_before_it(twin: Twin, ada: User) -> None:
+    """QUEUE-1: eve's job waits until a worker is destroyed for it, and cannot have the one that ada's job left."""
+    apply.apply(twin.on, "admin", SITE.replace("max = 1", "max = 2", 1), "site.toml")
+    first, second = (submit(twin, ada, target="linux") for _ in range(2))
+    twin.run()
+    agents_ = [Agent(twin, worker_of(twin, job).id) for job in (first, second)]
+    for agent, job in zip(agents_, (first, second), strict=True):
+        assert agent.hello().job == job
+    agents_[0].finish(first)
+    assert agents_[0].hello().idle
+    twin.drivers.hand.stuck = NotYet(60, "it takes a while")
+    eves = submit(twin, EVE, target="linux")
+    twin.run()
+    assert unit_of(twin, agents_[0].worker).state is UnitState.DIRTY
+    agents_[1].finish(second)
+    assert agents_[1].hello().idle
+    assert (unit_of(twin, agents_[1].worker).state, job_of(twin, eves).run.worker) == (UnitState.IDLE, None)
+    serve, asked = twin.queues.serve, list[Sequence[str]]()
+
+    def noting(names: Sequence[str], group: str) -> None:
+        asked.append(names)
+        serve(names, group)
+
+    twin.queues.serve = noting  # type: ignore[method-assign]
+    submit(twin, EVE, target="linux")
+    twin.run()
+    assert asked == [], "it is asked for somebody for whom nothing is kept"
+    adas = submit(twin, ada, target="linux")
+    twin.run()
+    assert worker_of(twin, adas).id == agents_[1].worker
+    twin.drivers.hand.stuck = None
+    sweep(twin)
+    assert worker_of(twin, eves).id not in {agent.worker for agent in agents_}
 
 
 def test_where_the_site_says_so_a_worker_serves_anybody(twin: Twin, ada: User) -> None:

@@ -228,16 +228,24 @@ def freed(on: System, names: Sequence[str]) -> None:
 
 
 def _ask_if_first(on: System, claims: Sequence[Claim]) -> None:
-    """Ask that a new claim's pools are served, if it is the first of its line, or others stand behind it. [QUEUE-1]
+    """Ask that a new claim's pools are served, if it is the first of its line, others stand behind it, or something is
+    kept for its owner. [QUEUE-1]
 
-    Who stands before it in its line wants the same: whatever lets them go on serves this claim after them. Those behind
-    it have nothing reserved any more that they cannot have until it had its turn: others may get that.
+    Who stands before it in its line wants the same: whatever lets them go on serves this claim after them. But what is
+    kept for one owner the others cannot have. Those behind it have nothing reserved any more that they cannot have
+    until it had its turn: others may get that.
     """
     own = claims[0]
     first = on.store.find(pools.collection(own.pool), pools.line_prefix(own.line), Claim, limit=1)
     is_first = any(claim.order >= own.order for claim in first)
-    if is_first or any(_is_overtaking(on, claim) for claim in claims):
+    if is_first or any(_is_overtaking(on, claim) for claim in claims) or _is_kept_for(on, own):
         on.queues.serve(own.pools, pools.group_of(own.pools))
+
+
+def _is_kept_for(on: System, claim: Claim) -> bool:
+    """Whether a warm unit is there that serves the claim's owner only."""
+    warm = on.store.find(pools.collection(claim.pool), "free#warm#", Slot, limit=WARM)
+    return any(slot.owner == claim.owner for slot in warm)
 
 
 def _is_overtaking(on: System, claim: Claim) -> bool:

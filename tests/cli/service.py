@@ -239,8 +239,10 @@ class Service:
                 return 200, published.FILE | body | {"job": "j1"}
             case "POST", ["outputs", "o1", "sign"]:
                 return 200, {"url": f"{self.url}/bytes?secret=1", "size": OUTPUT["size"], "expires_in": 900}
-            case "GET", ["timings" | "provenance" as what]:
-                return 200, ENVELOPE if what == "provenance" else self._timings(job)
+            case _, ["timings" | "provenance" | "review" as what]:
+                by = None if method == "GET" else "alice"
+                review = REVIEW | {"job": job.id, "by": by}
+                return 200, {"timings": self._timings(job), "provenance": ENVELOPE, "review": review}[what]
         return 404, _problem(404, "no-such-path", "this service has no such thing")
 
     def _timings(self, job: Job) -> dict[str, Any]:
@@ -328,6 +330,11 @@ class Service:
     url: str = ""
 
 
+REVIEW = {
+    "name": "deploy", "owner": "oxide:hubris", "environment": "production", "privileges": ["target.lab"],
+    "reviewers": ["alice"], "logins": [], "until": SETTLED, "source": {"ref": "refs/heads/main"},
+    "target": "lab", "resources": [], "script": "#!/bin/bash\n./dep\x1bloy\n",
+}  # fmt: skip
 HELD = [{"attempt": 1, "name": "bench", "type": "bench", "seconds": 147.0, "unused_seconds": 57.0}]
 WHY = {
     "state": "queued",

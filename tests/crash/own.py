@@ -1,4 +1,6 @@
-"""Scenarios of what is the site's own, or its operators': canaries, holds, giving back, renewal, privileges."""
+"""Scenarios of what is the site's own, or its operators': canaries, holds, giving back, renewal, privileges,
+reviews.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from penstock.domain.jobs.jobs import State
 from penstock.domain.probes.canaries import Canary
 from tests.crash.life import LINES, Life
 from tests.crash.scenarios import Steps, scenario
-from tests.crash.sitefile import ARCHIVED, CANARY, IMPATIENT, PRIVATE
+from tests.crash.sitefile import ARCHIVED, CANARY, IMPATIENT, PRIVATE, REVIEWED
 
 
 def release_resource(life: Life, unit: str) -> None:
@@ -130,6 +132,34 @@ def revoke(life: Life) -> Steps:
     second = life.submit(by=ada, resources=["bench"])
     yield life.waits(second)
     take_from(life, "ada", "resource.bench")
+    yield life.is_(first)
+    yield life.is_(second)
+
+
+ASKS = """#!/bin/sh
+#: name = "deploy"
+#: variety = "basic"
+#: environment = "production"
+#: resources = ["bench"]
+true
+"""
+
+
+def decide(life: Life, by: str, job: str, *, refuse: bool) -> None:
+    """Approve or refuse a job, by a token; that it is over already is fine."""
+    life._user("POST", f"/v1/jobs/{job}/review", {"refuse": refuse}, 200, 409, by=by)
+
+
+@scenario()
+def review(life: Life) -> Steps:
+    """Two jobs ask for an environment: one is approved, and gets what needs a privilege; the other is refused."""
+    life.configure(REVIEWED)
+    cy, bert = user(life, "cy"), user(life, "bert")
+    first, second = life.submit(by=cy, script=ASKS), life.submit(by=cy, script=ASKS)
+    yield life.is_(first, State.WAITING)
+    yield life.is_(second, State.WAITING)
+    decide(life, bert, first, refuse=False)
+    decide(life, bert, second, refuse=True)
     yield life.is_(first)
     yield life.is_(second)
 

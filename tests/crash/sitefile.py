@@ -53,6 +53,17 @@ target = "linux"
 )
 """The same, where a job is sent to see whether the bench works."""
 
+REVIEWED = (
+    SITE.replace('names = ["bench-1"]', 'names = ["bench-1"]\nprivilege = "resource.bench"')
+    + """
+[environments.production]
+owners = ["cy"]
+privileges = ["resource.bench"]
+reviewers = ["bert"]
+"""
+)
+"""The same, where somebody approves who gets the bench."""
+
 IMPATIENT = SITE + "[limits]\nboot = 60\nidle_hold = 120\n"
 """The same, where nobody holds for long what they cannot use."""
 

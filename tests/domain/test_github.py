@@ -15,7 +15,7 @@ from penstock.domain.github.commits import CheckSet, Stage, Tip
 from penstock.domain.github.deliveries import Delivery, Event, ListCheck, Malformed, Pause, Payload
 from penstock.domain.github.policy import Policy
 from penstock.domain.jobfile import Problem
-from penstock.domain.jobs.jobs import Job, JobLimits, Outcome, Report, Request, Result, State, Times
+from penstock.domain.jobs.jobs import Job, JobLimits, Outcome, Report, Request, Result, Review, State, Times
 from penstock.domain.jobs.store import Value
 from penstock.domain.site import parse
 from penstock.domain.site.site import GitHubApp, Site
@@ -289,6 +289,19 @@ def test_what_a_jobs_check_says() -> None:
     assert "\\<b\\>said\\</b\\> @\u200boxide/all" in said["output"]["summary"]
     done = checks.job_output(replace(ended, times=replace(runs.times, settled=LATER)), [], [], "https://x")
     assert done["completed_at"] == "2026-01-01T01:00:00Z"
+
+
+def test_a_check_says_who_may_approve_and_has_the_button_until_somebody_did() -> None:
+    waits = replace(JOB, state=State.WAITING, review=Review("production", LATER))
+    said = checks.job_output(waits, [], [], "https://x", "bert or octo_cat at GitHub")
+    assert (said["status"], said["output"]["title"]) == ("queued", "Waiting for a review")
+    assert said["actions"] == [checks.REVIEW, checks.CANCEL]
+    asked = "Waits until bert or octo\\_cat at GitHub approves it for the environment production."
+    assert asked in said["output"]["summary"]
+    gone = checks.job_output(waits, [], [], "https://x")
+    assert "the environment production is gone." in gone["output"]["summary"]
+    done = checks.job_output(replace(waits, review=Review("production", LATER, by="bert")), [], [], "https://x")
+    assert (done["output"]["title"], done["actions"]) == ("Waiting for other jobs", [checks.CANCEL])
 
 
 @pytest.mark.parametrize(

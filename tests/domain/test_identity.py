@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.jobs.jobs import Job, JobLimits, Request, State, Times
+from penstock.domain.jobs.jobs import Job, JobLimits, Request, Review, State, Times
 from penstock.domain.users import oidc
 from penstock.domain.users.oidc import LIFE, PublicKey, subject
 from penstock.domain.users.users import VOUCH, User
@@ -133,7 +134,15 @@ def test_what_a_token_says() -> None:
         "event_name": "push",
         "pull_request": "12",
     }
-    assert set(said) == set(oidc.CLAIMS)
+    assert {*said, "environment"} == set(oidc.CLAIMS)
+
+
+@pytest.mark.parametrize(("by", "sub"), [("bert", "environment:production"), ("", "ref:refs/heads/main")])
+def test_a_job_that_was_approved_for_an_environment_says_so(by: str, sub: str) -> None:
+    found = replace(job(vouched={"ref": "refs/heads/main"}), review=Review("production", NOW, by=by))
+    said = oidc.claims(found, "i", "a", "J1", NOW)
+    assert said["sub"] == f"repository:oxide/hubris:{sub}"
+    assert said.get("environment") == ("production" if by else None)
 
 
 def test_what_nobody_vouched_for_is_not_said() -> None:

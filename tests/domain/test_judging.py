@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,11 +11,13 @@ from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input, commit, declare, expect, input_key, path_of
 from penstock.domain.jobs import outcome, prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent, On, dependent_key
-from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State, Times
+from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, Provenance, Review, State, Times, approve
 from penstock.domain.jobs.plans import plan
 from penstock.domain.jobs.prerequisites import MAX_RECHECK, Verdict, judge, outputs_gone, ready, recheck
 from penstock.domain.pools.forecast import Action, Unblock
+from penstock.domain.pools.pools import Need
 from penstock.domain.pools.why import Why, explain_dependencies, planned_waits
+from penstock.domain.site.site import Environment
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
 
 A, B = Dependency("a", "A"), Dependency("b", "B")
@@ -130,6 +133,64 @@ def test_files_that_are_waited_for_are_named() -> None:
     both = explained(waiting(A), {"A": prior("A")}, None, files[0])
     assert both.summary.startswith("the job waits for 1 of the 1 that it depends on: job A (the A) to succeed; the job")
     assert planned_waits(job(inputs=("f0", "f1")), {}) == ["first it would wait for its user to send f0, f1"]
+
+
+REVIEW = Review("production", NOW + MINUTE, ("target.lab",))
+REVIEWED = Environment("production", reviewers=("bert",), logins=("octo",))
+
+
+def test_a_review_is_waited_for_until_it_is_late_or_somebody_approved() -> None:
+    found = judge([], {}, [], NOW, REVIEW)
+    assert (found.review, found.is_ready, found.broken) == (REVIEW, False, None)
+    assert judge([], {}, [], NOW, replace(REVIEW, by="bert")).is_ready
+    late = judge([], {}, [], NOW + MINUTE, REVIEW)
+    assert late.broken == "nobody approved this job for the environment production in time; failing job"
+    assert judge([], {}, [], NOW + MINUTE, replace(REVIEW, by="bert")).is_ready
+
+
+def test_a_job_that_waits_for_a_review_is_judged_at_its_deadline() -> None:
+    found = recheck(job(times=Times(NOW)), Verdict(review=REVIEW), NOW + SECOND)
+    assert found.due == NOW + MINUTE
+
+
+def test_who_has_to_approve_is_named() -> None:
+    one = job(id="D", state=State.WAITING, review=REVIEW, times=Times(NOW))
+    found = explain_dependencies(one, judge([], {}, [], NOW, REVIEW), {}, None, REVIEWED)
+    assert found.summary.startswith("the job waits until bert or octo at GitHub approves it for the environment prod")
+    assert found.waiting_for == "a review for production"
+    assert found.unblocks == (Unblock(Action.APPROVE, what="bert or octo at GitHub", job="D"),)
+    assert str(found.unblocks[0]) == "bert or octo at GitHub approves job D"
+    gone = explain_dependencies(one, judge([], {}, [], NOW, REVIEW), {}, None)
+    assert (gone.summary.endswith("is no longer there"), str(gone.unblocks[0])) == (True, "nobody approves job D")
+    assert planned_waits(one, {}) == ["first it would wait for a review for the environment production"]
+
+
+def test_the_first_approval_stands() -> None:
+    asks = job(state=State.WAITING, review=REVIEW)
+    once = approve(asks, "bert")
+    assert once.review == replace(REVIEW, by="bert")
+    assert approve(once, "carl") == once
+    assert approve(job(), "bert") == job()
+
+
+def test_what_a_job_has_by_its_review_its_owner_need_not_have() -> None:
+    need = Need(0, 0, "worker", "lab", "target/lab", "hand", privileges=("target.lab", "other"))
+    one = job(needs=(need,))
+    assert one.privileges_of(0) == one.privileges_for(need) == {"target.lab", "other"}
+    assert replace(one, review=REVIEW).privileges_of(0) == {"other"}
+    assert replace(one, review=REVIEW, provenance=Provenance(canary="target/lab")).privileges_for(need) == set()
+
+
+@pytest.mark.parametrize(
+    ("vouched", "ref"),
+    [
+        ({}, ""),
+        ({"ref": "refs/heads/main", "pull_request": "7"}, "refs/heads/main"),
+        ({"pull_request": "7", "event_name": "pull_request"}, "refs/pull/7"),
+    ],
+)
+def test_the_ref_of_a_source_is_what_is_vouched_for(vouched: dict[str, str], ref: str) -> None:
+    assert Provenance(vouched=vouched).ref == ref
 
 
 def test_what_is_not_kept_any_more_is_told() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobfile import JobFile, ResourceAsk
-from penstock.domain.jobs.admission import check_names, check_satisfiable, privileges
+from penstock.domain.jobs.admission import check_environment, check_names, check_satisfiable, privileges
+from penstock.domain.jobs.jobs import UNTRUSTED, Provenance
 from penstock.domain.pools.grants import WINDOW, rows_of_grant
 from penstock.domain.pools.pools import Need
-from penstock.domain.site.site import Maker, Quota, ResourceType, Site, Target
+from penstock.domain.site.site import Environment, Maker, Quota, ResourceType, Site, Target
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from tests.domain.helpers import NOW
@@ -104,6 +105,60 @@ def test_what_could_be_is_not_refused(asked: JobFile) -> None:
 )
 def test_what_can_never_be_is_refused(asked: JobFile, code: str, said: str) -> None:
     assert look(asked) == (422, code, said)
+
+
+PRODUCTION = Environment("production", ("ada", "oxide:hubris"), ("refs/heads/main",), ("target.lab",), ("bert",))
+GUARDED = replace(SITE, environments={"production": PRODUCTION})
+HUBRIS = User(name="oxide:hubris", created=NOW)
+MAIN, OTHER = Provenance(vouched={"ref": "refs/heads/main"}), Provenance(vouched={"pull_request": "7"})
+ASKS = replace(file("lab"), environment="production")
+
+
+@pytest.mark.parametrize(
+    ("user", "asked", "source"),
+    [
+        (ADA, ASKS, Provenance()),
+        (User(name="adele", former=("ada",), created=NOW), ASKS, Provenance()),
+        (HUBRIS, ASKS, MAIN),
+    ],
+)
+def test_who_may_ask_for_an_environment(user: User, asked: JobFile, source: Provenance) -> None:
+    assert check_names(GUARDED, asked) == GUARDED.targets["lab"]
+    assert check_environment(GUARDED, user, asked, source) is PRODUCTION
+    assert check_satisfiable(GUARDED, user, asked, needs(asked), nothing_against, PRODUCTION) is None
+    without = check_satisfiable(GUARDED, user, asked, needs(asked), nothing_against)
+    assert without is not None
+    assert without.code == "privilege-missing"
+
+
+def test_who_asks_for_no_environment_gets_none() -> None:
+    assert check_environment(GUARDED, ADA, file("lab"), Provenance()) is None
+
+
+@pytest.mark.parametrize(
+    ("user", "source", "why"),
+    [
+        (ROOT, Provenance(), "it is not for jobs of root"),
+        (ADA, Provenance(outsider=True), UNTRUSTED),
+        (HUBRIS, Provenance(), "it is for jobs of refs/heads/main, and this one is of no ref"),
+        (HUBRIS, OTHER, "it is for jobs of refs/heads/main, and this one is of refs/pull/7"),
+        (HUBRIS, replace(MAIN, outsider=True), UNTRUSTED),
+    ],
+)
+def test_who_may_not(user: User, source: Provenance, why: str) -> None:
+    found = check_environment(GUARDED, user, ASKS, source)
+    assert isinstance(found, Refused)
+    assert (found.status, found.code) == (403, "environment-not-allowed")
+    assert found.detail == f"the job may not ask for the environment 'production': {why}"
+
+
+def test_an_environment_that_is_not_there_is_named() -> None:
+    found = check_names(GUARDED, replace(ASKS, environment="prod"))
+    assert isinstance(found, Refused)
+    assert found.detail == "there is no environment 'prod'; there are: production"
+    none = check_names(SITE, ASKS)
+    assert isinstance(none, Refused)
+    assert (none.code, none.detail) == ("unknown-environment", "there is no environment 'production'; there are: none")
 
 
 def test_a_site_that_has_nothing_says_so() -> None:

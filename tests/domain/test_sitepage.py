@@ -14,6 +14,7 @@ from penstock.domain.pools.pools import Warm
 from penstock.domain.site import parse
 from penstock.domain.site.site import (
     CanaryScript,
+    Environment,
     GitHubApp,
     Health,
     Identity,
@@ -51,10 +52,12 @@ def names(of: type) -> set[str]:
 def test_the_examples_are_sites() -> None:
     site = parse.parse(EXAMPLES[0], "site.md")
     assert isinstance(site, Site), site
+    asked = parse.parse(EXAMPLES[2], "site.md")
+    assert isinstance(asked, Site), asked
     both = parse.parse(EXAMPLES[0] + EXAMPLES[1], "site.md")
     assert isinstance(both, Site), both
     assert len(both.canaries()) == 2
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3
 
 
 def test_every_key_is_in_a_table_and_no_other() -> None:
@@ -62,7 +65,7 @@ def test_every_key_is_in_a_table_and_no_other() -> None:
     assert table("## Resource types").keys() == names(ResourceType)
     for heading, of in (
         ("[limits]", Limits), ("[retention]", Spans), ("[identity]", Identity), ("[github]", GitHubApp), ("warm", Warm),
-        ("[shares]", Shares),
+        ("[shares]", Shares), ("[environments.NAME]", Environment),
         ("health", Health), ("canary", CanaryScript),
     ):  # fmt: skip
         assert keys(heading) == names(of), heading

@@ -12,7 +12,17 @@ from penstock.domain.artifacts.retention import Spans
 from penstock.domain.pools.pools import Serves
 from penstock.domain.site.keys import MAX_SLOTS
 from penstock.domain.site.parse import MAX_FAULTS, parse
-from penstock.domain.site.site import MAX_REDIRECTS, Health, Limits, Maker, ResourceType, Shares, Site, Target
+from penstock.domain.site.site import (
+    MAX_REDIRECTS,
+    Environment,
+    Health,
+    Limits,
+    Maker,
+    ResourceType,
+    Shares,
+    Site,
+    Target,
+)
 from penstock.kernel.errors import Fault
 from penstock.toml.document import SITE_BYTES
 
@@ -78,6 +88,18 @@ SHARES = [
     ("weights = { ada = 10_001 }", 8, 19, "shares.weights.ada", "must be from 1 to 10000", ""),
     ("weights = { 'A B' = 1 }", 8, 13, "shares.weights.A B", "`A B` is no user and no repository", "oxide:hubris"),
     ("weight = 3", 8, 1, "shares.weight", "unknown key `weight`", "did you mean `weights`?"),
+]
+OWNERS, REVIEWERS = "owners = ['ada']", "reviewers = ['bert']"
+ENVIRONMENTS = [
+    (REVIEWERS, 7, 15, "environments.p", "has no `owners`", "oxide:hubris"),
+    (OWNERS, 7, 15, "environments.p", "neither `reviewers` nor `logins`: nobody could approve", "reviewers"),
+    ("owners = ['A b']", 8, 11, "environments.p.owners[0]", "`A b` is not a user or a repository", "oxide:hubris"),
+    ("reviewers = ['a:b']\n" + OWNERS, 8, 14, "environments.p.reviewers[0]", "`a:b` is not a user", "`logins`"),
+    ("reviewers = ['A b']\n" + OWNERS, 8, 14, "environments.p.reviewers[0]", "`A b` is not a user", "`logins`"),
+    ("logins = ['a b']\n" + OWNERS, 8, 11, "environments.p.logins[0]", "`a b` is not a login", "ada"),
+    ("refs = ['main']\n" + OWNERS, 8, 9, "environments.p.refs[0]", "`main` is not a ref", "refs/heads/main"),
+    ("privileges = ['A']\n" + OWNERS, 8, 15, "environments.p.privileges[0]", "`A` cannot be a privilege", "lower"),
+    ("self_review = 3\n" + OWNERS, 8, 15, "environments.p.self_review", "wants true or false", ""),
 ]
 TARGETS = [
     ("[targets.x]", 7, 10, "targets.x", "has neither `factory` nor `redirect`", 'factory = "here"'),
@@ -235,6 +257,7 @@ ROWS = [
     *((f"{GOOD}[limits]\n{row[0]}", *row[1:]) for row in LIMITS),
     *((f"{GOOD}[retention]\n{row[0]}", *row[1:]) for row in RETENTION),
     *((f"{GOOD}[shares]\n{row[0]}", *row[1:]) for row in SHARES),
+    *((f"{GOOD}[environments.p]\n{row[0]}", *row[1:]) for row in ENVIRONMENTS),
     (GOOD + "[limits]\nwindow = 1\n", 8, 1, "limits.window", "unknown key `window`", "known here: queue"),
     ("limits = 3", 1, 10, "limits", "`limits` wants a table", "queue"),
 ]
@@ -478,6 +501,15 @@ def test_a_rate_is_the_cores_and_no_setting_of_the_driver() -> None:
     assert isinstance(found, Site)
     assert found.wells["w"] == Maker("w", "x", {"zone": "a"}, 0.5)
     assert found.wells["benches"].rate is None
+
+
+def test_a_site_may_have_environments() -> None:
+    found = parse(GOOD + f"[environments.p]\n{OWNERS}\nlogins = ['Octo']\n", "site.toml")
+    assert isinstance(found, Site)
+    made = found.environments["p"]
+    assert made == Environment("p", owners=("ada",), logins=("Octo",))
+    assert (made.is_reviewed_by("octo"), made.is_reviewed_by("bert"), made.people) == (True, False, "Octo at GitHub")
+    assert [made.takes(ref) for ref in ("refs/heads/a/b", "refs/pull/1", "")] == [True, False, False]
 
 
 def test_a_site_may_have_shares() -> None:

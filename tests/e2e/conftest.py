@@ -155,6 +155,12 @@ def _is_free(pool: dict[str, Any]) -> bool:
     return bool((pool["held"], pool["waiting"], pool["free"]) == (0, 0, pool["limit"]))
 
 
+def assert_problem(answer: httpx.Response, status: int, code: str) -> None:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"].startswith("application/problem+json")
+    assert answer.json()["code"] == code
+
+
 def cloud_wait(happened: Callable[[], Any], left: Callable[[], Any] = lambda: "") -> Any:
     """Poll until something is true. Fails the test when it never becomes so, and says what is `left` then."""
     import time

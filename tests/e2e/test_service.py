@@ -7,15 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.conftest import Local
+from tests.e2e.conftest import Local, assert_problem
 
 pytestmark = pytest.mark.xdist_group("e2e")
-
-
-def assert_problem(answer: httpx.Response, status: int, code: str) -> None:
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"].startswith("application/problem+json")
-    assert answer.json()["code"] == code
 
 
 def test_the_document_is_served_to_everybody(local: Local) -> None:

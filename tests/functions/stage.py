@@ -50,6 +50,7 @@ BODIES: dict[str, Any] = {
     "sign_published": {"expires_in": 60},
     "set_access": {"series": "nightly", "access": "private"},
     "put_value": {"value": "42"},
+    "review_job": {"refuse": False},
     "agent_get_value": {"name": "answer"},
     "agent_put_value": {"name": "answer", "value": "42"},
     "agent_find_cache": {"name": "deps", "paths": ["/work/deps"], "key": "k", "restore_keys": [""]},
@@ -69,6 +70,18 @@ NAMES = {
     "factories": "hand",
     "wells": "locks",
 }
+
+
+ENVIRONMENT = """
+[environments.production]
+owners = ["ada"]
+reviewers = ["root"]
+"""
+ASKS = """#!/bin/sh
+#: name = "deploy"
+#: variety = "basic"
+#: environment = "production"
+"""
 
 
 LAB = site_toml(
@@ -172,6 +185,7 @@ class Stage:
         self.publish(operation.name)
         if operation.name == "get_value":
             self.service.ask("PUT", f"/v1/jobs/{self.job}/store/answer", BODIES["put_value"])
+        self.ask_for_environment(operation.name, values)
         if operation.name == "send_canary":
             canary = 'canary = { every = "1h", script = "true" }'
             self.service.ask(
@@ -186,6 +200,12 @@ class Stage:
         self.prepare_users(operation.name, values)
         if operation.name == "agent_host":
             self.service.ask("PUT", "/v1/config", {"toml": SITE + LAB}, as_="root")
+
+    def ask_for_environment(self, operation: str, values: dict[str, str]) -> None:
+        """A job that waits for a review."""
+        if operation in ("get_review", "review_job"):
+            self.service.ask("PUT", "/v1/config", {"toml": SITE + ENVIRONMENT}, as_="root")
+            values["job"] = self.service.ask("POST", "/v1/jobs", {"script": ASKS}).json["id"]
 
     def prepare_users(self, operation: str, values: dict[str, str]) -> None:
         """What operations on users and tokens need."""

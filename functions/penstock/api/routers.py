@@ -13,6 +13,7 @@ from penstock.api import (
     probes,
     provenance,
     published,
+    reviews,
     shares,
     site,
     store,
@@ -25,7 +26,7 @@ from penstock.api import (
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, logs, files, store, waiting, provenance, published, artifacts, caches, pools, shares, units, site, probes,
-        users, tokens, github, identity, document,
+        jobs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools, shares, units,
+        site, probes, users, tokens, github, identity, document,
     )
 )  # fmt: skip

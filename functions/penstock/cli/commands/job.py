@@ -30,6 +30,7 @@ group = Group(
         "show": Entry(f"{HERE}.job:show", "Show everything about a job; if it failed, why."),
         "tail": Entry(f"{HERE}.job_run:tail", "Show a job's log until the job settles."),
         "cancel": Entry(f"{HERE}.job:cancel", "Cancel a job or a job set."),
+        "approve": Entry(f"{HERE}.review:approve", "Approve a job that asks for an environment."),
         "why": Entry(f"{HERE}.job:why", "Explain why a job waits."),
         "send": Entry(f"{HERE}.job_files:send", "Upload the inputs that a job waits for."),
         "outputs": Entry(f"{HERE}.job_files:outputs", "List the output files of a job."),

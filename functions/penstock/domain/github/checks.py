@@ -179,6 +179,9 @@ APPROVE = {"label": "Approve", "description": "Run the jobs of this commit", "id
 CANCEL = {"label": "Cancel", "description": "Cancel this job", "identifier": "cancel"}
 
 
+REVIEW = {"label": "Approve", "description": "Let this job have its environment", "identifier": "review"}
+
+
 RERUN = {"label": "Re-run", "description": "Run it again, and what depends on it", "identifier": "rerun"}
 
 CONCLUSIONS = {Outcome.SUCCEEDED: "success", Outcome.CANCELLED: "cancelled"}
@@ -239,17 +242,31 @@ def _note(each: Annotation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def job_output(job: Job, lines: Sequence[str], outputs: Sequence[Artifact], url: str) -> dict[str, Any]:
-    """What a job's check says. The log that the last lines are of was masked where it was written. [SEC-1]"""
+def job_output(
+    job: Job, lines: Sequence[str], outputs: Sequence[Artifact], url: str, reviewers: str = ""
+) -> dict[str, Any]:
+    """What a job's check says. The log that the last lines are of was masked where it was written. [SEC-1]
+
+    `reviewers` are those who may approve the job for the environment that it asks for, as a part of a sentence.
+    """
     said: dict[str, Any] = {"status": "queued", "actions": [CANCEL], "details_url": f"{url}/v1/jobs/{job.id}"}
     title = TITLES.get(job.state, "")
+    if awaits_review(job):
+        title = "Waiting for a review"
+        said |= {"actions": [REVIEW, CANCEL]}
     if job.times.started:
         said |= {"status": "in_progress", "started_at": _time(job.times.started)}
     if job.is_settled:
         title = str(job.end.outcome).capitalize()
         said |= {"status": "completed", "conclusion": conclusion(job), "actions": [RERUN]}
         said |= {"completed_at": _time(job.times.settled)} if job.times.settled else {}
-    return said | {"output": {"title": title, "summary": _summary(job, outputs, url)[:MAX_TEXT], "text": tail(lines)}}
+    summary = _summary(job, outputs, url, reviewers)
+    return said | {"output": {"title": title, "summary": summary[:MAX_TEXT], "text": tail(lines)}}
+
+
+def awaits_review(job: Job) -> bool:
+    """Whether somebody has to approve a job for the environment that it asks for."""
+    return job.state is State.WAITING and job.review is not None and job.review.is_open
 
 
 def conclusion(job: Job) -> str:
@@ -259,8 +276,11 @@ def conclusion(job: Job) -> str:
     return CONCLUSIONS.get(job.end.outcome, "failure") if job.end.outcome else "neutral"
 
 
-def _summary(job: Job, outputs: Sequence[Artifact], url: str) -> str:
+def _summary(job: Job, outputs: Sequence[Artifact], url: str, reviewers: str) -> str:
     said = [f"Job `{job.id}`, attempt {job.attempt}, on {escape(job.request.target_resolved)}."]
+    if job.review and awaits_review(job):
+        asked = f"the environment {job.review.environment}"
+        said += [escape(f"Waits until {reviewers} approves it for {asked}." if reviewers else f"{asked} is gone.")]
     said += [escape(job.end.reason)] if job.end.reason else []
     said += ["", f"Follow it with `penstock job tail {job.id}`."]
     if outputs:

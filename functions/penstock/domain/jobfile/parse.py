@@ -236,6 +236,7 @@ class JobFile:
     priority: int = 0
     retries: int | None = None
     retry_failed: bool = False
+    environment: str = ""
     hold_on_failure: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -502,6 +503,7 @@ _TABLE = (
     Key("retries", number(0, limits.RETRIES)),
     Key("on_failure", check_on_failure),
     Key("hold_on_failure", check_hold),
+    Key("environment", matching("[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "an environment", 'as in "production"')),
     Key("env", check_env),
     Key("matrix", check_matrix),
     Key("tags", check_tags),

@@ -13,11 +13,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from penstock.domain.jobfile import JobFile
+from penstock.domain.jobs.jobs import UNTRUSTED, Provenance
 from penstock.domain.pools.forecast import Action, Forecast
 from penstock.domain.pools.grants import rows_of_grant
 from penstock.domain.pools.pools import WORKER, Need, demand
-from penstock.domain.site.site import Site, Target
-from penstock.domain.users.users import PRIORITY, User
+from penstock.domain.site.site import Environment, Site, Target
+from penstock.domain.users.users import PRIORITY, User, is_repository
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused
 
@@ -33,7 +34,32 @@ def check_names(site: Site, file: JobFile) -> Target | Refused:
     for name in sorted(ask.type for ask in file.resources):
         if name not in site.resources:
             return _unknown("resource type", name, list(site.resources))
+    if file.environment and file.environment not in site.environments:
+        return _unknown("environment", file.environment, list(site.environments))
     return target
+
+
+def check_environment(site: Site, user: User, file: JobFile, source: Provenance) -> Environment | Refused | None:
+    """The environment that a job asks for, if it may; None if it asks for none. [SEC-2]
+
+    Call it when `check_names` refused nothing. A job of a repository may ask from the refs that the environment names,
+    and only if its source is vouched for.
+    """
+    found = site.environments.get(file.environment)
+    if found is None:
+        return None
+    if not set(user.names).intersection(found.owners):
+        return _no_environment(found, f"it is not for jobs of {user.name}")
+    if source.outsider:
+        return _no_environment(found, UNTRUSTED)
+    if is_repository(user.name) and not found.takes(source.ref):
+        refs = ", ".join(found.refs)
+        return _no_environment(found, f"it is for jobs of {refs}, and this one is of {source.ref or 'no ref'}")
+    return found
+
+
+def _no_environment(found: Environment, why: str) -> Refused:
+    return Refused(403, "environment-not-allowed", f"the job may not ask for the environment {found.name!r}: {why}")
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
@@ -44,14 +70,20 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> Refused:
 
 
 def check_satisfiable(
-    site: Site, user: User, file: JobFile, needs: Sequence[Need], objections: OptionCheck
+    site: Site,
+    user: User,
+    file: JobFile,
+    needs: Sequence[Need],
+    objections: OptionCheck,
+    environment: Environment | None = None,
 ) -> Refused | None:
     """Refuse what this user may not have, or what the site cannot provide even when nobody else has anything.
 
-    Call it when `check_names` refused nothing; `needs` are what the file asks for.
+    Call it when `check_names` refused nothing; `needs` are what the file asks for, and `environment` is that of which
+    the job gets privileges by a review.
     """
     return (
-        _privileged(site, user, file)
+        _privileged(site, user, file, environment.privileges if environment else ())
         or _enough(site, needs)
         or _grantable(site, needs)
         or _options(site, file, needs, objections)
@@ -72,9 +104,9 @@ def privileges(site: Site, file: JobFile) -> dict[str, str]:
     return found
 
 
-def _privileged(site: Site, user: User, file: JobFile) -> Refused | None:
+def _privileged(site: Site, user: User, file: JobFile, given: Collection[str]) -> Refused | None:
     for privilege, what in privileges(site, file).items():
-        if not user.may(privilege):
+        if not user.may(privilege) and privilege not in given:
             return Refused(403, "privilege-missing", f"{what} needs the privilege {privilege!r}")
     return None
 

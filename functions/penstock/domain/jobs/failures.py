@@ -233,12 +233,14 @@ MEANINGS: Mapping[Kind, Meaning] = {
         ("bound", "bound_seconds", "waited_for", "error"),
     ),
     Kind.DEPENDENCY_FAILED: Meaning(
-        "a job that it depends on did not end as required, or a file that it waited for did not arrive",
-        "fix that job first, or send the file",
+        "a job that it depends on did not end as required, or a file or an approval that it waited for did not come",
+        "fix that job first, send the file, or ask who may approve",
         ("error",),
     ),
     Kind.NOT_ALLOWED: Meaning(
-        "its owner lost the privilege for what the job waited for", "ask an operator for the privilege", ("error",)
+        "its owner lost the privilege for what the job waited for, or who may approve it refused",
+        "ask an operator for the privilege, or who refused",
+        ("error",),
     ),
     Kind.SERVICE_FAILED: Meaning("the service itself failed", _OURS, ("error",)),
 }  # fmt: skip

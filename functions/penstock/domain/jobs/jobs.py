@@ -46,7 +46,7 @@ SETTLE_WITHIN = timedelta(minutes=2)
 class State(StrEnum):
     """The state of a job. The comments say who moves it on, and by when."""
 
-    WAITING = "waiting"  # for other jobs and inputs; moved on by their settling and coming; due: the sweep looks
+    WAITING = "waiting"  # for jobs, inputs and a review; moved on by their settling and coming; due: the sweep looks
     QUEUED = "queued"  # moved on by its flow's first step; due START_WITHIN: the sweep starts the flow again
     ACQUIRING = "acquiring"  # moved on by its leases, due at the queue deadline; between two steps by its flow
     RUNNING = "running"  # moved on by finish; due at its timeout and some: the sweep calls it lost
@@ -168,6 +168,31 @@ class Provenance:
     canary: str = ""
     proves: Proves | None = None
 
+    @property
+    def ref(self) -> str:
+        """The branch or pull request that the source is vouched to be of, as `refs/heads/main`; "" for none."""
+        number = self.vouched.get("pull_request")
+        return self.vouched.get("ref") or (f"refs/pull/{number}" if number else "")
+
+
+@dataclass(frozen=True)
+class Review:
+    """That a job waits until somebody approves it for an environment, and who did. [SEC-2]
+
+    It waits until `until`, and has `privileges` from when it is approved: those that the environment had when it was
+    submitted. `by` is a user, or a login with `github/` before it.
+    """
+
+    environment: str
+    until: datetime
+    privileges: tuple[str, ...] = ()
+    by: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has approved yet."""
+        return not self.by
+
 
 @dataclass(frozen=True)
 class History:
@@ -254,8 +279,8 @@ class Job(Row):
     """A job and its present attempt. Kept small, for it is written at every step.
 
     Each group of fields is a value of its own that changes as a whole: a write says which part of the job it changes.
-    `keep` is who wants to look at its worker and resources after its end; `spec` is what it runs, unless that is so
-    long that it has a row of its own.
+    `keep` is who wants to look at its worker and resources after its end; `review` is of the environment that it asks
+    for; `spec` is what it runs, unless that is so long that it has a row of its own.
     """
 
     kind: ClassVar[str] = "job"
@@ -275,6 +300,7 @@ class Job(Row):
     flow: Flow = Flow()
     cancellation: Cancellation = Cancellation()
     keep: HoldRequest | None = None
+    review: Review | None = None
     spec: Spec | None = None
     end: End = End()
     usage: Usage = Usage()
@@ -314,9 +340,13 @@ class Job(Row):
 
     def privileges_of(self, step: int) -> set[str]:
         """The privileges that the owner needs for what a step acquires. A canary belongs to the site and needs none."""
+        return {each for need in self.request.needs if need.step == step for each in self.privileges_for(need)}
+
+    def privileges_for(self, need: Need) -> set[str]:
+        """The privileges that the owner needs for something: those that the job has not got by a review. [SEC-2]"""
         if self.provenance.canary:
             return set()
-        return {privilege for need in self.request.needs if need.step == step for privilege in need.privileges}
+        return {each for each in need.privileges if self.review is None or each not in self.review.privileges}
 
 
 def job_key(job: str) -> Key:
@@ -378,9 +408,16 @@ def cancel(job: Job, by: str, now: datetime) -> Job:
 
 
 def refuse(job: Job, why: str, now: datetime) -> Job:
-    """A job whose owner lost a privilege that it needs: it ends like a cancelled job, and fails. [SEC-2]"""
+    """A job whose owner lost a privilege that it needs, or that was not approved: it ends like a cancelled job, and
+    fails. [SEC-2]
+    """
     cancelled = cancel(job, "the service", now)
     return replace(cancelled, cancellation=replace(cancelled.cancellation, refused=why))
+
+
+def approve(job: Job, by: str) -> Job:
+    """A job that somebody approved for its environment. The first approval stands. [SEC-2]"""
+    return replace(job, review=replace(job.review, by=by)) if job.review and job.review.is_open else job
 
 
 def settle(

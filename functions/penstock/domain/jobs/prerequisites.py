@@ -1,9 +1,9 @@
-"""What a job waits for before it is queued: other jobs, and files that its user uploads.
+"""What a job waits for before it is queued: other jobs, files that its user uploads, and a review.
 
-              all jobs ended as required, and all files are there
-    waiting ───────────────────────────────────────────────────────▶ queued
+              all jobs ended as required, all files are there, and it is approved
+    waiting ─────────────────────────────────────────────────────────────────────▶ queued
        │ └── checked again, because a message may be lost
-       └── a job ended otherwise, or a file is late ──▶ settled: failed
+       └── a job ended otherwise, or a file or the review is late ──▶ settled: failed
 
 No circle is possible: a job depends only on jobs that existed before it. So every dependency settles, and so does it.
 """
@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input
 from penstock.domain.jobs.dependencies import Dependency, On
-from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State
+from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, Review, State
 from penstock.kernel.frozen import dataclass
 
 DEPENDENCY_ERROR = "Dependency"
@@ -45,29 +45,38 @@ _HAS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a job can go on. `broken` says why it never can; otherwise it waits for `waiting` and `inputs`."""
+    """Whether a job can go on. `broken` says why it never can; otherwise it waits for `waiting`, `inputs`, `review`."""
 
     broken: str | None = None
     waiting: tuple[Dependency, ...] = ()
     inputs: tuple[Input, ...] = ()
+    review: Review | None = None
 
     @property
     def is_ready(self) -> bool:
         """Whether the job waits for nothing any more."""
-        return self.broken is None and not self.waiting and not self.inputs
+        return self.broken is None and not self.waiting and not self.inputs and not self.review
 
 
 def judge(
-    dependencies: Sequence[Dependency], priors: Mapping[str, Job], inputs: Sequence[Input], now: datetime
+    dependencies: Sequence[Dependency],
+    priors: Mapping[str, Job],
+    inputs: Sequence[Input],
+    now: datetime,
+    review: Review | None = None,
 ) -> Verdict:
-    """The verdict on a job, given its dependencies by id and its inputs. A failed prerequisite counts at once."""
+    """The verdict on a job, given its dependencies by id, its inputs and its review. A failed prerequisite counts at
+    once.
+    """
     missing = tuple(each for each in inputs if not each.is_committed)
+    awaited = review if review and review.is_open else None
     sentences = [_broken(each, priors.get(each.job)) for each in dependencies]
     sentences += [_late(each) for each in missing if each.until <= now]
+    sentences += [_unreviewed(awaited)] if awaited and awaited.until <= now else []
     broken = next((sentence for sentence in sentences if sentence), None)
     if broken:
         return Verdict(broken)
-    return Verdict(None, tuple(each for each in dependencies if not priors[each.job].is_settled), missing)
+    return Verdict(None, tuple(each for each in dependencies if not priors[each.job].is_settled), missing, awaited)
 
 
 def _broken(dependency: Dependency, prior: Job | None) -> str | None:
@@ -86,6 +95,10 @@ def _late(missing: Input) -> str:
     return f"the input {missing.name} did not arrive within {minutes} min: {begun}; failing job"
 
 
+def _unreviewed(review: Review) -> str:
+    return f"nobody approved this job for the environment {review.environment} in time; failing job"
+
+
 def outputs_gone(dependency: Dependency, why: str) -> str:
     """Why a job fails although its dependency ended as required: the outputs were deleted."""
     return f"this job needs what job {dependency.job} ({dependency.name}) kept, but {why}; failing job"
@@ -97,7 +110,8 @@ def ready(job: Job, now: datetime) -> Job:
 
 
 def recheck(job: Job, verdict: Verdict, now: datetime) -> Job:
-    """A job that keeps waiting: checked again at growing intervals, or when a file is late."""
+    """A job that keeps waiting: checked again at growing intervals, or when a file or its review is late."""
     waited = (now - job.times.submitted) / 4
     later = now + max(START_WITHIN, min(waited, MAX_RECHECK))
-    return replace(job, due=min([later, *(each.until for each in verdict.inputs)]))
+    ends = [each.until for each in verdict.inputs] + ([verdict.review.until] if verdict.review else [])
+    return replace(job, due=min([later, *ends]))

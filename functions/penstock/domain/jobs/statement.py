@@ -81,9 +81,14 @@ def _definition(made: Made, by: Service) -> dict[str, Any]:
     return {
         "buildType": BUILD,
         "externalParameters": {key: value for key, value in external.items() if value},
-        "internalParameters": {"target": request.target_resolved},
+        "internalParameters": {"target": request.target_resolved, **_reviewed(made.job)},
         "resolvedDependencies": list(_sources(made, by)),
     }
+
+
+def _reviewed(job: Job) -> dict[str, str]:
+    """The environment that the job was approved for, and by whom."""
+    return {"environment": job.review.environment, "approvedBy": job.review.by} if job.review else {}
 
 
 def _sources(made: Made, by: Service) -> Iterator[dict[str, Any]]:

@@ -280,13 +280,14 @@ class Action(StrEnum):
     PUT_BACK = "put back"
     END = "end"
     ARRIVE = "arrive"
+    APPROVE = "approve"
 
 
 @dataclass(frozen=True)
 class Unblock:
     """One thing that has to happen. `what` is given back or made, by `job`; `limit` is what is enough.
 
-    For a job that has to end, `what` says how; for a file that has to arrive, which.
+    For a job that has to end, `what` says how; for a file that has to arrive, which; for a review, who has to approve.
     """
 
     way: Action
@@ -310,6 +311,7 @@ class Unblock:
             Action.PUT_BACK: f"what its attempt {self.what} used is put back",
             Action.END: f"job {self.job} {self.what}",
             Action.ARRIVE: f"its input {self.what} arrives",
+            Action.APPROVE: f"{self.what} approves job {self.job}",
         }[self.way]
 
 

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.jobs.dependencies import Dependency, On
-from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.jobs.jobs import Job, Review, State
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.pools.forecast import Action, Forecast, Unblock, combined_start, format_duration
 from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Pool, Slot, SlotState
+from penstock.domain.site.site import Environment
 from penstock.domain.units.units import format_time
 from penstock.kernel.frozen import dataclass
 
@@ -277,19 +278,40 @@ MAX_DEPTH = 5
 _VERBS = {On.SUCCESS: "succeed", On.FAILURE: "fail", On.ALWAYS: "end"}
 
 
-def explain_dependencies(job: Job, verdict: Verdict, priors: Mapping[str, Job], next_: Why | None) -> Why:
-    """Why a job still waits, given its dependencies; `next_` explains the first of those that it waits for.
+def explain_dependencies(
+    job: Job, verdict: Verdict, priors: Mapping[str, Job], next_: Why | None, reviewed: Environment | None = None
+) -> Why:
+    """Why a job still waits, given its dependencies; `next_` explains the first of those that it waits for, and
+    `reviewed` is the environment for which somebody has to approve it, if the site still has it.
 
     Nobody knows when that ends: a job runs for as long as it takes.
     """
     told = [_jobs(job, verdict.waiting, priors)] if verdict.waiting else []
     told += [f"job {next_.job}: {next_.summary}"] if next_ else []
     told += [_files(verdict.inputs)] if verdict.inputs else []
+    told += [_unreviewed(verdict.review, reviewed)] if verdict.review else []
     unblocks = [Unblock(Action.END, what=f"{_VERBS[each.on]}s", job=each.job) for each in verdict.waiting]
     unblocks += [Unblock(Action.ARRIVE, what=each.name) for each in verdict.inputs]
-    of = [*(f"job {each.job}" for each in verdict.waiting), *(f"input {each.name}" for each in verdict.inputs), None][0]
+    unblocks += [Unblock(Action.APPROVE, what=_reviewers(reviewed), job=job.id)] if verdict.review else []
+    of = [
+        *(f"job {each.job}" for each in verdict.waiting),
+        *(f"input {each.name}" for each in verdict.inputs),
+        *([f"a review for {verdict.review.environment}"] if verdict.review else []),
+        None,
+    ][0]
     summary = "; ".join(told) or "the job waits for nothing any more, and is about to take its next step"
     return Why(job.id, job.state, summary, None, of, job.times.submitted, unblocks=tuple(unblocks))
+
+
+def _unreviewed(review: Review, reviewed: Environment | None) -> str:
+    if reviewed is None:
+        return f"the environment {review.environment}, for which the job waits to be approved, is no longer there"
+    who, until = _reviewers(reviewed), format_time(review.until)
+    return f"the job waits until {who} approves it for the environment {review.environment} (until {until})"
+
+
+def _reviewers(reviewed: Environment | None) -> str:
+    return reviewed.people if reviewed else "nobody"
 
 
 def _files(missing: Sequence[Input]) -> str:
@@ -309,7 +331,8 @@ def planned_waits(job: Job, priors: Mapping[str, Job]) -> list[str]:
     """What a job would wait for first, a sentence each. Of files that are uploaded later only the names are known."""
     files = [f"first it would wait for its user to send {', '.join(job.request.inputs)}"] if job.request.inputs else []
     jobs = (each for each in job.request.dependencies if _open(each, priors))
-    return [*files, *(f"first it would wait for {_of(each, priors.get(each.job))}" for each in jobs)]
+    asked = [f"first it would wait for a review for the environment {job.review.environment}"] if job.review else []
+    return [*files, *(f"first it would wait for {_of(each, priors.get(each.job))}" for each in jobs), *asked]
 
 
 def _open(dependency: Dependency, priors: Mapping[str, Job]) -> bool:

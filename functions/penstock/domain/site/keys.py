@@ -12,6 +12,7 @@ from penstock.domain.jobfile.parse import check_options
 from penstock.domain.pools.pools import Serves, Warm
 from penstock.domain.site import sections
 from penstock.domain.site.sections import (
+    check_environment,
     check_github,
     check_health,
     check_identity,
@@ -326,6 +327,7 @@ _site_keys = record(
         "shares": check_shares,
         "quotas": _tables(_quota, "amount = 64"),
         "github": check_github,
+        "environments": _tables(check_environment, sections.ENVIRONMENT),
     },
     "",
 )

@@ -1,16 +1,17 @@
-"""The checks of a site's sections: canaries, [github], health checks, [identity] and [retention]."""
+"""The checks of a site's sections: canaries, [environments], [github], health checks, [identity] and [retention]."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 from penstock.domain.artifacts.retention import DAY, HOUR, Rule, Spans
 from penstock.domain.jobfile import Problems, parse, parse_duration
-from penstock.domain.site.site import CanaryScript, GitHubApp, Health, Identity, Shares
+from penstock.domain.site.site import CanaryScript, Environment, GitHubApp, Health, Identity, Shares
 from penstock.domain.users import oidc, users
-from penstock.toml.checks import Check, Place, clip, entries, listed, matching, number, record, text, wanted
+from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
 
 
 def duration(most: int, spelled: str, least: int = 1) -> Check:
@@ -185,6 +186,52 @@ _identity_keys = record(
     {"audiences": listed(_audience, MAX_AUDIENCES, "audiences")},
     {"privilege": privilege},
     'audiences = ["sts.amazonaws.com"]',
+)
+
+ENVIRONMENT = 'owners = ["oxide:hubris"], reviewers = ["ada"]'
+
+MAX_NAMED = 100
+"""How many owners, refs, privileges, reviewers or logins an environment may name of each."""
+
+
+def check_environment(name: str, value: object, place: Place) -> Environment:
+    """An environment. Without anybody who reviews, a job would wait for nobody."""
+    before = len(place.faults)
+    found = _environment_keys(value, place)
+    if len(place.faults) == before and not (found.get("reviewers") or found.get("logins")):
+        place.fault(f"{place.label} has neither `reviewers` nor `logins`: nobody could approve", ENVIRONMENT)
+    return Environment(**{"name": name, **found})
+
+
+def _owner(value: object, place: Place) -> str:
+    return _name_of(value, place, "a user or a repository", "like ada, or oxide:hubris", users.is_name)
+
+
+def _reviewer(value: object, place: Place) -> str:
+    return _name_of(value, place, "a user", "like ada; people at GitHub stand in `logins`", users.is_person)
+
+
+def _name_of(value: object, place: Place, what: str, hint: str, is_one: Callable[[str], bool]) -> str:
+    before = len(place.faults)
+    found = text(value, place)
+    if len(place.faults) == before and not is_one(found):
+        place.fault(f"{place.label}: `{clip(found)}` is not {what}", hint)
+    return found
+
+
+_ref = matching(r"refs/(heads|pull)/[A-Za-z0-9._/+@#*-]{1,200}", "a ref", 'as in "refs/heads/main"')
+_login = matching(r"[A-Za-z0-9_-]{1,100}", "a login", 'as in "ada"')
+
+_environment_keys = record(
+    {"owners": listed(_owner, MAX_NAMED, "users and repositories")},
+    {
+        "refs": listed(_ref, MAX_NAMED, "refs"),
+        "privileges": listed(privilege, MAX_NAMED, "privileges"),
+        "reviewers": listed(_reviewer, MAX_NAMED, "users"),
+        "logins": listed(_login, MAX_NAMED, "logins"),
+        "self_review": flag,
+    },
+    f"{{ {ENVIRONMENT} }}",
 )
 
 MAX_WEIGHTS = 1000

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from penstock.domain.artifacts.retention import Spans
@@ -202,6 +203,37 @@ class Identity:
 
 
 @dataclass(frozen=True)
+class Environment:
+    """A named set of privileges, which a job has once one of its reviewers approved that. [SEC-2]
+
+    `owners` are those whose jobs may ask for it; a repository's only from its `refs`, which are patterns.
+    `reviewers` are users, `logins` those of people who press the button at GitHub. Nobody approves what is their own,
+    except with `self_review`.
+    """
+
+    name: str
+    owners: tuple[str, ...] = ()
+    refs: tuple[str, ...] = ("refs/heads/*",)
+    privileges: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    logins: tuple[str, ...] = ()
+    self_review: bool = False
+
+    def takes(self, ref: str) -> bool:
+        """Whether jobs of a repository's ref may ask for it."""
+        return any(fnmatchcase(ref, pattern) for pattern in self.refs)
+
+    def is_reviewed_by(self, login: str) -> bool:
+        """Whether somebody may press the button at GitHub, where upper and lower case are the same."""
+        return login.lower() in (each.lower() for each in self.logins)
+
+    @property
+    def people(self) -> str:
+        """Who may approve, as a part of a sentence."""
+        return " or ".join([*self.reviewers, *(f"{login} at GitHub" for login in self.logins)])
+
+
+@dataclass(frozen=True)
 class Shares:
     """How a site divides what many want. `half_life`: after how many seconds a use counts half. [QUEUE-2]
 
@@ -231,6 +263,7 @@ class Site:
     identity: Identity = field(default_factory=Identity)
     shares: Shares | None = None
     github: GitHubApp | None = None
+    environments: Mapping[str, Environment] = field(default_factory=dict)
 
     def resolve(self, name: str) -> Target | None:
         """The target that a name leads to, through its redirects; None when it leads nowhere."""

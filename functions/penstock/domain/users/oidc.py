@@ -35,7 +35,7 @@ PULL_REQUEST = "pull_request"
 
 CLAIMS = (
     "iss", "sub", "aud", "exp", "iat", "nbf", "jti", "owner", "repository", "job_id", "job_name", "attempt", "target",
-    *VOUCHED,
+    "environment", *VOUCHED,
 )  # fmt: skip
 """All that a token may say."""
 
@@ -64,14 +64,17 @@ def vouched(tags: Mapping[str, str]) -> dict[str, str]:
     return {name: tags[name] for name in VOUCHED if tags.get(name)}
 
 
-def subject(owner: str, name: str, source: Mapping[str, str]) -> str:
+def subject(owner: str, name: str, source: Mapping[str, str], environment: str = "") -> str:
     """Who a token is of, as GitHub Actions says it where the job's source is vouched for: `repository:oxide/hubris`
-    with `:ref:refs/heads/main` or `:pull_request`. Of other jobs only the name is known: `:job:build`.
+    with `:ref:refs/heads/main` or `:pull_request`. Of other jobs only the name is known: `:job:build`. A job that was
+    approved for an environment has `:environment:production`, wherever it comes from.
 
     Nothing that a submitter chooses can look like another part: what is no letter, digit or `. _ -` is escaped as in
     URLs, except the slashes of a ref. What would make it too long stands there as `~` and its digest.
     """
     who = f"repository:{owner.replace(':', '/')}" if is_repository(owner) else f"user:{owner}"
+    if environment:
+        return f"{who}:environment:{environment}"
     if source.get("event_name") == PULL_REQUEST:
         return f"{who}:{PULL_REQUEST}"
     if source.get("ref"):
@@ -101,9 +104,10 @@ def expiry(job: Job, now: datetime) -> datetime:
 def claims(job: Job, issuer: str, audience: str, jti: str, now: datetime) -> dict[str, Any]:
     """What a token says. Times are in seconds since 1970, the end rounded down."""
     begin, source = int(now.timestamp()), dict(job.provenance.vouched)
+    environment = job.review.environment if job.review and not job.review.is_open else ""
     return {
         "iss": issuer,
-        "sub": subject(job.owner, job.name, source),
+        "sub": subject(job.owner, job.name, source, environment),
         "aud": audience,
         "exp": int(expiry(job, now).timestamp()),
         "iat": begin,
@@ -115,6 +119,7 @@ def claims(job: Job, issuer: str, audience: str, jti: str, now: datetime) -> dic
         "job_name": job.name,
         "attempt": job.attempt,
         "target": job.request.target_resolved,
+        **({"environment": environment} if environment else {}),
         **source,
     }
 

@@ -209,6 +209,11 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def is_person(text: str) -> bool:
+    """Whether a text can name a user who is no repository."""
+    return is_name(text) and not is_repository(text)
+
+
 def is_repository(name: str) -> bool:
     """Whether a user's name is a repository's: that of its owner, a colon, and its own."""
     return ":" in name
@@ -369,6 +374,7 @@ MEANINGS: Mapping[str, str] = {
     "all": "everything that the user may do",
     "read": "see what the user may see; as an operator, also the site, workers and the audit log",
     "submit": "submit jobs, and deal with them and their files; with `submit:OWNER` only those of one owner",
+    "review": "approve or refuse the jobs that ask for an environment which the user reviews",
     "operate": "control pools, workers, resources and probes; with `operate:POOL` only one pool and what is in it",
     "host": "speak as one host, `host:POOL/NAME`, and nothing else",
     "site": "check and apply the site's configuration",
@@ -411,6 +417,7 @@ WHOLE = Need("all")
 ANY = Need("")
 READ = Need("read")
 SUBMIT = Need("submit", narrows=True)
+REVIEW = Need("review")
 OPERATE = Need("operate")
 OPERATE_POOL = Need("operate", narrows=True)
 HOST = Need("host", narrows=True)

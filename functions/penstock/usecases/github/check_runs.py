@@ -21,7 +21,7 @@ from penstock.domain.logs.logs import CONTROL as ESSENTIAL
 from penstock.domain.logs.logs import DETAIL, Batch
 from penstock.kernel.errors import RateLimited
 from penstock.kernel.rows import Change, Key, Replace
-from penstock.system import System, transact
+from penstock.system import System, current_site, transact
 from penstock.usecases.artifacts import outputs
 from penstock.usecases.github import client
 from penstock.usecases.github.client import Repository
@@ -97,7 +97,7 @@ def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
     """The content of the check run."""
     if job:
         kept = [one for one in outputs.list_outputs(on, job.id)[0] if one.attempt == job.attempt]
-        return checks.job_output(job, _lines(on, job), kept, on.url)
+        return checks.job_output(job, _lines(on, job), kept, on.url, _reviewers(on, job))
     if row.number == CONTROL and not row.told:
         return APPROVED
     found = on.store.get(set_key(row.repository_id, row.sha), CheckSet)
@@ -105,6 +105,12 @@ def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
         return checks.postponed_output(row.told, superseded=found is not None and found.stage is Stage.SUPERSEDED)
     approval = row.number == CONTROL and not row.annotations and found is not None and _awaits(found)
     return checks.message_output(row.told, row.annotations, approval=approval)
+
+
+def _reviewers(on: System, job: Job) -> str:
+    """Who may approve a job for its environment, if it waits for that."""
+    found = current_site(on).environments.get(job.review.environment) if job.review else None
+    return found.people if found and checks.awaits_review(job) else ""
 
 
 def _lines(on: System, job: Job) -> list[str]:

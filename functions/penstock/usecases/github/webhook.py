@@ -40,6 +40,7 @@ from penstock.usecases import published
 from penstock.usecases.github import client, hints, repositories
 from penstock.usecases.github import commits as github_github_commits
 from penstock.usecases.github.client import Repository
+from penstock.usecases.jobs import reviews
 from penstock.usecases.users import audit
 
 IGNORED = "ignored"
@@ -267,6 +268,8 @@ def _button_pressed(on: System, of: Repository, event: Event) -> str:
         return _approve(on, check, event.sender)
     if event.asked == "cancel":
         return github_github_commits.cancel(on, check, event.sender)
+    if event.asked == "review":
+        return _review(on, found, check, event.sender)
     return github_github_commits.run_again(on, found, check) if event.asked == "rerun" else "ignored: an unknown button"
 
 
@@ -274,6 +277,16 @@ def _pressed_check(on: System, of: Repository, event: Event) -> CheckRun | None:
     """The check whose button it was: of this repository, this commit, and its present run. [SEC-2]"""
     rows = on.store.find(set_key(of.id, event.sha).pk, "check#", CheckRun)
     return next((row for row in rows if row.external_id == event.check), None)
+
+
+def _review(on: System, found: CheckSet, check: CheckRun, by: str) -> str:
+    """Approve the job of a check for its environment, if it is for them to review."""
+    job = github_github_commits.job_of(on, check)
+    if job is None:
+        return "ignored: there is nothing to review"
+    said = reviews.decide_at_github(on, job, by, [login for people in found.people for login in people])
+    on.forge.enqueue({"check": check.id})
+    return said
 
 
 def _approve(on: System, check: CheckRun, by: str) -> str:

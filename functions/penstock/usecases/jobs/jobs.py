@@ -19,7 +19,7 @@ from penstock.domain.users import users
 from penstock.domain.users.users import User
 from penstock.kernel import rows
 from penstock.kernel.errors import Refused, not_found
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import flow
 from penstock.usecases.pools import forecast
@@ -30,10 +30,15 @@ SCANNED = 1000
 
 def find(on: System, user: User, job_id: str) -> Job:
     """A job that the user may see. Another's job is treated as nonexistent. Raises Refused 404. [SEC-2]"""
-    job = on.store.get(job_key(job_id), Job) if rows.is_ulid(job_id) else None
+    job = by_id(on, job_id)
     if job is None or not user.may_see(job.owner):
         raise not_found("job", job_id[:64])
     return job
+
+
+def by_id(on: System, job_id: str) -> Job | None:
+    """A job, whoever's; None if there is none."""
+    return on.store.get(job_key(job_id), Job) if rows.is_ulid(job_id) else None
 
 
 def list_jobs(
@@ -90,11 +95,12 @@ def explain(on: System, job: Job) -> Why:
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
     """What a dependent job waits for, and what the first of those waits for in turn."""
     verdict, priors = check_prerequisites(on, job)
+    reviewed = current_site(on).environments.get(verdict.review.environment) if verdict.review else None
     first = priors[verdict.waiting[0].job] if verdict.waiting and deep else None
     if first is None:
-        return why.explain_dependencies(job, verdict, priors, None)
+        return why.explain_dependencies(job, verdict, priors, None, reviewed)
     next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain_attempt(on, first)
-    return why.explain_dependencies(job, verdict, priors, next_)
+    return why.explain_dependencies(job, verdict, priors, next_, reviewed)
 
 
 def _explain_attempt(on: System, job: Job) -> Why:
@@ -129,8 +135,8 @@ def _quarantined_worker(on: System, job: Job) -> str | None:
 
 
 def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:
-    """The state of a job's dependencies and input files; and the jobs that it depends on, by id."""
+    """The state of a job's dependencies, input files and review; and the jobs that it depends on, by id."""
     found = (on.store.get(job_key(each.job), Job) for each in job.request.dependencies)
     priors = {prior.id: prior for prior in found if prior}
     files = on.store.find(f"job#{job.id}", "input#", Input) if job.request.inputs else []
-    return prerequisites.judge(job.request.dependencies, priors, files, on.world.now()), priors
+    return prerequisites.judge(job.request.dependencies, priors, files, on.world.now(), job.review), priors

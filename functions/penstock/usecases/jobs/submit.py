@@ -12,10 +12,11 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.domain import caches, metrics, published
 from penstock.domain.commands import SubmitJob
@@ -41,6 +42,7 @@ from penstock.domain.jobs.jobs import (
     Proves,
     Publication,
     Request,
+    Review,
     Spec,
     State,
     Submission,
@@ -68,6 +70,8 @@ from penstock.usecases.pools.scheduler import Claimed
 from penstock.usecases.units import drivers
 from penstock.usecases.users import users
 
+T = TypeVar("T")
+
 CHECKED = (
     "name",
     "target",
@@ -82,6 +86,9 @@ CHECKED = (
 )
 """The values of a request that are checked as if they stood in the file."""
 
+
+NO_SOURCE = Provenance()
+"""Of a script nobody says where it comes from."""
 
 CLAIM_TRIES = 2
 """How often a new job tries to get its worker in the commit that creates it. Then it claims by the step of its flow, as
@@ -125,9 +132,9 @@ def submit(
     `canary` is the pool that it is a canary of, `commit` what the front end says of the commit that it checks;
     `before`, the job that is submitted once more.
     """
-    made = prepare(on, user, ask, check=commit.check if commit else "")
-    provenance = commit or _said_provenance(user, ask, before)
-    new = replace(made, job=replace(made.job, provenance=replace(provenance, proves=proves, canary=canary)))
+    source = commit or _said_provenance(user, ask, before)
+    made = prepare(on, user, ask, source)
+    new = replace(made, job=replace(made.job, provenance=replace(source, proves=proves, canary=canary)))
     memory = _submission(user, ask, key, new.job)
     if new.site.shares and not canary and not (memory and on.store.get(memory.key, Submission)):
         new = replace(new, job=shares.take_turn(on, new.job, new.site.shares))
@@ -198,6 +205,7 @@ def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
     named = [
         *(f"job {prior.id} ({prior.name})" for prior in priors.values()),
         *(f"input {name}" for name in job.request.inputs),
+        *([f"a review for the environment {job.review.environment}"] if job.review else []),
     ]
     waits = ", ".join(named)
     whose = f" for {job.owner}, from {by}" if by != job.owner else ""
@@ -241,29 +249,27 @@ def retry(on: System, user: User, job: Job) -> str:
 
 def plan(on: System, user: User, ask: SubmitJob) -> Plan:
     """What would become of a request if it were submitted now. Raises Refused if it would be refused."""
-    made = prepare(on, user, ask, planned=True)
+    made = prepare(on, user, ask, _said_provenance(user, ask, None), planned=True)
     job = shares.foresee_turn(on, made.job, made.site.shares) if made.site.shares else made.job
     found = [forecast.forecast_step(on, job, step) for step in plans.steps_of(job)]
     privileges = list(admission.privileges(made.site, made.file))
     return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned_waits(made.job, made.priors))
 
 
-def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, check: str = "") -> Draft:
+def prepare(on: System, user: User, ask: SubmitJob, source: Provenance = NO_SOURCE, *, planned: bool = False) -> Draft:
     """The rows that a request would become. Raises Refused if it cannot be accepted. Writes nothing.
 
-    A request that is only `planned` may depend on jobs of other files, which do not exist yet.
+    A request that is only `planned` may depend on jobs of other files, which do not exist yet. `source` is where its
+    script comes from.
     """
     user, file, site = users.resolve_owner(on, user, ask.owner), job_file(ask), current_site(on)
-    refuse_without_repository(file, check)
+    refuse_without_repository(file, source.check)
     if not planned:
         refuse_unresolved(ask, file)
-    target = admission.check_names(site, file)
-    if isinstance(target, Refused):
-        raise target
+    target = _accepted(admission.check_names(site, file))
+    environment = _accepted(admission.check_environment(site, user, file, source))
     needs = (*_resources(site, file), _worker(site, file, target))
-    refused = admission.check_satisfiable(site, user, file, needs, on.drivers.objections)
-    if refused:
-        raise refused
+    _accepted(admission.check_satisfiable(site, user, file, needs, on.drivers.objections, environment))
     if file.hold_on_failure:
         holds.check(site, user, file.hold_on_failure)
     named = [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
@@ -271,6 +277,13 @@ def prepare(on: System, user: User, ask: SubmitJob, *, planned: bool = False, ch
     job, spec = _job_rows(on, user, ask, file, target, needs, site)
     _check_fits(job, spec)
     return Draft(job, spec, file, site, priors)
+
+
+def _accepted(found: T | Refused) -> T:
+    """What a check found. Raises Refused if it refuses."""
+    if isinstance(found, Refused):
+        raise found
+    return found
 
 
 def _resources(site: Site, file: JobFile) -> Iterator[Need]:
@@ -310,6 +323,8 @@ def _job_rows(
     publish = published.resolve(file.publish, file.env, id) if file.publish else ()
     if isinstance(publish, Refused):
         raise publish
+    review = _review(site, file, now)
+    is_waiting = bool(waits_for or ask.inputs or review)
     job = Job(
         id=id,
         name=file.name or "job",
@@ -325,8 +340,8 @@ def _job_rows(
             publishes=bool(publish),
             cache_scope=_scope(user, ask),
         ),
-        state=State.WAITING if waits_for or ask.inputs else State.QUEUED,
-        times=Times(submitted=now, ready=None if waits_for or ask.inputs else now),
+        state=State.WAITING if is_waiting else State.QUEUED,
+        times=Times(submitted=now, ready=None if is_waiting else now),
         limits=JobLimits(
             timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
             queue_seconds=site.limits.queue,
@@ -336,9 +351,16 @@ def _job_rows(
             retry_failed=file.retry_failed,
         ),
         keep=HoldRequest(user.name, holds.FAILED, file.hold_on_failure) if file.hold_on_failure else None,
+        review=review,
         due=now + START_WITHIN,
     )
     return job, _spec(job.id, ask, file, publish)
+
+
+def _review(site: Site, file: JobFile, now: datetime) -> Review | None:
+    """The review that a job waits for, if it asks for an environment: for as long as it may wait in its queues."""
+    found = site.environments.get(file.environment)
+    return Review(found.name, now + timedelta(seconds=site.limits.queue), found.privileges) if found else None
 
 
 def _scope(user: User, ask: SubmitJob) -> str:

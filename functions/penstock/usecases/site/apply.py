@@ -22,7 +22,7 @@ from penstock.usecases.users import audit
 NAME_CHARS = 128
 """No pool's name has more characters."""
 
-TABLES = ("factories", "wells", "targets", "resources", "quotas")
+TABLES = ("factories", "wells", "targets", "resources", "quotas", "environments")
 
 WHOLE = ("limits", "retention", "identity", "shares", "github")
 

@@ -76,7 +76,7 @@ def end_waiting_jobs(on: System, user: User) -> Revocation:
     stopped: list[str] = []
     holding: list[str] = []
     for job in _jobs_needing_privileges(on, user.names):
-        wanted = {need.order: users.explain_denial(user, need.privileges) for need in job.request.needs}
+        wanted = {need.order: users.explain_denial(user, job.privileges_for(need)) for need in job.request.needs}
         held = flow.leases_of(on, job)
         lacking = [lease for lease in held if wanted.get(lease.order)]
         waiting = next((lease for lease in lacking if lease.state is LeaseState.WAITING), None)

@@ -1,0 +1,73 @@
+"""Reviews: what a job is that waits for approval; and to approve or refuse it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from penstock.api.app import Caller, Router
+from penstock.api.shapes import view
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.pools.pools import WORKER
+from penstock.domain.users.users import READ, REVIEW
+from penstock.kernel.frozen import dataclass
+from penstock.system import System
+from penstock.usecases.jobs import reviews
+from penstock.usecases.jobs.reviews import Asked
+
+router = Router("reviews")
+
+
+@dataclass(frozen=True)
+class ReviewView:
+    """A job that asks for an environment."""
+
+    job: Annotated[str, "The job's id."]
+    name: Annotated[str, "Its name."]
+    owner: Annotated[str, "The user or repository that owns it."]
+    environment: Annotated[str, "The environment that it asks for."]
+    privileges: Annotated[list[str], "The privileges that it has once it is approved."]
+    reviewers: Annotated[list[str], "The users who may approve it. Nobody approves a job of their own as a rule."]
+    logins: Annotated[list[str], "The people who may approve it at GitHub, by the button of its check."]
+    until: Annotated[str, "When it fails if nobody has approved it, as RFC 3339."]
+    by: Annotated[str | None, "Who approved it; null until somebody has. `github/` stands before a login."]
+    source: Annotated[dict[str, str], "What is vouched for of the script's source, such as `ref` and `sha`."]
+    target: Annotated[str, "The target that it runs on."]
+    resources: Annotated[list[str], "The types of the resources that it asks for."]
+    script: Annotated[str | None, "What it runs; null when that is no longer kept."]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is decided of a job."""
+
+    refuse: Annotated[bool, "Whether to refuse it: the job fails. By default it is approved."] = False
+
+
+@router.get("/v1/jobs/{job}/review", "Show what a job is that asks for an environment", READ)
+def get_review(on: System, user: Caller, job: str) -> ReviewView:
+    found = reviews.find(on, user, job)
+    return _show(found.job, found)
+
+
+@router.post("/v1/jobs/{job}/review", "Approve a job for its environment, or refuse it", REVIEW)
+def review_job(on: System, user: Caller, job: str, ask: Verdict) -> ReviewView:
+    reviews.decide(on, user, job, refuse=ask.refuse)
+    found = reviews.find(on, user, job)
+    return _show(found.job, found)
+
+
+def _show(job: Job, asked: Asked) -> ReviewView:
+    environment = asked.environment
+    return view(
+        ReviewView,
+        job,
+        asked.review,
+        job=job.id,
+        by=asked.review.by or None,
+        reviewers=list(environment.reviewers) if environment else [],
+        logins=list(environment.logins) if environment else [],
+        source=dict(job.provenance.vouched),
+        target=job.request.target_resolved,
+        resources=[need.type for need in job.request.needs if need.order != WORKER],
+        script=asked.script,
+    )

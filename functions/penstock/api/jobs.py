@@ -153,6 +153,8 @@ class JobView:
     )
     outputs_gone: Annotated[str | None, "When its outputs were deleted, as RFC 3339; null while they are kept."] = None
     cache_scope: Annotated[str | None, "The branch whose caches it adds to; null if it adds to none."] = None
+    environment: Annotated[str | None, "The environment that it asks for; null if it asks for none."] = None
+    approved_by: Annotated[str | None, "Who approved it for that; null until somebody has."] = None
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,8 @@ def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> Jo
         failure=show_failure(row.run.failure) if row.is_settled and row.run.failure else None,
         held=view(HeldJob, row.keep, **_held(kept)) if row.keep and kept else None,
         cache_scope=row.request.cache_scope or None,
+        environment=row.review.environment if row.review else None,
+        approved_by=(row.review.by or None) if row.review else None,
     )
 
 

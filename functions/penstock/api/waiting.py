@@ -109,7 +109,7 @@ class PlanView:
     target: Annotated[str, "The target that it asks for."]
     target_resolved: Annotated[str, "The target that it would run on, after redirects."]
     steps: Annotated[list[PlanStepView], "What it would acquire, step by step."]
-    privileges: Annotated[list[str], "The privileges that it needs, all of which you have."]
+    privileges: Annotated[list[str], "The privileges that it needs: you have them, or its environment gives them."]
     would_wait: Annotated[bool, "Whether it would wait for anything."]
     waits_for: Annotated[list[PlanWaitView], "The pools that it would wait for."]
     expected_seconds: Annotated[

@@ -134,7 +134,10 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
         [
             *((name, job.get(name)) for name in ("id", "name", "owner", "state", "outcome", "reason", "exit_code")),
             ("target", target if resolved in (None, target) else f"{target} (now {resolved})"),
-            *((name, job.get(name)) for name in ("worker", "attempt", "priority", "tags", "cache_scope")),
+            *(
+                (name, job.get(name))
+                for name in ("worker", "attempt", "priority", "tags", "cache_scope", "environment", "approved_by")
+            ),
             ("timeout", times.duration(job["timeout"]) if job.get("timeout") else None),
             *((name, Moment(time)) for name, time in job["times"].items() if time),
         ]

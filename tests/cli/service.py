@@ -150,7 +150,7 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case ("GET", ["audit" | "resource-types" | "provenance" | "shares", *_]) | (
+            case ("GET", ["audit" | "resource-types" | "provenance" | "shares" | "reviews", *_]) | (
                 "DELETE",
                 ["users" | "tokens", *_],
             ):
@@ -167,6 +167,8 @@ class Service:
         match path:
             case ["provenance", "key"]:
                 return {"keyid": "k", "pem": "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n"}
+            case ["reviews"]:
+                return {"items": [REVIEW | {"job": "j1"}], "next": None}
             case ["shares"]:
                 return {"items": SHARES if self.half_life else [], "next": None, "half_life": self.half_life}
             case ["tokens", id]:

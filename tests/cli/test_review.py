@@ -44,6 +44,14 @@ def test_a_script_need_not_be_asked(penstock: Run, service: Service) -> None:
     assert (said["job"], said["by"]) == (job, "alice")
 
 
+def test_those_that_wait_are_listed(penstock: Run) -> None:
+    done = penstock("job", "approve")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[1].split() == [
+        "j1", "production", "oxide:hubris", "deploy", "refs/heads/main", "2026-01-01T10:02:30Z",
+    ]  # fmt: skip
+
+
 def test_a_job_that_is_not_there(penstock: Run) -> None:
     done = penstock("job", "approve", "nothing", input="y\n")
     assert done.exit_code == 2

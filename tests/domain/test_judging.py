@@ -11,13 +11,25 @@ from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input, commit, declare, expect, input_key, path_of
 from penstock.domain.jobs import outcome, prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent, On, dependent_key
-from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, Provenance, Review, State, Times, approve
+from penstock.domain.jobs.jobs import (
+    START_WITHIN,
+    Job,
+    Outcome,
+    Provenance,
+    Review,
+    ReviewRequest,
+    State,
+    Times,
+    approve,
+    review_key,
+)
 from penstock.domain.jobs.plans import plan
 from penstock.domain.jobs.prerequisites import MAX_RECHECK, Verdict, judge, outputs_gone, ready, recheck
 from penstock.domain.pools.forecast import Action, Unblock
 from penstock.domain.pools.pools import Need
 from penstock.domain.pools.why import Why, explain_dependencies, planned_waits
 from penstock.domain.site.site import Environment
+from penstock.kernel.rows import Place
 from tests.domain.helpers import MINUTE, NOW, SECOND, job
 
 A, B = Dependency("a", "A"), Dependency("b", "B")
@@ -165,9 +177,17 @@ def test_who_has_to_approve_is_named() -> None:
     assert planned_waits(one, {}) == ["first it would wait for a review for the environment production"]
 
 
+def test_a_request_for_a_review_is_listed_by_its_environment_until_it_expires() -> None:
+    request = ReviewRequest(job="D", environment="production", until=NOW)
+    assert (request.key, request.place) == (review_key("D"), Place("reviews#production", "D"))
+    assert (request.expiry, request.deadline) == (NOW, None)
+
+
 def test_the_first_approval_stands() -> None:
     asks = job(state=State.WAITING, review=REVIEW)
     once = approve(asks, "bert")
+    waits = [each.awaits_review for each in (asks, once, job(state=State.WAITING), replace(asks, state=State.SETTLED))]
+    assert waits == [True, False, False, False]
     assert once.review == replace(REVIEW, by="bert")
     assert approve(once, "carl") == once
     assert approve(job(), "bert") == job()

@@ -203,7 +203,7 @@ class Stage:
 
     def ask_for_environment(self, operation: str, values: dict[str, str]) -> None:
         """A job that waits for a review."""
-        if operation in ("get_review", "review_job"):
+        if operation in ("get_review", "review_job", "list_reviews"):
             self.service.ask("PUT", "/v1/config", {"toml": SITE + ENVIRONMENT}, as_="root")
             values["job"] = self.service.ask("POST", "/v1/jobs", {"script": ASKS}).json["id"]
 

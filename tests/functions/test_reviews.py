@@ -23,6 +23,13 @@ def test_a_job_says_what_it_asks_for_and_who_approved(service: Service) -> None:
     assert (plain["environment"], plain["approved_by"]) == (None, None)
 
 
+def test_who_reviews_finds_it(service: Service) -> None:
+    job = asked(service)
+    (found,) = service.ask("GET", "/v1/reviews", as_="root").json["items"]
+    assert (found["job"], found["environment"], found["owner"], found["source"]) == (job, "production", "ada", {})
+    assert service.ask("GET", "/v1/reviews").json == {"items": [], "next": None}
+
+
 def test_its_owner_looks_and_decides_nothing(service: Service) -> None:
     job = asked(service)
     shown = service.ask("GET", f"/v1/jobs/{job}/review").json

@@ -10,11 +10,12 @@ import pytest
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import statement
 from penstock.domain.jobs.failures import Kind
-from penstock.domain.jobs.jobs import Outcome, State, job_key, spec_key
+from penstock.domain.jobs.jobs import Outcome, ReviewRequest, State, job_key, review_key, spec_key
 from penstock.domain.jobs.statement import Service
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs, prerequisites, provenance, reviews, submit
 from penstock.usecases.site import apply
@@ -157,6 +158,57 @@ def test_a_reviewer_sees_what_they_approve(site: Twin, ada: User) -> None:
     found = reviews.find(site.on, BERT, job)
     assert (found.job.id, found.script, found.environment and found.environment.name) == (job, SCRIPT, "production")
     assert refused(jobs.find, site.on, BERT, job).status == 404
+
+
+def waiting_for(twin: Twin, reviewer: User) -> list[str]:
+    return [job.id for job in reviews.list_requests(twin.on, reviewer)]
+
+
+def test_a_reviewer_finds_what_waits_for_them(site: Twin, ada: User) -> None:
+    first, second, third = (asks(site, ada) for _ in range(3))
+    assert waiting_for(site, BERT) == waiting_for(site, ada) == [first, second, third]
+    assert waiting_for(site, user("carl", START, "admin")) == []
+    reviews.decide(site.on, BERT, first)
+    cancel.cancel(site.on, ada, second)
+    assert waiting_for(site, BERT) == [third]
+    reviews.decide(site.on, BERT, third, refuse=True)
+    assert waiting_for(site, BERT) == []
+    left = [row.job for row in site.store.rows.values() if isinstance(row, ReviewRequest)]
+    assert left == [second], "what is decided leaves nothing"
+
+
+def test_of_each_environment_the_oldest_are_told(site: Twin, ada: User) -> None:
+    other = PRODUCTION.replace("production", "staging")
+    reviewing(site, environment=PRODUCTION + other)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reviews, "LISTED", 2)
+        mine = [asks(site, ada) for _ in range(3)]
+        staged = asks(site, ada, SCRIPT.replace("production", "staging"))
+        assert waiting_for(site, BERT) == [*mine[:2], staged]
+        reviews.decide(site.on, BERT, mine[0])
+        assert waiting_for(site, BERT) == [*mine[1:], staged]
+        patch.setattr(reviews, "SCANNED", 1)
+        assert waiting_for(site, BERT) == [mine[1], staged]
+
+
+def test_a_job_that_is_approved_already_or_over_waits_for_nobody(site: Twin, ada: User) -> None:
+    """The request of one is there for a moment longer in the index, which is late."""
+    first = submit_plain(site, ada)
+    job = submit.submit(site.on, ada, SubmitJob(SCRIPT, **depends(first)), None)  # type: ignore[arg-type]
+    request = site.store.get(review_key(job), ReviewRequest)
+    assert request is not None
+    reviews.decide(site.on, BERT, job)
+    site.store.commit([Create(request)])
+    assert (job_of(site, job).state, waiting_for(site, BERT)) == (State.WAITING, [])
+    del site.store.rows[job_key(job)]
+    assert waiting_for(site, BERT) == []
+
+
+def test_a_request_that_expired_is_not_missed(site: Twin, ada: User) -> None:
+    job = asks(site, ada)
+    del site.store.rows[review_key(job)]
+    reviews.decide(site.on, BERT, job)
+    assert job_of(site, job).state is State.QUEUED
 
 
 def test_an_environment_that_is_gone_approves_nothing(site: Twin, ada: User) -> None:

@@ -37,10 +37,35 @@ class ReviewView:
 
 
 @dataclass(frozen=True)
+class RequestView:
+    """A job that waits for a review."""
+
+    job: Annotated[str, "The job's id."]
+    name: Annotated[str, "Its name."]
+    owner: Annotated[str, "The user or repository that owns it."]
+    environment: Annotated[str, "The environment that it asks for."]
+    until: Annotated[str, "When it fails if nobody has approved it, as RFC 3339."]
+    source: Annotated[dict[str, str], "What is vouched for of the script's source, such as `ref` and `sha`."]
+
+
+@dataclass(frozen=True)
+class RequestPage:
+    """The jobs that wait for your review: of each environment the first 100, oldest first."""
+
+    items: Annotated[list[RequestView], "The jobs."]
+    next: Annotated[str | None, "Always null: the others follow when these are decided."]
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What is decided of a job."""
 
     refuse: Annotated[bool, "Whether to refuse it: the job fails. By default it is approved."] = False
+
+
+@router.get("/v1/reviews", "List the jobs that wait for your review", READ)
+def list_reviews(on: System, user: Caller) -> RequestPage:
+    return RequestPage([_request(job) for job in reviews.list_requests(on, user)], None)
 
 
 @router.get("/v1/jobs/{job}/review", "Show what a job is that asks for an environment", READ)
@@ -54,6 +79,11 @@ def review_job(on: System, user: Caller, job: str, ask: Verdict) -> ReviewView:
     reviews.decide(on, user, job, refuse=ask.refuse)
     found = reviews.find(on, user, job)
     return _show(found.job, found)
+
+
+def _request(job: Job) -> RequestView:
+    assert job.review, "it waits for a review"
+    return view(RequestView, job, job.review, job=job.id, source=dict(job.provenance.vouched))
 
 
 def _show(job: Job, asked: Asked) -> ReviewView:

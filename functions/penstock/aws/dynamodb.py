@@ -38,7 +38,7 @@ from penstock.domain.github.commits import CheckSet, Tip
 from penstock.domain.github.deliveries import Delivery, ListCheck, Pause, Payload
 from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs.dependencies import Dependent
-from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
+from penstock.domain.jobs.jobs import Job, ReviewRequest, Spec, Submission, Watch
 from penstock.domain.jobs.store import Value
 from penstock.domain.logs.logs import Archive, Batch
 from penstock.domain.pools.pools import Claim, HoldTimes, Lease, Pool, Slot, SlotName
@@ -83,7 +83,7 @@ KINDS: Mapping[str, type[Row]] = {
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText, Tally,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
-        Dependent, Input, Value,
+        Dependent, Input, ReviewRequest, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
         Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted,
     )

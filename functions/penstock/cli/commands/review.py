@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli.command import Command, Session, arguments, pass_session
-from penstock.cli.output import Moment
+from penstock.cli.command import Command, Session, pass_session
+from penstock.cli.output import Column, Moment, moment
 
 if TYPE_CHECKING:
     from penstock.cli.client import Object
@@ -15,17 +15,30 @@ if TYPE_CHECKING:
 FACTS = ("job", "name", "owner", "environment", "privileges", "target", "resources", "source", "by")
 
 
+REQUESTS = (
+    Column("JOB", "job"),
+    Column("ENVIRONMENT", "environment"),
+    Column("OWNER", "owner"),
+    Column("NAME", "name"),
+    Column("REF", lambda row: row["source"].get("ref")),
+    Column("UNTIL", moment("until")),
+)
+
+
 @click.command(cls=Command)
-@arguments("JOB")
+@click.argument("job", required=False, metavar="[JOB]")
 @click.option("--refuse", is_flag=True, help="Refuse the job instead: it fails.")
 @click.option("--yes", is_flag=True, help="Do not show the job and ask.")
 @pass_session
-def approve(session: Session, job: str, refuse: bool, yes: bool) -> None:
-    """Approve a job that asks for an environment.
+def approve(session: Session, job: str | None, refuse: bool, yes: bool) -> None:
+    """Approve a job that asks for an environment; without JOB, list those that wait for you.
 
     Shows what the job is and what it runs, and asks. From then on the job has the privileges of the environment, and
     goes on. Only a reviewer of the environment may do this, and not of a job of their own.
     """
+    if job is None:
+        session.out.table(session.api.items("reviews"), REQUESTS, "no job waits for your review")
+        return
     if not yes:
         _show(session, dict(session.api.get("jobs", job, "review")))
         click.confirm(f"{'Refuse' if refuse else 'Approve'} it?", abort=True, err=True)

@@ -40,7 +40,7 @@ def lasting(text: str) -> int | Literal["never"]:
     "scopes",
     multiple=True,
     metavar="SCOPE",
-    help="What it is good for: read, submit[:OWNER], operate[:POOL], host:POOL/NAME, site, users, all. "
+    help="What it is good for: read, submit[:OWNER], review, operate[:POOL], host:POOL/NAME, site, users, all. "
     "May be repeated (default: what your own token is good for).",
 )
 @click.option(

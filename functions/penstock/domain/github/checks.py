@@ -251,7 +251,7 @@ def job_output(
     """
     said: dict[str, Any] = {"status": "queued", "actions": [CANCEL], "details_url": f"{url}/v1/jobs/{job.id}"}
     title = TITLES.get(job.state, "")
-    if awaits_review(job):
+    if job.awaits_review:
         title = "Waiting for a review"
         said |= {"actions": [REVIEW, CANCEL]}
     if job.times.started:
@@ -264,11 +264,6 @@ def job_output(
     return said | {"output": {"title": title, "summary": summary[:MAX_TEXT], "text": tail(lines)}}
 
 
-def awaits_review(job: Job) -> bool:
-    """Whether somebody has to approve a job for the environment that it asks for."""
-    return job.state is State.WAITING and job.review is not None and job.review.is_open
-
-
 def conclusion(job: Job) -> str:
     """What GitHub calls a job's end."""
     if job.end.outcome is Outcome.FAILED and job.run.report and job.run.report.result is Result.TIMED_OUT:
@@ -278,7 +273,7 @@ def conclusion(job: Job) -> str:
 
 def _summary(job: Job, outputs: Sequence[Artifact], url: str, reviewers: str) -> str:
     said = [f"Job `{job.id}`, attempt {job.attempt}, on {escape(job.request.target_resolved)}."]
-    if job.review and awaits_review(job):
+    if job.review and job.awaits_review:
         asked = f"the environment {job.review.environment}"
         said += [escape(f"Waits until {reviewers} approves it for {asked}." if reviewers else f"{asked} is gone.")]
     said += [escape(job.end.reason)] if job.end.reason else []

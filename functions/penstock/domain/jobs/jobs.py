@@ -333,6 +333,11 @@ class Job(Row):
         return self.times.started if self.run.worker else None
 
     @property
+    def awaits_review(self) -> bool:
+        """Whether somebody has to approve the job for the environment that it asks for."""
+        return self.state is State.WAITING and self.review is not None and self.review.is_open
+
+    @property
     def may_give_back(self) -> bool:
         """Whether the attempt gives back what it holds if it waits too long for the rest."""
         is_limited = self.limits.idle_hold > 0 and self.history.given_back < MAX_GIVE_BACKS
@@ -575,6 +580,38 @@ class Submission(Row):
     @property
     def expiry(self) -> datetime:
         return self.time + SUBMISSION_KEPT
+
+
+def reviews_of(environment: str) -> str:
+    """The listing of an environment's review requests."""
+    return f"reviews#{environment}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewRequest(Row):
+    """That a job waits for a review, by which reviewers find it. One of a job that is over may stay until `until`."""
+
+    kind: ClassVar[str] = "reviewrequest"
+    job: str
+    environment: str
+    until: datetime
+
+    @property
+    def key(self) -> Key:
+        return review_key(self.job)
+
+    @property
+    def place(self) -> Place:
+        return Place(reviews_of(self.environment), self.job)
+
+    @property
+    def expiry(self) -> datetime:
+        return self.until
+
+
+def review_key(job: str) -> Key:
+    """Where it is noted that a job waits for a review."""
+    return Key(f"job#{job}", "review")
 
 
 @dataclass(frozen=True, kw_only=True)

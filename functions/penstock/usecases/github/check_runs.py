@@ -110,7 +110,7 @@ def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
 def _reviewers(on: System, job: Job) -> str:
     """Who may approve a job for its environment, if it waits for that."""
     found = current_site(on).environments.get(job.review.environment) if job.review else None
-    return found.people if found and checks.awaits_review(job) else ""
+    return found.people if found and job.awaits_review else ""
 
 
 def _lines(on: System, job: Job) -> list[str]:

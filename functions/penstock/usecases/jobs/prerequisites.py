@@ -14,7 +14,7 @@ from penstock.domain.artifacts import inputs, retention
 from penstock.domain.artifacts.retention import Retention
 from penstock.domain.jobs import prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent
-from penstock.domain.jobs.jobs import Job, State, job_key
+from penstock.domain.jobs.jobs import Job, Review, ReviewRequest, State, job_key
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.users.users import User
@@ -55,9 +55,14 @@ def _check_number(on: System, prior: Job) -> None:
 
 
 def waiting_rows(job: Job, found: dict[str, Job]) -> list[Change]:
-    """The rows to write with a waiting job: one for each unsettled dependency, and one for each input."""
+    """The rows to write with a waiting job: for each unsettled dependency, each input, and a review."""
     waits = [Create(Dependent(job=prior.id, dependent=job.id)) for prior in found.values() if not prior.is_settled]
-    return [*waits, *(Create(inputs.declare(job.id, name, job.times.submitted)) for name in job.request.inputs)]
+    files = [Create(inputs.declare(job.id, name, job.times.submitted)) for name in job.request.inputs]
+    return [*waits, *files, *([Create(_request(job.id, job.review))] if job.review else [])]
+
+
+def _request(job: str, review: Review) -> ReviewRequest:
+    return ReviewRequest(job=job, environment=review.environment, until=review.until)
 
 
 def start_waiting(on: System, job: Job) -> None:

@@ -5,15 +5,17 @@ Called by the API for users, and by the front end for GitHub for people who pres
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
+from penstock import listings
 from penstock.domain.jobs import jobs as rules
-from penstock.domain.jobs.jobs import Job, Review, job_key
+from penstock.domain.jobs.jobs import Job, Review, ReviewRequest, job_key, review_key, reviews_of
 from penstock.domain.site.site import Environment
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Replace
+from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases.jobs import jobs, prerequisites
 from penstock.usecases.jobs.flow import spec_of
@@ -22,6 +24,13 @@ from penstock.usecases.users import audit
 
 GITHUB = "github/"
 """What stands before a login, where it is said who approved: no user's name begins with it."""
+
+
+LISTED = 100
+"""How many jobs of one environment are told at once."""
+
+SCANNED = 1000
+"""How many requests of one environment are read for that: those of cancelled jobs are among them until they expire."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,23 @@ def find(on: System, user: User, job_id: str) -> Asked:
         raise Refused(409, "no-review", f"job {job_id} asks for no environment, and needs nobody's approval")
     spec = spec_of(on, job)
     return Asked(job, job.review, found, spec.script if spec else None)
+
+
+def list_requests(on: System, user: User) -> list[Job]:
+    """The jobs that a user may review now, those of each environment from the oldest on.
+
+    Of an environment at most LISTED are told: the others follow when these are decided.
+    """
+    mine = [each.name for each in current_site(on).environments.values() if user.name in each.reviewers]
+    return [job for name in mine for job in islice(_waiting(on, name), LISTED)]
+
+
+def _waiting(on: System, environment: str) -> Iterator[Job]:
+    """The jobs that wait for a review. Of one that is over the request may still be there."""
+    for request in islice(listings.every(on, reviews_of(environment), ReviewRequest), SCANNED):
+        job = jobs.by_id(on, request.job)
+        if job and job.awaits_review:
+            yield job
 
 
 def _environment(on: System, job: Job) -> Environment | None:
@@ -111,5 +137,7 @@ def _changes(on: System, job_id: str, by: str, *, refuse: bool) -> tuple[Sequenc
         return [], ""
     now, where = on.world.now(), f"for the environment {job.review.environment}"
     after = rules.refuse(job, f"{by} refused it {where}", now) if refuse else rules.approve(job, by)
-    changes = audit.record(on, [Replace(job, after)], by, "refuse" if refuse else "approve", f"job {job_id}", where)
+    request = on.store.get(review_key(job_id), ReviewRequest)
+    written: list[Change] = [Replace(job, after), *([Delete(request)] if request else [])]
+    changes = audit.record(on, written, by, "refuse" if refuse else "approve", f"job {job_id}", where)
     return changes, f"{'refused' if refuse else 'approved'} {where}, by {by}"

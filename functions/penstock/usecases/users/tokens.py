@@ -90,7 +90,7 @@ def _scopes(texts: Sequence[str]) -> list[Scope]:
     for text in dict.fromkeys(texts):
         scope = parse_scope(text)
         if scope is None:
-            known = "all, read, submit[:OWNER], operate[:POOL], host:POOL/NAME, site, users"
+            known = "all, read, submit[:OWNER], review, operate[:POOL], host:POOL/NAME, site, users"
             raise Refused(400, "bad-request", f"{text[:200]!r} is not a scope; there are: {known}")
         found.append(scope)
     return sorted(found)

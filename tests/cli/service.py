@@ -335,7 +335,9 @@ class Service:
 REVIEW = {
     "name": "deploy", "owner": "oxide:hubris", "environment": "production", "privileges": ["target.lab"],
     "reviewers": ["alice"], "logins": [], "until": SETTLED, "source": {"ref": "refs/heads/main"},
-    "target": "lab", "resources": [], "script": "#!/bin/bash\n./dep\x1bloy\n",
+    "target": "lab", "resources": [], "inputs": ["data"], "env": {"LEVEL": "3"},
+    "dependencies": [{"name": "build", "job": "j9", "on": "success", "copy_outputs": True}],
+    "script": "#!/bin/bash\n./dep\x1bloy\n",
 }  # fmt: skip
 HELD = [{"attempt": 1, "name": "bench", "type": "bench", "seconds": 147.0, "unused_seconds": 57.0}]
 WHY = {

@@ -21,6 +21,7 @@ def test_what_is_approved_is_shown_first(penstock: Run, service: Service) -> Non
     assert done.exit_code == 0, done.stderr
     facts = dict(line.split(maxsplit=1) for line in done.stdout.splitlines()[:-1])
     assert (facts["owner"], facts["environment"], facts["privileges"]) == ("oxide:hubris", "production", "target.lab")
+    assert (facts["inputs"], facts["env"], facts["dependencies"]) == ("data", "LEVEL=3", "j9")
     assert "#!/bin/bash\n./deploy\n" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert "Approve it? [y/N]: " in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.domain.jobs.jobs import spec_key
 from tests.functions.service import SITE, Service, refused
 from tests.functions.stage import ASKS, ENVIRONMENT
 
@@ -28,6 +29,20 @@ def test_who_reviews_finds_it(service: Service) -> None:
     (found,) = service.ask("GET", "/v1/reviews", as_="root").json["items"]
     assert (found["job"], found["environment"], found["owner"], found["source"]) == (job, "production", "ada", {})
     assert service.ask("GET", "/v1/reviews").json == {"items": [], "next": None}
+
+
+def test_what_it_may_use_is_shown_and_a_script_that_is_gone_is_not(service: Service) -> None:
+    service.ask("PUT", "/v1/config", {"toml": SITE + ENVIRONMENT}, as_="root")
+    first = service.submit()
+    ask = {"script": ASKS + "true\n" * 5000, "env": {"LEVEL": "3"}, "inputs": ["data"]}
+    ask |= {"dependencies": {"build": {"job": first}}}
+    job = service.ask("POST", "/v1/jobs", ask).json["id"]
+    shown = service.ask("GET", f"/v1/jobs/{job}/review", as_="root").json
+    assert (shown["env"], shown["inputs"]) == ({"LEVEL": "3"}, ["data"])
+    assert shown["dependencies"] == [{"name": "build", "job": first, "on": "success", "copy_outputs": True}]
+    del service.twin.store.rows[spec_key(job)]
+    gone = service.ask("GET", f"/v1/jobs/{job}/review", as_="root").json
+    assert (gone["env"], gone["script"]) == ({}, None)
 
 
 def test_its_owner_looks_and_decides_nothing(service: Service) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from penstock.api.app import Caller, Router
+from penstock.api.jobs import JobDependency
 from penstock.api.shapes import view
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.pools import WORKER
@@ -33,6 +34,9 @@ class ReviewView:
     source: Annotated[dict[str, str], "What is vouched for of the script's source, such as `ref` and `sha`."]
     target: Annotated[str, "The target that it runs on."]
     resources: Annotated[list[str], "The types of the resources that it asks for."]
+    inputs: Annotated[list[str], "Names of files that its user sends, also after it is approved."]
+    dependencies: Annotated[list[JobDependency], "The jobs whose outputs it may use."]
+    env: Annotated[dict[str, str], "Environment variables of the script, by name."]
     script: Annotated[str | None, "What it runs; null when that is no longer kept."]
 
 
@@ -91,6 +95,7 @@ def _show(job: Job, asked: Asked) -> ReviewView:
     return view(
         ReviewView,
         job,
+        job.request,
         asked.review,
         job=job.id,
         by=asked.review.by or None,
@@ -99,5 +104,6 @@ def _show(job: Job, asked: Asked) -> ReviewView:
         source=dict(job.provenance.vouched),
         target=job.request.target_resolved,
         resources=[need.type for need in job.request.needs if need.order != WORKER],
-        script=asked.script,
+        env=dict(asked.spec.env) if asked.spec else {},
+        script=asked.spec.script if asked.spec else None,
     )

@@ -12,7 +12,7 @@ from penstock.cli.output import Column, Moment, moment
 if TYPE_CHECKING:
     from penstock.cli.client import Object
 
-FACTS = ("job", "name", "owner", "environment", "privileges", "target", "resources", "source", "by")
+FACTS = ("job", "name", "owner", "environment", "privileges", "target", "resources", "source", "inputs", "env", "by")
 
 
 REQUESTS = (
@@ -49,5 +49,7 @@ def approve(session: Session, job: str | None, refuse: bool, yes: bool) -> None:
 
 def _show(session: Session, found: Object) -> None:
     """The script comes last, so that what is asked stands right below what is approved."""
-    session.out.details([*((name, found[name] or None) for name in FACTS), ("until", Moment(found["until"]))])
+    used = [each["job"] for each in found["dependencies"]]
+    facts = [(name, found[name] or None) for name in FACTS]
+    session.out.details([*facts, ("dependencies", used), ("until", Moment(found["until"]))])
     session.out.note(found["script"] or "its script is no longer kept")

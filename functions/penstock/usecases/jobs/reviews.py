@@ -10,7 +10,7 @@ from itertools import islice
 
 from penstock import listings
 from penstock.domain.jobs import jobs as rules
-from penstock.domain.jobs.jobs import Job, Review, ReviewRequest, job_key, review_key, reviews_of
+from penstock.domain.jobs.jobs import Job, Review, ReviewRequest, Spec, job_key, review_key, reviews_of
 from penstock.domain.site.site import Environment
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
@@ -35,12 +35,12 @@ SCANNED = 1000
 
 @dataclass(frozen=True)
 class Asked:
-    """A job that asks for an environment; what that is now, if the site still has it; the script, while it is kept."""
+    """A job that asks for an environment; what that is now, if the site has it; what it runs, while that is kept."""
 
     job: Job
     review: Review
     environment: Environment | None
-    script: str | None
+    spec: Spec | None
 
 
 def find(on: System, user: User, job_id: str) -> Asked:
@@ -53,8 +53,7 @@ def find(on: System, user: User, job_id: str) -> Asked:
         raise not_found("job", job_id)
     if job.review is None:
         raise Refused(409, "no-review", f"job {job_id} asks for no environment, and needs nobody's approval")
-    spec = spec_of(on, job)
-    return Asked(job, job.review, found, spec.script if spec else None)
+    return Asked(job, job.review, found, spec_of(on, job))
 
 
 def list_requests(on: System, user: User) -> list[Job]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 import pytest
 
+from penstock.cli.client import refusal
 from tests.cli.conftest import Run
 from tests.cli.service import Service
 
@@ -51,6 +53,20 @@ def test_those_that_wait_are_listed(penstock: Run) -> None:
     assert done.stdout.splitlines()[1].split() == [
         "j1", "production", "oxide:hubris", "deploy", "refs/heads/main", "2026-01-01T10:02:30Z",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("not-a-reviewer", "ask one of them"),
+        ("own-job", "ask another of them"),
+        ("environment-not-allowed", "`[environments]`"),
+        ("privilege-missing", "`penstock whoami`"),
+    ],
+)
+def test_a_refusal_says_what_to_do(code: str, hint: str) -> None:
+    answer = httpx.Response(403, json={"detail": "no", "code": code}, request=httpx.Request("POST", "http://x"))
+    assert hint in str(refusal(answer, has_token=True).hint)
 
 
 def test_a_job_that_is_not_there(penstock: Run) -> None:

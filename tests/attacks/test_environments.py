@@ -125,6 +125,13 @@ def test_a_reviewer_approves_by_the_button_of_the_check(guarded: Rig) -> None:
     assert pressed(guarded, "octo").startswith("ignored: ")
 
 
+def test_the_button_is_gone_when_a_user_has_approved(guarded: Rig) -> None:
+    guarded.say("push", push(A))
+    reviews.decide(guarded.on, user("bert", START), guarded.jobs()["deploy"].id)
+    guarded.twin.run()
+    assert [each["identifier"] for each in guarded.fake.shown("deploy")["actions"]] == ["cancel"]
+
+
 def test_the_button_is_for_reviewers_only(guarded: Rig) -> None:
     guarded.say("push", push(A))
     assert pressed(guarded, "carl") == "ignored: carl does not review for the environment production"

@@ -57,6 +57,7 @@ def test_a_job_waits_until_a_reviewer_approves_and_has_the_privileges_of_its_env
     assert "it waits for a review for the environment production; then a worker of lab" in told(site, job)[0]
     reviews.decide(site.on, BERT, job)
     assert job_of(site, job).state is State.QUEUED
+    assert "github" not in [message.get("do") for _, _, message in site.queues.messages], "no check shows it"
     run_to_end(site, job)
     assert job_of(site, job).end.outcome is Outcome.SUCCEEDED
     said = [line.partition(" (")[0] for line in told(site, job)]

@@ -284,9 +284,7 @@ def _review(on: System, found: CheckSet, check: CheckRun, by: str) -> str:
     job = github_github_commits.job_of(on, check)
     if job is None:
         return "ignored: there is nothing to review"
-    said = reviews.decide_at_github(on, job, by, [login for people in found.people for login in people])
-    on.forge.enqueue({"check": check.id})
-    return said
+    return reviews.decide_at_github(on, job, by, [login for people in found.people for login in people])
 
 
 def _approve(on: System, check: CheckRun, by: str) -> str:

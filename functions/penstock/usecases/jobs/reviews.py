@@ -17,6 +17,7 @@ from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.system import System, current_site, transact
+from penstock.usecases.github import hints
 from penstock.usecases.jobs import jobs, prerequisites
 from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
@@ -119,12 +120,14 @@ def decide_at_github(on: System, job: Job, login: str, pushers: Collection[str])
 
 def _decide(on: System, job_id: str, by: str, *, refuse: bool = False) -> None:
     """Write that a job was approved or refused, once; then it goes on or ends. The sweep makes up for a crash."""
-    said = transact(on, lambda: _changes(on, job_id, by, refuse=refuse))
-    logs.append(on, job_id, 1, said)  # what waits is in its first attempt
+    job, said = transact(on, lambda: _changes(on, job_id, by, refuse=refuse))
+    logs.append(on, job_id, job.attempt, said)
     prerequisites.judge(on, job_id)
+    if job.provenance.check:
+        hints.job_changed(on, job)
 
 
-def _changes(on: System, job_id: str, by: str, *, refuse: bool) -> tuple[Sequence[Change], str]:
+def _changes(on: System, job_id: str, by: str, *, refuse: bool) -> tuple[Sequence[Change], tuple[Job, str]]:
     """The job as it is decided, and what to tell of that; nothing if it was decided so before."""
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.is_settled or job.cancellation.cancelled_by:
@@ -133,10 +136,10 @@ def _changes(on: System, job_id: str, by: str, *, refuse: bool) -> tuple[Sequenc
     if not job.review.is_open and refuse:
         raise Refused(409, "already-approved", f"job {job_id} was approved by {job.review.by}: cancel it instead")
     if not job.review.is_open:
-        return [], ""
+        return [], (job, "")
     now, where = on.world.now(), f"for the environment {job.review.environment}"
     after = rules.refuse(job, f"{by} refused it {where}", now) if refuse else rules.approve(job, by)
     request = on.store.get(review_key(job_id), ReviewRequest)
     written: list[Change] = [Replace(job, after), *([Delete(request)] if request else [])]
     changes = audit.record(on, written, by, "refuse" if refuse else "approve", f"job {job_id}", where)
-    return changes, f"{'refused' if refuse else 'approved'} {where}, by {by}"
+    return changes, (job, f"{'refused' if refuse else 'approved'} {where}, by {by}")

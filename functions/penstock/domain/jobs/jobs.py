@@ -589,7 +589,7 @@ def reviews_of(environment: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewRequest(Row):
-    """That a job waits for a review, by which reviewers find it. One of a job that is over may stay until `until`."""
+    """That a job waits for a review, by which reviewers find it. It goes when somebody decides, or the job ends."""
 
     kind: ClassVar[str] = "reviewrequest"
     job: str

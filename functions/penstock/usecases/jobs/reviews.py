@@ -30,9 +30,6 @@ GITHUB = "github/"
 LISTED = 100
 """How many jobs of one environment are told at once."""
 
-SCANNED = 1000
-"""How many requests of one environment are read for that: those of cancelled jobs are among them until they expire."""
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -67,8 +64,8 @@ def list_requests(on: System, user: User) -> list[Job]:
 
 
 def _waiting(on: System, environment: str) -> Iterator[Job]:
-    """The jobs that wait for a review. Of one that is over the request may still be there."""
-    for request in islice(listings.every(on, reviews_of(environment), ReviewRequest), SCANNED):
+    """The jobs that wait for a review. The index is late: one of them may have been decided just now."""
+    for request in listings.every(on, reviews_of(environment), ReviewRequest):
         job = jobs.by_id(on, request.job)
         if job and job.awaits_review:
             yield job

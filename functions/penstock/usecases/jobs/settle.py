@@ -19,7 +19,7 @@ from penstock.domain.artifacts.retention import LatestFailure, Retention, retent
 from penstock.domain.jobs import failures, jobs, outcome, prerequisites, unused
 from penstock.domain.jobs.dependencies import Dependent, dependent_key
 from penstock.domain.jobs.failures import Failure, Kind
-from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, ReviewRequest, State, job_key, review_key
 from penstock.domain.jobs.outcome import Ending, LostBy
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState
@@ -125,8 +125,14 @@ def _end_changes(
     ending = replace(ending, units=units)
     after, kept = keep_from_now(on, with_failure_details(on, ending, pools.with_units(rows, units)))
     ended = [Replace(was, after), *released, *left, *kept, *logs.on_settled(on, after)]
-    ended += users.discount_job(on, after)
+    ended += [*users.discount_job(on, after), *_forget_request(on, after)]
     return ended, (replace(ending, after=after), queues)
+
+
+def _forget_request(on: System, job: Job) -> list[Change]:
+    """The change that deletes the request for a review which nobody decides any more, if it is there."""
+    asked = on.store.get(review_key(job.id), ReviewRequest) if job.review and job.review.is_open else None
+    return [Delete(asked)] if asked else []
 
 
 def _may_end(job: Job, error: str | None, overdue: datetime | None) -> bool:

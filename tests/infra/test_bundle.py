@@ -50,10 +50,12 @@ def test_a_handler_imports_with_the_layer_alone(assets: dict[str, Path], tmp_pat
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.e2e
 def test_the_layer_is_pure_python(assets: dict[str, Path]) -> None:
     assert not [path for path in assets["layer"].rglob("*") if path.suffix in (".so", ".pyd", ".dylib")]
 
 
+@pytest.mark.e2e
 def test_our_zip_has_the_agent_and_not_the_tools(assets: dict[str, Path]) -> None:
     package = assets["code"] / "penstock"
     assert (package / "agent").is_dir()
@@ -68,6 +70,7 @@ UNCHECKED = 1
 """The flags of a compiled module that is not compared with its source. Source: PEP 552."""
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", ["code", "layer"])
 def test_every_uploaded_module_is_compiled_for_the_functions_python(assets: dict[str, Path], name: str) -> None:
     modules = [path for path in assets[name].rglob("*.py")]

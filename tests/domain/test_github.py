@@ -15,7 +15,8 @@ from penstock.domain.github.commits import CheckSet, Stage, Tip
 from penstock.domain.github.deliveries import Delivery, Event, ListCheck, Malformed, Pause, Payload
 from penstock.domain.github.policy import Policy
 from penstock.domain.jobfile import Problem
-from penstock.domain.jobs.jobs import Job, JobLimits, Outcome, Report, Request, Result, Review, State, Times
+from penstock.domain.jobs.jobs import Job, JobLimits, Outcome, Report, Request, Result, State, Times
+from penstock.domain.jobs.reviews import Review
 from penstock.domain.jobs.store import Value
 from penstock.domain.site import parse
 from penstock.domain.site.site import GitHubApp, Site

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.jobs.jobs import Job, JobLimits, Request, Review, State, Times
+from penstock.domain.jobs.jobs import Job, JobLimits, Request, State, Times
+from penstock.domain.jobs.reviews import Review
 from penstock.domain.users import oidc
 from penstock.domain.users.oidc import LIFE, PublicKey, subject
 from penstock.domain.users.users import VOUCH, User

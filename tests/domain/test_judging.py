@@ -16,15 +16,13 @@ from penstock.domain.jobs.jobs import (
     Job,
     Outcome,
     Provenance,
-    Review,
-    ReviewRequest,
     State,
     Times,
     approve,
-    review_key,
 )
 from penstock.domain.jobs.plans import plan
 from penstock.domain.jobs.prerequisites import MAX_RECHECK, Verdict, judge, outputs_gone, ready, recheck
+from penstock.domain.jobs.reviews import Review, ReviewRequest, review_key
 from penstock.domain.pools.forecast import Action, Unblock
 from penstock.domain.pools.pools import Need
 from penstock.domain.pools.why import Why, explain_dependencies, planned_waits
@@ -177,9 +175,9 @@ def test_who_has_to_approve_is_named() -> None:
     assert planned_waits(one, {}) == ["first it would wait for a review for the environment production"]
 
 
-def test_a_request_for_a_review_is_listed_by_its_environment_until_it_expires() -> None:
+def test_a_request_for_a_review_is_listed_until_it_expires() -> None:
     request = ReviewRequest(job="D", environment="production", until=NOW)
-    assert (request.key, request.place) == (review_key("D"), Place("reviews#production", "D"))
+    assert (request.key, request.place) == (review_key("D"), Place("reviews", "D"))
     assert (request.expiry, request.deadline) == (NOW, None)
 
 

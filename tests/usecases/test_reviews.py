@@ -10,7 +10,8 @@ import pytest
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import statement
 from penstock.domain.jobs.failures import Kind
-from penstock.domain.jobs.jobs import Outcome, ReviewRequest, State, job_key, review_key, spec_key
+from penstock.domain.jobs.jobs import Outcome, State, job_key, spec_key
+from penstock.domain.jobs.reviews import ReviewRequest, review_key
 from penstock.domain.jobs.statement import Service
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User
@@ -169,7 +170,7 @@ def requests(twin: Twin) -> list[ReviewRequest]:
 
 
 def waiting_for(twin: Twin, reviewer: User) -> list[str]:
-    return [job.id for job in reviews.list_requests(twin.on, reviewer)]
+    return [job.id for job in reviews.list_requests(twin.on, reviewer, 50, "")[0]]
 
 
 def test_a_reviewer_finds_what_waits_for_them(site: Twin, ada: User) -> None:
@@ -184,16 +185,21 @@ def test_a_reviewer_finds_what_waits_for_them(site: Twin, ada: User) -> None:
     assert requests(site) == []
 
 
-def test_of_each_environment_the_oldest_are_told(site: Twin, ada: User) -> None:
-    other = PRODUCTION.replace("production", "staging")
-    reviewing(site, environment=PRODUCTION + other)
+def test_pages_of_reviews_follow_each_other(site: Twin, ada: User) -> None:
+    staging = PRODUCTION.replace("production", "staging").replace('"bert", ', "")
+    reviewing(site, environment=PRODUCTION + staging)
+    first = asks(site, ada)
+    others = asks(site, ada, SCRIPT.replace("production", "staging"))
+    second, third = asks(site, ada), asks(site, ada)
+    found, page = reviews.list_requests(site.on, BERT, 2, "")
+    assert ([job.id for job in found], page) == ([first, second], second)
+    rest, end = reviews.list_requests(site.on, BERT, 2, str(page))
+    assert ([job.id for job in rest], end) == ([third], None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reviews, "LISTED", 2)
-        mine = [asks(site, ada) for _ in range(3)]
-        staged = asks(site, ada, SCRIPT.replace("production", "staging"))
-        assert waiting_for(site, BERT) == [*mine[:2], staged]
-        reviews.decide(site.on, BERT, mine[0])
-        assert waiting_for(site, BERT) == [*mine[1:], staged]
+        patch.setattr(reviews, "SCANNED", 2)
+        assert [job.id for job in reviews.list_requests(site.on, BERT, 50, "")[0]] == [first]
+        assert reviews.list_requests(site.on, BERT, 50, "")[1] == others
+        assert reviews.list_requests(site.on, user("carl", START), 50, "") == ([], None)
 
 
 def test_a_job_that_is_approved_already_or_over_waits_for_nobody(site: Twin, ada: User) -> None:

@@ -10,12 +10,13 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact, id_of
 from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Job, Outcome, Result, State
-from penstock.domain.pools.pools import SlotState
+from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Create, Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, flow
 from penstock.usecases.site import apply
@@ -531,6 +532,33 @@ def test_a_job_gets_what_is_kept_for_its_owner_also_if_others_wait_before_it(twi
     twin.drivers.hand.stuck = None
     sweep(twin)
     assert worker_of(twin, eves).id not in {agent.worker for agent in agents_}
+
+
+def test_what_is_kept_for_its_owner_in_any_pool_of_a_step_is_asked_for(ada: User) -> None:
+    """QUEUE-1: types that use the same quota are acquired in one step; what is kept may be of any of them."""
+    twin = Twin()
+    kinds = {name: {"well": "spring", "limit": 2, "uses": {"memory": 1}} for name in ("app", "db")}
+    site = site_toml(targets={"linux": {}}, wells={"spring": "hand"}, resources=kinds, quotas={"memory": 8})
+    apply.apply(twin.on, "admin", site, "site.toml")
+    twin.run()
+    apply.pause(twin.on, "resource/app", paused=True)
+    submit(twin, EVE, target="linux", resources=["app", "db"])
+    twin.run()
+    serve, asked = twin.queues.serve, list[Sequence[str]]()
+
+    def noting(names: Sequence[str], group: str) -> None:
+        asked.append(names)
+        serve(names, group)
+
+    twin.queues.serve = noting  # type: ignore[method-assign]
+    submit(twin, ada, target="linux", resources=["app", "db"])
+    twin.run()
+    assert asked == []
+    kept = Slot(pool="resource/db", name="kept", state=SlotState.FREE, unit="r-1", owner="ada")
+    assert twin.store.commit([Create(kept)])
+    submit(twin, ada, target="linux", resources=["app", "db"])
+    twin.run()
+    assert len(asked) == 1
 
 
 def test_where_the_site_says_so_a_worker_serves_anybody(twin: Twin, ada: User) -> None:

@@ -154,7 +154,9 @@ class JobView:
     outputs_gone: Annotated[str | None, "When its outputs were deleted, as RFC 3339; null while they are kept."] = None
     cache_scope: Annotated[str | None, "The branch whose caches it adds to; null if it adds to none."] = None
     environment: Annotated[str | None, "The environment that it asks for; null if it asks for none."] = None
-    approved_by: Annotated[str | None, "Who approved it for that; null until somebody has."] = None
+    approved_by: Annotated[
+        str | None, "Who approved it for that; null until somebody has. `github/` stands before a login."
+    ] = None
 
 
 @dataclass(frozen=True)

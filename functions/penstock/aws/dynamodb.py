@@ -38,7 +38,8 @@ from penstock.domain.github.commits import CheckSet, Tip
 from penstock.domain.github.deliveries import Delivery, ListCheck, Pause, Payload
 from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs.dependencies import Dependent
-from penstock.domain.jobs.jobs import Job, ReviewRequest, Spec, Submission, Watch
+from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
+from penstock.domain.jobs.reviews import ReviewRequest
 from penstock.domain.jobs.store import Value
 from penstock.domain.logs.logs import Archive, Batch
 from penstock.domain.pools.pools import Claim, HoldTimes, Lease, Pool, Slot, SlotName

@@ -243,12 +243,12 @@ HINTS = {
     403: "`penstock whoami` shows your privileges and your token's scopes; an operator grants more",
     429: "wait a little, then try again",
 }
-BETTER_HINTS = {
+HINTS_BY_CODE = {
     "environment-not-allowed": "the site's `[environments]` say whose jobs may ask, and from which branches",
     "not-a-reviewer": "ask one of them, or an operator to make you one",
     "own-job": "ask another of them",
 }
-"""By the code of a problem, where that of its status does not help."""
+"""For the code of a problem, where the hint for its status does not help."""
 
 
 NO_TOKEN = "give a token with --token or PENSTOCK_TOKEN, or choose a --profile"
@@ -269,7 +269,7 @@ def refusal(response: httpx.Response, has_token: bool) -> CliError:
     if status >= 500:
         return Broken(what, OURS, lines)
     code = str(problem.get("code") or "")
-    hint = NO_TOKEN if status == 401 and not has_token else BETTER_HINTS.get(code) or HINTS.get(status)
+    hint = NO_TOKEN if status == 401 and not has_token else HINTS_BY_CODE.get(code) or HINTS.get(status)
     return Refused(what, hint, lines, status=status, code=code)
 
 

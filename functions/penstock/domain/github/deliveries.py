@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from penstock.domain.github.names import LOGIN
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
 
@@ -36,7 +37,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
-_LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
+_LOGIN = re.compile(LOGIN)
 
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}")

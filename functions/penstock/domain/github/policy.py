@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from fnmatch import fnmatchcase
 from typing import Any
 
+from penstock.domain.github.names import check_login, check_ref, is_among
 from penstock.kernel.errors import Fault
 from penstock.kernel.frozen import dataclass
 from penstock.toml import document as toml_document
-from penstock.toml.checks import Place, clip, entries, flag, listed, matching, record, wanted
+from penstock.toml.checks import Place, clip, entries, flag, listed, record, wanted
 
 PATH = ".github/buildomat/config.toml"
 JOBS = ".github/buildomat/jobs"
@@ -50,7 +50,7 @@ class Policy:
 
     def trusts(self, line: str) -> bool:
         """Whether the jobs of a line, such as `heads/main` or `pull/12`, may have what the repository has. [SEC-2]"""
-        return any(fnmatchcase(f"refs/{line}", pattern) for pattern in self.trusted_refs)
+        return is_among(f"refs/{line}", self.trusted_refs)
 
     def supersedes(self, line: str) -> bool:
         """Whether jobs of a commit are cancelled when it is no longer the newest of a line."""
@@ -89,14 +89,12 @@ def _permissions(value: object, place: Place) -> dict[str, str]:
     return found
 
 
-_login = matching(r"[A-Za-z0-9_-]{1,100}(\[bot\])?", "a login", 'as in "ada", or "dependabot[bot]"')
-_ref = matching(r"refs/(heads|pull)/[A-Za-z0-9._/+@#*-]{1,200}", "a ref", 'as in "refs/heads/main", or "refs/pull/*"')
 KEYS: Mapping[str, Any] = {
     "enable": flag,
     "org_only": flag,
-    "allow_users": listed(_login, MAX_LOGINS, "logins"),
+    "allow_users": listed(check_login, MAX_LOGINS, "logins"),
     "supersede": _supersede,
     "permissions": _permissions,
-    "trusted_refs": listed(_ref, MAX_REFS, "refs"),
+    "trusted_refs": listed(check_ref, MAX_REFS, "refs"),
 }
 _keys = record({}, KEYS, "enable = true")

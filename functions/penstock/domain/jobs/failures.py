@@ -234,12 +234,12 @@ MEANINGS: Mapping[Kind, Meaning] = {
     ),
     Kind.DEPENDENCY_FAILED: Meaning(
         "a job that it depends on did not end as required, or a file or an approval that it waited for did not come",
-        "fix that job first, send the file, or ask who may approve",
+        "fix that job first, send the file, or ask a reviewer to approve the job",
         ("error",),
     ),
     Kind.NOT_ALLOWED: Meaning(
-        "its owner lost the privilege for what the job waited for, or who may approve it refused",
-        "ask an operator for the privilege, or who refused",
+        "its owner lost the privilege for what the job waited for, or a reviewer refused the job",
+        "ask an operator for the privilege, or the reviewer why",
         ("error",),
     ),
     Kind.SERVICE_FAILED: Meaning("the service itself failed", _OURS, ("error",)),

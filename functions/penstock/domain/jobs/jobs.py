@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from penstock.domain.jobfile.sections import CacheAsk, Post
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.failures import Failure, Kind
+from penstock.domain.jobs.reviews import Review
 from penstock.domain.pools.pools import Need
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
@@ -173,25 +174,6 @@ class Provenance:
         """The branch or pull request that the source is vouched to be of, as `refs/heads/main`; "" for none."""
         number = self.vouched.get("pull_request")
         return self.vouched.get("ref") or (f"refs/pull/{number}" if number else "")
-
-
-@dataclass(frozen=True)
-class Review:
-    """That a job waits until somebody approves it for an environment, and who did. [SEC-2]
-
-    It waits until `until`, and has `privileges` from when it is approved: those that the environment had when it was
-    submitted. `by` is a user, or a login with `github/` before it.
-    """
-
-    environment: str
-    until: datetime
-    privileges: tuple[str, ...] = ()
-    by: str = ""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether nobody has approved yet."""
-        return not self.by
 
 
 @dataclass(frozen=True)
@@ -580,38 +562,6 @@ class Submission(Row):
     @property
     def expiry(self) -> datetime:
         return self.time + SUBMISSION_KEPT
-
-
-def reviews_of(environment: str) -> str:
-    """The listing of an environment's review requests."""
-    return f"reviews#{environment}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReviewRequest(Row):
-    """That a job waits for a review, by which reviewers find it. It goes when somebody decides, or the job ends."""
-
-    kind: ClassVar[str] = "reviewrequest"
-    job: str
-    environment: str
-    until: datetime
-
-    @property
-    def key(self) -> Key:
-        return review_key(self.job)
-
-    @property
-    def place(self) -> Place:
-        return Place(reviews_of(self.environment), self.job)
-
-    @property
-    def expiry(self) -> datetime:
-        return self.until
-
-
-def review_key(job: str) -> Key:
-    """Where it is noted that a job waits for a review."""
-    return Key(f"job#{job}", "review")
 
 
 @dataclass(frozen=True, kw_only=True)

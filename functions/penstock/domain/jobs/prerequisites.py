@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import ARRIVE_WITHIN, Input
 from penstock.domain.jobs.dependencies import Dependency, On
-from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, Review, State
+from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, State
+from penstock.domain.jobs.reviews import Review
 from penstock.kernel.frozen import dataclass
 
 DEPENDENCY_ERROR = "Dependency"

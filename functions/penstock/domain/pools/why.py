@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.jobs.dependencies import Dependency, On
-from penstock.domain.jobs.jobs import Job, Review, State
+from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
+from penstock.domain.jobs.reviews import Review
 from penstock.domain.pools.forecast import Action, Forecast, Unblock, combined_start, format_duration
 from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.site.site import Environment

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from penstock.domain.artifacts.retention import DAY, HOUR, Rule, Spans
+from penstock.domain.github.names import check_login, check_ref
 from penstock.domain.jobfile import Problems, parse, parse_duration
 from penstock.domain.site.site import CanaryScript, Environment, GitHubApp, Health, Identity, Shares
 from penstock.domain.users import oidc, users
@@ -219,16 +220,13 @@ def _name_of(value: object, place: Place, what: str, hint: str, is_one: Callable
     return found
 
 
-_ref = matching(r"refs/(heads|pull)/[A-Za-z0-9._/+@#*-]{1,200}", "a ref", 'as in "refs/heads/main"')
-_login = matching(r"[A-Za-z0-9_-]{1,100}", "a login", 'as in "ada"')
-
 _environment_keys = record(
     {"owners": listed(_owner, MAX_NAMED, "users and repositories")},
     {
-        "refs": listed(_ref, MAX_NAMED, "refs"),
+        "refs": listed(check_ref, MAX_NAMED, "refs"),
         "privileges": listed(privilege, MAX_NAMED, "privileges"),
         "reviewers": listed(_reviewer, MAX_NAMED, "users"),
-        "logins": listed(_login, MAX_NAMED, "logins"),
+        "logins": listed(check_login, MAX_NAMED, "logins"),
         "self_review": flag,
     },
     f"{{ {ENVIRONMENT} }}",

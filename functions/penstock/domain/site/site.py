@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from penstock.domain.artifacts.retention import Spans
+from penstock.domain.github.names import is_among
 from penstock.domain.pools.pools import Warm
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
@@ -204,7 +204,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Environment:
-    """A named set of privileges, which a job has once one of its reviewers approved that. [SEC-2]
+    """A named set of privileges. A job that asks for it has them once a reviewer has approved the job. [SEC-2]
 
     `owners` are those whose jobs may ask for it; a repository's only from its `refs`, which are patterns.
     `reviewers` are users, `logins` those of people who press the button at GitHub. Nobody approves what is their own,
@@ -221,7 +221,7 @@ class Environment:
 
     def takes(self, ref: str) -> bool:
         """Whether jobs of a repository's ref may ask for it."""
-        return any(fnmatchcase(ref, pattern) for pattern in self.refs)
+        return is_among(ref, self.refs)
 
     def is_reviewed_by(self, login: str) -> bool:
         """Whether somebody may press the button at GitHub, where upper and lower case are the same."""

@@ -374,7 +374,7 @@ MEANINGS: Mapping[str, str] = {
     "all": "everything that the user may do",
     "read": "see what the user may see; as an operator, also the site, workers and the audit log",
     "submit": "submit jobs, and deal with them and their files; with `submit:OWNER` only those of one owner",
-    "review": "approve or refuse the jobs that ask for an environment which the user reviews",
+    "review": "as a reviewer of an environment, approve or refuse the jobs that ask for it",
     "operate": "control pools, workers, resources and probes; with `operate:POOL` only one pool and what is in it",
     "host": "speak as one host, `host:POOL/NAME`, and nothing else",
     "site": "check and apply the site's configuration",

@@ -14,8 +14,9 @@ from penstock.domain.artifacts import inputs, retention
 from penstock.domain.artifacts.retention import Retention
 from penstock.domain.jobs import prerequisites
 from penstock.domain.jobs.dependencies import Dependency, Dependent
-from penstock.domain.jobs.jobs import Job, Review, ReviewRequest, State, job_key
+from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.prerequisites import Verdict
+from penstock.domain.jobs.reviews import Review, ReviewRequest
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.users.users import User
 from penstock.kernel import limits

@@ -5,12 +5,12 @@ Called by the API for users, and by the front end for GitHub for people who pres
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from collections.abc import Collection, Sequence
 
 from penstock import listings
 from penstock.domain.jobs import jobs as rules
-from penstock.domain.jobs.jobs import Job, Review, ReviewRequest, Spec, job_key, review_key, reviews_of
+from penstock.domain.jobs.jobs import Job, Spec, job_key
+from penstock.domain.jobs.reviews import LISTING, Review, ReviewRequest, review_key
 from penstock.domain.site.site import Environment
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
@@ -26,9 +26,8 @@ from penstock.usecases.users import audit
 GITHUB = "github/"
 """What stands before a login, where it is said who approved: no user's name begins with it."""
 
-
-LISTED = 100
-"""How many jobs of one environment are told at once."""
+SCANNED = 1000
+"""How many requests one page of the list reads, of all environments."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +53,17 @@ def find(on: System, user: User, job_id: str) -> Asked:
     return Asked(job, job.review, found, spec_of(on, job))
 
 
-def list_requests(on: System, user: User) -> list[Job]:
-    """The jobs that a user may review now, those of each environment from the oldest on.
-
-    Of an environment at most LISTED are told: the others follow when these are decided.
-    """
-    mine = [each.name for each in current_site(on).environments.values() if user.name in each.reviewers]
-    return [job for name in mine for job in islice(_waiting(on, name), LISTED)]
-
-
-def _waiting(on: System, environment: str) -> Iterator[Job]:
-    """The jobs that wait for a review. The index is late: one of them may have been decided just now."""
-    for request in listings.every(on, reviews_of(environment), ReviewRequest):
-        job = jobs.by_id(on, request.job)
-        if job and job.awaits_review:
-            yield job
+def list_requests(on: System, user: User, limit: int, page: str) -> tuple[list[Job], str | None]:
+    """Some of the jobs that wait for a user's review, oldest first, and the next page."""
+    mine = {each.name for each in current_site(on).environments.values() if user.name in each.reviewers}
+    found: list[Job] = []
+    for read, request in enumerate(listings.every(on, LISTING, ReviewRequest, page) if mine else (), 1):
+        job = jobs.by_id(on, request.job) if request.environment in mine else None
+        if job and job.awaits_review:  # the index is late: somebody may have decided just now
+            found.append(job)
+        if len(found) == limit or read == SCANNED:
+            return found, request.job
+    return found, None
 
 
 def _environment(on: System, job: Job) -> Environment | None:

@@ -19,8 +19,9 @@ from penstock.domain.artifacts.retention import LatestFailure, Retention, retent
 from penstock.domain.jobs import failures, jobs, outcome, prerequisites, unused
 from penstock.domain.jobs.dependencies import Dependent, dependent_key
 from penstock.domain.jobs.failures import Failure, Kind
-from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, ReviewRequest, State, job_key, review_key
+from penstock.domain.jobs.jobs import Job, Outcome, Report, Result, State, job_key
 from penstock.domain.jobs.outcome import Ending, LostBy
+from penstock.domain.jobs.reviews import ReviewRequest, review_key
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState
 from penstock.domain.units import retries, units

@@ -42,7 +42,6 @@ from penstock.domain.jobs.jobs import (
     Proves,
     Publication,
     Request,
-    Review,
     Spec,
     State,
     Submission,
@@ -50,6 +49,7 @@ from penstock.domain.jobs.jobs import (
     job_key,
 )
 from penstock.domain.jobs.plans import Plan
+from penstock.domain.jobs.reviews import Review
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why
 from penstock.domain.pools.pools import WORKER, Need

@@ -238,12 +238,14 @@ def _ask_if_first(on: System, claims: Sequence[Claim]) -> None:
     own = claims[0]
     first = on.store.find(pools.collection(own.pool), pools.line_prefix(own.line), Claim, limit=1)
     is_first = any(claim.order >= own.order for claim in first)
-    if is_first or any(_is_overtaking(on, claim) for claim in claims) or _is_kept_for(on, own):
+    if is_first or any(_is_overtaking(on, claim) or _is_kept_for(on, claim) for claim in claims):
         on.queues.serve(own.pools, pools.group_of(own.pools))
 
 
 def _is_kept_for(on: System, claim: Claim) -> bool:
-    """Whether a warm unit is there that serves the claim's owner only."""
+    """Whether a warm unit is there that serves the claim's owner only. A quota has no units."""
+    if pools.is_quota(claim.pool):
+        return False
     warm = on.store.find(pools.collection(claim.pool), "free#warm#", Slot, limit=WARM)
     return any(slot.owner == claim.owner for slot in warm)
 

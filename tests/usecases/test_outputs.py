@@ -178,9 +178,10 @@ def test_files_are_named_and_committed_in_as_few_writes_as_there_is_room_for(twi
     """One item of each commit is the check that the attempt is not over."""
     job = running(twin, ada)
     written = commits(twin)
-    outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL))
+    for first in range(0, 100, limits.OUTPUTS_PER_CALL):
+        outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL, first))
     outputs.commit(twin.on, job, arrive(twin))
-    assert [len(changes) for changes in written] == [100, 100, 2]
+    assert [len(changes) for changes in written] == [50, 50, 100, 2]
     assert all(committed(twin))
 
 
@@ -460,13 +461,14 @@ def test_how_big_outputs_may_be_and_how_many(twin: Twin, ada: User) -> None:
         with pytest.raises(Refused) as told:
             outputs.begin(twin.on, job, [AgentFile("/work/it", size=size, sha256="0" * 64)])
         assert told.value.status == status
-    with pytest.raises(Refused, match="at most 100 files at once"):
+    with pytest.raises(Refused, match="at most 50 files at once"):
         outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL + 1))
 
 
 def test_pages_of_outputs_follow_each_other_and_show_only_what_has_arrived(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
-    outputs.begin(twin.on, job, files(limits.PAGE))
+    for first in range(0, limits.PAGE, limits.OUTPUTS_PER_CALL):
+        outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL, first))
     outputs.begin(twin.on, job, files(2, limits.PAGE))
     arrive(twin)
     names = [row.id for row in rows(twin)]

@@ -90,7 +90,8 @@ class Artifact(Row):
 
     `composite`: the digest of its parts' digests, "" for a file uploaded in one piece. Until its bytes have arrived,
     both digests are as announced; after that the row has only the one that the store verified. `sort`: what it was
-    made as; `attempt`: the attempt that produced an output. `due`: when it is destroyed, or that is tried again;
+    made as; `attempt`: the attempt that produced an output; `counted`: by how many bytes its maker's tally was raised.
+    `due`: when it is destroyed, or that is tried again;
     `tries`: how often deleting its bytes failed; `lost`: since when they are missing.
     """
 
@@ -107,6 +108,7 @@ class Artifact(Row):
     composite: str = ""
     sort: str = OUTPUT
     attempt: int = 0
+    counted: int = 0
     state: ArtifactState = ArtifactState.CREATING
     owners: tuple[str, ...] = ()
     due: datetime | None = None

@@ -43,6 +43,7 @@ MAX_PUBLIC = 100
 """How many keys of its metadata a resource type may call public."""
 
 MAX_JOBS = 10_000_000
+MAX_STORED_BYTES = 10**16
 """The most jobs that one owner may have at once, or submit in a minute."""
 
 RATES = (0.01, 1000)
@@ -309,6 +310,7 @@ _limit_keys = record(
         "log_events": number(100, limits.LOG_EVENTS),
         "jobs": number(1, MAX_JOBS),
         "submits": number(1, MAX_JOBS),
+        "stored_bytes": number(1, MAX_STORED_BYTES),
     },
     '{ queue = "7d" }',
 )

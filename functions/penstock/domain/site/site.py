@@ -165,7 +165,8 @@ class Limits:
     """Site-wide bounds. All durations in seconds, sizes in bytes. `hold` is how long users may hold what a job had; an
     `idle_hold` of 0 is none. `cache_bytes` is what all caches of one owner may take together. `unpacked_…` bound what
     an archive becomes on a worker: its bytes, entries, levels of folders, and bytes for each byte of the archive.
-    `jobs` is how many jobs of one owner may be unsettled, `submits` how many it may submit in a minute."""
+    `jobs` is how many jobs of one owner may be unsettled, `submits` how many it may submit in a minute, `stored_bytes`
+    what all its inputs and outputs may take together."""
 
     queue: int = 7 * 24 * 3600
     timeout: int = 4 * 3600
@@ -187,6 +188,7 @@ class Limits:
     log_events: int = 1_000_000
     jobs: int = 10_000
     submits: int = 1000
+    stored_bytes: int = 10**13
 
     @property
     def archive_bytes(self) -> int:

@@ -18,12 +18,14 @@ from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.replies import InputDownload, InputDownloads, InputUpload, PartUploads
+from penstock.domain.site.site import Limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases.artifacts import outputs, owners, uploads
 from penstock.usecases.jobs import prerequisites
 from penstock.usecases.logs import logs
+from penstock.usecases.users import users
 
 SIGNED_SECONDS = 3600
 """For how long the agent may use a URL. It requests a page when it has downloaded the one before."""
@@ -39,13 +41,15 @@ def begin(on: System, job: Job, ask: NewInput) -> InputUpload:
     site = current_site(on)
     uploads.check("input", ask.name, ask, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
-    artifact = transact(on, lambda: _begin_changes(on, job, ask, upload))
+    artifact = transact(on, lambda: _begin_changes(on, job, ask, upload, site.limits))
     if artifact is None:
         return InputUpload(**vars(uploads.NO_UPLOAD), there=True)
     return InputUpload(**vars(uploads.sign_upload(on, artifact)), there=False)
 
 
-def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tuple[Sequence[Change], Artifact | None]:
+def _begin_changes(
+    on: System, job: Job, ask: NewInput, upload: timedelta, most: Limits
+) -> tuple[Sequence[Change], Artifact | None]:
     """The rows of a file that is about to be sent, and its artifact; None for one that has arrived."""
     row, now = _find(on, job, ask.name), on.world.now()
     content = announced(ask.size, ask.sha256, ask.composite)
@@ -64,7 +68,8 @@ def _begin_changes(on: System, job: Job, ask: NewInput, upload: timedelta) -> tu
         id=id, path=path, size=ask.size, sha256=ask.sha256, composite=ask.composite, by=job.owner, time=now,
         sort=INPUT,
     )  # fmt: skip
-    return [waiting, Replace(row, inputs.expect(row, id, content, now)), owners.begin(made, upload)], made
+    [counted], tally = users.count_bytes(on, job.owner, [made], most)
+    return [waiting, Replace(row, inputs.expect(row, id, content, now)), owners.begin(counted, upload), *tally], counted
 
 
 def _find(on: System, job: Job, name: str) -> Input:

@@ -13,6 +13,7 @@ from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, AgentParts
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.replies import Empty, OutputUpload, OutputUploads, PartUploads, SignedOutput
+from penstock.domain.site.site import Limits
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Replace
@@ -20,6 +21,7 @@ from penstock.system import System, current_site, transact
 from penstock.toml.checks import CONTROL
 from penstock.usecases.artifacts import owners, uploads
 from penstock.usecases.jobs.flow import fence
+from penstock.usecases.users import users
 
 SIGNED_SECONDS_MOST = 3600
 
@@ -36,12 +38,12 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> OutputUploads:
     site = current_site(on)
     check(files, site.limits.output_bytes)
     upload = timedelta(seconds=site.retention.upload)
-    rows = transact(on, lambda: _begin_changes(on, job, files, upload))
+    rows = transact(on, lambda: _begin_changes(on, job, files, upload, site.limits))
     return OutputUploads([_upload(on, row) for row in rows])
 
 
 def _begin_changes(
-    on: System, job: Job, files: Sequence[AgentFile], upload: timedelta
+    on: System, job: Job, files: Sequence[AgentFile], upload: timedelta, most: Limits
 ) -> tuple[Sequence[Change], list[Artifact]]:
     """The rows of files that have none yet. A write whose answer was lost is found when this is repeated."""
     known = [row for row in owners.made_for(on, job.id) if row.sort == OUTPUT]
@@ -51,7 +53,8 @@ def _begin_changes(
     fresh = [row for row in rows if row.id not in there]
     if len(known) + len(fresh) > limits.OUTPUTS:
         raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
-    return [owners.begin(row, upload) for row in fresh], rows
+    counted, tally = users.count_bytes(on, job.owner, fresh, most) if fresh else ([], [])
+    return [*(owners.begin(row, upload) for row in counted), *tally], rows
 
 
 def _identity(file: Artifact | AgentFile) -> tuple[str, int, str, str]:

@@ -19,6 +19,7 @@ from penstock.domain.artifacts.volumes import object_name
 from penstock.kernel import limits
 from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System, transact
+from penstock.usecases.users import users
 
 log = Logger(child=True)
 
@@ -129,6 +130,10 @@ def delete_bytes(on: System, id: str) -> None:
     if on.objects.size(name) is not None:
         log.warning("bytes were deleted and are still there", extra={"object": name})
         return
-    left = on.store.get(row.key, Artifact)
-    if left:
-        on.store.commit([Delete(left)])
+    transact(on, lambda: _gone_changes(on, id))
+
+
+def _gone_changes(on: System, id: str) -> tuple[Sequence[Change], None]:
+    """The end of an artifact's row: its maker's tally has it no more."""
+    left = on.store.get(artifact_key(id), Artifact)
+    return ([Delete(left), *users.discount_bytes(on, left)] if left else []), None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.probes import canaries
 from penstock.domain.site.site import Limits
@@ -227,3 +228,28 @@ def discount_job(on: System, job: Job) -> list[Change]:
         return []
     was = on.store.get(users.tally_key(job.owner), Tally)
     return [Replace(was, users.without_jobs(was, job.usage.counted))] if was else []
+
+
+def count_bytes(
+    on: System, owner: str, made: Sequence[Artifact], limits: Limits
+) -> tuple[list[Artifact], list[Change]]:
+    """New inputs and outputs of an owner as they are counted, and the changes that count them.
+
+    Raises Refused 413 if the owner's take too much together. Where none is counted, nothing is read: who has reached
+    the limit submits no jobs that could go on like that.
+    """
+    counted = [replace(each, counted=users.bytes_counted(each.id, each.size, limits)) for each in made]
+    more = sum(artifact.counted for artifact in counted)
+    if not more:
+        return counted, []
+    was = on.store.get(users.tally_key(owner), Tally)
+    before = was or Tally(owner=owner, at=on.world.now())
+    users.check_bytes(before, more, limits)
+    after = users.with_bytes(before, more)
+    return counted, [Replace(was, after) if was else Create(after)]
+
+
+def discount_bytes(on: System, artifact: Artifact) -> list[Change]:
+    """The changes to write with the end of an artifact, whose bytes are gone."""
+    was = on.store.get(users.tally_key(artifact.by), Tally) if artifact.counted else None
+    return [Replace(was, users.with_bytes(was, -artifact.counted))] if was else []

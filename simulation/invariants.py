@@ -23,8 +23,11 @@ from penstock.domain.pools.pools import (
     lease_prefix,
     pool_key,
 )
+from penstock.domain.site.site import SITE_KEY, SiteText
 from penstock.domain.units.lifecycle import may_move
 from penstock.domain.units.units import Unit, UnitState, unit_key
+from penstock.domain.users.users import Tally
+from penstock.system import parse_site
 from penstock.testing.store import lease_now
 from simulation.clean_invariants import freed_clean, kept_clean, lent_clean, lent_to_its_owner
 from simulation.commits import OVERTAKEN, Broke, Moment
@@ -110,6 +113,23 @@ def no_more_than_the_limit(moment: Moment) -> Iterator[Broke]:
 
 def _is_taken(was: Slot | None, now: Slot | None) -> bool:
     return now is not None and now.state in TAKEN and (was is None or was.state not in TAKEN)
+
+
+def no_more_under_way(moment: Moment) -> Iterator[Broke]:
+    """SLOT-1, never beyond the limit: of an owner's jobs no more are under way than the site allows, and its tally has
+    just those that were counted and have not settled.
+    """
+    for was, now in moment.of(Tally):
+        if now is None or (was and was.begun == now.begun):
+            continue
+        jobs = [row for row in moment.store.rows.values() if isinstance(row, Job) and row.owner == now.owner]
+        begun = sum(job.usage.begun and not job.is_settled for job in jobs)
+        site = moment.store.rows.get(SITE_KEY)
+        most = parse_site(site.toml).limits.at_once if isinstance(site, SiteText) else 0
+        if begun != now.begun:
+            yield "SLOT-1", f"{begun} jobs of {now.owner} are under way, and its tally says {now.begun}"
+        if begun > most > 0 and was and was.begun < now.begun:
+            yield "SLOT-1", f"{begun} jobs of {now.owner} are under way; the site allows {most}"
 
 
 def whole_or_not_at_all(moment: Moment) -> Iterator[Broke]:
@@ -298,6 +318,7 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     one_slot_one_row,
     one_slot_one_unit,
     no_more_than_the_limit,
+    no_more_under_way,
     whole_or_not_at_all,
     fences_grow,
     old_leases_change_nothing,

@@ -127,6 +127,9 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
         shape.limits = {**shape.limits, "idle_hold": dice.choice((300, 600, 1800))}
     shape.locks = _locks(shape, types)
     shape.has_shares = random.Random(f"shares of {shape.toml()}").random() < 0.3  # dice of its own leave the others
+    few = random.Random(f"backlogs of {shape.toml()}")
+    if few.random() < 0.2:
+        shape.limits = {**shape.limits, "at_once": few.randint(1, 4)}
     return Plan(shape, made[:jobs])
 
 

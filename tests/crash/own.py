@@ -10,7 +10,7 @@ from penstock.domain.jobs.jobs import State
 from penstock.domain.probes.canaries import Canary
 from tests.crash.life import LINES, Life
 from tests.crash.scenarios import Steps, scenario
-from tests.crash.sitefile import ARCHIVED, CANARY, IMPATIENT, PRIVATE, REVIEWED
+from tests.crash.sitefile import ARCHIVED, CANARY, FEW, IMPATIENT, PRIVATE, REVIEWED
 
 
 def release_resource(life: Life, unit: str) -> None:
@@ -162,6 +162,21 @@ def review(life: Life) -> Steps:
     decide(life, bert, second, refuse=True)
     yield life.is_(first)
     yield life.is_(second)
+
+
+@scenario()
+def backlog(life: Life) -> Steps:
+    """One job of an owner is under way at once: one of those that wait is cancelled, the others run one by one."""
+    life.configure(FEW)
+    first = life.submit_held("first")
+    yield life.is_(first, State.RUNNING)
+    second, third = life.submit(), life.submit()
+    yield life.is_(third, State.WAITING)
+    life.cancel(second)
+    yield life.is_(second)
+    life.let_go(first)
+    yield life.is_(first)
+    yield life.is_(third)
 
 
 def is_archived(life: Life, job: str) -> Callable[[], bool]:

@@ -67,6 +67,9 @@ reviewers = ["bert"]
 IMPATIENT = SITE + "[limits]\nboot = 60\nidle_hold = 120\n"
 """The same, where nobody holds for long what they cannot use."""
 
+FEW = SITE + "[limits]\nat_once = 1\n"
+"""The same, where one job of each owner is under way at once."""
+
 PRIVATE = SITE.replace('names = ["bench-1"]', 'names = ["bench-1"]\nprivilege = "resource.bench"')
 """The same, where the bench is not for everybody."""
 

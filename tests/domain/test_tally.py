@@ -63,8 +63,8 @@ def test_a_submit_is_added_and_an_end_taken_away() -> None:
     late = NOW + 15 * SECOND
     assert users.with_jobs(row(2, 3.0), 1, FEW, late) == Tally(owner="ada", jobs=3, submits=3.0, at=late)
     assert users.with_jobs(row(0, 0.5), 20, FEW, late) == Tally(owner="ada", jobs=20, submits=20.0, at=late)
-    assert users.without_jobs(row(3, 2.0), 1) == row(2, 2.0)
-    assert users.without_jobs(row(1), 20) == row(0)
+    assert users.without_job(row(3, 2.0), 1, begun=False) == row(2, 2.0)
+    assert users.without_job(row(1), 20, begun=False) == row(0)
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,31 @@ def test_who_is_counted_for_many_is_not_told_apart_by_chance() -> None:
     job = rows.ulid(NOW, bytes(10))
     assert len({users.weight_of(job, Limits()) for _ in range(5)}) == 1
     assert replace(row(), owner="bea").key != row().key
+
+
+def test_a_job_under_way_is_taken_away_when_it_ends() -> None:
+    assert users.without_job(Tally(owner="ada", at=NOW, jobs=2, begun=2), 1, begun=True).begun == 1
+    assert users.without_job(Tally(owner="ada", at=NOW), 0, begun=True).begun == 0
+
+
+def test_bytes_are_refused_above_the_limit_and_submits_at_it() -> None:
+    limits, full = Limits(stored_bytes=100), Tally(owner="ada", at=NOW, stored=100)
+    users.check_bytes(Tally(owner="ada", at=NOW, stored=60), 40, limits)
+    with pytest.raises(
+        Refused, match=r"take about 100 bytes; the limit is 100 \(limits.stored_bytes\): `penstock artifact"
+    ):
+        users.check_bytes(full, 1, limits)
+    users.check_tally(users.with_bytes(full, -1), limits, NOW)
+    with pytest.raises(Refused) as told:
+        users.check_tally(full, limits, NOW)
+    assert (told.value.status, told.value.code) == (429, "too-many-bytes")
+    assert users.with_bytes(full, -101).stored == 0
+
+
+@pytest.mark.parametrize("size", [1, 100, 1999, 2000, 5000])
+def test_small_files_are_counted_for_each_other_and_large_ones_exactly(size: int) -> None:
+    limits = Limits(stored_bytes=10**7)  # a step of 2,000 bytes
+    counted = [users.bytes_counted(f"{number:026d}.J", size, limits) for number in range(20_000)]
+    assert set(counted) <= {0, max(size, 2000)}
+    assert sum(counted) == pytest.approx(size * 20_000, rel=0.5 if size == 1 else 0.05)
+    assert size < 2000 or min(counted) == size

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.jobs import backlogs
 from penstock.domain.jobs import jobs as domain_jobs
 from penstock.domain.jobs.jobs import Job, Report, State, job_key
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.pools import Claim, LeaseState, Need, Slot, SlotState
 from penstock.domain.units.units import CleanProof, Unit, unit_key
+from penstock.domain.users import users
 from penstock.kernel.rows import Change, Replace
 from penstock.system import transact
 from penstock.usecases.jobs import flow, settle, submit
@@ -150,3 +152,13 @@ def last_comes_first(patch: pytest.MonkeyPatch) -> None:
         return next((each for each in found if each), None)
 
     patch.setattr(grants, "pick", pick)
+
+
+def lets_everybody_on(patch: pytest.MonkeyPatch) -> None:
+    """However many of an owner's jobs are under way, there is room for one more."""
+    patch.setattr(backlogs, "room", lambda tally, limits, most: most)
+
+
+def an_end_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Who settles is under way for ever, as far as the owner's tally says."""
+    patch.setattr(users, "without_job", lambda tally, weight, *, begun: tally)

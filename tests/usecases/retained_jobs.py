@@ -11,6 +11,7 @@ from penstock.domain.commands import AgentFile
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.logs import Archive, archive_key
 from penstock.domain.users.users import User
+from penstock.kernel import limits
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import expire, outputs
 from penstock.usecases.jobs import prerequisites, settle
@@ -28,7 +29,9 @@ def send(twin: Twin, job: str, count: int = 1) -> list[str]:
     """Send outputs and have them committed."""
     who = agents.authenticate(twin.on, job, TOKEN)
     files = [AgentFile(f"/work/{number}", size=1, sha256=X_SHA256) for number in range(count)]
-    names = [one.id for one in outputs.begin(twin.on, who.job, files).uploads]
+    most = limits.OUTPUTS_PER_CALL
+    calls = (outputs.begin(twin.on, who.job, files[at : at + most]) for at in range(0, count, most))
+    names = [one.id for call in calls for one in call.uploads]
     for name in names:
         twin.objects.objects[object_name(name)] = b"x"
     outputs.commit(twin.on, who.job, names)

@@ -9,8 +9,6 @@ import pytest
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, NewInput, SubmitJob
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.site.site import Limits
-from penstock.domain.users import users
 from penstock.domain.users.users import Tally, User, tally_key
 from penstock.kernel.errors import Refused
 from penstock.testing.site import site_toml
@@ -160,12 +158,3 @@ def test_with_a_high_limit_small_files_write_no_tally(twin: Twin, ada: User) -> 
     job = running(twin, ada)
     outputs.begin(twin.on, job, files(50))
     assert stored(twin) == 0
-
-
-@pytest.mark.parametrize("size", [1, 100, 1999, 2000, 5000])
-def test_small_files_are_counted_for_each_other_and_large_ones_exactly(size: int) -> None:
-    limits = Limits(stored_bytes=10**7)  # a step of 2,000 bytes
-    counted = [users.bytes_counted(f"{number:026d}.J", size, limits) for number in range(20_000)]
-    assert set(counted) <= {0, max(size, 2000)}
-    assert sum(counted) == pytest.approx(size * 20_000, rel=0.5 if size == 1 else 0.05)
-    assert size < 2000 or min(counted) == size

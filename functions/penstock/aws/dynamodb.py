@@ -37,6 +37,7 @@ from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.commits import CheckSet, Tip
 from penstock.domain.github.deliveries import Delivery, ListCheck, Pause, Payload
 from penstock.domain.github.tokens import Minted
+from penstock.domain.jobs.backlogs import Backlogged
 from penstock.domain.jobs.dependencies import Dependent
 from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
 from penstock.domain.jobs.reviews import ReviewRequest
@@ -84,7 +85,7 @@ KINDS: Mapping[str, type[Row]] = {
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText, Tally,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
-        Dependent, Input, ReviewRequest, Value,
+        Dependent, Input, ReviewRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
         Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted,
     )

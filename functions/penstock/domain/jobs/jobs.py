@@ -246,7 +246,8 @@ class Usage:
 
     `has_secrets` says that its store has, or had, secret values; once the job is settled, that they are not deleted
     yet. `cache_saves` counts the saves to a cache that it began, and `identities` the identity tokens that it got. At
-    its submit its owner's use was raised by `expected` seconds, and its owner's tally by `counted` jobs.
+    its submit its owner's use was raised by `expected` seconds, and its owner's tally by `counted` jobs; the tally also
+    counts those that have `begun`, and are under way.
     """
 
     has_secrets: bool = False
@@ -254,6 +255,7 @@ class Usage:
     identities: int = 0
     expected: int = 0
     counted: int = 0
+    begun: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

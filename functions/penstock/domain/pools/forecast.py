@@ -281,6 +281,7 @@ class Action(StrEnum):
     END = "end"
     ARRIVE = "arrive"
     APPROVE = "approve"
+    FEWER = "fewer"
 
 
 @dataclass(frozen=True)
@@ -288,6 +289,7 @@ class Unblock:
     """One thing that has to happen. `what` is given back or made, by `job`; `limit` is what is enough.
 
     For a job that has to end, `what` says how; for a file that has to arrive, which; for a review, who has to approve.
+    Where one of many jobs has to end, it says whose.
     """
 
     way: Action
@@ -312,6 +314,7 @@ class Unblock:
             Action.END: f"job {self.job} {self.what}",
             Action.ARRIVE: f"its input {self.what} arrives",
             Action.APPROVE: f"{self.what} approves job {self.job}",
+            Action.FEWER: f"one of the jobs of {self.what} that are under way ends",
         }[self.way]
 
 

@@ -304,6 +304,17 @@ def explain_dependencies(
     return Why(job.id, job.state, summary, None, of, job.times.submitted, unblocks=tuple(unblocks))
 
 
+def explain_backlog(job: Job, begun: int, most: int, before: int) -> Why:
+    """Why a job stands in its owner's backlog: so many jobs are under way, and so many stand before it there."""
+    them = "none of its other jobs stands" if not before else f"{before} of its jobs stand{'s' * (before == 1)}"
+    summary = (
+        f"the job waits until fewer jobs of {job.owner} are under way: {begun} are, and {most} may be "
+        f"(limits.at_once); {them} before it"
+    )
+    fewer = Unblock(Action.FEWER, what=job.owner)
+    return Why(job.id, job.state, summary, None, f"jobs of {job.owner}", job.times.submitted, unblocks=(fewer,))
+
+
 def _unreviewed(review: Review, reviewed: Environment | None) -> str:
     if reviewed is None:
         return f"the environment {review.environment}, for which the job waits to be approved, is no longer there"

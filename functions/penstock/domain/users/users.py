@@ -510,7 +510,7 @@ STEPS = 50
 @dataclass(frozen=True, kw_only=True)
 class Tally(Row):
     """How many jobs of an owner have not settled, and how many it submitted lately, as that was `at` a time; and how
-    many bytes its inputs and outputs take.
+    many bytes its inputs and outputs take, and how many of its jobs are under way, which is exact.
 
     Of the latter as many are forgotten in a minute as may be submitted: a bucket that leaks. To count every job would
     cost two writes each. So one of many is counted, for all of them: which, its id says, and its row says for how many.
@@ -523,6 +523,7 @@ class Tally(Row):
     jobs: int = 0
     submits: float = 0.0
     stored: int = 0
+    begun: int = 0
     at: datetime
 
     @property
@@ -563,9 +564,9 @@ def with_jobs(tally: Tally, weight: int, limits: Limits, now: datetime) -> Tally
     return replace(tally, jobs=tally.jobs + weight, submits=_submitted_lately(tally, limits, now) + weight, at=now)
 
 
-def without_jobs(tally: Tally, weight: int) -> Tally:
-    """A tally with so many jobs less."""
-    return replace(tally, jobs=max(0, tally.jobs - weight))
+def without_job(tally: Tally, weight: int, *, begun: bool) -> Tally:
+    """A tally without a job that was counted for so many, and may have been under way."""
+    return replace(tally, jobs=max(0, tally.jobs - weight), begun=max(0, tally.begun - begun))
 
 
 BYTE_STEPS = 5000

@@ -16,12 +16,12 @@ from penstock.domain.pools.why import Stopped, Why
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.domain.users import users
-from penstock.domain.users.users import User
-from penstock.kernel import rows
+from penstock.domain.users.users import Tally, User, tally_key
+from penstock.kernel import limits, rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns
-from penstock.usecases.jobs import flow
+from penstock.usecases.jobs import backlogs, flow
 from penstock.usecases.pools import forecast
 
 SCANNED = 1000
@@ -95,12 +95,26 @@ def explain(on: System, job: Job) -> Why:
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
     """What a dependent job waits for, and what the first of those waits for in turn."""
     verdict, priors = check_prerequisites(on, job)
+    backlogged = _explain_backlog(on, job) if verdict.is_ready else None
+    if backlogged:
+        return backlogged
     reviewed = current_site(on).environments.get(verdict.review.environment) if verdict.review else None
     first = priors[verdict.waiting[0].job] if verdict.waiting and deep else None
     if first is None:
         return why.explain_dependencies(job, verdict, priors, None, reviewed)
     next_ = _explain_waiting(on, first, deep - 1) if first.state is State.WAITING else _explain_attempt(on, first)
     return why.explain_dependencies(job, verdict, priors, next_, reviewed)
+
+
+def _explain_backlog(on: System, job: Job) -> Why | None:
+    """Why a job that waits for nothing else does not go on yet; None if it is about to."""
+    stands = backlogs.first(on, job.owner, limits.PAGE)
+    before = [each.job for each in stands].index(job.id) if any(each.job == job.id for each in stands) else len(stands)
+    tally = on.store.get(tally_key(job.owner), Tally)
+    most = current_site(on).limits.at_once
+    if not most or tally is None or tally.begun < most:
+        return None
+    return why.explain_backlog(job, tally.begun, most, before)
 
 
 def _explain_attempt(on: System, job: Job) -> Why:

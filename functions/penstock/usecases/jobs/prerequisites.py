@@ -22,9 +22,10 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached, not_found
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System, transact
-from penstock.usecases.jobs import flow, jobs, settle
+from penstock.system import System, current_site, transact
+from penstock.usecases.jobs import backlogs, flow, jobs, settle
 from penstock.usecases.logs import logs
+from penstock.usecases.users import users
 
 
 def priors(on: System, user: User, dependencies: Sequence[Dependency]) -> dict[str, Job]:
@@ -97,33 +98,48 @@ def judge(on: System, job_id: str) -> None:
     if job is None or job.state is not State.WAITING:
         return
     broken = _pin(on, job) if verdict_of(on, job).is_ready else None
-    found, verdict = transact(on, lambda: _judge_changes(on, job_id, broken))
+    found, verdict, backlog = transact(on, lambda: _judge_changes(on, job_id, broken))
     if found is None:
         return
     if found.cancellation.cancelled_by:
         settle.settle(on, job_id, found.attempt, "Cancelled", None)
     elif verdict.broken:
         settle.settle(on, job_id, found.attempt, prerequisites.DEPENDENCY_ERROR, verdict.broken)
-    elif verdict.is_ready:
-        logs.append(
-            on, job_id, found.attempt, f"job dependencies complete; ready to run ({_waited_text(found)})", DETAIL
-        )
-        with suppress(Unreached):  # its row is due: the sweep starts it
-            flow.start(on, job_id)
+    elif found.state is State.QUEUED:
+        _go_on(on, found)
+        if backlog:
+            backlogs.wake(on, found.owner)
 
 
-def _judge_changes(on: System, job_id: str, broken: str | None) -> tuple[Sequence[Change], tuple[Job | None, Verdict]]:
+def _go_on(on: System, job: Job) -> None:
+    """Start a job that waits for nothing any more."""
+    logs.append(on, job.id, job.attempt, f"{_met(job)}; ready to run ({_waited_text(job)})", DETAIL)
+    with suppress(Unreached):  # its row is due: the sweep starts it
+        flow.start(on, job.id)
+
+
+def _met(job: Job) -> str:
+    """What a job has waited for. A job that had only to wait for others of its owner depends on nothing."""
+    asked = job.request.dependencies or job.request.inputs or job.review
+    return "job dependencies complete" if asked else f"few enough jobs of {job.owner} are under way"
+
+
+def _judge_changes(
+    on: System, job_id: str, broken: str | None
+) -> tuple[Sequence[Change], tuple[Job | None, Verdict, Sequence[Change]]]:
+    """What becomes of a waiting job; the verdict on it, and what that changes of its owner's backlog."""
     job = on.store.get(job_key(job_id), Job)
     if job is None or job.state is not State.WAITING:
-        return [], (None, Verdict())
+        return [], (None, Verdict(), [])
     verdict, now = Verdict(broken) if broken else verdict_of(on, job), on.world.now()
     if job.cancellation.cancelled_by or verdict.broken:
-        return [], (job, verdict)
-    if verdict.is_ready:
-        queued = prerequisites.ready(job, now)
-        return [Replace(job, queued)], (queued, verdict)
-    is_due = job.due is None or job.due <= now
-    return [Replace(job, prerequisites.recheck(job, verdict, now))] if is_due else [], (job, verdict)
+        return [], (job, verdict, [])
+    ready = prerequisites.ready(job, now)
+    admitted, backlog = users.admit_job(on, ready, current_site(on).limits) if verdict.is_ready else (job, [])
+    if admitted.state is State.QUEUED:
+        return [Replace(job, admitted), *backlog], (admitted, verdict, backlog)
+    is_due = job.due is None or job.due <= now or bool(backlog)
+    return [*([Replace(job, prerequisites.recheck(job, verdict, now))] if is_due else []), *backlog], (job, verdict, [])
 
 
 def _waited_text(job: Job) -> str:

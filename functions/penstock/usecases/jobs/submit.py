@@ -62,7 +62,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create
 from penstock.system import System, current_site, transact
 from penstock.usecases.artifacts import inputs
-from penstock.usecases.jobs import flow, holds, prerequisites
+from penstock.usecases.jobs import backlogs, flow, holds, prerequisites
 from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast, scheduler, shares
@@ -139,10 +139,11 @@ def submit(
     if new.site.shares and not canary and not (memory and on.store.get(memory.key, Submission)):
         new = replace(new, job=shares.take_turn(on, new.job, new.site.shares))
     try:
-        accepted, claimed = _accept(on, new, memory, CLAIM_TRIES)
+        accepted, claimed, state = _accept(on, new, memory, CLAIM_TRIES)
     except Throttled:  # its pool has too much to do: the job's own rows need not wait for that
-        accepted, claimed = _accept(on, new, memory, 0)
+        accepted, claimed, state = _accept(on, new, memory, 0)
     if accepted == new.job.id:
+        new = replace(new, job=replace(new.job, state=state))
         on.metrics.add(metrics.JOBS_SUBMITTED, target=new.job.request.target_resolved)
         _begin(on, new, claimed, _accepted_line(new.job, new.priors, by=user.name))
     return accepted
@@ -157,21 +158,28 @@ def _said_provenance(user: User, ask: SubmitJob, before: Job | None) -> Provenan
     return Provenance(vouched=oidc.vouched(source) if user.may_vouch else {}, outsider=outsider)
 
 
-def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> tuple[str, Claimed]:
-    """Write the rows of a new job, and the id of the one that was accepted; the first `claims` tries also claim."""
+def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> tuple[str, Claimed, State]:
+    """Write the rows of a new job, and the id of the one that was accepted; the first `claims` tries also claim.
+
+    The state is that of the new one.
+    """
     tries = count()
 
-    def decide() -> tuple[Sequence[Change], tuple[str, Claimed]]:
+    def decide() -> tuple[Sequence[Change], tuple[str, Claimed, State]]:
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
-            return [], (_repeated_job(known, memory), Claimed())
+            return [], (_repeated_job(known, memory), Claimed(), made.job.state)
         new, counted = users.count_job(on, made.job, made.site.limits)
         job, granted, claimed = _claim(on, new) if next(tries) < claims else (new, [], Claimed())
         begun = (
             [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]
         )
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
-        return [*begun, *granted, *waiting, *([Create(memory)] if memory else []), *counted], (job.id, claimed)
+        return [*begun, *granted, *waiting, *([Create(memory)] if memory else []), *counted], (
+            job.id,
+            claimed,
+            job.state,
+        )
 
     return transact(on, decide)
 
@@ -206,7 +214,7 @@ def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
         *(f"job {prior.id} ({prior.name})" for prior in priors.values()),
         *(f"input {name}" for name in job.request.inputs),
         *([f"a review for the environment {job.review.environment}"] if job.review else []),
-    ]
+    ] or [f"other jobs of {job.owner}"] * (job.state is State.WAITING)
     waits = ", ".join(named)
     whose = f" for {job.owner}, from {by}" if by != job.owner else ""
     return (
@@ -253,7 +261,8 @@ def plan(on: System, user: User, ask: SubmitJob) -> Plan:
     job = shares.foresee_turn(on, made.job, made.site.shares) if made.site.shares else made.job
     found = [forecast.forecast_step(on, job, step) for step in plans.steps_of(job)]
     privileges = list(admission.privileges(made.site, made.file))
-    return plans.plan(made.job, privileges, [one[0] for one in found if one], why.planned_waits(made.job, made.priors))
+    waits = [*why.planned_waits(made.job, made.priors), *backlogs.foresee(on, job.owner)]
+    return plans.plan(made.job, privileges, [one[0] for one in found if one], waits)
 
 
 def prepare(on: System, user: User, ask: SubmitJob, source: Provenance = NO_SOURCE, *, planned: bool = False) -> Draft:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from penstock.domain.artifacts.artifacts import Artifact
-from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.probes import canaries
 from penstock.domain.site.site import Limits
 from penstock.domain.users import users
@@ -27,6 +27,7 @@ from penstock.domain.users.users import (
 from penstock.kernel.errors import Refused, Throttled, not_found
 from penstock.kernel.rows import Change, Create, Key, Replace, Row
 from penstock.system import System, transact
+from penstock.usecases.jobs import backlogs
 from penstock.usecases.users import audit
 
 PRIVILEGES = 500
@@ -204,9 +205,9 @@ def _repository(on: System, owner: str) -> User:
 
 
 def count_job(on: System, job: Job, limits: Limits) -> tuple[Job, list[Change]]:
-    """A new job as it is counted, and the changes that count it. Raises Refused 429 over a limit of its owner.
+    """A new job as it is counted, and the changes that count it; it waits if too many of its owner's are under way.
 
-    What the service submits by itself is not counted: canaries.
+    Raises Refused 429 over a limit of its owner. What the service submits by itself is not counted: canaries.
     """
     if job.provenance.canary:
         return job, []
@@ -215,19 +216,34 @@ def count_job(on: System, job: Job, limits: Limits) -> tuple[Job, list[Change]]:
     before = was or Tally(owner=job.owner, at=now)
     users.check_tally(before, limits, now)
     weight = users.weight_of(job.id, limits)
-    if not weight:
-        return job, []
-    after = users.with_jobs(before, weight, limits, now)
+    after = users.with_jobs(before, weight, limits, now) if weight else before
     counted = replace(job, usage=replace(job.usage, counted=weight))
-    return counted, [Replace(was, after) if was else Create(after)]
+    if not limits.at_once or counted.state is not State.QUEUED:
+        return counted, _tally_changes(was, after)
+    admitted, tally, backlog = backlogs.admit(on, counted, after, limits)
+    return admitted, [*_tally_changes(was, tally), *backlog]
+
+
+def admit_job(on: System, job: Job, limits: Limits) -> tuple[Job, list[Change]]:
+    """A job that waits for nothing else any more, as it goes on, or waits until fewer of its owner's are under way."""
+    was = on.store.get(users.tally_key(job.owner), Tally)
+    admitted, tally, backlog = backlogs.admit(on, job, was or Tally(owner=job.owner, at=on.world.now()), limits)
+    return admitted, [*_tally_changes(was, tally), *backlog]
+
+
+def _tally_changes(was: Tally | None, after: Tally) -> list[Change]:
+    """The change that writes a tally, if anything is counted."""
+    if was is None:
+        return [Create(after)] if after.jobs or after.begun else []
+    return [Replace(was, after)] if after != was else []
 
 
 def discount_job(on: System, job: Job) -> list[Change]:
     """The changes to write with the end of an attempt: a job that has settled is not counted any more."""
-    if not (job.is_settled and job.usage.counted):
+    if not (job.is_settled and (job.usage.counted or job.usage.begun)):
         return []
     was = on.store.get(users.tally_key(job.owner), Tally)
-    return [Replace(was, users.without_jobs(was, job.usage.counted))] if was else []
+    return [Replace(was, users.without_job(was, job.usage.counted, begun=job.usage.begun))] if was else []
 
 
 def count_bytes(

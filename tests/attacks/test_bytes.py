@@ -11,7 +11,7 @@ import pytest
 
 from penstock.agent.downloads import NotFetched, verify_file
 from penstock.domain.artifacts.volumes import composite
-from tests.functions.service import Service, refused
+from tests.functions.service import SITE, Service, refused, token_of
 from tests.functions.stage import BYTES, DIGEST, Stage
 
 EVIL = b"not what the job made"
@@ -170,3 +170,22 @@ def test_an_archive_of_other_bytes(service: Service) -> None:
     id = stage.save("new")
     service.twin.objects.objects[f"artifacts/{id}"] = BYTES[::-1]
     refused(stage.agent(f"/v1/agent/jobs/{stage.job}/caches/commit", stage.archived("new")), 409, "cache-differs")
+
+
+def test_more_bytes_than_an_owner_may_keep(service: Service) -> None:
+    """By many files, by one, and by inputs; others keep what they have, and upload as before."""
+    limited = f"{SITE}\n[limits]\nstored_bytes = 100\n"
+    assert service.ask("PUT", "/v1/config", {"toml": limited}, token=token_of("root")).status == 200
+    job = Job(service)
+    assert job.name("/work/a", 60 - len(BYTES), sha256(b""))
+    answer = job.agent("outputs", {"files": [{"path": "/work/b", "size": 50, "sha256": DIGEST, "composite": ""}]})
+    refused(answer, 413, "too-many-bytes")
+    assert "limits.stored_bytes" in answer.json["detail"]
+    refused(
+        service.ask("POST", f"/v1/jobs/{job.stage.given}/inputs", {"name": "data", "size": 50, "sha256": DIGEST}),
+        413,
+        "too-many-bytes",
+    )
+    assert job.name("/work/b", 40, sha256(b""))
+    refused(service.ask("POST", "/v1/jobs", {"script": "#!/bin/sh\n", "target": "linux"}), 429, "too-many-bytes")
+    assert service.ask("POST", "/v1/jobs", {"script": "#!/bin/sh\n", "target": "linux"}, as_="bob").status == 201

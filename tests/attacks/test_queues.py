@@ -59,3 +59,21 @@ def test_a_flood_ends_at_its_owners_limit(service: Service) -> None:
     assert answers[-1].json["code"] == "too-many-jobs"
     assert answers[-1].headers["retry-after"]
     assert submit(service, "ada").status == 201
+
+
+def test_a_flood_of_jobs_leaves_the_machines_to_others_where_an_owner_has_some_at_once(service: Service) -> None:
+    """Two machines are free, and the flood has one; it is told why the rest of it waits."""
+    limited = f"{SITE}\n[limits]\nat_once = 1\n"
+    assert service.ask("PUT", "/v1/config", {"toml": limited}, token=token_of("root")).status == 200
+    service.twin.run()
+    flood = [submit(service, "bob", priority=0).json["id"] for _ in range(20)]
+    mine = submit(service, "ada").json["id"]
+    service.twin.run()
+    states = [service.ask("GET", f"/v1/jobs/{job}", as_="root").json["state"] for job in (*flood, mine)]
+    assert states == ["acquiring", *["waiting"] * 19, "acquiring"]
+    why = service.ask("GET", f"/v1/jobs/{flood[5]}/why", as_="bob").json
+    assert why["summary"] == (
+        "the job waits until fewer jobs of bob are under way: 1 are, and 1 may be (limits.at_once); "
+        "4 of its jobs stand before it"
+    )
+    assert why["unblocks"] == "one of the jobs of bob that are under way ends"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.users.users import Token, TokenKind, token_secret
+from penstock.domain.users.users import TOKENS, Token, TokenKind, token_secret
 from penstock.kernel.rows import ulid
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
@@ -330,6 +330,22 @@ def test_tokens_are_listed_page_by_page(service: Service, twin: Twin) -> None:
     rest = service.ask("GET", "/v1/users/ada/tokens", query={"page": first["next"]}).json
     listed = [each["id"] for each in first["items"] + rest["items"]]
     assert (listed[1:], rest["next"]) == (made_ids, None)
+
+
+def test_a_user_makes_tokens_without_end(service: Service) -> None:
+    """What nobody can list and revoke any more is not there. Expired and revoked ones make room."""
+    last = [made(service, "ada", expires_in=3600) for _ in range(TOKENS - 1)][-1]  # Ada shows one more
+    wish = ("POST", "/v1/users/ada/tokens", {})
+    answer = _with(service, token_of("ada"), *wish)
+    refused(answer, 409, "too-many-tokens")
+    assert "`penstock token revoke`" in answer.json["detail"]
+    refused(service.ask("POST", "/v1/users/ada/tokens", {}, token=token_of("root")), 409, "too-many-tokens")
+    made(service, "bob", "bob")
+    assert service.ask("DELETE", f"/v1/tokens/{last['id']}", as_="ada").status in (200, 204)
+    made(service, "ada")
+    refused(_with(service, token_of("ada"), *wish), 409, "too-many-tokens")
+    service.twin.pass_time(3600)
+    made(service, "ada")
 
 
 def test_what_is_sent_for_a_token_is_nonsense(service: Service) -> None:

@@ -244,6 +244,9 @@ TOUCHED_EVERY = timedelta(hours=1)
 KEPT_FOR = timedelta(days=30)
 """How long a revoked token stays in lists."""
 
+TOKENS = 200
+"""How many tokens of one user may be good at a time."""
+
 NAME_CHARS = 100
 """How long the name of a token may be."""
 

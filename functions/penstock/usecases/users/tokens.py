@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Literal
 
+from penstock import listings
 from penstock.domain.users.users import (
     ADMIN,
     ALL,
@@ -19,6 +21,7 @@ from penstock.domain.users.users import (
     DEFAULT_LIFE,
     LONGEST_LIFE,
     SCOPES,
+    TOKENS,
     USERS,
     WHOLE,
     Bearer,
@@ -116,8 +119,9 @@ def _expiry(lasts: Lasting, now: datetime, most: datetime | None) -> datetime | 
 def _issue(
     on: System, user: User, wish: Wish, by: str, ancestors: tuple[str, ...], most: datetime | None = None
 ) -> tuple[str, Token]:
-    """Write a new token, and who made it. Raises Refused 400, 422; 409 if there is one with that id."""
+    """Write a new token, and who made it. Raises Refused 400, 422; 409 if the user has too many, or one has that id."""
     now = on.world.now()
+    _check_number(on, user, now)
     expires = _expiry(wish.lasts, now, most)
     sort, id = token_kind(parse_scopes(wish.scopes), user), on.world.ulid()
     secret = token_secret(sort, id, on.world.secret())
@@ -130,6 +134,15 @@ def _issue(
     if not on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {user.name}", text)):
         raise Refused(409, "token-exists", "there is a token with this id already; try again")
     return secret, token
+
+
+def _check_number(on: System, user: User, now: datetime) -> None:
+    """Raises Refused 409 if too many of a user's tokens are good. Those that were made just now may be missing."""
+    good = (token for token in listings.every(on, token_listing(user.name), Token) if token.is_good(now))
+    if sum(1 for _ in islice(good, TOKENS)) == TOKENS:
+        why = f"{user.name} has {TOKENS} tokens that are good, and may have no more"
+        hint = "`penstock token list` shows them, `penstock token revoke` ends one"
+        raise Refused(409, "too-many-tokens", f"{why}: {hint}")
 
 
 def check_gives(by: Bearer, privileges: Sequence[str]) -> None:

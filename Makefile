@@ -20,7 +20,7 @@ AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versio
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins synth local clean
+.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins sbom synth local clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ mutate: $(STAMP) ## drop, weaken or move every condition and effect that keeps a
 
 pins: $(STAMP) ## write the hashes of all pinned libraries anew, after a version was changed
 	@$(PYTHON) -m infra.pins
+
+sbom: $(STAMP) ## write software bills of materials into build/sbom: of the functions' layer, and of what make setup installs
+	@PYTHONPATH=functions:. $(PYTHON) -m infra.sbom build/sbom
 
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.api.openapi

@@ -40,6 +40,17 @@ def pins(text: str) -> Iterator[str]:
             yield pin
 
 
+def hashes(text: str) -> Mapping[str, Sequence[str]]:
+    """The SHA-256 hashes, in hex, of each pinned version in a requirements file."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line.startswith(HASH):
+            found[list(found)[-1]].append(line.removeprefix(HASH).strip(" \\"))
+        else:
+            found.update((pin, []) for pin in pins(line))
+    return found
+
+
 def with_hashes(text: str, known: Mapping[str, Sequence[str]]) -> str:
     """A requirements file whose pins have these hashes and no others. Comments stay, above their pin."""
     lines: list[str] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from infra import bytecode
+from infra import bundle, bytecode, sbom
 from infra.node import use_bundled
 from infra.pins import pins
 from infra.sizes import SIZES
@@ -53,6 +53,15 @@ def test_a_handler_imports_with_the_layer_alone(assets: dict[str, Path], tmp_pat
 @pytest.mark.e2e
 def test_the_layer_is_pure_python(assets: dict[str, Path]) -> None:
     assert not [path for path in assets["layer"].rglob("*") if path.suffix in (".so", ".pyd", ".dylib")]
+
+
+@pytest.mark.e2e
+def test_the_layer_has_what_its_bill_of_materials_lists(assets: dict[str, Path]) -> None:
+    listed = json.loads(sbom.bill([bundle.REQUIREMENTS.read_text()]))["components"]
+    folders = [path.stem for path in (assets["layer"] / "python").glob("*.dist-info")]
+    assert sorted(f"{each['name']}-{each['version']}".replace("_", "-") for each in listed if "purl" in each) == sorted(
+        each.lower().replace("_", "-") for each in folders
+    )
 
 
 @pytest.mark.e2e

@@ -44,6 +44,9 @@ LISTEN: Actions = ("s3:GetObject",)
 """Presigned URLs with which idle workers look whether they have a job."""
 RING: Actions = ("s3:PutObject",)
 
+HAND_OUT: Actions = ("s3:GetObject",)
+"""Presigned URLs with which machines fetch the agent."""
+
 PUBLISHED: Mapping[str, Actions] = {"identity key": ("kms:GetPublicKey",)}
 """The API publishes the public keys with which others verify identity tokens."""
 
@@ -73,6 +76,7 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "flow": ANSWER_STEP,
         "objects": TRANSFER,
         "bells": LISTEN,
+        "agent file": HAND_OUT,
         "bucket": FIND_OBJECTS,
         "signing secret": ("secretsmanager:GetSecretValue",),
         "metadata key": ("kms:Decrypt", "kms:Encrypt"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aws_cdk import Aws, CfnCondition, CfnOutput, CfnParameter, Fn, Stack
 from constructs import Construct
 
-from infra import flow, network, wells
+from infra import agent, flow, network, wells
 from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
@@ -68,6 +68,7 @@ class Penstock(Stack):
             reserved={"agent_api": settings.agents_at_once} if settings.agents_at_once else {},
         )
         functions = self.functions.of
+        self.agent = self._hand_out_agent()
         self.api.route(users=self.functions.called("api"), agents=self.functions.called("agent_api"))
         self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])
         Schedule(self, "Schedule", sweep=functions["sweep"], settle=functions["settle"], flow=flow.arn(self))
@@ -90,6 +91,13 @@ class Penstock(Stack):
         self._watch(settings)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
+
+    def _hand_out_agent(self) -> agent.AgentObject:
+        """Upload the agent's file, and tell the function that hands it out where it is."""
+        file = agent.upload(self)
+        self.functions.of["agent_api"].add_environment("AGENT_BUCKET", file.bucket)
+        self.functions.of["agent_api"].add_environment("AGENT_FILE", file.key)
+        return file
 
     def _feed(self, at_once: int) -> None:
         """Connect queues to the functions that consume them. However many messages there are, their calls leave
@@ -198,6 +206,7 @@ class Penstock(Stack):
             "bucket": self.storage.bucket.bucket_arn,
             "objects": self.storage.bucket.arn_for_objects(f"{OBJECTS}*"),
             "bells": self.storage.bucket.arn_for_objects(f"{bells.PREFIX}*"),
+            "agent file": self.agent.arn,
             "signing secret": self.storage.signing.secret_arn,
             "metadata key": self.storage.metadata.key_arn,
             "identity key": self.storage.identity[0].key_arn,

@@ -30,7 +30,7 @@ from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
 from penstock.domain.metrics import Level
 from penstock.drivers import Registry
-from penstock.ports import Attestor, Signer
+from penstock.ports import AgentFile, Attestor, Signer
 from penstock.system import NoSigner, System
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
@@ -75,6 +75,8 @@ def aws() -> System:
     session = get_session()
     boto3.setup_default_session(botocore_session=session)
     config = Config(retries={"mode": "standard", "max_attempts": 4}, signature_version="v4")
+    s3 = cache(lambda: watched(boto3.client("s3", config=_s3_config(config))))
+    agent = Lazy(lambda: S3Objects(s3(), env["AGENT_BUCKET"]))
     return System(
         store=Lazy(lambda: Table(env["TABLE"], env["AWS_REGION"], session)),
         queues=Lazy(
@@ -88,7 +90,7 @@ def aws() -> System:
             )
         ),
         flows=Lazy(lambda: StepFlows(watched(boto3.client("stepfunctions", config=config)), env["FLOW"])),
-        objects=Lazy(lambda: S3Objects(watched(boto3.client("s3", config=_s3_config(config))), env["BUCKET"])),
+        objects=Lazy(lambda: S3Objects(s3(), env["BUCKET"])),
         drivers=Registry(env),
         world=RealWorld(),
         vault=Lazy(lambda: KmsVault(watched(boto3.client("kms", config=config)), env["METADATA_KEY"])),
@@ -97,6 +99,7 @@ def aws() -> System:
         metrics=metrics(),
         signer=Lazy(lambda: _signer(env.get("IDENTITY_KEYS", ""), config)),
         attestor=Lazy(lambda: _attestor(env["PROVENANCE_KEY"], config)) if env.get("PROVENANCE_KEY") else None,
+        agent_file=AgentFile(agent, env["AGENT_FILE"]) if env.get("AGENT_FILE") else None,
         **(_github(config) if env.get("GITHUB_QUEUE") else {}),
     )
 

@@ -180,6 +180,14 @@ class Objects(Protocol):
         """The objects whose names begin with a prefix and come after `after`, in order; a short page is the last."""
 
 
+@dataclass(frozen=True)
+class AgentFile:
+    """Where the agent's file is. Its name is its SHA-256 in hex, with `.pyz` behind it: infra/agent.py."""
+
+    objects: Objects
+    name: str
+
+
 class World(Protocol):
     """Time and randomness."""
 

@@ -18,6 +18,7 @@ from penstock.kernel.errors import Misconfigured, Moved, Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Row
 from penstock.ports import (
+    AgentFile,
     Attestor,
     Drivers,
     Flows,
@@ -109,6 +110,7 @@ class System:
     attestor: Attestor | None = None
     forge: Forge = field(default_factory=NoForge)
     minted: Vault = field(default_factory=NoVault)
+    agent_file: AgentFile | None = None
 
 
 TRIES = 12

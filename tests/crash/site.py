@@ -14,7 +14,7 @@ import boto3
 import pytest
 
 from infra.sizes import GITHUB_SIZES, SIZES
-from penstock import bootstrap
+from penstock import agentfile, bootstrap
 from penstock.aws import dynamodb
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
@@ -273,7 +273,7 @@ def _environment(patch: pytest.MonkeyPatch) -> None:
         "AWS_DEFAULT_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
         "AWS_ENDPOINT_URL": "http://localhost", "TABLE": "state", "BUCKET": "outputs", "SIGNING_SECRET": "signing",
-        "GITHUB_SECRET": "webhook",
+        "GITHUB_SECRET": "webhook", "AGENT_BUCKET": "assets", "AGENT_FILE": f"{agentfile.digest()}.pyz",
         "PUBLIC_URL": "http://localhost/", "POWERTOOLS_SERVICE_NAME": "penstock", "LOG_LEVEL": "CRITICAL",
     }  # fmt: skip
     for name, value in given.items():

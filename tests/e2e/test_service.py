@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
+import sys
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
+from penstock import agentfile
+from penstock.drivers.factories import userdata
 from tests.e2e.conftest import Local, assert_problem
 
 pytestmark = pytest.mark.xdist_group("e2e")
@@ -16,6 +22,20 @@ def test_the_document_is_served_to_everybody(local: Local) -> None:
     document = httpx.get(f"{local.running.url}/v1/openapi.json", trust_env=False).json()
     assert document["openapi"] == "3.1.0"
     assert "/v1/jobs" in document["paths"]
+
+
+def test_machines_are_led_to_the_agent_in_the_object_store(local: Local) -> None:
+    """By the very script that they boot with; the function itself sends nothing of the file."""
+    url = f"{local.running.url}/v1/agent/agent.pyz"
+    led = httpx.get(url, trust_env=False)
+    assert (led.status_code, led.content) == (302, b"")
+    assert led.headers["etag"] == f'"{agentfile.digest()}"'
+    place = urlsplit(led.headers["location"])
+    assert place.path.endswith(f"/{agentfile.digest()}.pyz")
+    assert parse_qs(place.query)["X-Amz-Expires"] == ["300"]
+    fetched = subprocess.run([sys.executable, "-c", userdata.FETCH, url], capture_output=True, check=True).stdout
+    assert fetched == agentfile.build()
+    assert hashlib.sha256(fetched).hexdigest() == agentfile.digest()
 
 
 def test_bad_input_is_refused_in_one_shape(local: Local) -> None:

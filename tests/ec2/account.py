@@ -12,7 +12,7 @@ import http.server
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -26,12 +26,15 @@ from ministack import app as ministack
 from moto import mock_aws
 from moto.ec2.models import ec2_backends
 
+from penstock import agentfile
 from penstock.aws import dynamodb
 from penstock.domain.units.units import Unit, unit_key
 from penstock.drivers import Registry
 from penstock.drivers.factories import userdata
 from penstock.drivers.factories.ec2.factory import SITE
 from penstock.drivers.factories.ec2.machines import connect
+from penstock.ports import AgentFile, Grant
+from penstock.testing.twin import MemoryObjects
 from penstock.usecases.users import tokens, users
 from tests.crash.runtime import Runtime
 from tests.crash.site import REGION, Site
@@ -40,6 +43,8 @@ from tests.ec2.helpers import HERE
 from tests.functions.service import Context, request
 
 MINUTE = 61
+STORE = "/stored/"
+"""Where the gateway also serves the agent's file, as the object store does."""
 PATIENCE_SECONDS = 60
 """How long a machine may take. Nothing is asserted about how long it took."""
 
@@ -53,7 +58,9 @@ class Account:
         self.pages: list[str] = []
         connect(REGION).meta.events.register("before-call.ec2.DescribeInstances", self._page)
         self.gateway = Gateway()
-        self.site.on = replace(self.site.on, drivers=Registry({SITE: HERE}), url=self.gateway.url)
+        self.site.on = replace(
+            self.site.on, drivers=Registry({SITE: HERE}), url=self.gateway.url, agent_file=self.gateway.file
+        )
         users.create(self.site.on, "root", ["admin"])
         self.token, _ = tokens.mint_first(self.site.on, "root", "never", "")
         self.runtime = Runtime(self.site)
@@ -129,6 +136,17 @@ class Account:
         return subprocess.CompletedProcess([], running.wait(), (folder / "console").read_text(), "")
 
 
+class Stored(MemoryObjects):
+    """Objects that a server serves."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url = url
+
+    def download(self, name: str, seconds: int, filename: str) -> Grant:
+        return Grant("GET", f"{self.url}{STORE}{name}")
+
+
 class Gateway(http.server.HTTPServer):
     """What machines dial. It answers one request at a time, when it is told to, for the account has one thread."""
 
@@ -136,6 +154,7 @@ class Gateway(http.server.HTTPServer):
         super().__init__(("127.0.0.1", 0), _Request)
         self.timeout = 0.1
         self.url = f"http://127.0.0.1:{self.server_port}"
+        self.file = AgentFile(Stored(self.url), f"{agentfile.digest()}.pyz")
         self.asked: list[str] = []
 
 
@@ -143,14 +162,21 @@ class _Request(http.server.BaseHTTPRequestHandler):
     server: Gateway
 
     def do_GET(self) -> None:
+        if self.path.startswith(STORE):
+            self._send(200, {}, agentfile.build() if self.path == f"{STORE}{agentfile.digest()}.pyz" else b"")
+            return
         size = int(self.headers.get("content-length") or 0)
         event = request(self.command, self.path, self.rfile.read(size) or None, dict(self.headers), ())
         given = agent_api.handler(event, Context())  # type: ignore[arg-type]
         self.server.asked.append(f"{self.command} {self.path} {given['statusCode']}")
         text = given.get("body") or ""
         body = base64.b64decode(text) if given.get("isBase64Encoded") else text.encode()
-        self.send_response(given["statusCode"])
-        self.send_header("content-length", str(len(body)))
+        self._send(given["statusCode"], given.get("headers") or {}, body)
+
+    def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "content-length": str(len(body))}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 

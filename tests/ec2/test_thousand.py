@@ -133,7 +133,7 @@ def run_a_job(aws: Account, folder: Path) -> None:
     machine = aws.alive()[worker]
     done = aws.boot(machine, folder)
     assert done.returncode == 0, done.stdout
-    assert aws.gateway.asked[0] == "GET /v1/agent/agent.pyz 200"
+    assert aws.gateway.asked[0] == "GET /v1/agent/agent.pyz 302"
     aws.rest()
     settled = aws.ask("GET", f"/v1/jobs/{job}")
     assert (settled["outcome"], settled["attempt"]) == ("succeeded", 1), (settled, done.stdout)

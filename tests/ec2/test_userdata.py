@@ -36,6 +36,8 @@ json.dump({"config": json.load(open("agent.json")), "mode": os.stat("agent.json"
 open("progress", "w").write(os.environ["PROGRESS"])
 sys.exit(int(os.environ["ENDS_WITH"]))
 """
+STORED = "/stored/agent?X-Amz-Signature=1"
+"""Where the service leads a machine that asks for the agent."""
 FINISHED, STARTED = (f"{step.value} 01J\n" for step in (Step.FINISHED, Step.STARTED))
 
 
@@ -46,6 +48,7 @@ class Machine:
     folder: Path
     url: str
     served: dict[str, bytes]
+    asked: list[tuple[str, set[str]]]
 
     def boot(self, given: Settings, ends_with: int = 0, progress: str = FINISHED) -> subprocess.CompletedProcess[str]:
         script = launch.user_data_of(Order(WORKER, "linux", "1", url=self.url, key=KEY), given)
@@ -72,10 +75,17 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    served = {"/v1/agent/agent.pyz": AGENT}
+    asked: list[tuple[str, set[str]]] = []
+    served = {STORED: AGENT}
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            asked.append((self.path, {name.lower() for name in self.headers}))
+            if self.path == "/v1/agent/agent.pyz":
+                self.send_response(302)
+                self.send_header("location", STORED)
+                self.end_headers()
+                return
             found = served.get(self.path)
             self.send_response(200 if found else 404)
             self.end_headers()
@@ -92,7 +102,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
         program.chmod(0o700)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Machine(tmp_path, f"http://127.0.0.1:{server.server_address[1]}", served)
+        yield Machine(tmp_path, f"http://127.0.0.1:{server.server_address[1]}", served, asked)
         server.shutdown()
 
 
@@ -108,6 +118,14 @@ def test_the_user_data_runs_the_agent_with_its_config(machine: Machine, given: S
         "mode": 0o600,
     }, done
     assert "agent run --config agent.json" in done.stdout
+
+
+def test_fetching_the_agent_tells_nobody_anything(machine: Machine, given: Settings) -> None:
+    """SEC-1: neither the service nor the store that it leads to is sent a key, or anything else of this machine's."""
+    machine.boot(given)
+    assert machine.asked == [
+        (path, {"accept-encoding", "connection", "host", "user-agent"}) for path in ("/v1/agent/agent.pyz", STORED)
+    ]
 
 
 def test_its_config_says_where_to_ask_what_the_machine_is_if_its_factory_wants_to_know(machine: Machine) -> None:
@@ -134,7 +152,7 @@ def test_a_machine_ends_with_its_agent(
 
 
 def test_an_agent_that_is_not_ours_is_not_run(machine: Machine, given: Settings) -> None:
-    machine.served["/v1/agent/agent.pyz"] = AGENT + b"\nprint('evil')\n"
+    machine.served[STORED] = AGENT + b"\nprint('evil')\n"
     done = machine.boot(given)
     assert machine.ran is None
     assert "this is not the agent" in done.stdout

@@ -34,7 +34,7 @@ def stage(service: Service) -> Stage:
 def test_an_operation_answers_as_the_document_says(stage: Stage, operation: Operation) -> None:
     answer = stage.take(operation)
     assert answer.status == operation.status, answer
-    assert answer.body or operation.path.startswith("/v1/public/")
+    assert answer.body or answer.status == 302 or operation.method == "HEAD"
     if operation.replies:
         conforms(answer.json, *(kind.__name__ for kind in operation.replies))
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import pytest
 
 from penstock import agentfile
@@ -79,9 +76,3 @@ def test_it_is_refused_in_the_one_shape(service: Service) -> None:
     refused(service.ask("POST", f"{PATH}/test", {"taget": "linux"}, as_="root"), 400, "bad-request")
     refused(service.ask("POST", f"{PATH}/test", ASK, as_="root", headers={"idempotency-key": ""}), 400, "bad-request")
     refused(service.ask("GET", f"{PATH}/tests/{service.submit()}", as_="root"), 404, "test-not-found")
-
-
-def test_the_version_that_is_expected_is_that_of_the_agent_that_is_handed_out(service: Service) -> None:
-    handed = service.ask("GET", "/v1/agent/agent.pyz", as_=None).body
-    said = zipfile.ZipFile(io.BytesIO(handed)).read("agent/__init__.py").decode()
-    assert f'VERSION = "{agentfile.version()}"' in said

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from penstock import agentfile
 from penstock.domain.units.units import Unit
 from penstock.kernel.limits import EVENT_BATCH_BYTES, EVENT_LINE_BYTES
 from penstock.testing.twin import Twin
@@ -204,3 +206,17 @@ def test_what_a_machine_shows_of_itself_reaches_its_factory(
     assert shown == [papers, {"document": "", "signature": ""}]
     refused(service.ask("POST", "/v1/agent/hello", hello | {"document": "x" * 8193}, as_=None), 400, "bad-request")
     assert len(shown) == 2
+
+
+def test_anybody_is_led_to_the_agent(service: Service) -> None:
+    """The function itself sends nothing of the file, whoever asks and however often."""
+    led = service.ask("GET", "/v1/agent/agent.pyz", as_=None)
+    assert (led.status, led.body) == (302, b"")
+    assert led.headers["etag"] == f'"{agentfile.digest()}"'
+    assert led.headers["location"] == f"memory://{agentfile.digest()}.pyz"
+
+
+def test_a_function_that_was_not_told_where_the_agent_is_says_so(service: Service) -> None:
+    """Clients try again: this is so while a deployment updates the function."""
+    service.twin.on = replace(service.twin.on, agent_file=None)
+    refused(service.ask("GET", "/v1/agent/agent.pyz", as_=None), 503, "no-agent-file")

@@ -10,6 +10,7 @@ from typing import Any
 
 from infra.grants import NOT_WRITTEN
 from infra.queues import NAMES
+from penstock import agentfile
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ def text(value: Any) -> str:
         return f"<{value['Ref']}>"
     if "Fn::GetAtt" in value:
         return f"<{'.'.join(value['Fn::GetAtt'])}>"
+    if "Fn::Sub" in value:
+        return str(value["Fn::Sub"])
     return "".join(text(part) for part in value["Fn::Join"][1])
 
 
@@ -82,6 +85,9 @@ def rows_named(statement: Any) -> str:
     others = statement.get("Condition", {}).get("ForAllValues:StringNotLike", {}).get("dynamodb:LeadingKeys")
     return next((name for name, keys in NOT_WRITTEN.items() if list(keys) == others), "")
 
+
+ASSETS = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
+"""The bucket to which the CDK uploads what a stack needs."""
 
 MACHINE = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:{}:Penstock-attempt"
 
@@ -100,6 +106,7 @@ def resources(stack: Template) -> dict[str, str]:
         f"<{bucket}.Arn>": "bucket",
         f"<{bucket}.Arn>/artifacts/*": "objects",
         f"<{bucket}.Arn>/bells/*": "bells",
+        f"arn:<AWS::Partition>:s3:::{ASSETS}/{agentfile.digest()}.pyz": "agent file",
         f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
         f"<{metadata}.Arn>": "metadata key",
         f"<{identity}.Arn>": "identity key",

@@ -22,6 +22,9 @@ from tests.infra.template import Template
 OF_GITHUB = {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_TOKENS", "GITHUB_SECRET"}
 """Of the front end for GitHub, where a deployment has one: test_github.py."""
 
+OF_ONE = {"AGENT_BUCKET", "AGENT_FILE"}
+"""Of the function that hands out the agent: test_agent.py."""
+
 FROM_LAMBDA_OR_HOST = {"AWS_REGION", "AWS_ENDPOINT_URL", "SITE_LOCAL", "PENSTOCK_HOME"}
 
 
@@ -49,7 +52,7 @@ def test_functions_are_told_all_that_bootstrap_reads(stack: Template) -> None:
     read = set(re.findall(r"""(?:env|environ)(?:\.get\(|\[)["'](\w+)""", source))
     for name, function in stack.functions().items():
         told = set(function["Environment"]["Variables"])
-        assert read - FROM_LAMBDA_OR_HOST - OF_GITHUB <= told, name
+        assert read - FROM_LAMBDA_OR_HOST - OF_GITHUB - OF_ONE <= told, name
 
 
 def test_the_public_url_is_the_parameter_or_the_apis_own(stack: Template) -> None:

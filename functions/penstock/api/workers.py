@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Event
 
-from penstock import agentfile
 from penstock.api.app import Authenticated, Router
 from penstock.api.app import Caller as Person
 from penstock.domain.commands import (
@@ -67,6 +66,9 @@ from penstock.usecases.workers.agents import Caller
 router = Router("agents")
 
 JOB = "/v1/agent/jobs/{job}"
+
+FETCH_SECONDS = 300
+"""How long the URL of the agent's file is good, in seconds. A client follows the redirect at once."""
 
 
 def _worker(on: System, event: Event, path: Mapping[str, str], need: Need) -> Caller:
@@ -170,9 +172,13 @@ class AgentFinish:
     ] = field(default_factory=list)
 
 
-@router.get("/v1/agent/agent.pyz", "Download the agent")
-def agent_source() -> Response[Any]:
-    return Response(200, "application/zip", agentfile.build(), {"etag": f'"{agentfile.digest()}"'})
+@router.get("/v1/agent/agent.pyz", "Download the agent, by a redirect", status=302)
+def agent_source(on: System) -> Response[Any]:
+    file = on.agent_file
+    if not file:  # while a deployment updates this function, its code may be newer than its settings
+        raise Refused(503, "no-agent-file", "this function does not know yet where the agent is; try again in a minute")
+    led = file.objects.download(file.name, FETCH_SECONDS, "agent.pyz")
+    return Response(302, "text/plain", "", {"etag": f'"{file.name.removesuffix(".pyz")}"', "location": led.url})
 
 
 @router.post("/v1/agent/hello", "Say hello, and get the job")

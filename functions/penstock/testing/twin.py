@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from penstock import agentfile
 from penstock.domain.artifacts import volumes
 from penstock.domain.artifacts.content import Content, announced
 from penstock.domain.artifacts.volumes import Part
@@ -25,7 +26,7 @@ from penstock.domain.units.units import CleanProof
 from penstock.domain.users.oidc import PublicKey
 from penstock.drivers import Registry
 from penstock.kernel import rows
-from penstock.ports import Grant, NotYet, Order, Ready, Stored
+from penstock.ports import AgentFile, Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
 from penstock.testing.metrics import RecordedMetrics
 from penstock.testing.store import MemoryStore
@@ -374,6 +375,7 @@ class Twin:
             self.metrics,
             self.signer,
             MemoryAttestor(),
+            agent_file=AgentFile(self.objects, f"{agentfile.digest()}.pyz"),
         )
 
     def run(self) -> None:

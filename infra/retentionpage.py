@@ -22,6 +22,7 @@ was cancelled. You can keep single files longer:
 penstock artifact list                              # your artifacts: what owns each, and until when
 penstock artifact why ID                            # why an artifact is kept, and what would end that
 penstock artifact pin ID --reason WHY --for 90d     # keep it longer
+penstock job discard JOB                            # delete a job's files and log now
 penstock artifact sweep --dry-run --within 7d       # operators: what would be deleted within a week
 ```
 

@@ -225,9 +225,8 @@ class Service:
         match method, rest:
             case "GET", []:
                 return 200, job.json()
-            case "POST", ["cancel"]:
-                job.cancelled = True
-                return 200, job.json()
+            case "POST", ["cancel" | "discard" as what]:
+                return self._end(job, what)
             case "POST", ["retry"]:
                 return 201, {"id": self.add(job.end, **job.body)}
             case "GET", ["events"]:
@@ -246,6 +245,13 @@ class Service:
                 review = REVIEW | {"job": job.id, "by": by}
                 return 200, {"timings": self._timings(job), "provenance": ENVELOPE, "review": review}[what]
         return 404, _problem(404, "no-such-path", "this service has no such thing")
+
+    def _end(self, job: Job, what: str) -> tuple[int, Any]:
+        """A job is cancelled, or what it made is discarded."""
+        if what == "discard" and not job.settled:
+            return 409, _problem(409, "job-goes-on", "cancel it first")
+        job.cancelled = job.cancelled or what == "cancel"
+        return 200, job.json()
 
     def _timings(self, job: Job) -> dict[str, Any]:
         spans = {"queued": 1.5, "acquiring": 58.5, "running": 90.0, "total": 150.0}

@@ -155,8 +155,8 @@ class Stage:
         self.service.twin.run()
 
     def publish(self, operation: str) -> None:
-        """What operations on published files need, and on the statement about them."""
-        if "publish" in operation or operation == "get_provenance":
+        """What operations on published files need, and those on a job that has ended."""
+        if "publish" in operation or operation in ("get_provenance", "discard_job"):
             self.end()
         if "published" in operation or operation == "unpublish":
             self.service.ask("POST", f"/v1/jobs/{self.job}/outputs/{self.output}/publish", BODIES["publish_output"])

@@ -14,6 +14,7 @@ JOB_CALLS = (
     ("GET", ""),
     ("POST", "/cancel"),
     ("POST", "/retry"),
+    ("POST", "/discard"),
     ("GET", "/why"),
     ("GET", "/events"),
     ("GET", "/outputs"),

@@ -21,6 +21,7 @@ from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
+from penstock.usecases.artifacts import discard
 from penstock.usecases.jobs import cancel, flow, holds, jobs, submit
 
 router = Router("jobs")
@@ -242,6 +243,11 @@ def hold_job(on: System, user: Caller, job: str, ask: HoldJob) -> JobView:
 @router.post("/v1/jobs/{job}/release", "Release what is held of a job", SUBMIT)
 def release_job(on: System, user: Caller, job: str) -> JobView:
     return _whole(on, holds.release(on, user, job))
+
+
+@router.post("/v1/jobs/{job}/discard", "Delete a settled job's files and log before their time", SUBMIT)
+def discard_job(on: System, user: Caller, job: str) -> JobView:
+    return _whole(on, discard.discard(on, user, jobs.find(on, user, job)))
 
 
 @router.post("/v1/jobs/{job}/retry", "Submit a job once more", SUBMIT, status=201)

@@ -30,6 +30,7 @@ group = Group(
         "show": Entry(f"{HERE}.job:show", "Show everything about a job; if it failed, why."),
         "tail": Entry(f"{HERE}.job_run:tail", "Show a job's log until the job settles."),
         "cancel": Entry(f"{HERE}.job:cancel", "Cancel a job or a job set."),
+        "discard": Entry(f"{HERE}.job:discard", "Delete a job's files and log before their time."),
         "approve": Entry(f"{HERE}.review:approve", "Approve a job that asks for an environment."),
         "why": Entry(f"{HERE}.job:why", "Explain why a job waits."),
         "send": Entry(f"{HERE}.job_files:send", "Upload the inputs that a job waits for."),
@@ -225,6 +226,22 @@ def cancel(session: Session, job: str | None, set_id: str | None, wait: bool) ->
     if wait:
         found = settled(session, found)
     session.out.done(_said(found), found)
+
+
+@click.command(cls=Command)
+@arguments("JOB")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_session
+def discard(session: Session, job: str, yes: bool) -> None:
+    """Delete the files and the log of a settled job before their time.
+
+    The job itself stays in lists. What is pinned or published stays, and what a job needs that has not settled cannot
+    be deleted. There is no way back.
+    """
+    if not yes:
+        click.confirm(f"Delete the files and the log of job {job}?", abort=True, err=True)
+    found = dict(session.api.act("jobs", job, "discard"))
+    session.out.done(f"the files and the log of job {found['id']} are being deleted", found)
 
 
 def _cancel_set(session: Session, set_id: str, wait: bool) -> None:

@@ -204,6 +204,11 @@ def end(row: Retention, now: datetime) -> Retention:
     return replace(row, ended=now)
 
 
+def discard(row: Retention, now: datetime) -> Retention:
+    """A retention that ends before its time, because nobody wants the artifacts. Those that need them have settled."""
+    return end(replace(row, until=now, longer=None, dependents=()), now)
+
+
 def outputs_gone(job: str, since: datetime) -> Refused:
     """The refusal of a request for outputs that are deleted."""
     return Refused(422, "outputs-gone", f"the outputs of job {job} are gone since {since:%Y-%m-%d %H:%M} UTC")

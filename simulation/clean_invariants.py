@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools.pools import WORKER, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitState
 from simulation import faults
 from simulation.commits import Broke, Moment
-
-APART = timedelta(seconds=2 * faults.APART_SECONDS)
-"""By how much the clocks of two processes differ at most: one has ended the lease, the other writes the proof."""
 
 
 def freed_clean(moment: Moment) -> Iterator[Broke]:
@@ -54,7 +50,7 @@ def _is_clean(moment: Moment, unit: Unit) -> bool:
     """Whether a unit has nothing of its last lease. One that was made ahead of need, and never leased, has had none."""
     if unit.lease.leases == 0:
         return unit.id not in moment.facts.ended
-    if unit.cleaning.proof is None or unit.cleaning.proof.time + APART < moment.facts.ended[unit.id]:
+    if unit.cleaning.proof is None or unit.cleaning.proof.time + faults.APART < moment.facts.ended[unit.id]:
         return False
     return moment.rests(unit.id) if unit.lease.order == WORKER else moment.cleanings.get(unit.id) == unit.cleaning.proof
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
+from datetime import timedelta
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ AGAIN_CHANCES = (0.0, 0.0, 0.1, 0.3)
 APART_CHANCES = (0.0, 0.0, 0.2, 0.6)
 APART_SECONDS = 2.0
 """How far a clock is off at most. Those of Lambda are within milliseconds: Amazon Time Sync Service."""
+
+APART = timedelta(seconds=2 * APART_SECONDS)
+"""By how much the clocks of two processes differ at most."""
 
 
 def draw(dice: random.Random, more: random.Random) -> Weather:

@@ -11,6 +11,7 @@ from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.domain.users.users import User
 from penstock.testing.twin import START
 from penstock.usecases.units import maintenance
+from simulation import faults
 from simulation.commits import Moment
 from simulation.interfaces import Run
 
@@ -51,9 +52,10 @@ def let_out(engine: Run) -> None:
 def held_is_held(moment: Moment, now: datetime, called: Collection[str]) -> Iterator[tuple[str, str]]:
     """UNIT-3: while a hold stands no commit lends its unit, begins to clean or destroy it, ends it, or frees its slots.
 
-    Nor does anybody take the hold off but an operator. Time only goes on: what a handler read as held, is. And none is
-    put on what a driver was `called` to destroy.
+    Nor does anybody take the hold off but an operator. And none is put on what a driver was `called` to destroy. The
+    clock of one process says when it ends, that of another says that it is over.
     """
+    now += faults.APART
     for was, after in moment.of(Unit):
         if was and after and after.hold and after.hold != was.hold and after.id in called:
             yield "UNIT-3", f"{after.id} is {after.hold}, though its driver was told to destroy it before"

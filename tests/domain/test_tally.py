@@ -93,7 +93,7 @@ def test_bytes_are_refused_above_the_limit_and_submits_at_it() -> None:
     limits, full = Limits(stored_bytes=100), Tally(owner="ada", at=NOW, stored=100)
     users.check_bytes(Tally(owner="ada", at=NOW, stored=60), 40, limits)
     with pytest.raises(
-        Refused, match=r"take about 100 bytes; the limit is 100 \(limits.stored_bytes\): `penstock artifact"
+        Refused, match=r"take about 100 bytes; the limit is 100 \(limits.stored_bytes\): `penstock job discard"
     ):
         users.check_bytes(full, 1, limits)
     users.check_tally(users.with_bytes(full, -1), limits, NOW)

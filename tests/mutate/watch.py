@@ -15,7 +15,7 @@ from tests.mutate import plant, trees
 from tests.mutate.scope import source
 from tests.mutate.sites import Mutant
 
-VERSION = "2"
+VERSION = "3"
 """Of what is noted, and how."""
 
 Seen = set[str]
@@ -30,11 +30,17 @@ def watch(mutants: Iterable[Mutant]) -> None:
         by_module.setdefault(mutant.module, []).append(mutant)
     for module, some in by_module.items():
         _watch(module, some)
+    builtins.__reached__ = _reached  # type: ignore[attr-defined]
     builtins.__seen__ = _note  # type: ignore[attr-defined]
 
 
-def _note(name: str, value: Any) -> Any:
+def _reached(name: str) -> str:
+    """Note that it is about to be evaluated: a check that refuses has no value."""
     seen.add(f"{name} None")
+    return name
+
+
+def _note(name: str, value: Any) -> Any:
     with suppress(TypeError):  # a condition of DynamoDB is neither true nor false
         seen.add(f"{name} {bool(value)}")
     return value
@@ -46,6 +52,6 @@ def _watch(module: str, mutants: list[Mutant]) -> None:
     for at in sorted({mutant.watched for mutant in mutants}, reverse=True):
         watched = nodes[at]
         assert isinstance(watched, ast.expr)
-        name = ast.Constant(f"{module} {at}")
-        trees.put(nodes, watched, ast.Call(ast.Name("__seen__", ast.Load()), [name, watched], []))
+        reached = ast.Call(ast.Name("__reached__", ast.Load()), [ast.Constant(f"{module} {at}")], [])
+        trees.put(nodes, watched, ast.Call(ast.Name("__seen__", ast.Load()), [reached, watched], []))
     plant.swap(module, ast.fix_missing_locations(tree), {mutant.function for mutant in mutants})

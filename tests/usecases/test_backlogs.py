@@ -12,7 +12,7 @@ from penstock.domain.users.users import Tally, User, tally_key
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import inputs
-from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
+from penstock.usecases.jobs import backlogs, cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.site import apply
 from tests.usecases.dependencies import depends
@@ -245,3 +245,94 @@ def test_the_same_request_again_is_the_job_that_waits(small: Twin, ada: User) ->
         submit(small, ada)
     made = {jobs_submit.submit(small.on, ada, SubmitJob(SCRIPT), "k") for _ in range(3)}
     assert (len(made), backlog(small)) == (1, list(made))
+
+
+def test_one_call_wakes_some_and_not_all(small: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [submit(small, ada) for _ in range(30)]
+    small.run()
+    set_limit(small, 40)
+    asked: list[object] = []
+    with monkeypatch.context() as lost:
+        lost.setattr(type(small.on.queues), "schedule", lambda _, message: asked.append(message))
+        backlogs.wake(small.on, "ada")
+    assert asked == [{"do": "judge", "job": job} for job in made[2 : 2 + backlogs.AT_ONCE]]
+    set_limit(small, 4)
+    asked.clear()
+    with monkeypatch.context() as lost:
+        lost.setattr(type(small.on.queues), "schedule", lambda _, message: asked.append(message))
+        backlogs.wake(small.on, "ada")
+    assert len(asked) == 2, "there is room for two"
+
+
+def test_the_next_is_woken_before_the_job_is_due_no_more(
+    small: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """QUEUE-1: who dies in between is followed by another, as long as the job is due for its secrets."""
+    order: list[str] = []
+    monkeypatch.setattr(backlogs, "wake", lambda *_: order.append("woken"))
+    monkeypatch.setattr(settle, "forget_secrets", lambda *_: order.append("secrets"))
+    job = submit(small, ada)
+    run_to_end(small, job)
+    assert order[:2] == ["woken", "secrets"]
+
+
+def test_a_job_that_waits_for_another_is_told_that_and_not_how_many_are_under_way(small: Twin, ada: User) -> None:
+    made = [submit(small, ada) for _ in range(2)]
+    after = submit(small, ada, **depends(made[0]))
+    small.run()
+    assert "the job waits for 1 of the 1 that it depends on" in jobs.explain(small.on, job_of(small, after)).summary
+
+
+@pytest.mark.parametrize("most", [0, 3])
+def test_a_job_that_is_about_to_go_on_is_not_told_to_wait(
+    small: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    made = [submit(small, ada) for _ in range(3)]
+    small.run()
+    set_limit(small, most)
+    assert "is about to take its next step" in jobs.explain(small.on, job_of(small, made[2])).summary
+    assert not jobs_submit.plan(small.on, ada, SubmitJob(SCRIPT)).depends
+
+
+def test_a_job_that_joined_nothing_yet_is_told_who_stands_before_it(
+    small: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = submit(small, ada)
+    after = submit(small, ada, **depends(first))
+    others = [submit(small, BEA) for _ in range(2)]
+    small.run()
+    with monkeypatch.context() as lost:
+        lost.setattr(prerequisites, "judge", lambda *_: None)
+        run_to_end(small, first)
+        made = [submit(small, ada) for _ in range(3)]
+        small.run()
+    assert (begun(small), backlog(small)) == (2, made[2:])
+    assert "none of its other jobs stands before it" in jobs.explain(small.on, job_of(small, after)).summary
+    assert states(small, others) == [State.ACQUIRING] * 2
+
+
+def test_where_nothing_is_limited_no_backlog_is_looked_at(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job costs no more than before."""
+    for name in ("wake", "forget", "first"):
+        monkeypatch.setattr(backlogs, name, lambda *_: pytest.fail("it was looked at"))
+    first = submit(twin, ada)
+    monkeypatch.setattr(backlogs, "admit", lambda *_: pytest.fail("it was looked at"))
+    second = submit(twin, ada)
+    monkeypatch.undo()
+    for name in ("wake", "forget", "first"):
+        monkeypatch.setattr(backlogs, name, lambda *_: pytest.fail("it was looked at"))
+    after = submit(twin, ada, **depends(first))
+    twin.run()
+    run_to_end(twin, first)
+    twin.run()
+    assert job_of(twin, after).state is State.ACQUIRING
+    run_to_end(twin, second)
+
+
+def test_where_there_is_no_room_nobody_is_looked_for(small: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        submit(small, ada)
+    monkeypatch.setattr(backlogs, "first", lambda *_: pytest.fail("nobody may go on"))
+    backlogs.wake(small.on, "ada")

@@ -14,7 +14,7 @@ from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import pins
 from penstock.usecases.artifacts.discard import discard
-from penstock.usecases.jobs import cancel
+from penstock.usecases.jobs import cancel, prerequisites
 from tests.usecases.dependencies import depends
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.retained_jobs import ended, nothing_is_left, of, tidy, with_a_row_of_its_own
@@ -39,6 +39,7 @@ def test_all_that_a_job_has_is_deleted_within_one_sweep(
     assert len(of(twin, Artifact)) == 3
     for _ in range(2):
         discard(twin.on, ada, job_of(twin, job))
+        twin.pass_time(1)
     assert gone(twin, job)
     assert [(row.by, row.did, row.what) for row in of(twin, Entry) if row.did == "discard"] == [
         ("ada", "discard", f"job {job}")
@@ -64,6 +65,17 @@ def test_what_another_job_needs_is_kept_until_that_has_settled(twin: Twin, ada: 
     assert (told.value.status, told.value.code) == (409, "outputs-needed")
     cancel.cancel(twin.on, ada, needs)
     twin.run()
+    discard(twin.on, ada, job_of(twin, job))
+    tidy(twin, times=3)
+    assert job_of(twin, job).end.outputs_gone
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_what_nobody_needs_any_more_is_not_kept_for_a_lost_message(twin: Twin, ada: User, settled: bool) -> None:
+    """Its dependent has settled, or is nowhere, and the retention names it still."""
+    job = ended(twin, ada)
+    dependent = ended(twin, ada) if settled else "D"
+    assert twin.store.commit(prerequisites.pin(twin.on, job, dependent))
     discard(twin.on, ada, job_of(twin, job))
     tidy(twin, times=3)
     assert job_of(twin, job).end.outputs_gone

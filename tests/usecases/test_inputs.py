@@ -206,7 +206,7 @@ def test_asking_again_is_asking_once_and_other_bytes_are_another_file(twin: Twin
     [
         (NewInput("b", size=1, sha256="0" * 64), 404),
         (NewInput("a", size=1, sha256="x" * 64), 400),
-        (NewInput("a", size=2**60, sha256="0" * 64), 413),
+        (NewInput("a", size=2**30 + 1, sha256="0" * 64), 413),
     ],
 )
 def test_what_cannot_be_sent(twin: Twin, ada: User, ask: NewInput, status: int) -> None:

@@ -6,11 +6,13 @@ import hashlib
 
 import pytest
 
+from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import AgentFile, NewInput, SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.users.users import Tally, User, tally_key
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.artifacts import expire, inputs, outputs
@@ -126,14 +128,17 @@ def test_what_is_deleted_makes_room_once_its_bytes_are_gone(small: Twin, ada: Us
     assert submit(small, ada)
 
 
-def test_two_uploads_at_once_are_both_counted(small: Twin, ada: User) -> None:
+@pytest.mark.parametrize("before", [0, 10])
+def test_two_uploads_at_once_are_both_counted(small: Twin, ada: User, before: int) -> None:
     job = running(small, ada)
-    outputs.begin(small.on, job, [file(10)])
+    if before:
+        outputs.begin(small.on, job, [file(before)])
     other = file(600, "/work/other")
     before_the_next_write_of(small, Tally, lambda: outputs.begin(small.on, job, [other]))
     with pytest.raises(Refused):
         outputs.begin(small.on, job, [file(600, "/work/third")])
-    assert stored(small) == 610
+    outputs.begin(small.on, job, [file(300, "/work/fourth")])
+    assert stored(small) == before + 900
 
 
 def test_what_was_counted_is_taken_away_whatever_the_limit_is_by_then(small: Twin, ada: User) -> None:
@@ -158,3 +163,25 @@ def test_with_a_high_limit_small_files_write_no_tally(twin: Twin, ada: User) -> 
     job = running(twin, ada)
     outputs.begin(twin.on, job, files(50))
     assert stored(twin) == 0
+
+
+def test_an_upload_and_a_deletion_at_once_are_both_counted(small: Twin, ada: User) -> None:
+    job = running(small, ada)
+    outputs.begin(small.on, job, [file(500)])
+    small.pass_time(2 * 24 * 3600)
+    before_the_next_write_of(small, Tally, lambda: outputs.begin(small.on, job, [file(300, "/work/other")]))
+    expire.expire_overdue(small.on)
+    assert stored(small) == 300
+
+
+def test_what_counts_for_nothing_goes_without_a_write_of_the_tally(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    outputs.begin(twin.on, job, files(3))
+    twin.store.commit([Create(Tally(owner="ada", at=START, stored=7))])
+    twin.pass_time(2 * 24 * 3600)
+    for _ in range(3):
+        expire.expire_overdue(twin.on)
+    assert not [row for row in twin.store.rows.values() if isinstance(row, Artifact)]
+    row = twin.store.get(tally_key("ada"), Tally)
+    assert row
+    assert (row.stored, row.version) == (7, 1)

@@ -247,7 +247,8 @@ def release_job(on: System, user: Caller, job: str) -> JobView:
 
 @router.post("/v1/jobs/{job}/discard", "Delete a settled job's files and log before their time", SUBMIT)
 def discard_job(on: System, user: Caller, job: str) -> JobView:
-    return _whole(on, discard.discard(on, user, jobs.find(on, user, job)))
+    discard.discard(on, user, jobs.find(on, user, job))
+    return _whole(on, jobs.find(on, user, job))
 
 
 @router.post("/v1/jobs/{job}/retry", "Submit a job once more", SUBMIT, status=201)

@@ -594,7 +594,7 @@ def check_bytes(tally: Tally, more: int, limits: Limits) -> None:
 
 def _too_many_bytes(tally: Tally, limits: Limits) -> str:
     why = f"the inputs and outputs of {tally.owner} take about {tally.stored} bytes; the limit is {limits.stored_bytes}"
-    return f"{why} (limits.stored_bytes): `penstock artifact list` shows them, `penstock job discard` deletes those of a job"
+    return f"{why} (limits.stored_bytes): `penstock job discard JOB` deletes what a job made"
 
 
 def with_bytes(tally: Tally, more: int) -> Tally:

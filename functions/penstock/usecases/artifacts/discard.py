@@ -18,22 +18,22 @@ from penstock.usecases.jobs import settle
 from penstock.usecases.users import audit
 
 
-def discard(on: System, user: User, job: Job) -> Job:
+def discard(on: System, user: User, job: Job) -> None:
     """End a job's retention, if that is not done. Raises Refused 409 while the job, or one that needs it, goes on."""
     if not job.is_settled:
         raise Refused(409, "job-goes-on", f"job {job.id} is {job.state}: cancel it first, or wait until it has settled")
 
-    def decide() -> tuple[Sequence[Change], Job]:
+    def decide() -> tuple[Sequence[Change], None]:
         row, found = settle.find_retention(on, job.id)
-        if row is None or found is None or row.ended:
-            return [], found or job
+        if row is None or row.ended:
+            return [], None
         needed = _dependent(on, row)
         if needed:
             raise Refused(409, "outputs-needed", f"job {needed} depends on job {job.id}, and has not settled yet")
         changes = settle.retention_changes(row, found, retention.discard(row, on.world.now()))
-        return audit.record(on, changes, user.name, "discard", f"job {job.id}"), found
+        return audit.record(on, changes, user.name, "discard", f"job {job.id}"), None
 
-    return transact(on, decide)
+    transact(on, decide)
 
 
 def _dependent(on: System, row: Retention) -> str | None:

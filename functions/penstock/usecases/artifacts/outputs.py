@@ -53,7 +53,7 @@ def _begin_changes(
     fresh = [row for row in rows if row.id not in there]
     if len(known) + len(fresh) > limits.OUTPUTS:
         raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
-    counted, tally = users.count_bytes(on, job.owner, fresh, most) if fresh else ([], [])
+    counted, tally = users.count_bytes(on, job.owner, fresh, most)
     return [*(owners.begin(row, upload) for row in counted), *tally], rows
 
 

@@ -37,7 +37,12 @@ def admit(on: System, job: Job, tally: Tally, limits: Limits) -> tuple[Job, Tall
 
 
 def _is_next(before: Sequence[Backlogged], job: Job) -> bool:
-    return not before or before[0].key.sk >= backlogs.key_of(job).sk
+    return not before or before[0].key.sk >= place_of(job)
+
+
+def place_of(job: Job) -> str:
+    """A job's place in its owner's backlog: those before it have a lesser one."""
+    return backlogs.key_of(job).sk
 
 
 def first(on: System, owner: str, most: int) -> list[Backlogged]:
@@ -48,7 +53,7 @@ def first(on: System, owner: str, most: int) -> list[Backlogged]:
 def foresee(on: System, owner: str) -> list[str]:
     """What a new job of an owner would wait for in its backlog, as a sentence; none if it would go on."""
     most = current_site(on).limits.at_once
-    begun = _tally(on, owner).begun
+    begun = tally_of(on, owner).begun
     if not most or begun < most:
         return []
     return [f"first it would wait until fewer jobs of {owner} are under way: {begun} are, and {most} may be"]
@@ -56,12 +61,13 @@ def foresee(on: System, owner: str) -> list[str]:
 
 def wake(on: System, owner: str) -> None:
     """Have those judged for whom there is room now. Safe to repeat. [QUEUE-1]"""
-    most = backlogs.room(_tally(on, owner), current_site(on).limits, AT_ONCE)
+    most = backlogs.room(tally_of(on, owner), current_site(on).limits, AT_ONCE)
     for each in first(on, owner, most) if most else ():
         on.queues.schedule({"do": "judge", "job": each.job})
 
 
-def _tally(on: System, owner: str) -> Tally:
+def tally_of(on: System, owner: str) -> Tally:
+    """An owner's tally, which it may not have yet."""
     return on.store.get(tally_key(owner), Tally) or Tally(owner=owner, at=on.world.now())
 
 

@@ -16,7 +16,7 @@ from penstock.domain.pools.why import Stopped, Why
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.domain.users import users
-from penstock.domain.users.users import Tally, User, tally_key
+from penstock.domain.users.users import User
 from penstock.kernel import limits, rows
 from penstock.kernel.errors import Refused, not_found
 from penstock.system import System, current_site
@@ -108,13 +108,12 @@ def _explain_waiting(on: System, job: Job, deep: int) -> Why:
 
 def _explain_backlog(on: System, job: Job) -> Why | None:
     """Why a job that waits for nothing else does not go on yet; None if it is about to."""
-    stands = backlogs.first(on, job.owner, limits.PAGE)
-    before = [each.job for each in stands].index(job.id) if any(each.job == job.id for each in stands) else len(stands)
-    tally = on.store.get(tally_key(job.owner), Tally)
-    most = current_site(on).limits.at_once
-    if not most or tally is None or tally.begun < most:
+    begun, most = backlogs.tally_of(on, job.owner).begun, current_site(on).limits.at_once
+    if not most or begun < most:
         return None
-    return why.explain_backlog(job, tally.begun, most, before)
+    mine = backlogs.place_of(job)
+    before = sum(each.key.sk < mine for each in backlogs.first(on, job.owner, limits.PAGE))
+    return why.explain_backlog(job, begun, most, before)
 
 
 def _explain_attempt(on: System, job: Job) -> Why:

@@ -166,3 +166,9 @@ def test_every_default_is_within_its_bounds() -> None:
     for each in fields(Spans):
         rule = each.metadata["rule"]
         assert 0 < rule.least <= each.default <= rule.most
+
+
+def test_what_is_discarded_ends_at_once_whatever_keeps_it_longer() -> None:
+    row = Retention(job="J", until=NOW + 24 * HOUR, longer=NOW + 99 * HOUR, dependents=("D",), look=NOW + HOUR)
+    after = retention.discard(row, NOW)
+    assert (after.ended, after.end, after.dependents, after.deadline) == (NOW, NOW, (), NOW)

@@ -17,7 +17,7 @@ import pytest
 
 from penstock import agentfile
 from penstock.domain.jobs import failures
-from tests.agent import fork_server
+from tests.agent import fork_server, layered
 from tests.agent.control_plane import KEY, PATIENCE_SECONDS, WORKER, ControlPlane, Misbehave, order
 from tests.agent.fork_server import Forked, ForkServer
 
@@ -126,6 +126,12 @@ def worker(swift: Path, forks: ForkServer, tmp_path: Path) -> Iterator[Callable[
             return made
 
         yield make
+
+
+@pytest.fixture
+def machine(agent: Path, tmp_path: Path, worker: Callable[..., Worker]) -> Callable[..., Worker]:
+    """Run an agent as root on a machine made for it; `before` is done to that machine first."""
+    return layered.runner(agent, tmp_path, worker)
 
 
 def accepted(failure: dict[str, Any]) -> dict[str, Any]:

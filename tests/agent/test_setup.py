@@ -1,65 +1,10 @@
-"""The job's user on a machine that was made for it: this machine's own files, with an overlay over them."""
+"""The job's user on a machine that was made for it."""
 
-import json
-import os
 import shutil
-import subprocess
 
 import pytest
 
-from tests.agent.control_plane import PATIENCE_SECONDS, WORKER
 from tests.agent.forge import REPOSITORY, TOKEN, Forge
-
-PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin")
-LAYER = """mount -t tmpfs tmpfs "$1"; mkdir "$1/up" "$1/work" "$1/all"
-for each in work input tmp; do mknod "$1/up/$each" c 0 0; done  # which is how a layer says that it is not there
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/up,workdir=$1/work" "$1/all"
-"""
-LAYERED = f"""set -e
-{LAYER}
-mount -t proc proc "$1/all/proc"; mount --bind /dev "$1/all/dev"
-mkdir -m 1777 "$1/all/tmp"; mkdir -p "$1/all/opt/penstock"
-cp "$2" "$1/all/opt/penstock/agent.pyz"; cp "$3" "$1/all/opt/penstock/agent.json"
-chmod 700 "$1/all/opt/penstock"
-eval "$4"
-ln -s /bin/true "$1/all/usr/bin/sudo" 2>/dev/null || :
-cd "$1/all/opt/penstock"
-code=0; chroot "$1/all" "$5" /opt/penstock/agent.pyz run --config /opt/penstock/agent.json || code=$?
-chroot "$1/all" ls -A /home/build /work /input > "$6" 2>/dev/null || :
-exit $code
-"""
-
-
-@pytest.fixture
-def machine(agent, tmp_path, worker):
-    """Run an agent as root on a machine made for it; `before` is done to that machine first."""
-    if os.geteuid() or not PYTHON or not all(map(shutil.which, ("unshare", "useradd", "chroot"))):
-        pytest.skip("only root can have a layered machine")
-    layer = tmp_path / "layer"
-    layer.mkdir()
-    if subprocess.run(
-        ["unshare", "-m", "sh", "-c", f"set -e\n{LAYER}", "-", str(layer)], capture_output=True
-    ).returncode:
-        pytest.skip("no leave to layer a machine")
-
-    def run(before="", alone=True, prepare=lambda plane: None, **changes):
-        job = worker(**changes)
-        prepare(job.plane)
-        config = json.loads((job.folder / "agent.json").read_text())
-        told = {**config, "root": "/", "alone": alone}
-        (job.folder / "agent.json").write_text(json.dumps(told))
-        before = before.replace("ROOT", str(layer / "all"))
-        command = ["unshare", "-m", "--propagation", "private", "sh", "-c", LAYERED, "-", str(layer), str(agent)]
-        with open(job.folder / "agent.log", "ab") as log:
-            started = subprocess.Popen(
-                [*command, str(job.folder / "agent.json"), before, PYTHON, str(job.folder / "left")],
-                env={"PATH": os.environ["PATH"], "PENSTOCK_WORKER_ID": WORKER}, stdout=log, stderr=log,
-            )  # fmt: skip
-        job.agents.append(started)
-        job.code = started.wait(PATIENCE_SECONDS)
-        return job
-
-    return run
 
 
 @pytest.mark.e2e
@@ -93,7 +38,7 @@ pfexec false || echo $?; pfexec install -d /etc/mine && stat -c %U /etc/mine"""
 
 @pytest.mark.e2e
 def test_existing_users_and_folders_are_unchanged(machine):
-    before = "chroot ROOT groupadd -g 12345 build; chroot ROOT useradd -u 12345 -g 12345 -G users -M build"
+    before = "chroot $ROOT groupadd -g 12345 build; chroot $ROOT useradd -u 12345 -g 12345 -G users -M build"
     job = machine(before, script="id -nG")
     assert job.code == 0, job.log()
     assert job.plane.lines("stdout")[-1] == "build users"
@@ -102,7 +47,7 @@ def test_existing_users_and_folders_are_unchanged(machine):
 
 @pytest.mark.e2e
 def test_a_machine_with_another_user_of_that_name_is_broken(machine):
-    job = machine("chroot ROOT useradd -u 4711 -M build", script="echo never")
+    job = machine("chroot $ROOT useradd -u 4711 -M build", script="echo never")
     assert job.code == 1, job.log()
     told = job.outcome()
     assert (told["result"], told["failure"]["kind"]) == ("broken", "machine_broken")

@@ -99,7 +99,11 @@ def test_it_is_said_where_one_owner_may_leave_something_for_another() -> None:
     kept = Target("kept", factory="here", limit=1, warm=Warm())
     shared = Target("shared", factory="lab", limit=1, names=("a",))
     guarded = Target("guarded", factory="lab", limit=1, names=("b",), privilege="lab")
-    found = list(warnings(site(UBUNTU, handed, kept, shared, guarded)))
+    harmless = Target("harmless", factory="here", limit=1, warm=Warm(serves=Serves.SITE), sudo=False)
+    refusing = Target("refusing", factory="lab", limit=1, names=("c",), sudo=False)
+    found = list(warnings(site(UBUNTU, harmless, handed, kept, shared, guarded, refusing)))
     assert [text.partition(":")[0] for text in found] == ["target handed", "target shared"]
     assert ["`serves`" in text for text in found] == [True, False]
     assert ["`privilege`" in text for text in found] == [False, True]
+    assert ["`--user`" in text for text in found] == [False, True]
+    assert ["`sudo = false`" in text for text in found] == [True, True]

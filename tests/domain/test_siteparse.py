@@ -204,6 +204,8 @@ TARGETS = [
         "one target",
     ),
     ("[targets.x]\nredirect = 'ubuntu'\nnames = ['a']", 9, 1, "targets.x.names", "a redirect has no `names`", ""),
+    ("[targets.x]\nredirect = 'ubuntu'\nsudo = true", 9, 1, "targets.x.sudo", "a redirect has no `sudo`", ""),
+    ("sudo = 'no'", 7, 8, "targets.ubuntu.sudo", "wants true or false", ""),
 ]
 RESOURCES = [
     ("well = 'benches'\nnames = ['a']\nwarm = { min = 2 }", 10, 16, "resources.r.warm.min", "slots (1)", ""),
@@ -375,6 +377,13 @@ def test_wrong_health_checks(keys: str, line: int, column: int, where: str, mess
     found = only(f"{GOOD}[targets.x]\nfactory = 'here'\n{keys}")
     assert (found.line, found.column, found.where) == (line, column, where)
     assert message in found.message
+
+
+@pytest.mark.parametrize(("keys", "sudo"), [("", True), ("sudo = true", True), ("sudo = false", False)])
+def test_jobs_may_become_root_unless_the_target_says_that_they_may_not(keys: str, sudo: bool) -> None:
+    site = parse(f"{GOOD}{keys}\n", "site.toml")
+    assert isinstance(site, Site), site
+    assert site.targets["ubuntu"].sudo is sudo
 
 
 def test_a_redirect_has_no_health_check_of_its_own() -> None:

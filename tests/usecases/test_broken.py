@@ -87,6 +87,17 @@ def test_an_agent_is_told_of_the_scripts_of_its_target(twin: Twin, ada: User) ->
         ).total_seconds() == found.limits.timeout + found.limits.grace + 120 + more
 
 
+@pytest.mark.parametrize(("keys", "sudo"), [("", True), ("sudo = false\n", False)])
+def test_the_agent_is_told_whether_its_job_may_become_root(twin: Twin, ada: User, keys: str, sudo: bool) -> None:
+    """SEC-2: as its target says when the job starts."""
+    apply.apply(twin.on, "admin", SITE.replace("[targets.linux]\n", f"[targets.linux]\n{keys}"), "site.toml")
+    job = submit(twin, ada, target="linux")
+    twin.run()
+    worker = worker_of(twin, job).id
+    reply = agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
+    assert reply.sudo is sudo
+
+
 def test_a_job_whose_target_is_no_more_has_no_scripts(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="linux")
     twin.run()
@@ -94,6 +105,7 @@ def test_a_job_whose_target_is_no_more_has_no_scripts(twin: Twin, ada: User) -> 
     worker = worker_of(twin, job).id
     reply = agents.hello(twin.on, Hello(worker, drivers.bootstrap_key(twin.on.signing_key(), worker), TOKEN))
     assert reply.health.before == ""
+    assert reply.sudo
 
 
 def test_a_worker_that_is_broken_before_the_script_is_destroyed_and_the_next_attempt_follows(

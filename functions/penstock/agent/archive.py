@@ -145,6 +145,7 @@ def pack(
     meter, bounded = Meter(bounds), BoundedStream(stream, most)
     try:
         with (
+            machine.acting(),
             gzip.GzipFile(fileobj=bounded, mode="wb", compresslevel=GZIP_LEVEL) as zipped,
             tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
         ):
@@ -279,24 +280,30 @@ def unpack(
 
     `check` is called often, and may raise. Raises NotUnpacked; nothing that exceeds a bound is written first.
     """
-    work, meter = Unpacking(machine, names), Meter(bounds)
     try:
         size = os.path.getsize(path)
-        with open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|gz", tarinfo=BoundedInfo) as tar:
+        with open(path, "rb") as stream, machine.acting():
+            return _unpack(Unpacking(machine, names), stream, size, check, Meter(bounds))
+    except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError) as why:
+        raise NotUnpacked(f"it cannot be unpacked: {why}") from why
+
+
+def _unpack(work: Unpacking, stream: IO[bytes], size: int, check: Callable[[], None], meter: Meter) -> int:
+    machine = work.machine
+    try:
+        with tarfile.open(fileobj=stream, mode="r|gz", tarinfo=BoundedInfo) as tar:
             for info in tar:
                 exceeded = meter.count(info) or meter.compare(size)
                 if exceeded:
                     raise NotUnpacked(exceeded)
                 _stage_entry(work, tar, info, check)
         for stage in work.stages.values():
-            _check_place(stage.path(stage.name), stage.place)
+            _check_place(stage.path(stage.name), stage.place, machine)
         new = [name for name in work.folders if not _is_folder(machine.real_path(name))]
         for stage in work.stages.values():
             _put_in_place(stage.path(stage.name), stage.place)
         for name in reversed(new):
             _set_attributes(machine.real_path(name), work.folders[name])
-    except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError) as why:
-        raise NotUnpacked(f"it cannot be unpacked: {why}") from why
     finally:
         for stage in work.stages.values():
             with contextlib.suppress(OSError):
@@ -371,16 +378,16 @@ def _is_folder(path: str) -> bool:
     return os.path.lexists(path) and stat.S_ISDIR(os.lstat(path).st_mode)
 
 
-def _check_place(staged: str, place: str) -> None:
+def _check_place(staged: str, place: str, machine: Machine) -> None:
     """Make sure that everything can be put in place, before anything is. Raises NotUnpacked."""
     if not _is_folder(place):
         return
     if not _is_folder(staged):
         raise NotUnpacked(f"{place} is a folder, but the archive's entry is not")
-    if not os.access(place, os.W_OK | os.X_OK):
+    if not machine.may_write(place):
         raise NotUnpacked(f"{place} cannot be written to")
     for child in os.listdir(staged):
-        _check_place(os.path.join(staged, child), os.path.join(place, child))
+        _check_place(os.path.join(staged, child), os.path.join(place, child), machine)
 
 
 def _put_in_place(staged: str, place: str) -> None:

@@ -151,7 +151,8 @@ class Caches:
 
     def _key(self, template: str, cwd: str) -> str:
         try:
-            return fill_key(template, lambda path: self._job.machine.real_path(self._in_job(path, cwd)))
+            with self._job.machine.acting():
+                return fill_key(template, lambda path: self._job.machine.real_path(self._in_job(path, cwd)))
         except BadKey as why:
             raise CacheTrouble(str(why)) from why
 
@@ -242,7 +243,9 @@ class Caches:
             raise CacheTrouble(f"the service: {why}") from why
 
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
-        tmp = self._job.machine.real_path("/tmp")
+        """Return a folder for an archive. A confined job cannot change what the agent has there. [SEC-2]"""
+        machine = self._job.machine
+        tmp = str(self._job.config.folder) if machine.is_confined else machine.real_path("/tmp")
         try:
             os.makedirs(tmp, exist_ok=True)
             return tempfile.TemporaryDirectory(prefix="cache-", dir=tmp)

@@ -83,7 +83,7 @@ class HealthCheck:
         job = self._job
         return {
             "PATH": BASE_PATH,
-            "HOME": job.machine.home if job.machine.private else job.machine.own_home,
+            "HOME": job.machine.home if job.machine.private and not job.machine.account else job.machine.own_home,
             "LANG": installed_locale(),
             "PENSTOCK_WORKER_ID": job.config.worker,
             "PENSTOCK_TARGET": str(job.order.reply["target"]),
@@ -140,7 +140,7 @@ def remove_leftovers(processes: JobProcesses, machine: Machine, agent_folder: st
 
 def _kill_user(machine: Machine) -> None:
     """Kill all processes of the job's user at once, where it has one of its own: none can fork meanwhile."""
-    if machine.alone:
+    if machine.account:
         command = ["/bin/sh", "-c", "kill -KILL -1"]
         subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, **machine.popen_options())
 

@@ -206,6 +206,7 @@ class Order:
     posts: list[dict[str, str]] = field(default_factory=list)
     reuse: bool = False
     health: dict[str, Any] = field(default_factory=dict, repr=False)
+    sudo: bool = True
     received: float = field(default_factory=now)
 
     @classmethod
@@ -223,6 +224,7 @@ class Order:
             posts=[dict(post) for post in reply.get("posts") or []],
             reuse=bool(reply.get("reuse")),
             health=reply.get("health") or {},
+            sudo=reply.get("sudo", True) is not False,
         )
 
 

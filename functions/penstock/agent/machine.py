@@ -22,6 +22,7 @@ import shutil
 import signal
 import stat
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -29,8 +30,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from .account import SHORT_HOME, Account
+
 BASE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/ooce/bin:/opt/ooce/sbin"
-PROGRAM = "/usr/local/lib/penstock/agent.pyz"
+PROGRAM = "/usr/local/lib/penstock/job.pyz"
+"""Where the job's user can read the agent's file. The agent itself is elsewhere, where that user cannot write."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,8 @@ class Config:
     """The config file: the service's URL, the worker's id and bootstrap key, the job's root. `folder` is the file's.
 
     `identity` is the address of the machine's metadata service, empty if no identity document is needed. `alone`: the
-    machine was made for this worker, and serves nothing else.
+    machine was made for this worker, and serves nothing else. `user` is the name of the jobs' user, empty if it is the
+    agent's.
     """
 
     url: str
@@ -48,6 +53,7 @@ class Config:
     folder: Path
     identity: str = ""
     alone: bool = False
+    user: str = ""
 
     @classmethod
     def load(cls, path: Path) -> Config:
@@ -56,7 +62,7 @@ class Config:
         root = os.path.realpath(data.get("root", "/"))
         return cls(
             data["url"].rstrip("/"), data["worker"], data["key"], root, path.resolve().parent,
-            data.get("identity", ""), data.get("alone") is True,
+            data.get("identity", ""), data.get("alone") is True, str(data.get("user") or ""),
         )  # fmt: skip
 
     def token(self) -> str:
@@ -106,39 +112,15 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Account:
-    """A user of the machine, with fixed ids. It may not exist yet."""
-
-    name: str
-    uid: int
-    gid: int
-    home: str
-
-    def groups(self) -> list[int]:
-        """Return the ids of its groups: an image may have added some."""
-        with contextlib.suppress(OSError):
-            return os.getgrouplist(self.name, self.gid)
-        return [self.gid]
-
-    def popen_options(self) -> dict[str, Any]:
-        """Return the options with which `subprocess` starts something as this user."""
-        return {"user": self.uid, "group": self.gid, "extra_groups": self.groups()}
-
-
-BUILD_USER = Account("build", 12345, 12345, "/home/build")
-"""The same as in buildomat: its job files use the name."""
-
-
-@dataclass(frozen=True)
 class Machine:
     """The job's side of the machine. `root` is `/` on a machine of its own; otherwise job paths are below it.
 
-    `alone`: the machine was made for its jobs, which run as a user of their own. `apart`: the job has a home of its
-    own, because the agent stores something there that must be removed with the job.
+    `account` is the job's user; None if that is the one that runs the agent. `apart`: the job has a home of its own,
+    because the agent stores something there that must be removed with the job.
     """
 
     root: str
-    alone: bool = False
+    account: Account | None = None
     apart: bool = False
 
     @property
@@ -161,7 +143,7 @@ class Machine:
     def home(self) -> str:
         if self.private:
             return self.real_path("/home")
-        return BUILD_USER.home if self.alone else "/tmp/home" if self.apart else self.own_home
+        return self.account.home if self.account else SHORT_HOME if self.apart else self.own_home
 
     @property
     def own_home(self) -> str:
@@ -171,7 +153,7 @@ class Machine:
     @property
     def user(self) -> str:
         """The name of the user that runs the job's tasks."""
-        return BUILD_USER.name if self.alone else pwd.getpwuid(os.getuid()).pw_name
+        return self.account.name if self.account else pwd.getpwuid(os.getuid()).pw_name
 
     @property
     def bin(self) -> str:
@@ -180,33 +162,53 @@ class Machine:
     @property
     def program(self) -> str:
         """The agent's own file, where the job's user can read it."""
-        return PROGRAM if self.alone else os.path.realpath(sys.argv[0])
+        if not self.account:
+            return os.path.realpath(sys.argv[0])
+        return f"{self.bin}/job.pyz" if self.private else PROGRAM
 
     def folders(self) -> Iterator[str]:
         """Yield the folders that are emptied after a job."""
         yield from [self.root] if self.private else map(self.real_path, ("/work", "/input", "/tmp"))
-        if self.alone:
+        if self.account and self.home == self.account.home != SHORT_HOME:
             yield self.home
 
     def make(self) -> None:
         """Make the job's folders. Raises OSError."""
         for path in (*map(self.real_path, ("/work", "/input", "/tmp")), self.home, self.bin):
             os.makedirs(path, mode=0o755, exist_ok=True)
-        if self.apart and not (self.private or self.alone):
-            _make_private(self.home)
-        if self.alone:
-            os.makedirs(os.path.dirname(PROGRAM), mode=0o755, exist_ok=True)
-            shutil.copyfile(os.path.realpath(sys.argv[0]), PROGRAM)
-            os.chmod(PROGRAM, 0o644)
+        if self.home == SHORT_HOME:
+            _make_private(self.home, self.account)
+        if self.account:
+            os.makedirs(os.path.dirname(self.program), mode=0o755, exist_ok=True)
+            shutil.copyfile(os.path.realpath(sys.argv[0]), self.program)
+            os.chmod(self.program, 0o644)
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether the job can reach neither its agent nor root. [SEC-2]"""
+        return self.account is not None and not self.account.may_be_root
+
+    def acting(self) -> contextlib.AbstractContextManager[None]:
+        """Let the agent use files with the rights of a job that is confined, as long as this context lasts. [SEC-2]"""
+        return self.account.acting() if self.account else contextlib.nullcontext()
+
+    def may_write(self, folder: str) -> bool:
+        """Return whether entries can be made in a folder. access(2) answers for the agent, so one is really made."""
+        if not self.is_confined:
+            return os.access(folder, os.W_OK | os.X_OK)
+        with contextlib.suppress(OSError):
+            os.rmdir(tempfile.mkdtemp(prefix=".penstock-", dir=folder))
+            return True
+        return False
 
     def popen_options(self) -> dict[str, Any]:
         """Return the options with which `subprocess` starts something as the job's user."""
-        return BUILD_USER.popen_options() if self.alone else {}
+        return self.account.popen_options() if self.account else {}
 
     def give_to_user(self, path: str) -> None:
         """Make the job's user the owner of a path; of a link itself, not of its target."""
-        if self.alone:
-            os.lchown(path, BUILD_USER.uid, BUILD_USER.gid)
+        if self.account:
+            os.lchown(path, self.account.uid, self.account.gid)
 
     def make_folder(self, path: str) -> None:
         """Make a folder and its missing parents, owned by the job's user. Raises OSError."""
@@ -219,10 +221,11 @@ class Machine:
             self.give_to_user(each)
 
 
-def _make_private(folder: str) -> None:
-    """Close a folder in /tmp to other users. Raises OSError if another user owns it. [SEC-1]"""
+def _make_private(folder: str, account: Account | None) -> None:
+    """Close a folder in /tmp to other users. Raises OSError if one of these owns it. [SEC-1]"""
     found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    owners = (os.geteuid(), account.uid) if account else (os.geteuid(),)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in owners:
         raise PermissionError(f"{folder} belongs to another user")
     os.chmod(folder, stat.S_IRWXU)
 

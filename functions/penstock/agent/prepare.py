@@ -14,6 +14,7 @@ import contextlib
 import grp
 import hashlib
 import http.client
+import json
 import os
 import platform
 import pwd
@@ -27,10 +28,10 @@ import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
-from .machine import now
+from .account import Account
+from .machine import Machine, now
 
 T = TypeVar("T")
 TRIES = 5
@@ -42,6 +43,15 @@ PROGRESS_SECONDS = 10.0
 LAST_LINES = 20
 READ_BYTES = 1 << 12
 SUDOERS = "/etc/sudoers.d"
+SUDO_LISTING = "may run the following commands"
+PROBE_SECONDS = 20.0
+QUIET: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+ROOT_GROUPS = (
+    *("root", "sudo", "wheel", "admin", "shadow", "disk", "kmem"),
+    *("docker", "lxd", "incus", "incus-admin", "libvirt", "microk8s"),
+)
+"""Groups whose members can become root, by the names that distributions give them."""
+
 TOKEN_NAME = "GITHUB_TOKEN"
 TOKEN_USER = "x-access-token"
 GIT_PERMANENT_ERRORS = re.compile(
@@ -149,28 +159,25 @@ def report_failure(why: Failed) -> int:
     return EXIT_TEMPORARY if why.passing else 1
 
 
-@dataclass(frozen=True)
-class User:
-    """The user to make."""
+def set_up_user(user: Account, machine: Machine) -> None:
+    """Make the user and its folders, if missing. Allow it to become root, or make sure that it cannot.
 
-    name: str
-    uid: int
-    gid: int
-    home: str
-
-
-def set_up_user(user: User) -> None:
-    """Make the user and its folders, if missing, and allow it to become root. Raises Failed, OSError."""
-    _make_user(user)
-    for folder in (user.home, "/work"):
+    Raises Failed, OSError.
+    """
+    if user.is_made:
+        _make_user(user)
+    for folder in (user.home, machine.real_path("/work"), *([machine.real_path("/tmp")] if machine.private else [])):
         os.makedirs(folder, exist_ok=True)
         os.chown(folder, user.uid, user.gid)
         os.chmod(folder, 0o700)
-    _own_folder("/input", user)
-    _allow_sudo(user)
+    _own_folder(machine.real_path("/input"), user)
+    if user.may_be_root:
+        _allow_sudo(user)
+    else:
+        forbid_root(user)
 
 
-def _make_user(user: User) -> None:
+def _make_user(user: Account) -> None:
     with contextlib.suppress(KeyError):
         found = pwd.getpwnam(user.name)
         if (found.pw_uid, found.pw_gid) != (user.uid, user.gid):
@@ -188,7 +195,7 @@ def _make_user(user: User) -> None:
     say(f"made the user {user.name}, uid {user.uid}")
 
 
-def _own_folder(top: str, user: User) -> None:
+def _own_folder(top: str, user: Account) -> None:
     """Make the user the owner of a folder: inputs were fetched before the user existed."""
     os.makedirs(top, exist_ok=True)
     os.chown(top, user.uid, user.gid)
@@ -197,21 +204,90 @@ def _own_folder(top: str, user: User) -> None:
             os.lchown(os.path.join(folder, name), user.uid, user.gid)
 
 
-def _allow_sudo(user: User) -> None:
+def _allow_sudo(user: Account) -> None:
     """Allow the user to run anything as root: the machine is the job's alone."""
     if not shutil.which("sudo"):
         say("there is no sudo on this machine: jobs cannot become root")
         return
-    path, rule = os.path.join(SUDOERS, user.name), f"{user.name} ALL=(ALL:ALL) NOPASSWD: ALL\n"
-    with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
-        if file.read() == rule:
-            return
+    path, rule = _sudo_rule(user)
+    if _has_rule(path, rule):
+        return
     os.makedirs(SUDOERS, mode=0o750, exist_ok=True)
     draft = f"{path}~"  # sudo ignores names with a ~
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o440), "w", encoding="utf-8") as file:
         file.write(rule)
     os.replace(draft, path)
     say(f"{user.name} may become root by sudo")
+
+
+def _sudo_rule(user: Account) -> tuple[str, str]:
+    """Return the path of the agent's own rule, and its text."""
+    return os.path.join(SUDOERS, user.name), f"{user.name} ALL=(ALL:ALL) NOPASSWD: ALL\n"
+
+
+def _has_rule(path: str, rule: str) -> bool:
+    with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
+        return file.read() == rule
+    return False
+
+
+def forbid_root(user: Account) -> None:
+    """Remove the agent's own rule for sudo, and make sure that the user cannot become root. Raises Failed. [SEC-2]"""
+    path, rule = _sudo_rule(user)
+    if _has_rule(path, rule):
+        os.unlink(path)
+        say(f"removed {path}: {user.name} may not become root")
+    ways = [*_groups_with_root(user), *_commands_with_root(user)]
+    if ways:
+        raise Failed(
+            f"jobs must not become root here, but their user {user.name} can: {'; '.join(ways)}. "
+            "Take this away from the user, or have the target give root: sudo = true"
+        )
+    say(f"{user.name} cannot become root")
+
+
+def _groups_with_root(user: Account) -> list[str]:
+    """Return the groups of the user whose members can become root, as a part of a sentence."""
+    found = []
+    for id in sorted({user.gid, *user.groups()}):
+        with contextlib.suppress(KeyError):
+            name = grp.getgrgid(id).gr_name
+            if id == 0 or name in ROOT_GROUPS:
+                found.append(f"it is in the group {name}")
+    return found
+
+
+def _commands_with_root(user: Account) -> list[str]:
+    """Return which programs let the user become root, as a part of a sentence. Each is really tried."""
+    found = []
+    if shutil.which("sudo") and (
+        any(_succeeds(command, user) for command in (["sudo", "-n", "true"], ["sudo", "-n", "-l"]))
+        or SUDO_LISTING in _output(["sudo", "-n", "-l", "-U", user.name])
+    ):
+        found.append("sudo allows it something (sudo -l -U shows what)")
+    if shutil.which("doas") and _succeeds(["doas", "-n", "true"], user):
+        found.append("doas allows it something")
+    return found
+
+
+def _succeeds(command: Sequence[str], user: Account) -> bool:
+    """Return whether a command of the user's succeeds. One that hangs does not. Raises Failed."""
+    try:
+        options = {**QUIET, **user.popen_options()}
+        return subprocess.run(command, timeout=PROBE_SECONDS, cwd="/", check=False, **options).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+    except OSError as why:
+        raise Failed(f"{command[0]} cannot be run as {user.name}: {why}") from why
+
+
+def _output(command: Sequence[str]) -> str:
+    """Return what a command of root's prints; nothing if it hangs."""
+    env = {**os.environ, "LC_ALL": "C"}
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(command, timeout=PROBE_SECONDS, cwd="/", env=env, check=False, **QUIET)
+        return str(done.stdout, "utf-8", "replace")
+    return ""
 
 
 def authenticate(machines: Sequence[str]) -> None:
@@ -388,7 +464,7 @@ def _host_triple() -> str:
 
 
 PROGRAMS: Mapping[str, Callable[..., None]] = {
-    "setup": lambda name, uid, gid, home: set_up_user(User(name, int(uid), int(gid), home)),
+    "setup": lambda account, root: set_up_user(Account(**json.loads(account)), Machine(root)),
     "authentication": lambda *machines: authenticate(machines),
     "clone": clone_repository,
     "toolchain": install_toolchain,

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from .caches import CacheRequest, Caches, JobCaches
@@ -27,7 +27,6 @@ from .job import CLONE_FAILED, LOGIN_FAILED, SETUP_FAILED, TOOLCHAIN_FAILED, Dec
 from .joblog import DETAIL, OutputReader, Tail
 from .machine import (
     BASE_PATH,
-    BUILD_USER,
     Ended,
     Machine,
     count_oom_kills,
@@ -99,20 +98,27 @@ def _job_variables(job: Job, task: Task) -> dict[str, str]:
 def write_script(job: Job, task: Task) -> str:
     """Write a task's script to a file of the job's. Return its path. Raises OSError."""
     tmp = job.machine.real_path("/tmp")
-    job.machine.make_folder(tmp)  # an earlier task may have removed it
-    handle, path = tempfile.mkstemp(prefix=f"task-{task.index}-", suffix=".sh", dir=tmp)
-    with open(handle, "w", encoding="utf-8") as file:
-        file.write(task.script)
-    if not task.as_root:
-        job.machine.give_to_user(path)
+    with _acting_for(job, task):
+        job.machine.make_folder(tmp)  # an earlier task may have removed it
+        handle, path = tempfile.mkstemp(prefix=f"task-{task.index}-", suffix=".sh", dir=tmp)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(task.script)
+        if not task.as_root:
+            job.machine.give_to_user(path)
     return path
+
+
+def _acting_for(job: Job, task: Task) -> contextlib.AbstractContextManager[None]:
+    """Use files with the rights of a task's user, if the job is confined: its processes may change paths. [SEC-2]"""
+    return contextlib.nullcontext() if task.as_root else job.machine.acting()
 
 
 def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
     """Start a script in a process group of its own. Raises OSError; ValueError for a zero byte in the environment."""
     workdir = job.machine.real_path(task.workdir)
     if not task.as_root:
-        job.machine.make_folder(workdir)
+        with job.machine.acting():
+            job.machine.make_folder(workdir)
     child = subprocess.Popen(
         ["/bin/bash", script],
         cwd=workdir,
@@ -144,8 +150,8 @@ def plan_tasks(order: Order, machine: Machine) -> Order:
 
 
 def _setup_tasks(machine: Machine) -> Iterator[Task]:
-    if machine.alone:
-        words = ("setup", BUILD_USER.name, str(BUILD_USER.uid), str(BUILD_USER.gid), BUILD_USER.home)
+    if machine.account:
+        words = ("setup", json.dumps({**asdict(machine.account), "home": machine.home}), machine.root)
         task = _preparation_task(
             machine, "setup", 5 * MINUTE, SETUP_FAILED, "the machine could not be set up", {}, *words
         )
@@ -335,6 +341,12 @@ PFEXEC = """#!/bin/sh
 if [ "$(id -u)" = 0 ]; then exec "$@"; fi
 exec sudo -n -- "$@"
 """
+NO_PFEXEC = """#!/bin/sh
+# pfexec COMMAND...: as root, which jobs cannot become here
+if [ "$(id -u)" = 0 ]; then exec "$@"; fi
+echo "pfexec: jobs cannot become root on this target (it has no sudo): $*" >&2
+exit 1
+"""
 PTIME = """#!/bin/bash
 # ptime [-m] COMMAND...: print how long it took
 while [[ "$1" == -[mF] ]]; do shift; done
@@ -455,10 +467,11 @@ class BmatRequests:
         return self._job.service.call(self._job.order.job, what, body, CALL_TRIES)
 
 
-def install_shims(folder: str) -> None:
+def install_shims(folder: str, with_root: bool = True) -> None:
     """Put the commands of illumos that scripts expect into a folder, unless the machine has them. Raises OSError."""
     elsewhere = os.pathsep.join(each for each in BASE_PATH.split(os.pathsep) if each != folder)
-    for name, text in SHIMS.items():
+    shims = SHIMS if with_root else {**SHIMS, "pfexec": NO_PFEXEC}
+    for name, text in shims.items():
         if not shutil.which(name, path=elsewhere):
             write_command(os.path.join(folder, name), text)
 
@@ -517,4 +530,4 @@ def _install_commands(machine: Machine, path: str) -> None:
     command = shlex.join([sys.executable, "-I", "-S", machine.program, "bmat"])
     text = f'#!/bin/sh\nPENSTOCK_SOCKET={shlex.quote(path)} exec {command} "$@"\n'
     write_command(os.path.join(machine.bin, "bmat"), text)
-    install_shims(machine.bin)
+    install_shims(machine.bin, with_root=not machine.is_confined)

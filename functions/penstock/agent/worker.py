@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import VERSION
+from .account import BUILD_USER, Account, existing_account
 from .caches import JobCaches
 from .client import (
     Abandon,
@@ -54,11 +55,13 @@ def run_worker(path: Path) -> int:
     introduction = {"worker": config.worker, "key": config.key}
     try:
         copies: Copies | None = None
+        had_root = False
         while True:
             job = _next_job(config, introduction, copies)
             copies = job.copies
             progress.note(Step.STARTED, job.order.job)
-            code = do_job(job, progress)
+            code = do_job(job, progress, had_root)
+            had_root = had_root or not job.machine.is_confined
             introduction["previous"] = config.token()
             if not _wait_if_held(config, introduction, job.control):
                 return code
@@ -117,9 +120,20 @@ def copies_for(owner: str, is_reused: bool, copies: Copies | None, folder: Path)
 
 
 def _machine(config: Config, order: Order) -> Machine:
-    """Return the job's side of the machine. A job has a user of its own only on a machine of its own. [SEC-2]"""
+    """Return the job's side of the machine, with the job's user. Raises OSError if that user cannot be one. [SEC-2]"""
+    account = _account(config, order)
+    machine = Machine(config.root, account, apart=needs_own_home(order.reply))
+    if account and machine.is_confined:
+        os.setgroups(account.groups())  # of all threads: `acting` changes the user and its group only
+    return machine
+
+
+def _account(config: Config, order: Order) -> Account | None:
+    """Return the user of the job's own. There is one where the machine has one, or is made for its jobs. [SEC-2]"""
+    if config.user:
+        return existing_account(config.user)
     is_alone = config.alone and config.root == "/" and os.geteuid() == 0
-    return Machine(config.root, is_alone, apart=needs_own_home(order.reply))
+    return replace(BUILD_USER, may_be_root=order.sudo) if is_alone else None
 
 
 def _hello(
@@ -196,7 +210,7 @@ def wait_while_held(config: Config, introduction: dict[str, Any], until: float) 
         control.sleep(min(float(reply["seconds"]), held))
 
 
-def do_job(job: Job, progress: Progress) -> int:
+def do_job(job: Job, progress: Progress, had_root: bool = False) -> int:
     """Check the machine, run, upload and report. Return the exit code. No process of the job is left. [UNIT-2]"""
     control, delivery = job.control, Delivery(job.service, job.control, job.outbox, job.order.job)
     start_thread(control, "clock", control.watch_clock)
@@ -204,7 +218,7 @@ def do_job(job: Job, progress: Progress) -> int:
     sender = start_thread(control, "outbox", delivery.run)
     log(f"job {job.order.job}: {len(job.order.tasks)} task(s)")
     try:
-        outcome = prepare_machine(job) or run_job(job)
+        outcome = prepare_machine(job, had_root) or run_job(job)
         job.outbox.flush()
         job.outbox.report_dropped()  # after the flush: the service counts what it dropped in its answers
         job.outbox.flush()
@@ -221,8 +235,28 @@ def do_job(job: Job, progress: Progress) -> int:
     return 0 if control.abandoned is Abandon.GONE else 1
 
 
-def prepare_machine(job: Job) -> Outcome | None:
+def why_not_confined(order: Order, machine: Machine, had_root: bool) -> str | None:
+    """Return why a job that must not become root cannot run here; None if it can, or if it may. [SEC-2]
+
+    `had_root`: an earlier job of this worker could become root, so what it left can be anywhere.
+    """
+    if order.sudo:
+        return None
+    if had_root:
+        return "this target's jobs must not become root (sudo = false), but an earlier job of this machine could"
+    if not machine.is_confined:
+        return (
+            "this target's jobs must not become root (sudo = false), but this machine runs them as the agent's user: "
+            "start the agent of a host as root, with --user"
+        )
+    return None
+
+
+def prepare_machine(job: Job, had_root: bool) -> Outcome | None:
     """Make the job's folders, and check the machine's health. Return the job's outcome if the machine is unfit."""
+    wrong = why_not_confined(job.order, job.machine, had_root)
+    if wrong:
+        return Outcome("broken", wrong, broken=wrong, failure=Failure("machine_broken", {"error": wrong}))
     try:
         job.machine.make()
     except OSError as why:
@@ -266,7 +300,9 @@ def run_job(job: Job) -> Outcome:
         return outcome  # there is nothing to upload: the script has not begun
     if job.order.rules:
         outputs = Outputs(job, with_outcome=not caches and not job.order.health.get("after"))
-        outcome = with_fault(outcome, outputs.run())
+        with job.machine.acting():
+            fault = outputs.run()
+        outcome = with_fault(outcome, fault)
         outcome = replace(outcome, outputs=tuple(outputs.uncommitted))
     if caches and outcome.result == "succeeded":
         caches.save()

@@ -339,6 +339,7 @@ class Assignment:
     caches: Annotated[list[CacheAsk], "The caches to restore and save."]
     reuse: Annotated[bool, "Whether the machine may run another job after this one."]
     health: Annotated[HealthChecks, "How to check whether the machine is fit."]
+    sudo: Annotated[bool, "Whether the job may become root. If not, it must not reach its agent either."]
     env: Annotated[dict[str, str], "The environment variables of all tasks, by name."]
     timeout_seconds: Annotated[int, "How many seconds the tasks may take."]
     grace_seconds: Annotated[int, "How many seconds a task has to end by itself when it is cancelled."]

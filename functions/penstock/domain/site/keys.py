@@ -23,7 +23,7 @@ from penstock.domain.site.sections import (
 )
 from penstock.domain.site.site import Limits, Maker, Quota, ResourceType, Site, Target
 from penstock.kernel import limits
-from penstock.toml.checks import Check, Place, clip, entries, listed, matching, number, record, text, wanted
+from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in sorted(found.keys() & {"factory", "limit", "names", "uses", "warm", "health", "canary"}):
+        for key in sorted(found.keys() & {"factory", "limit", "names", "uses", "warm", "health", "canary", "sudo"}):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
@@ -127,7 +127,7 @@ def _target(name: str, value: object, place: Place) -> Target:
         _check_least(found.get("warm"), limit, place)
     return Target(
         name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=found.get("warm"),
-        health=found.get("health"), names=names, canary=found.get("canary"),
+        health=found.get("health"), names=names, canary=found.get("canary"), sudo=found.get("sudo", True),
     )  # fmt: skip
 
 
@@ -264,6 +264,7 @@ _target_keys = record(
         "warm": partial(_warm, Serves.OWNER),
         "health": check_health,
         "canary": sections.canary_of_target,
+        "sudo": flag,
     },
     f"{{ {TARGET} }}",
 )

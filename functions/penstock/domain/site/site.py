@@ -67,7 +67,8 @@ class CanaryScript:
 class Target:
     """A named execution environment: served by a factory, or an alias of another target.
 
-    `names` are those of machines that exist already; each is one slot.
+    `names` are those of machines that exist already; each is one slot. `sudo`: jobs may become root. Without it they
+    cannot reach their agent. [SEC-2]
     """
 
     name: str
@@ -80,6 +81,7 @@ class Target:
     health: Health | None = None
     names: tuple[str, ...] | None = None
     canary: CanaryScript | None = None
+    sudo: bool = True
 
     @property
     def pool(self) -> str:

@@ -507,6 +507,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, lease: Lease | Non
         caches=list(spec.caches),
         reuse=is_kept,
         health=HealthChecks(checks.before, checks.after, checks.timeout),
+        sudo=_may_become_root(site, job),
         env=dict(spec.env),
         timeout_seconds=job.limits.timeout,
         grace_seconds=job.limits.grace,
@@ -558,6 +559,12 @@ def _fresh_seconds(on: System, unit: Unit) -> int | None:
     if unit.access.renews is None:
         return None
     return max(0, int((unit.access.renews - on.world.now()).total_seconds()))
+
+
+def _may_become_root(site: Site, job: Job) -> bool:
+    """Whether the job's target gives its jobs root. [SEC-2]"""
+    target = site.targets.get(job.request.target_resolved)
+    return target is None or target.sudo
 
 
 def health_check(site: Site, job: Job) -> Health:

@@ -1,0 +1,99 @@
+"""The job's user, where that is not the user that runs the agent.
+
+A job that cannot become root cannot reach its agent: neither the files and memory of the agent, nor its processes. Then
+the agent, which is root, must not do for the job what the job may not do itself: it reads and writes files for the job
+with the rights of the job's user. [SEC-2]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pwd
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+ASK = -1  # an id that nobody can have: the kernel changes nothing, and returns the present one
+ID_MASK = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of the machine, with fixed ids, and the home that its jobs get.
+
+    `is_made`: the agent makes it, and it may not exist yet. `may_be_root`: the agent lets it become root.
+    """
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+    is_made: bool = False
+    may_be_root: bool = False
+
+    def groups(self) -> list[int]:
+        """Return the ids of its groups: an image may have added some."""
+        with contextlib.suppress(OSError):
+            return os.getgrouplist(self.name, self.gid)
+        return [self.gid]
+
+    def popen_options(self) -> dict[str, Any]:
+        """Return the options with which `subprocess` starts something as this user."""
+        return {"user": self.uid, "group": self.gid, "extra_groups": self.groups()}
+
+    @contextlib.contextmanager
+    def acting(self) -> Iterator[None]:
+        """Let this thread, and threads that it starts meanwhile, use files as this user and not as root. [SEC-2]
+
+        One that may become root needs no such bounds. Raises OSError where the kernel has no such thing.
+        """
+        if self.may_be_root:
+            yield
+            return
+        user, group = _id_setters()
+        before = user(ASK), group(ASK)
+        try:
+            _become(group, self.gid)
+            _become(user, self.uid)
+            yield
+        finally:
+            user(before[0])
+            group(before[1])
+
+
+BUILD_USER = Account("build", 12345, 12345, "/home/build", is_made=True, may_be_root=True)
+"""The same as in buildomat: its job files use the name."""
+
+SHORT_HOME = "/tmp/home"
+"""A home that goes with its job."""
+
+
+def existing_account(name: str) -> Account:
+    """Return the account of a user that exists already. Raises OSError for root, and for one that does not exist."""
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise OSError(
+            f"this machine has no user {name}: make it, with useradd --system --no-create-home {name}"
+        ) from None
+    if found.pw_uid == 0:
+        raise OSError(f"the user {name} is root: jobs need a user that is not")
+    return Account(name, found.pw_uid, found.pw_gid, SHORT_HOME)
+
+
+def _id_setters() -> tuple[Callable[[int], int], Callable[[int], int]]:
+    """Return the functions that set a thread's user and group for files, and return the last one. Linux only."""
+    if sys.platform != "linux":
+        raise OSError(f"jobs without root need Linux, and this is {sys.platform}")
+    libc = ctypes.CDLL(None)
+    return (lambda id: libc.setfsuid(id) & ID_MASK), (lambda id: libc.setfsgid(id) & ID_MASK)
+
+
+def _become(setter: Callable[[int], int], id: int) -> None:
+    """Set an id of this thread, and make sure that it is set: the kernel reports no error. Raises OSError."""
+    setter(id)
+    if setter(ASK) != id:
+        raise PermissionError(f"the agent cannot act as the job's user {id}: it must run as root")

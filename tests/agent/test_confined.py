@@ -1,0 +1,174 @@
+"""Jobs that must not become root (`sudo = false`): whatever they try, their agent is out of their reach. [SEC-2]"""
+
+import json
+import shutil
+
+import pytest
+
+from tests.agent.control_plane import KEY
+
+ATTACK = r"""
+for each in /proc/[0-9]*; do
+  tr '\0' ' ' < $each/cmdline 2>/dev/null | grep -q 'agent.pyz run' && agent=${each#/proc/}
+done
+[ -n "$agent" ] || { echo "the agent is not found"; exit 1; }
+tried() { local name=$1; shift; if $AS "$@" > /dev/null 2>&1; then echo "did: $name"; else echo "not: $name"; fi; }
+tried "read the config" cat /opt/penstock/agent.json
+tried "read the token" cat /opt/penstock/token
+tried "list the agent's folder" ls /opt/penstock
+tried "read its environment" cat /proc/$agent/environ
+tried "read its memory" python3 -c "open('/proc/$agent/mem', 'rb')"
+tried "list its files" ls /proc/$agent/fd/
+tried "signal it" /bin/kill -CONT $agent
+tried "trace it" python3 -c "
+import ctypes, os, sys
+sys.exit(ctypes.CDLL(None).ptrace(16, $agent, None, None) != 0 or ctypes.CDLL(None).ptrace(17, $agent, None, None))"
+tried "write its program" sh -c ': >> /opt/penstock/agent.pyz'
+tried "write the program of its tasks" sh -c ': >> /usr/local/lib/penstock/job.pyz'
+tried "write bmat" sh -c ': >> /usr/local/bin/bmat'
+tried "reach another job's socket" python3 -c "
+import socket, sys
+try:
+    socket.socket(socket.AF_UNIX).connect('/tmp/bmat-other/socket')
+except ConnectionRefusedError:
+    sys.exit(0)"
+tried "become root" id
+"""
+OTHERS = r"""mkdir -m 700 $ROOT/tmp/bmat-other
+python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('$ROOT/tmp/bmat-other/socket')"
+chown -R 23456 $ROOT/tmp/bmat-other
+"""
+NEEDS_SUDO = pytest.mark.skipif(not shutil.which("sudo"), reason="there is no sudo on this machine")
+
+
+def tries(job, word):
+    return [line.partition(": ")[2] for line in job.plane.lines("stdout") if line.startswith(f"{word}: ")]
+
+
+@pytest.mark.e2e
+@NEEDS_SUDO
+def test_no_way_leads_to_the_agent(machine):
+    """SEC-2: so nothing but the agent can say `finish` or `broken` in its name."""
+    script = "sudo -n true && AS='sudo -n'; " + ATTACK.replace('become root" id', 'become root" sudo -n true')
+    job = machine(OTHERS, script=script, sudo=False)
+    assert job.code == 0, job.log()
+    assert tries(job, "did") == []
+    assert len(tries(job, "not")) == 13
+    assert "build cannot become root" in job.plane.lines("stdout")
+    assert job.outcome()["result"] == "succeeded"
+
+
+@pytest.mark.e2e
+@NEEDS_SUDO
+def test_the_same_attack_succeeds_where_jobs_may_become_root(machine):
+    """The attack is real: this is what `sudo = true` means."""
+    job = machine(OTHERS, script=f"AS='sudo -n'; {ATTACK}", sudo=True)
+    assert job.code == 0, job.log()
+    assert tries(job, "not") == []
+
+
+@pytest.mark.e2e
+@NEEDS_SUDO
+def test_the_agent_does_not_read_or_write_for_a_job_what_the_job_may_not(machine):
+    """SEC-2: as outputs, in caches, in their keys, and through links to other folders."""
+    script = r"""
+ln -s /opt/penstock/agent.json stolen; ln -s /opt/penstock folder; echo mine > mine
+bmat cache save a /opt/penstock/agent.json --key a || echo refused
+bmat cache save b ~/b --key '{{ hash "/opt/penstock/token" }}' || echo refused
+mkdir ~/.d ~/b; echo evil > ~/.d/evil; bmat cache save c ~/.d/evil --key c
+rm -r ~/.d; ln -s /usr/local/bin ~/.d; bmat cache restore c ~/.d/evil --key c; cat /usr/local/bin/evil
+rm ~/.d; bmat cache restore c ~/.d/evil --key c; cat ~/.d/evil
+"""
+    rules = ["/work/*", "/opt/penstock/*", "/work/folder/token", "/etc/shadow"]
+    job = machine(script=script, output_rules=rules, sudo=False)
+    assert job.code == 0, job.log()
+    assert job.plane.outputs() == {"/work/mine": b"mine\n"}
+    said = [line for line in job.plane.lines("stdout") if line in ("saved", "hit", "evil", "failed")]
+    assert said == ["failed", "failed", "saved", "hit", "evil"]
+    assert "cat: /usr/local/bin/evil: No such file or directory" in job.plane.lines("stderr")
+    assert all(KEY not in str(each) for each in (job.plane.kept, job.plane.lines()))
+
+
+@pytest.mark.e2e
+def test_pfexec_says_that_there_is_no_root(machine):
+    job = machine(script="pfexec id -u; echo $?", sudo=False)
+    assert job.code == 0, job.log()
+    assert job.plane.lines("stdout")[-1] == "1"
+    assert job.plane.lines("stderr")[-1] == "pfexec: jobs cannot become root on this target (it has no sudo): id -u"
+
+
+@pytest.mark.e2e
+@NEEDS_SUDO
+def test_an_old_rule_of_the_agents_own_is_removed(machine):
+    """SEC-2: an image may have been made from a machine whose jobs could become root."""
+    rule = "echo 'build ALL=(ALL:ALL) NOPASSWD: ALL' > $ROOT/etc/sudoers.d/build; chmod 440 $ROOT/etc/sudoers.d/build"
+    job = machine(rule, script="sudo -n id -u || echo none; ls /etc/sudoers.d", sudo=False)
+    assert job.code == 0, job.log()
+    said = job.plane.lines("stdout")
+    assert "removed /etc/sudoers.d/build: build may not become root" in said
+    assert "none" in said
+    assert "build" not in said
+
+
+RULE = "echo '{}' > $ROOT/etc/sudoers.d/mine; chmod 440 $ROOT/etc/sudoers.d/mine"
+USER = "chroot $ROOT groupadd -g 12345 build; chroot $ROOT useradd -u 12345 -g 12345 {} -M build"
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        pytest.param(RULE.format("build ALL=(ALL:ALL) NOPASSWD: ALL"), "sudo allows it something", marks=NEEDS_SUDO),
+        pytest.param(RULE.format("ALL ALL=(root) NOPASSWD: /bin/cat"), "sudo allows it something", marks=NEEDS_SUDO),
+        pytest.param(RULE.format("build ALL=(ALL:ALL) ALL"), "sudo allows it something", marks=NEEDS_SUDO),
+        (USER.format("-G shadow"), "it is in the group shadow"),
+        (f"chroot $ROOT groupadd docker; {USER.format('-G docker')}", "it is in the group docker"),
+        (f"chroot $ROOT groupadd wheel; {USER.format('-G wheel,users')}", "it is in the group wheel"),
+    ],
+)
+def test_a_machine_that_gives_root_by_another_way_is_broken(machine, before, why):
+    """SEC-2: nothing is trusted that was not tried."""
+    job = machine(before, script="echo never", sudo=False)
+    assert job.code == 1, job.log()
+    told = job.outcome()
+    assert (told["result"], told["failure"]["kind"]) == ("broken", "machine_broken")
+    assert f"jobs must not become root here, but their user build can: {why}" in told["broken"]
+    assert "never" not in job.plane.lines("stdout")
+
+
+@pytest.mark.e2e
+def test_a_machine_without_a_user_for_jobs_runs_none_that_must_not_become_root(worker):
+    """SEC-2: such a job would run as the agent's own user, and so reach the agent."""
+    job = worker(script="echo never", sudo=False)
+    assert job.run() == 1, job.log()
+    assert "start the agent of a host as root, with --user" in job.outcome()["broken"]
+    assert job.plane.lines("stdout") == []
+
+
+@pytest.mark.e2e
+def test_a_machine_whose_jobs_could_become_root_runs_none_that_must_not(machine):
+    """SEC-2: the site took root away from a target while one of its machines was warm."""
+
+    def prepare(plane):
+        first = plane._hello
+
+        def hello(body):
+            if "previous" in body:
+                plane.reply = {**plane.reply, "sudo": False, "job": "job-2"}
+                plane.token = None
+            return first(body)
+
+        plane._hello = hello
+
+    job = machine(prepare=prepare, script="echo ran", reuse=True)
+    assert job.code == 1, job.log()
+    assert [told["result"] for told in job.plane.finishes] == ["succeeded", "broken"]
+    assert "an earlier job of this machine could" in job.plane.finishes[-1]["broken"]
+
+
+def test_the_config_has_the_users_name(tmp_path):
+    from penstock.agent.machine import Config
+
+    path = tmp_path / "agent.json"
+    path.write_text(json.dumps({"url": "http://x/", "worker": "w", "key": "k", "user": "bench"}))
+    assert Config.load(path).user == "bench"

@@ -24,9 +24,11 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$1/up,workdir=$1/work" "$1/all"
 LAYERED = f"""set -e
 {LAYER}
 ROOT=$1/all; left=$6
-mount -t proc proc "$ROOT/proc"; mount --bind /dev "$ROOT/dev"
-for each in dev/shm run var/tmp; do mount -t tmpfs -o mode=1777 tmpfs "$ROOT/$each"; done
-chmod 755 "$ROOT/run"; mkdir -m 1777 "$ROOT/tmp"; mkdir -p "$ROOT{HOME}"
+mount -t proc proc "$ROOT/proc"
+for each in dev run var/tmp; do mount -t tmpfs -o mode=755 tmpfs "$ROOT/$each"; done
+for each in null zero full random urandom tty; do : > "$ROOT/dev/$each"; mount --bind /dev/$each "$ROOT/dev/$each"; done
+ln -s /proc/self/fd "$ROOT/dev/fd"; mkdir -m 1777 "$ROOT/dev/shm" "$ROOT/dev/mqueue" "$ROOT/run/lock" "$ROOT/tmp"
+mount -t mqueue mqueue "$ROOT/dev/mqueue"; chmod 1777 "$ROOT/dev/mqueue" "$ROOT/var/tmp"; mkdir -p "$ROOT{HOME}"
 cp "$2" "$ROOT{HOME}/agent.pyz"; cp "$3" "$ROOT{HOME}/agent.json"
 chmod 700 "$ROOT{HOME}"
 eval "$4"

@@ -105,6 +105,7 @@ def test_nothing_of_a_job_is_left_for_the_next(machine, tmp_path):
     assert job.code == 0, job.log()
     assert (
         job.plane.hellos[-1]["cleaned"]
-        == "no process of job job-1 is left; nothing is in /work, /input, /tmp, /home/build"
+        == "no process of job job-1 is left; nothing is in /work, /input, /tmp, /home/build; "
+        "nothing of build is in shared folders, IPC or spools"
     )
     assert (job.folder / "left").read_text().split() == ["/home/build:", "/input:", "/work:"]

@@ -13,6 +13,7 @@ from typing import Any
 from .client import start_thread
 from .job import BROKEN_CHARS, Job
 from .joblog import DETAIL, OutputReader
+from .leftovers import end_user, remove_possessions
 from .machine import (
     BASE_PATH,
     JobProcesses,
@@ -127,22 +128,21 @@ def clean_machine(job: Job) -> str:
 
 def remove_leftovers(processes: JobProcesses, machine: Machine, agent_folder: str, whose: str) -> str:
     """End these processes and empty the machine's folders, except the agent's own folder. Raises OSError."""
-    _kill_user(machine)
+    account = machine.account
+    if account:
+        end_user(account)
     processes.kill_all()
     folders = list(machine.folders())
     for folder in folders:
         _empty_folder(folder, agent_folder)
+    if account:
+        remove_possessions(account)
+        end_user(account)
     left = processes.kill_all()
     if left:
         raise OSError(f"processes {left} can't be ended")
-    return f"no process of {whose} is left; nothing is in {', '.join(map(_folder_name(machine), folders))}"
-
-
-def _kill_user(machine: Machine) -> None:
-    """Kill all processes of the job's user at once, where it has one of its own: none can fork meanwhile."""
-    if machine.account:
-        command = ["/bin/sh", "-c", "kill -KILL -1"]
-        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, **machine.popen_options())
+    clean = f"no process of {whose} is left; nothing is in {', '.join(map(_folder_name(machine), folders))}"
+    return f"{clean}; nothing of {account.name} is in shared folders, IPC or spools" if account else clean
 
 
 def _folder_name(machine: Machine) -> Any:

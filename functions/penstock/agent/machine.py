@@ -454,6 +454,11 @@ def _signal_all(ids: Iterable[int], number: int, send: Callable[[int, int], None
     return signalled
 
 
+def kill_each(ids: Iterable[int]) -> None:
+    """Send SIGKILL to processes, some of which may have ended."""
+    _signal_all(ids, signal.SIGKILL)
+
+
 def adopt_orphans() -> None:
     """Become the parent of the job's orphans, so that no process of the job gets lost. Linux only."""
     if sys.platform == "linux":

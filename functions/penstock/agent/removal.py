@@ -34,23 +34,25 @@ def remove_tree(path: str) -> None:
 
     One that does not exist needs no removal.
     """
-    unmount_below(path)
     above, name = os.path.split(os.path.abspath(path))
     with contextlib.suppress(FileNotFoundError), _opened(above) as parent:
-        if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-            _empty(path, lambda name: False)
-            _insist(lambda: os.rmdir(name, dir_fd=parent), parent, name)
-        else:
-            _insist(lambda: os.unlink(name, dir_fd=parent), parent, name)
+        remove_entry(parent, name, path)
+
+
+def remove_entry(parent: int, name: str, path: str) -> None:
+    """Remove an entry of an open folder, with everything in it. `path` is where it is. Raises OSError."""
+    unmount_below(path)
+    if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        with _opened(name, parent) as top:
+            _Emptying(path, top, lambda name: False).run()
+        _insist(lambda: os.rmdir(name, dir_fd=parent), parent, name)
+    else:
+        _insist(lambda: os.unlink(name, dir_fd=parent), parent, name)
 
 
 def empty_folder(path: str, spare: Callable[[str], bool] = lambda name: False) -> None:
     """Remove everything in a folder but the entries whose names are to be spared. Raises OSError."""
     unmount_below(path, spare)
-    _empty(path, spare)
-
-
-def _empty(path: str, spare: Callable[[str], bool]) -> None:
     try:
         top = os.open(path, FOLDER)
     except PermissionError:
@@ -202,11 +204,17 @@ def _mounts(path: str, spare: Callable[[str], bool] | None) -> list[str]:
             places = [os.fsdecode(_unescape(line.split()[4])) for line in file if len(line.split()) > 4]
     except OSError:
         return []
-    top = os.path.realpath(path).rstrip("/")
+    top = _place_of(path)
     below = [place for place in places if place.startswith(f"{top}/")]
     if spare is None:
         return [place for place in places if place == top] + below
     return [place for place in below if not spare(place[len(top) + 1 :].split("/")[0])]
+
+
+def _place_of(path: str) -> str:
+    """Return where an entry is, with no link on the way. It may be a link itself: what that leads to is not meant."""
+    above, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(above), name).rstrip("/")
 
 
 def _unescape(text: bytes) -> bytes:

@@ -41,6 +41,7 @@ from .outputs import OutputFault, Outputs, commit_outputs
 from .tasks import needs_own_home, plan_tasks, run_tasks, serve_bmat
 
 LAST_CALL_SECONDS = 15.0  # how long a call that is under way may take when the lease is lost
+CLEANED_CHARS = 300  # the service refuses longer texts
 HELD_TRIES = 5  # per poll; the agent polls for as long as the hold lasts
 BROKEN_TRIES = 5  # without the report the service finds out later
 
@@ -68,7 +69,7 @@ def run_worker(path: Path) -> int:
             if code or not job.order.reuse or job.control.abandoned is not Abandon.DONE:
                 return code
             try:
-                introduction["cleaned"] = clean_machine(job) + (copies.summary() if copies else "")
+                introduction["cleaned"] = (clean_machine(job) + (copies.summary() if copies else ""))[:CLEANED_CHARS]
             except OSError as why:
                 return _report_unclean(config, introduction, job.mask.text(str(why)))
             config.new_token()

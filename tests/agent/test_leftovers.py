@@ -1,0 +1,157 @@
+"""What a job leaves outside of its folders is gone before the next job, and what is others' stays. [UNIT-2]"""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from penstock.agent import leftovers
+from penstock.agent.account import Account
+from penstock.agent.leftovers import remove_owned
+
+OTHER = 23456
+BEFORE = f"""
+mkdir -p $ROOT/var/spool/cron/crontabs $ROOT/var/spool/cron/atjobs $ROOT/var/lib/systemd/linger $ROOT/var/mail
+chmod 1777 $ROOT/var/spool/cron/crontabs $ROOT/var/spool/cron/atjobs $ROOT/var/mail
+mkdir -p -m 700 $ROOT/run/user/12345; touch $ROOT/run/user/12345/bus; chown -R 12345 $ROOT/run/user/12345
+touch $ROOT/var/lib/systemd/linger/build $ROOT/var/lib/systemd/linger/other
+mkdir -m 1777 $ROOT/var/tmp/ours $ROOT/var/tmp/closed; chmod 700 $ROOT/var/tmp/closed
+for each in var/tmp/other var/tmp/ours/other dev/shm/other run/lock/other dev/mqueue/other \\
+  var/spool/cron/crontabs/other var/spool/cron/atjobs/other var/mail/other; do
+  echo other > $ROOT/$each || touch $ROOT/$each; chown {OTHER} $ROOT/$each
+done
+python3 -c "import ctypes; ctypes.CDLL(None).shmget(99, 4096, 0o1666)"
+"""
+SYSTEM_V = """
+import ctypes
+libc = ctypes.CDLL(None)
+assert libc.shmget(77, 4096, 0o1666) >= 0 and libc.msgget(77, 0o1666) >= 0 and libc.semget(77, 1, 0o1666) >= 0
+"""
+LEAVE = f"""set -e
+mkdir -p /var/tmp/mine/deep; echo x > /var/tmp/mine/deep/file; echo x > /var/tmp/ours/mine; ln -s /etc /var/tmp/link
+echo x > /dev/shm/mine; : > /dev/mqueue/mine; echo x > /run/lock/mine; echo x > /run/user/12345/mine
+echo '* * * * * id' > /var/spool/cron/crontabs/build; echo id > /var/spool/cron/atjobs/a0001; echo x > /var/mail/build
+python3 -c '{SYSTEM_V}'
+env -i setsid sleep 4711 > /dev/null 2>&1 &
+set +e
+"""
+LOOK = """
+find /var/tmp /dev/shm /dev/mqueue /run/lock /run/user /var/spool/cron /var/mail /var/lib/systemd/linger \\
+  ! -type d -exec sh -c 'echo "there: $0"' {} ';'
+for kind in shm msg sem; do tail -n +2 /proc/sysvipc/$kind | sed "s/^ *\\([0-9]*\\) .*/there: $kind \\1/"; done
+for each in /proc/[0-9]*; do [ "$(tr '\\0' ' ' < $each/cmdline)" != "sleep 4711 " ] || echo "there: a process"; done
+"""
+STAYS = {
+    *("/var/tmp/other", "/var/tmp/ours/other", "/dev/shm/other", "/run/lock/other", "/dev/mqueue/other"),
+    *("/var/spool/cron/crontabs/other", "/var/spool/cron/atjobs/other", "/var/mail/other"),
+    *("/var/lib/systemd/linger/other", "shm 99"),
+}
+
+
+def there(job):
+    return {line.partition(": ")[2] for line in job.plane.lines("stdout") if line.startswith("there: ")}
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("sudo", [True, False])
+def test_nothing_of_each_kind_is_left_for_the_next_job(machine, sudo):
+    """UNIT-2, SEC-2: and nothing of others is touched."""
+    left = []
+
+    def prepare(plane):
+        first = plane._hello
+
+        def hello(body):
+            if "previous" not in body:
+                return first(body)
+            if left:
+                plane.hellos.append(body)
+                return 410, {"detail": "no longer wanted"}
+            left.append(plane.lines("stdout"))
+            tasks = [{**plane.reply["tasks"][0], "script": LOOK}]
+            plane.reply, plane.token = {**plane.reply, "tasks": tasks}, None
+            plane.events.clear()
+            return first(body)
+
+        plane._hello = hello
+
+    job = machine(BEFORE, prepare=prepare, script=LEAVE + LOOK, reuse=True, sudo=sudo)
+    assert job.code == 0, job.log()
+    before = {line.partition(": ")[2] for line in left[0] if line.startswith("there: ")}
+    assert {"/var/tmp/mine/deep/file", "/dev/shm/mine", "/dev/mqueue/mine", "/run/lock/mine"} < before
+    assert {"/var/spool/cron/crontabs/build", "/var/spool/cron/atjobs/a0001", "/var/mail/build"} < before
+    assert {"/run/user/12345/mine", "/var/tmp/link", "/var/tmp/ours/mine", "/var/lib/systemd/linger/build"} < before
+    assert {"shm 77", "msg 77", "sem 77", "a process"} < before
+    assert there(job) == STAYS
+    assert "nothing of build is in shared folders, IPC or spools" in job.plane.hellos[-1]["cleaned"]
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+
+
+@needs_root
+def test_folders_of_others_are_searched_where_the_user_can_enter(tmp_path):
+    for name, mode in (("open", 0o777), ("closed", 0o700)):
+        (tmp_path / name / "inner").mkdir(parents=True)
+        (tmp_path / name / "inner" / "file").touch()
+        os.chown(tmp_path / name / "inner" / "file", 12345, 12345)
+        (tmp_path / name).chmod(mode)
+    (tmp_path / "socket").touch()
+    (tmp_path / "socket").unlink()
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(tmp_path / "socket"))
+    os.chown(tmp_path / "socket", 12345, 12345)
+    assert remove_owned(str(tmp_path), 12345) == 2
+    assert sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")) == [
+        "closed", "closed/inner", "closed/inner/file", "open", "open/inner",
+    ]  # fmt: skip
+    assert remove_owned(str(tmp_path / "absent"), 12345) == 0
+
+
+@needs_root
+def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
+    """SEC-2: not even its mounts are looked at."""
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").touch()
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "link").symlink_to(tmp_path / "precious")
+    os.lchown(tmp_path / "shared" / "link", 12345, 12345)
+    assert remove_owned(str(tmp_path / "shared"), 12345) == 1
+    assert (tmp_path / "precious" / "file").exists()
+
+
+@needs_root
+def test_folders_that_are_too_deep_to_search_make_the_machine_unclean(tmp_path, monkeypatch):
+    monkeypatch.setattr(leftovers, "DEEPEST", 3)
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    assert remove_owned(str(tmp_path), 12345) == 0
+    (tmp_path / "a" / "b" / "c").mkdir()
+    with pytest.raises(OSError, match="a/b/c is too deep"):
+        remove_owned(str(tmp_path), 12345)
+
+
+def test_ipc_that_cannot_be_removed_makes_the_machine_unclean(tmp_path, monkeypatch):
+    for kind, id in (("shm", "shmid"), ("msg", "msqid"), ("sem", "semid")):
+        row = f"0 4711 600 {99999 if kind == 'sem' else 5} 5\n"
+        (tmp_path / kind).write_text(f"key {id} perms uid cuid\n{row}")
+    monkeypatch.setattr(leftovers, "SYSTEM_V", str(tmp_path))
+    monkeypatch.setattr(leftovers, "SHARED", ())
+    with pytest.raises(OSError, match=r"System V sem .4711. of the user nobody-5 can't be removed"):
+        leftovers.remove_possessions(Account("nobody-5", 99999, 99999, "/"))
+
+
+def test_a_process_that_cannot_be_ended_makes_the_machine_unclean(monkeypatch):
+    monkeypatch.setattr(leftovers, "KILL_ROUNDS", 2)
+    monkeypatch.setattr(leftovers, "_processes", lambda account: iter([2**22 + 1]))
+    monkeypatch.setattr(leftovers, "SPOOLS", ())
+    with pytest.raises(OSError, match="of the user nobody-5 can't be ended"):
+        leftovers.end_user(Account("nobody-5", 99999, 99999, "/"))
+
+
+def test_the_mounts_of_a_link_are_not_those_of_what_it_leads_to(tmp_path: Path) -> None:
+    from penstock.agent import removal
+
+    (tmp_path / "link").symlink_to("/")
+    assert removal._place_of(str(tmp_path / "link")) == f"{os.path.realpath(tmp_path)}/link"
+    assert removal._mounts(str(tmp_path / "link"), None) == []

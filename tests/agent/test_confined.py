@@ -5,55 +5,21 @@ import shutil
 
 import pytest
 
+from tests.agent.attack import ATTACK, OTHERS, TRIES, tries
 from tests.agent.control_plane import KEY
 
-ATTACK = r"""
-for each in /proc/[0-9]*; do
-  tr '\0' ' ' < $each/cmdline 2>/dev/null | grep -q 'agent.pyz run' && agent=${each#/proc/}
-done
-[ -n "$agent" ] || { echo "the agent is not found"; exit 1; }
-tried() { local name=$1; shift; if $AS "$@" > /dev/null 2>&1; then echo "did: $name"; else echo "not: $name"; fi; }
-tried "read the config" cat /opt/penstock/agent.json
-tried "read the token" cat /opt/penstock/token
-tried "list the agent's folder" ls /opt/penstock
-tried "read its environment" cat /proc/$agent/environ
-tried "read its memory" python3 -c "open('/proc/$agent/mem', 'rb')"
-tried "list its files" ls /proc/$agent/fd/
-tried "signal it" /bin/kill -CONT $agent
-tried "trace it" python3 -c "
-import ctypes, os, sys
-sys.exit(ctypes.CDLL(None).ptrace(16, $agent, None, None) != 0 or ctypes.CDLL(None).ptrace(17, $agent, None, None))"
-tried "write its program" sh -c ': >> /opt/penstock/agent.pyz'
-tried "write the program of its tasks" sh -c ': >> /usr/local/lib/penstock/job.pyz'
-tried "write bmat" sh -c ': >> /usr/local/bin/bmat'
-tried "reach another job's socket" python3 -c "
-import socket, sys
-try:
-    socket.socket(socket.AF_UNIX).connect('/tmp/bmat-other/socket')
-except ConnectionRefusedError:
-    sys.exit(0)"
-tried "become root" id
-"""
-OTHERS = r"""mkdir -m 700 $ROOT/tmp/bmat-other
-python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('$ROOT/tmp/bmat-other/socket')"
-chown -R 23456 $ROOT/tmp/bmat-other
-"""
 NEEDS_SUDO = pytest.mark.skipif(not shutil.which("sudo"), reason="there is no sudo on this machine")
-
-
-def tries(job, word):
-    return [line.partition(": ")[2] for line in job.plane.lines("stdout") if line.startswith(f"{word}: ")]
 
 
 @pytest.mark.e2e
 @NEEDS_SUDO
 def test_no_way_leads_to_the_agent(machine):
     """SEC-2: so nothing but the agent can say `finish` or `broken` in its name."""
-    script = "sudo -n true && AS='sudo -n'; " + ATTACK.replace('become root" id', 'become root" sudo -n true')
+    script = f"sudo -n true && AS='sudo -n'; {ATTACK}"
     job = machine(OTHERS, script=script, sudo=False)
     assert job.code == 0, job.log()
-    assert tries(job, "did") == []
-    assert len(tries(job, "not")) == 13
+    assert tries(job.plane, "did") == []
+    assert len(tries(job.plane, "not")) == TRIES
     assert "build cannot become root" in job.plane.lines("stdout")
     assert job.outcome()["result"] == "succeeded"
 
@@ -64,7 +30,7 @@ def test_the_same_attack_succeeds_where_jobs_may_become_root(machine):
     """The attack is real: this is what `sudo = true` means."""
     job = machine(OTHERS, script=f"AS='sudo -n'; {ATTACK}", sudo=True)
     assert job.code == 0, job.log()
-    assert tries(job, "not") == []
+    assert tries(job.plane, "not") == []
 
 
 @pytest.mark.e2e

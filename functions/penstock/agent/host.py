@@ -31,6 +31,7 @@ from typing import Any
 from . import VERSION
 from .client import Refused, ServiceError, Unreachable, backoffs, http_request, is_transient, looks, wait_for_bell
 from .health import remove_leftovers
+from .hostuser import check_apart, host_account
 from .machine import JobProcesses, Machine, adopt_orphans, log, now, reap_orphans, write_secret
 from .packed import compile_file
 from .removal import remove_tree
@@ -140,9 +141,13 @@ class WorkerProcess:
     `changed` is called when it ends.
     """
 
-    def __init__(self, state: HostState, program: bytes, url: str, root: str, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, state: HostState, program: bytes, url: str, machine: Machine, changed: Callable[[], None]
+    ) -> None:
         self._state, self._program, self._changed = state, program, changed
-        self._about = {"url": url, "root": root}
+        self._about = {"url": url, "root": machine.root}
+        if machine.account:
+            self._about["user"] = machine.account.name
 
     def configure(self, worker: str, key: str) -> None:
         """Write the worker's config. From now on its agent may be started, also again after a crash."""
@@ -210,7 +215,7 @@ class Host:
     def __init__(self, client: HostClient, state: HostState, machine: Machine, program: bytes) -> None:
         self._client, self._state, self._machine = client, state, machine
         self._wake, self._stopped = threading.Event(), False
-        self._worker = WorkerProcess(state, program, client.url, machine.root, self._wake.set)
+        self._worker = WorkerProcess(state, program, client.url, machine, self._wake.set)
         self._delays, self._trouble, self._last_logged = backoffs(), "", ""
         self._bell: str | None = None
         self._looks = looks()
@@ -323,17 +328,21 @@ def state_folder(name: str) -> Path:
     return Path(home, "penstock", name)
 
 
-def serve_host(url: str, host: str, token_file: Path | None, root: Path | None, state: Path | None) -> int:
-    """Serve as the host's agent until a signal ends it. Return the exit code."""
+def serve_host(
+    url: str, host: str, token_file: Path | None, root: Path | None, state: Path | None, user: str | None = None
+) -> int:
+    """Serve as the host's agent until a signal ends it; jobs run as `user`, if given. Return the exit code. [SEC-2]"""
     folder = (state or state_folder(host)).absolute()
     token = HostToken(token_file, os.environ.pop("PENSTOCK_TOKEN", ""))
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        machine = Machine(os.path.realpath(root or folder / "root"))
+        machine = Machine(os.path.realpath(root or folder / "root"), host_account(user, root) if user else None)
         machine.make()
         lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         token.read()
-    except OSError as why:
+        if machine.account:
+            check_apart(machine.account, machine, folder, token_file)
+    except (OSError, subprocess.SubprocessError) as why:
         log(f"this host cannot be served: {why}")
         return WRONG_USAGE
     try:

@@ -178,6 +178,8 @@ class Machine:
             os.makedirs(path, mode=0o755, exist_ok=True)
         if self.home == SHORT_HOME:
             _make_private(self.home, self.account)
+        if self.account and self.private:
+            os.chmod(self.bin, 0o755)  # whatever the umask is
         if self.account:
             os.makedirs(os.path.dirname(self.program), mode=0o755, exist_ok=True)
             shutil.copyfile(os.path.realpath(sys.argv[0]), self.program)

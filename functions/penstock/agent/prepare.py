@@ -237,13 +237,18 @@ def forbid_root(user: Account) -> None:
     if _has_rule(path, rule):
         os.unlink(path)
         say(f"removed {path}: {user.name} may not become root")
-    ways = [*_groups_with_root(user), *_commands_with_root(user)]
+    ways = ways_to_root(user)
     if ways:
         raise Failed(
             f"jobs must not become root here, but their user {user.name} can: {'; '.join(ways)}. "
-            "Take this away from the user, or have the target give root: sudo = true"
+            "Take this away from it; on a machine of its own the target may give root instead (sudo = true)"
         )
     say(f"{user.name} cannot become root")
+
+
+def ways_to_root(user: Account) -> list[str]:
+    """Return how the user can become root, each as a part of a sentence. Raises Failed if that cannot be tried."""
+    return [*_groups_with_root(user), *_commands_with_root(user)]
 
 
 def _groups_with_root(user: Account) -> list[str]:

@@ -23,5 +23,6 @@ def warnings(site: Site) -> Iterator[str]:
             yield (
                 f"target {target.name}: its hosts serve the jobs of everybody, and a job that runs as the agent's user "
                 "can leave there what harms the next one; start their agents with `--user` and set `sudo = false`, "
-                "which refuses hosts without it, or give it a `privilege` that only owners have who trust each other"
+                "for which a host without `--user` is broken, or give it a `privilege` that only owners have who trust "
+                "each other"
             )

@@ -77,3 +77,19 @@ def test_a_flood_of_jobs_leaves_the_machines_to_others_where_an_owner_has_some_a
         "4 of its jobs stand before it"
     )
     assert why["unblocks"] == "one of the jobs of bob that are under way ends"
+
+
+def test_scripts_that_fill_the_table(service: Service) -> None:
+    """They are kept with their jobs: large ones, and many small ones. Others submit as before."""
+    limited = f"{SITE}\n[limits]\nscript_bytes = 1000000\n"
+    assert service.ask("PUT", "/v1/config", {"toml": limited}, token=token_of("root")).status == 200
+    service.twin.run()
+    large = [submit(service, "bob", script=SCRIPT + "#" * 200_000) for _ in range(10)]
+    assert [answer.status for answer in large] == [201] * 5 + [429] * 5
+    assert large[-1].json["code"] == "too-many-bytes"
+    assert "limits.script_bytes" in large[-1].json["detail"]
+    small = [submit(service, "ada", script=SCRIPT + "#" * 10_000).status for _ in range(130)]
+    assert 80 < small.count(201) < 120
+    assert small[-1] == 429
+    service.twin.pass_time(3600)
+    assert submit(service, "bob").status == 201

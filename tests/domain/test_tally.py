@@ -61,8 +61,10 @@ def test_what_is_refused_says_what_to_do() -> None:
 
 def test_a_submit_is_added_and_an_end_taken_away() -> None:
     late = NOW + 15 * SECOND
-    assert users.with_jobs(row(2, 3.0), 1, FEW, late) == Tally(owner="ada", jobs=3, submits=3.0, at=late)
-    assert users.with_jobs(row(0, 0.5), 20, FEW, late) == Tally(owner="ada", jobs=20, submits=20.0, at=late)
+    assert users.with_job(row(2, 3.0), 1, 0, FEW, late) == Tally(owner="ada", jobs=3, submits=3.0, at=late)
+    assert users.with_job(row(0, 0.5), 20, 7, FEW, late) == Tally(
+        owner="ada", jobs=20, submits=20.0, scripts=7.0, at=late
+    )
     assert users.without_job(row(3, 2.0), 1, begun=False) == row(2, 2.0)
     assert users.without_job(row(1), 20, begun=False) == row(0)
 
@@ -105,8 +107,20 @@ def test_bytes_are_refused_above_the_limit_and_submits_at_it() -> None:
 
 @pytest.mark.parametrize("size", [1, 100, 1999, 2000, 5000])
 def test_small_files_are_counted_for_each_other_and_large_ones_exactly(size: int) -> None:
-    limits = Limits(stored_bytes=10**7)  # a step of 2,000 bytes
-    counted = [users.bytes_counted(f"{number:026d}.J", size, limits) for number in range(20_000)]
+    most = 10**7  # a step of 2,000 bytes
+    counted = [users.bytes_counted(f"{number:026d}.J", size, most) for number in range(20_000)]
     assert set(counted) <= {0, max(size, 2000)}
     assert sum(counted) == pytest.approx(size * 20_000, rel=0.5 if size == 1 else 0.05)
     assert size < 2000 or min(counted) == size
+
+
+def test_scripts_of_a_day_have_a_limit_that_comes_back_little_by_little() -> None:
+    limits = Limits(script_bytes=2400)
+    full = users.with_job(Tally(owner="ada", at=NOW), 0, 2400, limits, NOW)
+    with pytest.raises(Refused, match=r"the limit is 2400 bytes \(limits.script_bytes\): wait an hour") as told:
+        users.check_tally(full, limits, NOW)
+    assert (told.value.status, told.value.code) == (429, "too-many-bytes")
+    users.check_tally(full, limits, NOW + SECOND)
+    after = users.with_job(full, 0, 50, limits, NOW + 3600 * SECOND)
+    assert after.scripts == pytest.approx(2400 - 100 + 50)
+    assert users.with_job(full, 0, 0, limits, NOW + 48 * 3600 * SECOND).scripts == 0

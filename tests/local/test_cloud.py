@@ -63,7 +63,7 @@ def test_up_serves_the_site_and_down_leaves_nothing(place: StateFolder) -> None:
     running = cloud.up(report=said.append, place=place, tied=True)
     assert said[-4:] == [
         f"starting the local cloud on {running.url.removeprefix('http://')}",
-        "uploading 3 assets",
+        "uploading 4 assets",
         f"deploying {Assembly.read(stack.assembly(quiet)).resources} resources",
         "applying the site's configuration",
     ]

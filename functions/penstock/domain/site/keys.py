@@ -312,6 +312,7 @@ _limit_keys = record(
         "jobs": number(1, MAX_JOBS),
         "submits": number(1, MAX_JOBS),
         "stored_bytes": number(1, MAX_STORED_BYTES),
+        "script_bytes": number(1, MAX_STORED_BYTES),
         "at_once": number(1, MAX_JOBS),
     },
     '{ queue = "7d" }',

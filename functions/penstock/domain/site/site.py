@@ -168,8 +168,8 @@ class Limits:
     `idle_hold` of 0 is none. `cache_bytes` is what all caches of one owner may take together. `unpacked_…` bound what
     an archive becomes on a worker: its bytes, entries, levels of folders, and bytes for each byte of the archive.
     `jobs` is how many jobs of one owner may be unsettled, `submits` how many it may submit in a minute, `stored_bytes`
-    what all its inputs and outputs may take together. `at_once` is how many of its jobs may be under way; 0 is any
-    number."""
+    what all its inputs and outputs may take together, `script_bytes` the scripts that it submits in a day. `at_once` is
+    how many of its jobs may be under way; 0 is any number."""
 
     queue: int = 7 * 24 * 3600
     timeout: int = 4 * 3600
@@ -192,6 +192,7 @@ class Limits:
     jobs: int = 10_000
     submits: int = 1000
     stored_bytes: int = 10**13
+    script_bytes: int = 10**10
     at_once: int = 0
 
     @property

@@ -505,6 +505,7 @@ def bearer(user: User, token: Token, need: Need) -> Bearer | None:
 
 
 MINUTE = 60
+DAY = 24 * 3600
 
 STEPS = 50
 """Into how many steps the lower limit of an owner's jobs is divided, at least."""
@@ -512,19 +513,22 @@ STEPS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Tally(Row):
-    """How many jobs of an owner have not settled, and how many it submitted lately, as that was `at` a time; and how
-    many bytes its inputs and outputs take, and how many of its jobs are under way, which is exact.
+    """How many jobs of an owner have not settled; how many it submitted lately, and with how many bytes of scripts, as
+    that was `at` a time; how many bytes its inputs and outputs take; and how many of its jobs are under way, which is
+    exact.
 
-    Of the latter as many are forgotten in a minute as may be submitted: a bucket that leaks. To count every job would
-    cost two writes each. So one of many is counted, for all of them: which, its id says, and its row says for how many.
-    What a job adds, its end takes away. So the count is right on average, and off by a tenth at the limit as a rule;
-    where the limits are low, it is exact. Of small files likewise, some are counted for all of them.
+    Of those submitted lately as many are forgotten in a minute as may be submitted, of the bytes of scripts in a day:
+    buckets that leak. To count every job would cost two writes each. So one of many is counted, for all of them: which,
+    its id says, and its row says for how many. What a job adds, its end takes away. So the count is right on average,
+    and off by a tenth at the limit as a rule; where the limits are low, it is exact. Of small files and scripts
+    likewise, some are counted for all of them.
     """
 
     kind: ClassVar[str] = "tally"
     owner: str
     jobs: int = 0
     submits: float = 0.0
+    scripts: float = 0.0
     stored: int = 0
     begun: int = 0
     at: datetime
@@ -550,21 +554,29 @@ def check_tally(tally: Tally, limits: Limits, now: datetime) -> None:
     if tally.jobs >= limits.jobs:
         why = f"{tally.owner} has about {tally.jobs} jobs that have not settled; the limit is {limits.jobs}"
         raise Refused(429, "too-many-jobs", f"{why} (limits.jobs): wait for some of them, or cancel them")
-    if _submitted_lately(tally, limits, now) + 1 > limits.submits:
+    lately = _leaked(tally, limits, now)
+    if lately.submits + 1 > limits.submits:
         why = f"{tally.owner} has submitted too many jobs in the last minute; the limit is {limits.submits}"
         raise Refused(429, "too-many-submits", f"{why} (limits.submits): wait a minute")
+    if lately.scripts >= limits.script_bytes:
+        why = f"the scripts of {tally.owner} of the last day take too much; the limit is {limits.script_bytes} bytes"
+        raise Refused(429, "too-many-bytes", f"{why} (limits.script_bytes): wait an hour")
     if tally.stored >= limits.stored_bytes:
         raise Refused(429, "too-many-bytes", _too_many_bytes(tally, limits))
 
 
-def _submitted_lately(tally: Tally, limits: Limits, now: datetime) -> float:
-    leaked = max(0.0, (now - tally.at).total_seconds()) * limits.submits / MINUTE
-    return max(0.0, tally.submits - leaked)
+def _leaked(tally: Tally, limits: Limits, now: datetime) -> Tally:
+    """A tally as it is now: what was submitted before is forgotten little by little."""
+    seconds = max(0.0, (now - tally.at).total_seconds())
+    submits = max(0.0, tally.submits - seconds * limits.submits / MINUTE)
+    scripts = max(0.0, tally.scripts - seconds * limits.script_bytes / DAY)
+    return replace(tally, submits=submits, scripts=scripts, at=now)
 
 
-def with_jobs(tally: Tally, weight: int, limits: Limits, now: datetime) -> Tally:
-    """A tally with so many more jobs."""
-    return replace(tally, jobs=tally.jobs + weight, submits=_submitted_lately(tally, limits, now) + weight, at=now)
+def with_job(tally: Tally, weight: int, script: int, limits: Limits, now: datetime) -> Tally:
+    """A tally with one more job, which is counted for so many, and so many bytes of scripts."""
+    lately = _leaked(tally, limits, now)
+    return replace(lately, jobs=tally.jobs + weight, submits=lately.submits + weight, scripts=lately.scripts + script)
 
 
 def without_job(tally: Tally, weight: int, *, begun: bool) -> Tally:
@@ -578,12 +590,15 @@ counted of them is off by 1.4 % at the limit: 1/sqrt(5000).
 """
 
 
-def bytes_counted(artifact: str, size: int, limits: Limits) -> int:
-    """For how many bytes a new artifact is counted: at least a step, by those of which the id says so; or its size."""
-    step = max(1, limits.stored_bytes // BYTE_STEPS)
+def bytes_counted(id: str, size: int, most: int) -> int:
+    """For how many bytes something new is counted: for its size, or for a step of the limit if its id says so.
+
+    `most` is the limit of what is counted together.
+    """
+    step = max(1, most // BYTE_STEPS)
     if size >= step:
         return size
-    return step if crc32(artifact.encode()) * step < size << 32 else 0
+    return step if crc32(id.encode()) * step < size << 32 else 0
 
 
 def check_bytes(tally: Tally, more: int, limits: Limits) -> None:

@@ -169,7 +169,7 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], (_repeated_job(known, memory), Claimed(), made.job.state)
-        new, counted = users.count_job(on, made.job, made.site.limits)
+        new, counted = users.count_job(on, made.job, made.spec.script, made.site.limits)
         job, granted, claimed = _claim(on, new) if next(tries) < claims else (new, [], Claimed())
         begun = (
             [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]

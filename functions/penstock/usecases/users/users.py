@@ -204,7 +204,7 @@ def _repository(on: System, owner: str) -> User:
     return found
 
 
-def count_job(on: System, job: Job, limits: Limits) -> tuple[Job, list[Change]]:
+def count_job(on: System, job: Job, script: str, limits: Limits) -> tuple[Job, list[Change]]:
     """A new job as it is counted, and the changes that count it; it waits if too many of its owner's are under way.
 
     Raises Refused 429 over a limit of its owner. What the service submits by itself is not counted: canaries.
@@ -216,7 +216,8 @@ def count_job(on: System, job: Job, limits: Limits) -> tuple[Job, list[Change]]:
     before = was or Tally(owner=job.owner, at=now)
     users.check_tally(before, limits, now)
     weight = users.weight_of(job.id, limits)
-    after = users.with_jobs(before, weight, limits, now) if weight else before
+    size = users.bytes_counted(job.id, len(script.encode()), limits.script_bytes)
+    after = users.with_job(before, weight, size, limits, now) if weight or size else before
     counted = replace(job, usage=replace(job.usage, counted=weight))
     if not limits.at_once or counted.state is not State.QUEUED:
         return counted, _tally_changes(was, after)
@@ -234,7 +235,7 @@ def admit_job(on: System, job: Job, limits: Limits) -> tuple[Job, list[Change]]:
 def _tally_changes(was: Tally | None, after: Tally) -> list[Change]:
     """The change that writes a tally, if anything is counted."""
     if was is None:
-        return [Create(after)] if after.jobs or after.begun else []
+        return [Create(after)] if after.jobs or after.begun or after.scripts else []
     return [Replace(was, after)] if after != was else []
 
 
@@ -254,7 +255,7 @@ def count_bytes(
     Raises Refused 413 if the owner's take too much together. Where none is counted, nothing is read: who has reached
     the limit submits no jobs that could go on like that.
     """
-    counted = [replace(each, counted=users.bytes_counted(each.id, each.size, limits)) for each in made]
+    counted = [replace(each, counted=users.bytes_counted(each.id, each.size, limits.stored_bytes)) for each in made]
     more = sum(artifact.counted for artifact in counted)
     if not more:
         return counted, []

@@ -209,11 +209,11 @@ def backoffs() -> Iterator[float]:
 
 
 def looks() -> Iterator[float]:
-    """Yield seconds between two looks at a bell: few at first, because jobs come in bursts; after 45 s, one."""
-    delay = 0.1
+    """Yield seconds between two looks at a bell: few at first, because jobs come in bursts; after 95 s, one."""
+    delay = 0.05
     while True:
         yield delay
-        delay = min(delay * 1.02, 1.0)
+        delay = min(delay * 1.01, 1.0)
 
 
 def wait_for_bell(bell: str | None, seconds: float, waits: Iterator[float], pause: Callable[[float], Any]) -> None:

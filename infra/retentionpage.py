@@ -67,7 +67,7 @@ For operators; as a user you need not know this.
 2. The job's ownership of each artifact is removed. When an artifact loses its last owner, its row is removed in the
    same transaction, and its bytes are marked *destroying*.
 3. The bytes are deleted. When they are verifiably gone, the mark is removed. A failed step is repeated at growing
-   intervals, from one minute to six hours.
+   intervals, from 90 seconds to six hours.
 
 A scheduled function does this in small portions, after everything that somebody waits for. Once a day (`inventory`),
 it compares all of storage with the database. Objects that the database does not know are deleted as in step 3. Bytes

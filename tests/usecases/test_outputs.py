@@ -396,9 +396,9 @@ def test_who_deletes_and_dies_is_followed_by_another(twin: Twin, ada: User) -> N
     for _ in range(8):
         assert expire.expire_overdue(twin.on).failed == (tries[-1:] == [twin.world.now()])
         twin.pass_time(60)
-    assert [(at - start).total_seconds() for at in tries] == [0, 60, 180, 420]
+    assert [(at - start).total_seconds() for at in tries] == [0, 120, 300]
     there = again(twin, row)
-    assert (there.state, there.tries) == (ArtifactState.DESTROYING, 4)
+    assert (there.state, there.tries) == (ArtifactState.DESTROYING, 3)
     twin.objects.delete = delete  # type: ignore[method-assign]
     twin.pass_time(3600)
     expire.expire_overdue(twin.on)
@@ -415,7 +415,7 @@ def test_the_row_stays_while_the_bytes_are_still_there(twin: Twin, ada: User) ->
     twin.objects.delete = delete  # type: ignore[method-assign]
     expire.expire_overdue(twin.on)
     assert again(twin, row)
-    twin.pass_time(60)
+    twin.pass_time(90)
     expire.expire_overdue(twin.on)
     assert nothing_is_left(twin)
 

@@ -69,7 +69,10 @@ OUTPUT, INPUT, LOG = "output", "input", "log"
 DOWNLOAD_WITHIN = timedelta(hours=1)
 """How long the bytes of a cache's archive stay for downloads that were permitted before. [ART-1]"""
 
-RETRY_AFTER = timedelta(minutes=1)
+RETRY_AFTER = timedelta(seconds=90)
+"""After how long bytes that could not be deleted are tried again. The next sweep, a minute later, passes them by: while
+a store fails, it would have no time for those that no sweep came to yet.
+"""
 
 
 RETRY_AFTER_MOST = timedelta(hours=6)

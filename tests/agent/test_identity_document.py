@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.agent.control_plane import order
+
 DOCUMENT = '{\n  "instanceId" : "i-1234567890abcdef0"\n}'
 SIGNATURE = "c2ln\nbmVk"
 
@@ -72,6 +74,17 @@ def test_a_configured_agent_sends_the_identity_document(worker, metadata):
         "GET /latest/dynamic/instance-identity/document",
         "GET /latest/dynamic/instance-identity/signature",
     ]
+
+
+def test_it_is_sent_with_every_hello_and_fetched_once(worker, metadata):
+    """SEC-2: also with the one after a job, which may have given the token to another machine."""
+    job = worker(reuse=True)
+    ask(job, metadata.url)
+    job.plane.answer_next_hellos(order(job="job-2", reuse=True), 410)
+    job.finish()
+    assert [hello["document"] for hello in job.plane.hellos] == [DOCUMENT] * len(job.plane.hellos)
+    assert len(job.plane.hellos) >= 2
+    assert len(metadata.calls) == 3
 
 
 def test_a_metadata_service_that_is_not_ready_is_retried(worker, metadata):

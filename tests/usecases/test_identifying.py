@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, ScriptedDriver, Twin
+from penstock.usecases.jobs.flow import LeaseGone
 from penstock.usecases.site import apply
 from penstock.usecases.units import maintenance, prewarm
 from penstock.usecases.units.drivers import bootstrap_key
@@ -137,18 +139,74 @@ def test_a_hello_that_is_repeated_is_known_by_its_token(twin: Twin, ada: User, h
     assert error.value.code == "token-taken"
 
 
-def test_after_its_first_job_an_agent_is_known_by_its_token(twin: Twin, ada: User, hand: Knowing) -> None:
+def returning(worker: Unit, document: str, **more: Any) -> Hello:
+    """What an agent says after its first job."""
+    return Hello(worker.id, "", "u" * 43, previous=TOKEN, document=document, signature="signed", **more)
+
+
+def test_after_its_first_job_an_agent_is_known_by_its_token_and_its_machine(
+    twin: Twin, ada: User, hand: Knowing
+) -> None:
     job, worker = started(twin, ada, "warm")
     hello(twin, worker, worker.id)
     finish(twin, job)
     second = submit(twin, ada, target="warm")
     twin.run()
-    ask = Hello(worker.id, "", "u" * 43, previous=TOKEN, cleaned="nothing of the job is left")
+    ask = returning(worker, worker.id, cleaned="nothing of the job is left")
     said = agents.hello(twin.on, ask)
     twin.run()
     said = agents.hello(twin.on, ask) if isinstance(said, Idle) else said
     assert said.job == second
-    assert len(hand.asked) == 1
+    assert len(hand.asked) > 1
+
+
+@pytest.mark.parametrize("more", [{}, {"cleaned": "nothing of the job is left"}, {"broken": "it is hot"}])
+@pytest.mark.parametrize(("document", "code"), [("", "no-identity"), ("another", "wrong-machine")])
+def test_a_token_that_a_job_gave_away_lets_no_other_machine_in(
+    twin: Twin, ada: User, hand: Knowing, more: dict[str, str], document: str, code: str
+) -> None:
+    """SEC-2: neither to the next job, nor to say that the machine is clean, or broken."""
+    job, worker = started(twin, ada, "warm")
+    hello(twin, worker, worker.id)
+    finish(twin, job)
+    submit(twin, ada, target="warm")
+    twin.run()
+    before = worker_of(twin, job)
+    ask = returning(worker, document, **more)
+    with pytest.raises(Refused) as error:
+        agents.hello(twin.on, ask if document else replace(ask, signature=""))
+    assert (error.value.status, error.value.code) == (401, code)
+    after = worker_of(twin, job)
+    assert (after.state, after.cleaning, after.session) == (before.state, before.cleaning, before.session)
+
+
+def test_who_returns_with_another_token_is_not_even_asked_for_papers(twin: Twin, ada: User, hand: Knowing) -> None:
+    job, worker = started(twin, ada, "warm")
+    hello(twin, worker, worker.id)
+    finish(twin, job)
+    asked = len(hand.asked)
+    with pytest.raises((Refused, LeaseGone)):
+        agents.hello(twin.on, replace(returning(worker, worker.id), previous="x" * 43))
+    assert len(hand.asked) == asked
+
+
+def test_a_worker_that_never_was_is_not_asked_for_papers(twin: Twin, ada: User, hand: Knowing) -> None:
+    _, worker = started(twin, ada, "warm")
+    with pytest.raises((Refused, LeaseGone)):
+        agents.hello(twin.on, replace(returning(worker, worker.id), worker="w-01KDVDNA00CSJ6AS9M6CR68D1G"))
+    assert hand.asked == []
+
+
+def test_where_no_factory_asks_for_papers_a_return_costs_no_read_more(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply.apply(twin.on, "admin", SITE.replace('identity = "papers"', ""), "site.toml")
+    job, worker = started(twin, ada, "warm")
+    hello(twin, worker, "")
+    finish(twin, job)
+    twin.run()
+    monkeypatch.setattr(agents, "check_identity", lambda *_: pytest.fail("nobody asks"))
+    assert agents.hello(twin.on, returning(worker, "", cleaned="nothing of the job is left"))
 
 
 def test_a_factory_without_the_identity_setting_is_not_called(twin: Twin, ada: User, hand: Knowing) -> None:

@@ -143,8 +143,8 @@ def _hello(
     """Say hello until the answer is a job. Raises ServiceError."""
     log(f"worker {config.worker}: saying hello to {config.url}")
     here: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid(), "version": VERSION}
-    if config.identity and "previous" not in introduction:
-        here.update(identity_document(config.identity, control))
+    if config.identity and "document" not in introduction:  # it stays the same; every later call shows it, too
+        introduction.update(identity_document(config.identity, control))
     waits = looks()
     while True:
         due = copies.due_for_check() if copies else []

@@ -97,10 +97,12 @@ def hello(on: System, ask: Hello) -> Assignment | Idle:
 def _answer_hello(on: System, ask: Hello) -> Assignment | Idle:
     if not users.is_strong(ask.token):
         raise Refused(422, "weak-token", "the token must be 43 to 128 characters of A-Z a-z 0-9 - _")
+    site = current_site(on)
+    if ask.previous:
+        _check_returning(on, site, ask)
     if ask.previous and ask.broken:
         broken.report_uncleanable(on, ask.worker, users.digest(ask.previous), ask.broken)
         raise LeaseGone
-    site = current_site(on)
     if ask.previous and wait_for_job(on, ask.worker, users.digest(ask.previous), ask.cleaned, site.limits):
         return _no_job(on, ask.worker, site.limits)
     digest = users.digest(ask.token)
@@ -117,6 +119,18 @@ def _answer_hello(on: System, ask: Hello) -> Assignment | Idle:
     if job is None:
         return _no_job(on, ask.worker, site.limits)
     return _job_started(on, ask, site, job, before)
+
+
+def _check_returning(on: System, site: Site, ask: Hello) -> None:
+    """A worker that comes back with its last job's token shows again which machine it is, whatever it says. [SEC-2]
+
+    That job may have given the token to another machine. Raises Refused 401 or 429.
+    """
+    if not any(IDENTITY_SETTING in maker.settings for maker in site.factories.values()):
+        return
+    unit = on.store.get(unit_key(ask.worker), Unit)
+    if unit and _is_authentic(on, unit, ask):
+        check_identity(on, site, unit, {"document": ask.document, "signature": ask.signature})
 
 
 def _no_job(on: System, worker: str, bounds: Limits) -> Idle:

@@ -8,9 +8,9 @@ from hashlib import sha256
 
 import pytest
 
-from penstock.domain.artifacts.artifacts import RETRY_AFTER
 from penstock.domain.artifacts.retention import Spans
 from penstock.domain.logs import archives
+from penstock.domain.logs.archives import RETRY_AFTER
 from penstock.domain.logs.logs import (
     Archive,
     ArchivePart,
@@ -61,7 +61,12 @@ def test_it_begins_with_all_that_is_said_by_then() -> None:
 
 def test_each_try_is_later_than_the_last() -> None:
     waits = [archives.begin_step(replace(ROW, tries=tries), NOW).due for tries in (0, 1, 2, 1000)]
-    assert waits == [NOW + RETRY_AFTER, NOW + 2 * RETRY_AFTER, NOW + 4 * RETRY_AFTER, NOW + timedelta(hours=6)]
+    assert waits == [
+        NOW + RETRY_AFTER,
+        NOW + 2 * RETRY_AFTER,
+        NOW + 4 * RETRY_AFTER,
+        NOW + timedelta(hours=6),
+    ]
 
 
 def test_what_is_not_there_is_begun_anew() -> None:

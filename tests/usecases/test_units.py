@@ -149,7 +149,7 @@ def test_bytes_go_before_the_row_that_says_that_they_exist(twin: Twin, ada: User
         patch.setattr(twin.objects, "delete", failing)
         assert (sweep(twin).untidied, sweep(twin, 30).untidied) == (1, 0)
     assert twin.store.get(row.key, Artifact)
-    sweep(twin, 31)
+    sweep(twin, 61)
     assert not twin.store.get(row.key, Artifact)
 
 

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from penstock.domain.artifacts.artifacts import RETRY_AFTER, RETRY_AFTER_MOST
+from penstock.domain.artifacts.artifacts import RETRY_AFTER_MOST
 from penstock.domain.artifacts.retention import Spans
 from penstock.domain.logs.logs import Archive, ArchivePart, ArchiveState, Batch, Event, Line, events
 
@@ -29,6 +29,8 @@ PART_BYTES = 5 * 1024**2
 BLOCK_BYTES = 128 * 1024
 """The least number of bytes between two positions from which the object can be read: whole batches."""
 
+RETRY_AFTER = timedelta(minutes=1)
+"""After how long a step is taken again that came to nothing: a log takes several, and the sweep comes each minute."""
 
 LATE_ROWS_WITHIN = timedelta(hours=1)
 """How long after a log is deleted its last rows are searched for: by then every writer has ended."""

@@ -11,6 +11,14 @@ def submit(service: Service, by: str, script: str = SCRIPT, **asked: object) -> 
     return service.ask("POST", "/v1/jobs", {"script": script, "target": "linux", **asked}, as_=by)
 
 
+def limit(service: Service, **limits: int) -> None:
+    """Have a site with these limits of each owner."""
+    lines = "".join(f"{name} = {most}\n" for name, most in limits.items())
+    asked = {"toml": f"{SITE}\n[limits]\n{lines}"}
+    assert service.ask("PUT", "/v1/config", asked, token=token_of("root")).status == 200
+    service.twin.run()
+
+
 def test_nobody_goes_before_the_others_unasked(service: Service) -> None:
     """By the request or by the file: a priority above 0 needs a privilege, and lower ones do not."""
     by_file = '#!/bin/sh\n#: name = "build"\n#: variety = "basic"\n#: priority = 100\n'
@@ -51,9 +59,7 @@ def test_nobody_sees_what_others_used(service: Service) -> None:
 
 def test_a_flood_ends_at_its_owners_limit(service: Service) -> None:
     """However fast it comes, and however large its scripts are; others submit as before."""
-    limited = f"{SITE}\n[limits]\njobs = 5\nsubmits = 40\n"
-    assert service.ask("PUT", "/v1/config", {"toml": limited}, token=token_of("root")).status == 200
-    service.twin.run()
+    limit(service, jobs=5, submits=40)
     answers = [submit(service, "bob", script=SCRIPT + "#" * 100_000) for _ in range(60)]
     assert [answer.status for answer in answers] == [201] * 5 + [429] * 55
     assert answers[-1].json["code"] == "too-many-jobs"
@@ -63,9 +69,7 @@ def test_a_flood_ends_at_its_owners_limit(service: Service) -> None:
 
 def test_a_flood_of_jobs_leaves_the_machines_to_others_where_an_owner_has_some_at_once(service: Service) -> None:
     """Two machines are free, and the flood has one; it is told why the rest of it waits."""
-    limited = f"{SITE}\n[limits]\nat_once = 1\n"
-    assert service.ask("PUT", "/v1/config", {"toml": limited}, token=token_of("root")).status == 200
-    service.twin.run()
+    limit(service, at_once=1)
     flood = [submit(service, "bob", priority=0).json["id"] for _ in range(20)]
     mine = submit(service, "ada").json["id"]
     service.twin.run()
@@ -81,9 +85,7 @@ def test_a_flood_of_jobs_leaves_the_machines_to_others_where_an_owner_has_some_a
 
 def test_scripts_that_fill_the_table(service: Service) -> None:
     """They are kept with their jobs: large ones, and many small ones. Others submit as before."""
-    limited = f"{SITE}\n[limits]\nscript_bytes = 1000000\n"
-    assert service.ask("PUT", "/v1/config", {"toml": limited}, token=token_of("root")).status == 200
-    service.twin.run()
+    limit(service, script_bytes=1000000)
     large = [submit(service, "bob", script=SCRIPT + "#" * 200_000) for _ in range(10)]
     assert [answer.status for answer in large] == [201] * 5 + [429] * 5
     assert large[-1].json["code"] == "too-many-bytes"

@@ -284,9 +284,7 @@ def test_a_job_that_waits_for_another_is_told_that_and_not_how_many_are_under_wa
 
 
 @pytest.mark.parametrize("most", [0, 3])
-def test_a_job_that_is_about_to_go_on_is_not_told_to_wait(
-    small: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
+def test_a_job_that_is_about_to_go_on_is_not_told_to_wait(small: Twin, ada: User, most: int) -> None:
     made = [submit(small, ada) for _ in range(3)]
     small.run()
     set_limit(small, most)

@@ -5,7 +5,8 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/installed
 COMPILED := $(VENV)/compiled
-MYPY_ON := functions infra simulation model app.py
+WRITERS := build/docs-venv
+MYPY_ON := functions infra simulation model docs app.py
 
 # Which tests run, and how. Four processes keep two processors busy: many tests wait for processes that they started.
 MARKS ?= not long and not e2e
@@ -20,7 +21,7 @@ AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versio
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins sbom synth local clean
+.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins sbom docs pictures synth local clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,6 +116,12 @@ sbom: $(STAMP) ## write software bills of materials into build/sbom: of the func
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.api.openapi
 
+docs: $(STAMP) $(WRITERS)/installed ## write the documentation as a site into build/docs
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(WRITERS)/bin/mkdocs build --quiet && echo build/docs/index.html
+
+pictures: $(STAMP) ## make the pictures of the terminal in the documentation anew, on a cloud on this machine
+	@$(PYTHON) -m docs.theme.pictures
+
 synth: $(STAMP) ## synthesise the stack into build/cdk.out, checked by the security rules
 	@CDK_OUTDIR=build/cdk.out $(PYTHON) app.py && echo build/cdk.out/Penstock.template.json
 
@@ -128,6 +135,12 @@ clean: ## remove .venv, build and caches
 # The first time, one process compiles what tests import. Otherwise, each process of `make units` would compile all of it.
 $(COMPILED): $(STAMP)
 	@$(PYTHON) -m pytest --collect-only -m "$(MARKS)" >/dev/null 2>&1 || true # `make units` shows what is wrong
+	@touch $@
+
+# The site's libraries stay apart: what Penstock needs and what writes its pages need other versions of the same.
+$(WRITERS)/installed: docs/theme/requirements.txt
+	@$(PYTHON) -m venv --clear $(WRITERS)
+	@$(WRITERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	@touch $@
 
 $(STAMP): requirements.txt pyproject.toml

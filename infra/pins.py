@@ -16,7 +16,12 @@ from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sd
 from packaging.version import InvalidVersion
 
 SOURCES = Path(__file__).parent.parent
-FILES = ("requirements.txt", "functions/requirements.txt", "functions/requirements-libcloud.txt")
+FILES = (
+    "requirements.txt",
+    "functions/requirements.txt",
+    "functions/requirements-libcloud.txt",
+    "docs/theme/requirements.txt",
+)
 
 PYTHONS = ("py2", "py3", "py311", "py312", "py313", "cp311", "cp312", "cp313")
 PLATFORMS = ("any", "manylinux", "musllinux", "linux", "macosx")

@@ -8,6 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
+from penstock.kernel.rows import check_form
 from penstock.usecases.jobs import settle
 
 log = Logger()
@@ -23,6 +24,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         job, _, attempt = detail["name"].rpartition("-")
         settle.settle(bootstrap.aws(), job, int(attempt), detail["status"], detail.get("cause"))
     else:
+        check_form(event.get("form", 1))
         error = event.get("error") or {}
         settle.settle(bootstrap.aws(), event["job"], event["attempt"], error.get("Error"), error.get("Cause"))
     return {}

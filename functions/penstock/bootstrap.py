@@ -30,6 +30,7 @@ from penstock.aws.sqs import SqsQueues
 from penstock.aws.stepfunctions import StepFlows
 from penstock.domain.metrics import Level
 from penstock.drivers import Registry
+from penstock.kernel.rows import check_form
 from penstock.ports import AgentFile, Attestor, Signer
 from penstock.system import NoSigner, System
 
@@ -186,7 +187,10 @@ def each(event: dict[str, Any], step: Callable[[dict[str, Any]], None]) -> dict[
 
 def _is_done(body: str, step: Callable[[dict[str, Any]], None]) -> bool:
     try:
-        step(json.loads(body))
+        message = json.loads(body)
+        if isinstance(message, dict):
+            check_form(message.get("form", 1))
+        step(message)
     except Exception:
         log.exception("a step failed; its message will be delivered again")
         return False

@@ -14,7 +14,11 @@ from penstock.kernel.errors import Unreached
 
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:attempt"
 EXECUTION = "arn:aws:states:us-east-1:123456789012:execution:attempt:J1-2"
-GIVEN = {"stateMachineArn": MACHINE, "name": "J1-2", "input": '{"job": "J1", "attempt": 2, "needs": [{"step": 1}]}'}
+GIVEN = {
+    "stateMachineArn": MACHINE,
+    "name": "J1-2",
+    "input": '{"form": 1, "job": "J1", "attempt": 2, "needs": [{"step": 1}]}',
+}
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ def test_a_message_belongs_to_the_group_of_its_maker(is_worker: bool, url: str) 
     queues.advance("u-1", is_worker, 1000)
     first, second = client.sent
     assert first == {
-        "QueueUrl": url, "MessageBody": '{"unit": "u-1"}', "DelaySeconds": 5, "MessageGroupId": "spring"
+        "QueueUrl": url, "MessageBody": '{"form": 1, "unit": "u-1"}', "DelaySeconds": 5, "MessageGroupId": "spring"
     }  # fmt: skip
-    assert second == {"QueueUrl": url, "MessageBody": '{"unit": "u-1"}', "DelaySeconds": 900}
+    assert second == {"QueueUrl": url, "MessageBody": '{"form": 1, "unit": "u-1"}', "DelaySeconds": 900}
 
 
 def test_each_request_to_serve_is_a_message_of_its_own() -> None:
@@ -42,7 +42,7 @@ def test_each_request_to_serve_is_a_message_of_its_own() -> None:
         queues.serve(["target/linux", "quota/a"], group)
     first, second, other = client.sent
     assert (first["QueueUrl"], json.loads(first["MessageBody"])) == (
-        "serve", {"do": "serve", "pools": ["target/linux", "quota/a"], "group": "quota/a"}
+        "serve", {"form": 1, "do": "serve", "pools": ["target/linux", "quota/a"], "group": "quota/a"}
     )  # fmt: skip
     assert first["MessageGroupId"] == second["MessageGroupId"] != other["MessageGroupId"]
     assert len({sent["MessageDeduplicationId"] for sent in client.sent}) == 3

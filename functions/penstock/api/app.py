@@ -36,7 +36,7 @@ from penstock import bootstrap
 from penstock.api import body
 from penstock.domain.users.users import WHOLE, Bearer, Need
 from penstock.kernel import limits
-from penstock.kernel.errors import Moved, Refused, Throttled, Unreached
+from penstock.kernel.errors import Moved, Newer, Refused, Throttled, Unreached
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
@@ -90,6 +90,7 @@ def resolver(routers: Iterable[BaseRouter] = ()) -> APIGatewayHttpResolver:
     app.exception_handler(Refused)(problem)
     app.exception_handler(Moved)(_busy)
     app.exception_handler(Throttled)(_throttled)
+    app.exception_handler(Newer)(_newer)
     app.exception_handler(Unreached)(_unreached)
     app.not_found(_no_route)
     for router in routers:
@@ -139,6 +140,13 @@ def _busy(_: Moved) -> Response[Any]:
 
 def _throttled(_: Throttled) -> Response[Any]:
     return problem(Refused(503, "throttled", "the service has too much to do at the moment; try again in a moment"))
+
+
+def _newer(newer: Newer) -> Response[Any]:
+    log.warning("a request met what a newer release wrote", extra={"why": str(newer)})
+    return problem(
+        Refused(503, "newer", "a newer release of the service wrote this; try again when its deployment has ended")
+    )
 
 
 def _unreached(unreached: Unreached) -> Response[Any]:

@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields as fields_of
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import islice
@@ -54,7 +55,7 @@ from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import Tally, Token, User
 from penstock.kernel import limits
-from penstock.kernel.errors import Throttled, TooBig
+from penstock.kernel.errors import Newer, Throttled, TooBig
 from penstock.kernel.rows import (
     Change,
     Check,
@@ -65,6 +66,7 @@ from penstock.kernel.rows import (
     Look,
     Replace,
     Row,
+    check_form,
     key_of,
     next_look,
     next_version,
@@ -102,6 +104,9 @@ def converter() -> Converter:
     return made
 
 
+NOT_STORED = ("version", "indexed", "unknown")
+"""Fields of a row that are attributes of the item, or say how it was read."""
+
 BUSIEST = (Job, Spec, Lease, Pool, Slot, Claim, Unit)
 """The kinds of rows that most calls of functions meet."""
 
@@ -120,17 +125,30 @@ def prepare() -> None:
 def dump(row: Row) -> str:
     """A row as JSON, without its version and its due time, which are attributes of the item, and without defaults."""
     fields = converter().unstructure(row)
-    fields.pop("version", None)
-    fields.pop("indexed", None)
+    for name in NOT_STORED:
+        fields.pop(name, None)
+    if row.unknown:
+        fields = row.unknown | fields
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
 
 def load(kind: str, body: str, version: int, look: Look | None = None) -> Row:
-    """The row that JSON describes. Raises KeyError for an unknown kind."""
+    """The row that JSON describes. Raises Newer for a kind or a form that only a newer release knows."""
     fields: dict[str, Any] = json.loads(body)
+    check_form(fields.get("form", 1))
+    if kind not in KINDS:
+        raise Newer(f"there are no rows of the kind {kind!r} in this release")
     row: Row = converter().structure(fields | {"version": version}, KINDS[kind])
     object.__setattr__(row, "indexed", look)
+    if not fields.keys() <= _names(kind):
+        unknown = {name: value for name, value in fields.items() if name not in _names(kind)}
+        object.__setattr__(row, "unknown", unknown)
     return row
+
+
+@cache
+def _names(kind: str) -> frozenset[str]:
+    return frozenset(each.name for each in fields_of(KINDS[kind]))
 
 
 def pack(row: Row, text: bytes) -> bytes | None:

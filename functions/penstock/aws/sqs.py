@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from penstock.kernel.rows import FORM
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
@@ -36,7 +38,7 @@ class SqsQueues:
 
         Each message is for itself: SQS drops one within five minutes of another with the same id of deduplication.
         """
-        body = json.dumps({"do": "serve", "pools": list(names), "group": group})
+        body = json.dumps({"form": FORM, "do": "serve", "pools": list(names), "group": group})
         group_id = hashlib.sha256(group.encode()).hexdigest()
         self._client.send_message(
             QueueUrl=self._serve, MessageBody=body, MessageGroupId=group_id, MessageDeduplicationId=uuid4().hex
@@ -57,4 +59,6 @@ class SqsQueues:
 
     def _send(self, url: str, message: Mapping[str, Any], delay: int, group: str = "") -> None:
         more: Any = {"MessageGroupId": group} if group else {}
-        self._client.send_message(QueueUrl=url, MessageBody=json.dumps(message), DelaySeconds=delay, **more)
+        self._client.send_message(
+            QueueUrl=url, MessageBody=json.dumps({"form": FORM, **message}), DelaySeconds=delay, **more
+        )

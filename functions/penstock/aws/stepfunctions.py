@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from botocore.exceptions import BotoCoreError, ClientError
 
 from penstock.kernel.errors import Unreached
+from penstock.kernel.rows import FORM
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -36,7 +37,7 @@ class StepFlows:
         It is given ids only: an execution's history is kept for 90 days. [SEC-1] Who starts it again while it is open
         is answered as if it were new; only one that is over is refused. So no answer shows whether it takes its steps.
         """
-        data = {"job": job, "attempt": attempt, "needs": [{"step": step} for step in steps]}
+        data = {"form": FORM, "job": job, "attempt": attempt, "needs": [{"step": step} for step in steps]}
         name = f"{job}-{attempt}"
         try:
             self._client.start_execution(stateMachineArn=self._machine, name=name, input=json.dumps(data))

@@ -4,6 +4,7 @@
     ├── Refused                what a client asked for cannot be; carries a stable code and an HTTP status
     ├── Moved                  a lost race that would not settle within its tries: again later
     ├── Throttled              a service refused for longer than we try: again later
+    ├── Newer                  what a newer release wrote, in a form that this one cannot read: again when that runs
     ├── TooBig                 a commit that no store can take, however often it is tried: our fault
     ├── Unreached              a service did not take a call: again later; of a hint, its row's due time makes up for it
     └── DriverError            raised by factories and wells, and nothing else is
@@ -65,6 +66,10 @@ class Moved(PenstockError):
 
 class Throttled(PenstockError):
     """A service had too much to do for longer than one call may wait: again later."""
+
+
+class Newer(PenstockError):
+    """A newer release wrote this. Deploy that again, or wait until its deployment has ended."""
 
 
 class TimeLimit(BaseException):

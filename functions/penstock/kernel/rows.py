@@ -19,12 +19,27 @@ Ids: ULIDs as in github.com/ulid/spec: 48 bits of time, 80 of chance, in Crockfo
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from zlib import crc32
 
+from penstock.kernel.errors import Newer
 from penstock.kernel.frozen import dataclass
+
+FORM = 1
+"""The form of the rows, messages and inputs of flows that this release writes; those without a number have form 1.
+
+A release reads its own form and the one before. It writes a form only when the release before can read it, so that
+both may run side by side, and either may follow the other: docs/operators/upgrading.md.
+"""
+
+
+def check_form(form: object) -> None:
+    """Raises Newer for a form that this release does not know, which it could only misread."""
+    if not isinstance(form, int) or form > FORM:
+        raise Newer(f"it has the form {form}; this release reads forms up to {FORM}")
 
 
 class Key(NamedTuple):
@@ -71,7 +86,8 @@ class Row:
     `later` are the kinds that nobody waits for: the sweep looks at them after all others, so that they hold up none.
     `ends_as` names such a kind for the rows of another that nobody waits for any more. `shards` is over how many
     partitions of the due index the rows of a kind are spread. `indexed` is what the index said when the row was read;
-    a row that was not read has none.
+    a row that was not read has none. `unknown` are the fields, as JSON, that only a newer release knows: whoever writes
+    the row again keeps them.
     `is_recreated` are the kinds whose rows are deleted, and followed by new ones at the same key.
     """
 
@@ -82,6 +98,7 @@ class Row:
     is_recreated: ClassVar[bool] = False
     version: int = 0
     indexed: Look | None = field(default=None, compare=False, repr=False)
+    unknown: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> Key:

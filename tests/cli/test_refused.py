@@ -115,3 +115,62 @@ def test_help_everywhere(home: Path) -> None:
     for words in ((), ("job",), ("job", "run"), ("local", "up"), ("resource-type",)):
         assert "Usage: penstock" in plain(*words, "-h").stdout
     assert plain("job").exit_code == 2
+
+
+def test_errors_of_the_service_as_json(penstock: Run) -> None:
+    """The members of its problem document, a hint, and the exit code."""
+    result = penstock("job", "show", "nope", "--json")
+    said = json.loads(result.stderr)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said == {
+        "type": "about:blank",
+        "title": "job-not-found",
+        "status": 404,
+        "code": "job-not-found",
+        "detail": "there is no job nope that you may see",
+        "errors": [],
+        "hint": None,
+        "exit_code": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "exit_code"),
+    [
+        (("job", "list", "--bogus", "--json"), "usage", 2),
+        (("--json", "job", "nothing"), "usage", 2),
+        (("job", "cancel", "--json"), "usage", 2),
+        (("pool", "list", "--json", "--url", "http://127.0.0.1:9"), "unreachable", 5),
+        (("job", "list", "--json", "--token", "wrong"), "unauthorized", 2),
+    ],
+)
+def test_errors_as_json(penstock: Run, words: tuple[str, ...], code: str, exit_code: int) -> None:
+    result = penstock(*words)
+    said = json.loads(result.stderr.splitlines()[-1])
+    assert (result.exit_code, said["code"], said["exit_code"]) == (exit_code, code, exit_code)
+    assert said["detail"]
+    assert "hint" in said
+
+
+def test_a_failing_service_as_json(penstock: Run, service: Service) -> None:
+    service.crash = True
+    result = penstock("job", "list", "--json")
+    said = json.loads(result.stderr)
+    assert (result.exit_code, said["exit_code"], said["code"], said["status"]) == (4, 4, "internal", 500)
+    assert "tell its operator" in said["hint"]
+
+
+def test_each_place_in_a_file_as_json(penstock: Run, good: str) -> None:
+    """What people get as lines are objects, as the service sent them."""
+    said = json.loads(penstock("job", "run", good, "-t", "nowhere", "--json").stderr)
+    assert [each["message"] for each in said["errors"]] == ["no such target", "no file"]
+    assert (said["errors"][0]["line"], "lines" in said) == (2, False)
+
+
+def test_an_error_that_has_lines_as_json(penstock: Run, service: Service) -> None:
+    said = json.loads(penstock("job", "copy", service.add(), "/else", "--json").stderr)
+    assert (said["code"], said["lines"]) == ("usage", ["  /work/out/log.txt"])
+
+
+def test_only_words_for_people_without_json(penstock: Run) -> None:
+    assert penstock("job", "show", "nope").stderr.startswith("error: there is no job nope")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import click
 
-from penstock.cli.command import Entry, Group
+from penstock.cli.command import Entry, Group, Session
 from penstock.cli.errors import Broken, CliError, Interrupted, Refused
 from penstock.cli.output import Output
 
@@ -67,7 +68,9 @@ class Root(Group):
             if isinstance(stream, TextIOWrapper):  # logs hold anything, and not every terminal shows everything
                 stream.reconfigure(errors="replace")
         more.setdefault("prog_name", "penstock")
-        sys.exit(run(lambda: super(Root, self).main(*args, **more)))
+        session = more.setdefault("obj", Session())
+        words = next(iter(args), more.get("args"))
+        sys.exit(run(lambda: super(Root, self).main(*args, **more), session, sys.argv[1:] if words is None else words))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -76,7 +79,7 @@ class Root(Group):
             raise click.exceptions.Exit(EPIPE_CODE) from None
 
 
-def run(call: Any) -> int:
+def run(call: Any, session: Session, words: Sequence[str]) -> int:
     """Run the command, print what went wrong, and return the exit code."""
     try:
         code = call()
@@ -91,7 +94,8 @@ def run(call: Any) -> int:
         return Refused.exit_code
     except Exception as error:
         problem = _explain(error)
-        Output(color=_wants_color()).error(problem)
+        as_json = session.json or "--json" in words  # also behind what could not be read
+        Output(as_json=as_json, color=_wants_color(words)).error(problem)
         return problem.exit_code
 
 
@@ -116,8 +120,8 @@ def _sentence(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _wants_color() -> bool:
-    return not ("--no-color" in sys.argv or os.environ.get("NO_COLOR"))
+def _wants_color(words: Sequence[str]) -> bool:
+    return not ("--no-color" in words or os.environ.get("NO_COLOR"))
 
 
 def _version() -> str:

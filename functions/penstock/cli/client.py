@@ -263,14 +263,18 @@ def refusal(response: httpx.Response, has_token: bool) -> CliError:
         what = f"{response.request.url} answered {status} {response.reason_phrase}, not as Penstock does"
         if status >= 500:
             return Broken(what, OURS)
-        return Refused(what, "is this the URL of a Penstock service? see `penstock profile list`", status=status)
+        where = "is this the URL of a Penstock service? see `penstock profile list`"
+        return Refused(what, where, status=status, code="not-penstock")
     what = str(problem.get("detail") or problem.get("title") or f"refused with status {status}")
     lines = [_line(item) for item in problem.get("errors") or () if isinstance(item, Mapping)]
-    if status >= 500:
-        return Broken(what, OURS, lines)
     code = str(problem.get("code") or "")
     hint = NO_TOKEN if status == 401 and not has_token else HINTS_BY_CODE.get(code) or HINTS.get(status)
-    return Refused(what, hint, lines, status=status, code=code)
+    error: CliError = Refused(what, hint, lines, status=status, code=code)
+    if status >= 500:
+        error = Broken(what, OURS, lines)
+        error.code = code or error.code
+    error.members = problem
+    return error
 
 
 def _document(response: httpx.Response) -> dict[str, Any] | None:

@@ -100,7 +100,13 @@ class Output:
         self.console.file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
     def error(self, error: CliError) -> None:
-        """What went wrong, its details, and what to do. That the user interrupted is no error."""
+        """What went wrong, its details, and what to do. That the user interrupted is no error.
+
+        For programs it is a line of JSON, the last on stderr.
+        """
+        if self.as_json:
+            self.errors.file.write(json.dumps(error.document(), ensure_ascii=False) + "\n")
+            return
         label = Text() if isinstance(error, Interrupted) else Text("error: ", "bold red")
         self.errors.print(Text.assemble(label, clean(error.what, "\n")), soft_wrap=True)
         for line in error.lines:

@@ -21,6 +21,20 @@ Every command also takes `--json`, `--help` and the other options of `penstock` 
 stands for a duration, such as `90s`, `30m`, `1h30m` or `7d`. Commands and options for *operators only* need the
 privilege `admin`.
 
+## Errors
+
+Messages go to stderr, results to stdout. With `--json`, an error is one line of JSON, the last line
+on stderr. It always has these keys:
+
+- `code`: a stable word. Errors of the service have the service's, such as `job-not-found`; others are `usage`,
+  `not-penstock`, `unreachable`, `interrupted`, `internal` and `error`
+- `detail`: what is wrong
+- `hint`: what you can do, or null
+- `exit_code`: the exit code of `penstock`
+
+An error of the service also has the other members of its problem document: `type`, `title`, `status` and `errors`.
+Where a message for people has further lines, `lines` has them.
+
 ## Which service
 
 `penstock` takes the URL of the service, and your token, from the first of these that has it:

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from penstock.domain.artifacts.volumes import PART_BYTES, composite
 from tests.cli import artifacts, published
+from tests.cli.ids import older
 from tests.cli.proof import Proof
 
 TOKEN = "good-token"
@@ -112,6 +113,7 @@ class Service:
     half_life: int | None = 86400
     queue: list[dict[str, Any]] = field(default_factory=list)
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
+    workers: list[dict[str, Any]] = field(default_factory=list)
     looks: int = 0
     sent: dict[str, str] = field(default_factory=dict)
     composite: dict[str, str] = field(default_factory=dict)
@@ -123,7 +125,7 @@ class Service:
     def add(self, end: str = "succeeded", **body: Any) -> str:
         """A job that will settle in some way."""
         with self.lock:
-            name = f"j{len(self.jobs) + 1}"
+            name = str(body.pop("id", f"j{len(self.jobs) + 1}"))
             self.jobs[name] = Job(name, body, end)
             return name
 
@@ -143,10 +145,10 @@ class Service:
             case "GET", ["jobs"]:
                 wanted = [job.json() for job in self.jobs.values()]
                 states = query.get("state")
-                return 200, _page([job for job in wanted if not states or job["state"] in states], query)
+                return 200, _page(older([job for job in wanted if not states or job["state"] in states], query), query)
             case _, ["jobs", job, *rest]:
                 return self._of_job(method, job, rest, query, body)
-            case _, ["workers", "w1", *rest]:
+            case _, ["workers", id, *rest] if id == "w1" or id.startswith("w-"):
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
@@ -175,6 +177,8 @@ class Service:
                 return {"id": id, "user": "alice", "state": "revoked"}
             case ["audit"]:
                 return _page(AUDIT, query)
+            case ["resource-types"]:
+                return {"items": [{"name": name, "settings": {}} for name in OPTIONS], "next": None}
             case ["resource-types", name]:
                 return {"name": name, "settings": {"well": "w"}, "options": OPTIONS[name]}
         user = {"name": path[1], "privileges": [], "created": STARTED}
@@ -318,7 +322,7 @@ class Service:
             case "GET", ["factories", "aws"]:
                 return 200, FACTORY
             case "GET", ["workers"]:
-                return 200, {"items": [self.worker] if self.worker["hold"] else [], "next": None}
+                return 200, {"items": [self.worker] if self.worker["hold"] else self.workers, "next": None}
             case "PUT", ["config"]:
                 warnings = ["target a: anybody's jobs share its hosts"]
                 return 200, {

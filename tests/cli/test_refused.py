@@ -140,6 +140,7 @@ def test_errors_of_the_service_as_json(penstock: Run) -> None:
         (("job", "list", "--bogus", "--json"), "usage", 2),
         (("--json", "job", "nothing"), "usage", 2),
         (("job", "cancel", "--json"), "usage", 2),
+        (("pool", "list", "--format", "jsonl", "--sort", "nope"), "usage", 2),
         (("pool", "list", "--json", "--url", "http://127.0.0.1:9"), "unreachable", 5),
         (("job", "list", "--json", "--token", "wrong"), "unauthorized", 2),
     ],
@@ -173,4 +174,5 @@ def test_an_error_that_has_lines_as_json(penstock: Run, service: Service) -> Non
 
 
 def test_only_words_for_people_without_json(penstock: Run) -> None:
-    assert penstock("job", "show", "nope").stderr.startswith("error: there is no job nope")
+    for words in (("job", "show", "nope"), ("job", "show", "nope", "--query", "id")):
+        assert penstock(*words).stderr.startswith("error: there is no job nope")

@@ -94,7 +94,7 @@ def run(call: Any, session: Session, words: Sequence[str]) -> int:
         return Refused.exit_code
     except Exception as error:
         problem = _explain(error)
-        as_json = session.json or "--json" in words  # also behind what could not be read
+        as_json = (session.json and not session.query) or "--json" in words  # also behind what could not be read
         Output(as_json=as_json, color=_wants_color(words)).error(problem)
         return problem.exit_code
 

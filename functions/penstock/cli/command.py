@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from penstock.cli import formats
+from penstock.cli.formats import View
 from penstock.cli.output import Output
 
 if TYPE_CHECKING:
@@ -28,11 +30,17 @@ class Session:
     profile: str | None = None
     json: bool = False
     no_color: bool = False
+    query: str = ""
+    form: str = "table"
+    template: str = ""
+    columns: tuple[str, ...] = ()
+    sort: str = ""
 
     @cached_property
     def out(self) -> Output:
         """Where results and notices go."""
-        return Output(as_json=self.json, color=not (self.no_color or os.environ.get("NO_COLOR")))
+        view = View(self.form, self.template, self.columns, self.sort, self.query)
+        return Output(as_json=self.json, color=not (self.no_color or os.environ.get("NO_COLOR")), view=view)
 
     @property
     def config_path(self) -> Path:
@@ -73,18 +81,47 @@ def _keep(ctx: click.Context, param: click.Parameter, value: object) -> None:
         setattr(ctx.ensure_object(Session), param.name, value)
 
 
-def global_options(*, shown: bool) -> list[click.Option]:
-    """The options that every command takes. Below the top only --json shows in the help."""
+def _keep_query(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Store a query, whose result is JSON. Raises Refused unless it can be one."""
+    if value is not None:
+        formats.query(value)
+        session = ctx.ensure_object(Session)
+        session.query, session.json = value, True
 
-    def option(name: str, help: str, **more: Any) -> click.Option:
-        hidden = not shown and name != "--json"
-        return click.Option([name], help=help, callback=_keep, expose_value=False, hidden=hidden, **more)
+
+def _keep_form(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Store the format of a list. Raises Refused for an unknown one."""
+    if value is not None:
+        session = ctx.ensure_object(Session)
+        session.form, session.template = formats.form(value)
+        session.json = session.json or session.form in JSON_FORMS
+
+
+def _keep_columns(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Store the columns of a list, in the order of their names."""
+    if value is not None:
+        names = [name.strip() for name in value.split(",")]
+        ctx.ensure_object(Session).columns = tuple(name for name in names if name)
+
+
+JSON_FORMS = ("json", "jsonl")
+
+
+def global_options(*, shown: bool, listing: bool = False) -> list[click.Option]:
+    """The options that every command takes. Below the top only --json shows in the help, and --query of lists."""
+
+    def option(name: str, help: str, callback: Any = _keep, **more: Any) -> click.Option:
+        hidden = not shown and name != "--json" and not (listing and name == "--query")
+        return click.Option([name], help=help, callback=callback, expose_value=False, hidden=hidden, **more)
 
     return [
         option("--url", "URL of the service (or PENSTOCK_URL).", metavar="URL"),
         option("--token", "Your token (or PENSTOCK_TOKEN).", metavar="TOKEN"),
         option("--profile", "Profile in the configuration file (or PENSTOCK_PROFILE).", metavar="NAME"),
         option("--json", "Print JSON as the HTTP API returns it.", is_flag=True),
+        option(
+            "--query", "Print what this JMESPath expression selects of the JSON.", callback=_keep_query, metavar="EXPR"
+        ),
         option("--no-color", "Print no colours (or NO_COLOR).", is_flag=True),
     ]
 
@@ -94,7 +131,40 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.params.extend(global_options(shown=False))
+        self.params.extend(global_options(shown=False, listing=isinstance(self, Listing)))
+
+
+class Listing(Command):
+    """A command that prints a list: the user chooses its columns, its order and its format."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.params.extend(listing_options())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Print the list. Raises UsageError for options that do not go together."""
+        session = ctx.ensure_object(Session)
+        if session.json and session.form not in ("table", *JSON_FORMS):
+            other = "--query" if session.query else "--json"
+            raise click.UsageError(f"{other} prints JSON, and does not go with --format {session.form}", ctx)
+        if session.columns and (session.json or session.form == "template"):
+            instead = "a template names its fields itself" if session.template else "for JSON, --query chooses keys"
+            raise click.UsageError(f"--columns is for tables and csv; {instead}", ctx)
+        return super().invoke(ctx)
+
+
+def listing_options() -> list[click.Option]:
+    """The options of a command that prints a list."""
+
+    def option(name: str, metavar: str, help: str, callback: Any) -> click.Option:
+        return click.Option([name], metavar=metavar, help=help, callback=callback, expose_value=False)
+
+    forms = "table, json (as --json), jsonl, csv or template='{id} {state}'."
+    return [
+        option("--columns", "A,B", "Columns to show: titles, or keys such as times.started.", _keep_columns),
+        option("--sort", "COLUMN", "Sort what is listed by this column; -COLUMN for the reverse.", _keep),
+        option("--format", "FORMAT", f"Format: {forms}", _keep_form),
+    ]
 
 
 class Group(click.Group):

@@ -6,15 +6,16 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from penstock.cli import times
+from penstock.cli import formats, tables, times
 from penstock.cli.errors import CliError, Interrupted
+from penstock.cli.formats import View
+from penstock.cli.tables import Column as Column
+from penstock.cli.tables import Fit as Fit
 from penstock.cli.terminal import clean
 
 STYLES = {
@@ -27,13 +28,6 @@ STYLES = {
 
 LINES = "\n\t"
 """What a text of several lines keeps."""
-
-
-class Column(NamedTuple):
-    """A column of a table: its title, and a key of the object or a function of it."""
-
-    title: str
-    value: str | Callable[[Mapping[str, Any]], Any]
 
 
 class Moment(str):
@@ -55,8 +49,9 @@ def moment(key: str) -> Callable[[Mapping[str, Any]], Any]:
 class Output:
     """Where the results of a command go."""
 
-    def __init__(self, *, as_json: bool = False, color: bool = True) -> None:
+    def __init__(self, *, as_json: bool = False, color: bool = True, view: View | None = None) -> None:
         self.as_json = as_json
+        self.view = view or View()
         self.console = Console(file=sys.stdout, no_color=not color, highlight=False, markup=False)
         self.errors = Console(file=sys.stderr, no_color=not color, highlight=False, markup=False, stderr=True)
         self._last_notice = ""
@@ -96,8 +91,19 @@ class Output:
             self.line(text)
 
     def json(self, value: object) -> None:
-        """A value as JSON, indented."""
-        self.console.file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        """A value, or what --query selects of it, as JSON: indented, or for jsonl an entry a line."""
+        if self.view.query:
+            value = formats.query(self.view.query)(value)
+        is_lines = self.view.form == "jsonl"
+        for each in value if is_lines and isinstance(value, list) else [value]:
+            self._json(each, None if is_lines else 2)
+
+    def _json(self, value: object, indent: int | None) -> None:
+        """A value as JSON; a text that a query selected stands without quotes."""
+        is_bare = bool(self.view.query) and isinstance(value, str)
+        self.console.file.write(
+            (str(value) if is_bare else json.dumps(value, indent=indent, ensure_ascii=False)) + "\n"
+        )
 
     def error(self, error: CliError) -> None:
         """What went wrong, its details, and what to do. That the user interrupted is no error.
@@ -115,27 +121,52 @@ class Output:
             self.errors.print(Text.assemble(("hint: ", "bold cyan"), clean(error.hint)), soft_wrap=True)
 
     def table(self, items: Iterable[Mapping[str, Any]], columns: Sequence[Column], empty: str) -> None:
-        """Objects as a table, or as a JSON array. Prints `empty` if there are none."""
+        """Objects as the user wants to see them: as a table, or in a format. For none, a table prints `empty`."""
+        view = self.view
+        if view.form == "jsonl" and not view.sort and not view.query:
+            for item in items:
+                self._json(item, None)
+            return
         found = list(items)
+        if view.sort:
+            found = formats.ordered(found, columns, view.sort)
         if self.as_json:
             self.json(found)
+        elif view.form == "template":
+            self._fill(found, columns)
+        elif view.form == "csv":
+            self._csv(found, formats.chosen(columns, view.columns, found))
         elif not found:
             self.note(empty)
         else:
-            self.rows(found, columns)
+            self.rows(found, formats.chosen(columns, view.columns, found))
+
+    def _csv(self, items: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+        rows = [[self.plain(item, column) for column in columns] for item in items]
+        self.data(formats.as_csv([column.title for column in columns], rows).removesuffix("\n"))
+
+    def _fill(self, items: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+        wanted = {name: formats.named(name, columns, items) for name in formats.fields(self.view.template)}
+        for item in items:
+            values = {name: self.plain(item, column) for name, column in wanted.items()}
+            self.data(formats.fill(self.view.template, values))
 
     def rows(self, items: Sequence[Mapping[str, Any]], columns: Sequence[Column], indent: int = 0) -> None:
-        """Objects as aligned columns."""
+        """Objects as aligned columns. On a terminal they fit its width, and what is left out is named on stderr."""
         cells = [[self.cell(item, column) for column in columns] for item in items]
         if not self.console.is_terminal:
             self._plain_rows([[column.title for column in columns], *cells], indent)
             return
-        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-        for column in columns:
-            table.add_column(column.title, overflow="fold")
-        for row in cells:
-            table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-        self.console.print(Padding(table, (0, 0, 0, indent)))
+        shown = tables.layout(columns, cells, self.console.width - indent)
+        for line in tables.draw(columns, cells, shown, STYLES):
+            self.console.print(Text.assemble(" " * indent, line), soft_wrap=True)
+        self._left_out([column for at, column in enumerate(columns) if at not in shown], items)
+
+    def _left_out(self, columns: Sequence[Column], items: Sequence[Mapping[str, Any]]) -> None:
+        """Name the columns for which the terminal is too narrow, and which have something to show."""
+        missed = [each.title for each in columns if any(self.cell(item, each) != tables.NOTHING for item in items)]
+        if missed:
+            self.errors.print(Text(f"left out on a narrow terminal: {', '.join(missed)}", "dim"))
 
     def _plain_rows(self, rows: Sequence[Sequence[str]], indent: int) -> None:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -156,8 +187,12 @@ class Output:
 
     def cell(self, item: Mapping[str, Any], column: Column) -> str:
         """What stands in a column for an object."""
-        read = column.value
-        return clean(self.text(read(item) if callable(read) else item.get(read))) or "-"
+        return clean(self.text(formats.value(column, item))) or tables.NOTHING
+
+    def plain(self, item: Mapping[str, Any], column: Column) -> str:
+        """What programs read of a column: times as the API has them, and nothing for nothing."""
+        value = formats.value(column, item)
+        return str(value) if isinstance(value, Moment) else self.text(value)
 
     def text(self, value: Any) -> str:
         """A value of the API as a person reads it."""

@@ -21,9 +21,36 @@ Every command also takes `--json`, `--help` and the other options of `penstock` 
 stands for a duration, such as `90s`, `30m`, `1h30m` or `7d`. Commands and options for *operators only* need the
 privilege `admin`.
 
+## Lists
+
+Commands that print a list take these options, besides those that their sections name:
+
+- `--columns A,B` shows these columns in this order: titles of the table, in either case, or keys of the JSON, such as
+  `times.started` or `resources.0.slot`.
+- `--sort COLUMN` sorts by a column, `--sort -COLUMN` in reverse. Entries without a value come last. Only what is listed
+  is sorted: with `--limit 50`, the newest 50.
+- `--format FORMAT` takes one of
+  - `table`. On a terminal, columns are shortened until the table fits. Columns that find no room are left out, and a
+    line on stderr names them. Ids are never shortened. In pipes and files, tables are as wide as they need to be, and
+    times are absolute
+  - `json`, as `--json`: the API's own objects
+  - `jsonl`: one object per line
+  - `csv`: the columns of the table, after a line of titles
+  - `template='{id} {state}'`: one line per entry. Fields are named as for `--columns`; `\\t` and `\\n` stand for a tab
+    and a line break, `{{` and `}}` for braces
+- `--query EXPR` prints what a [JMESPath](https://jmespath.org) expression selects of the JSON, as `aws --query` does.
+  It works with all commands that print JSON. A result that is a single text is printed without quotes; with
+  `--format jsonl`, so is each text of an array.
+
+```
+penstock job list --sort -times.settled --columns id,name,times.settled
+penstock job list --query "[?outcome=='failed'].id" --format jsonl
+penstock worker list --format template='{id} {job}'
+```
+
 ## Errors
 
-Messages go to stderr, results to stdout. With `--json`, an error is one line of JSON, the last line
+Messages go to stderr, results to stdout. With `--json` or `--format json`, an error is one line of JSON, the last line
 on stderr. It always has these keys:
 
 - `code`: a stable word. Errors of the service have the service's, such as `job-not-found`; others are `usage`,
@@ -54,8 +81,11 @@ url = "https://penstock.example.com"
 token = "..."
 ```
 """
-EVERYWHERE = re.compile(r"^  (?:--json|-h, --help) .*\n?", re.MULTILINE)
-"""Options that every command has: the page describes them once."""
+EVERYWHERE = re.compile(
+    r"^  (?:--json|-h, --help|--query EXPR|--columns A,B|--sort COLUMN|--format FORMAT) .*\n?(?: {8,}.*\n?)*",
+    re.MULTILINE,
+)
+"""Options that every command has, or every list: the page describes them once."""
 
 
 def sections(command: click.Command, context: click.Context) -> Iterator[str]:

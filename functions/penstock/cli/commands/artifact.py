@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from penstock.cli import times
-from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
 from penstock.cli.output import Column, moment
 
 ARTIFACTS = (
     Column("ID", "id"),
     Column("PATH", "path"),
-    Column("SIZE", lambda one: times.size_text(one["size"])),
+    Column("SIZE", lambda one: times.size_text(one["size"]), "size"),
     Column("STATE", "state"),
     Column("MADE", moment("time")),
     Column("UNTIL", lambda one: one.get("until") or "not known yet"),
@@ -31,7 +31,7 @@ GOING = (
     Column("AT", "at"),
     Column("ID", "id"),
     Column("PATH", "path"),
-    Column("SIZE", lambda one: times.size_text(one["size"])),
+    Column("SIZE", lambda one: times.size_text(one["size"]), "size"),
     Column("WHY", "why"),
 )
 
@@ -41,7 +41,7 @@ LIMIT = 50
 group = Group("artifact", "Show, keep and download stored files: outputs, inputs, logs.")
 
 
-@group.command("list", cls=Command)
+@group.command("list", cls=Listing)
 @click.option("--by", metavar="USER", help="Artifacts of another user (operators only).")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."
@@ -146,7 +146,7 @@ CACHES = (
     Column("KEY", "key"),
     Column("SCOPE", "scope"),
     Column("TARGET", "target"),
-    Column("SIZE", lambda one: times.size_text(one["size"])),
+    Column("SIZE", lambda one: times.size_text(one["size"]), "size"),
     Column("USED", moment("used")),
     Column("UNTIL", moment("until")),
 )
@@ -154,7 +154,7 @@ CACHES = (
 cache = Group("cache", "Show and delete cache entries that jobs saved for later jobs.")
 
 
-@cache.command("list", cls=Command)
+@cache.command("list", cls=Listing)
 @click.option("--owner", metavar="OWNER", help="Entries of this repository or user (default: yours).")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."

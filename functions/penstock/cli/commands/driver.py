@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.command import Command, Group, Session, arguments, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session
 from penstock.cli.errors import Refused
 from penstock.cli.output import Column
 
@@ -32,7 +32,7 @@ COLUMNS = (
 group = Group("driver", "List the drivers of factories and wells, and test one against the driver contract.")
 
 
-@group.command("list", cls=Command)
+@group.command("list", cls=Listing)
 @pass_session
 def list_(session: Session) -> None:
     """List the installed drivers, Penstock's own and those of other packages. Needs no service."""

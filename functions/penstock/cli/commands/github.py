@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from penstock.cli.command import Command, Group, Session, arguments, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session
 from penstock.cli.output import Column, moment
 
 LIMIT = 20
@@ -33,7 +33,7 @@ _limit = click.option(
 )
 
 
-@group.command("status", cls=Command)
+@group.command("status", cls=Listing)
 @_limit
 @pass_session
 def status(session: Session, limit: int) -> None:
@@ -42,7 +42,7 @@ def status(session: Session, limit: int) -> None:
     session.out.table(found, COMMITS, "no commits; docs/users/github.md says how to set it up")
 
 
-@group.command("deliveries", cls=Command)
+@group.command("deliveries", cls=Listing)
 @_limit
 @pass_session
 def deliveries(session: Session, limit: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli import times
-from penstock.cli.command import Command, Entry, Group, Session, arguments, duration, pair, pass_session
+from penstock.cli.command import Command, Entry, Group, Listing, Session, arguments, duration, pair, pass_session
 from penstock.cli.errors import CliError, Refused
 from penstock.cli.output import STYLES, Column, Moment, Output, moment
 from penstock.cli.terminal import clean
@@ -88,7 +88,7 @@ ATTEMPTS = (
 )
 
 
-@click.command("list", cls=Command)
+@click.command("list", cls=Listing)
 @click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
 @click.option("--target", metavar="NAME", help="Only jobs for this target.")
 @click.option("--owner", metavar="NAME", help="Jobs of this repository or user (default: your jobs).")
@@ -338,7 +338,7 @@ VALUES = (
 store = Group("store", "Exchange small values with a running job.")
 
 
-@store.command("list", cls=Command)
+@store.command("list", cls=Listing)
 @arguments("JOB")
 @pass_session
 def list_values(session: Session, job: str) -> None:

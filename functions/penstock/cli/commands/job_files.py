@@ -5,18 +5,18 @@ from __future__ import annotations
 import click
 
 from penstock.cli import times
-from penstock.cli.command import Command, Session, arguments, duration, pass_session
+from penstock.cli.command import Command, Listing, Session, arguments, duration, pass_session
 from penstock.cli.output import Column, digest_text, moment
 
 OUTPUTS = (
     Column("PATH", "path"),
-    Column("SIZE", lambda output: times.size_text(output["size"])),
+    Column("SIZE", lambda output: times.size_text(output["size"]), "size"),
     Column("SHA256", lambda output: digest_text(output)[:12]),
     Column("MADE", moment("time")),
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=Listing)
 @arguments("JOB")
 @pass_session
 def outputs(session: Session, job: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.command import Command, Group, Session, arguments, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session
 from penstock.cli.output import Column, Output, moment
 
 POOLS = (
@@ -55,7 +55,7 @@ group = Group(
 )
 
 
-@group.command("list", cls=Command)
+@group.command("list", cls=Listing)
 @pass_session
 def list_(session: Session) -> None:
     """List the pools."""

@@ -7,16 +7,21 @@ import os
 import click
 
 from penstock.cli import config
-from penstock.cli.command import Command, Group, Session, arguments, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session
 from penstock.cli.errors import Refused
-from penstock.cli.output import Column
+from penstock.cli.output import Column, Fit
 
-PROFILES = (Column("NAME", "name"), Column("URL", "url"), Column("DEFAULT", "default"), Column("TOKEN", "has_token"))
+PROFILES = (
+    Column("NAME", "name", fit=Fit.ID),
+    Column("URL", "url"),
+    Column("DEFAULT", "default"),
+    Column("TOKEN", "has_token"),
+)
 
 group = Group("profile", "List and choose the services in ~/.config/penstock/config.toml.")
 
 
-@group.command("list", cls=Command)
+@group.command("list", cls=Listing)
 @pass_session
 def list_(session: Session) -> None:
     """List the profiles, without their tokens."""

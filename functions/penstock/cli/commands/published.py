@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from penstock.cli import times
-from penstock.cli.command import Command, Group, Session, arguments, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session
 from penstock.cli.errors import Refused
 from penstock.cli.output import Column, Moment, digest_text, moment
 
 PUBLISHED = (
     Column("FILE", lambda one: full(one)),
-    Column("SIZE", lambda one: times.size_text(one["size"])),
+    Column("SIZE", lambda one: times.size_text(one["size"]), "size"),
     Column("SHA256", lambda one: digest_text(one)[:12]),
     Column("PUBLISHED", moment("time")),
     Column("JOB", "job"),
@@ -64,7 +64,7 @@ def publish(session: Session, job: str, output: str, series: str, version: str, 
         session.out.note(f"`penstock published get {full(answer)}` fetches it")
 
 
-@group.command("list", cls=Command)
+@group.command("list", cls=Listing)
 @click.option("--owner", metavar="USER", help="Files of this user or repository: oxide:hubris.")
 @click.option("--series", metavar="S", help="Only files of this series.")
 @click.option("--version", metavar="V", help="Only files of this version.")
@@ -119,7 +119,7 @@ def unpublish(session: Session, file: str) -> None:
     session.out.done(f"{full(answer)} is withdrawn", answer)
 
 
-@group.command("access", cls=Command, epilog="Example: penstock published access nightly --private")
+@group.command("access", cls=Listing, epilog="Example: penstock published access nightly --private")
 @click.argument("series", required=False, metavar="[SERIES]")
 @click.option("--owner", metavar="USER", help="Owner of the series, if not you: oxide:hubris.")
 @click.option("--public", "access", flag_value="public", help="Anyone may read it, without a token.")

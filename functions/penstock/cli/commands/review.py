@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli.command import Command, Session, pass_session
+from penstock.cli.command import Listing, Session, pass_session
 from penstock.cli.output import Column, Moment, moment
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ REQUESTS = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=Listing)
 @click.argument("job", required=False, metavar="[JOB]")
 @click.option("--refuse", is_flag=True, help="Refuse the job instead: it fails.")
 @click.option("--yes", is_flag=True, help="Do not show the job and ask.")

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.command import Command, Entry, Group, Session, arguments, pass_session
+from penstock.cli.command import Command, Entry, Group, Listing, Session, arguments, pass_session
 from penstock.cli.errors import Refused
-from penstock.cli.output import Column, moment
+from penstock.cli.output import Column, Fit, moment
 
-NAMED = Column("NAME", "name")
+NAMED = Column("NAME", "name", fit=Fit.ID)
 
 
 NO_SITE = "none; `penstock config apply FILE` sets up a site"
@@ -34,7 +34,7 @@ def _group(
     """list and show for one kind of thing."""
     group = Group(noun, help, entries)
 
-    @group.command("list", cls=Command, help=f"List the {plural}.".replace("-", " "))
+    @group.command("list", cls=Listing, help=f"List the {plural}.".replace("-", " "))
     @pass_session
     def list_(session: Session) -> None:
         session.out.table(session.api.items(plural), columns, NO_SITE)
@@ -225,7 +225,7 @@ canary = Group(
 )
 
 
-@canary.command("list", cls=Command)
+@canary.command("list", cls=Listing)
 @pass_session
 def list_canaries(session: Session) -> None:
     """List the canaries, with the last result and the time of the next one."""

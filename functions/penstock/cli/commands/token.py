@@ -6,7 +6,7 @@ from typing import Literal
 
 import click
 
-from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
 from penstock.cli.errors import Refused
 from penstock.cli.output import Column, moment
 
@@ -60,7 +60,7 @@ def create(session: Session, user: str | None, name: str, scopes: tuple[str, ...
         session.out.note(f"this is shown once; it {until}; its id is {answer['id']}")
 
 
-@group.command("list", cls=Command)
+@group.command("list", cls=Listing)
 @click.option("--user", metavar="USER", help="List the tokens of this user (operators only; default: yours).")
 @pass_session
 def list_(session: Session, user: str | None) -> None:

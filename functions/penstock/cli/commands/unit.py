@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
 from penstock.cli.errors import Interrupted
 from penstock.cli.output import Column, Moment, moment
 from penstock.cli.terminal import clean
@@ -45,7 +45,7 @@ def _group(noun: str, columns: tuple[Column, ...], help: str) -> Group:
     group = Group(noun, help)
     path = f"{noun}s"
 
-    @group.command("list", cls=Command, help=f"List the {path}.")
+    @group.command("list", cls=Listing, help=f"List the {path}.")
     @pass_session
     def list_(session: Session) -> None:
         session.out.table(session.api.items(path), columns, f"no {path} at the moment")

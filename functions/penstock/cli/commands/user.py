@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from penstock.cli.command import Command, Group, Session, arguments, duration, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
 from penstock.cli.commands.token import Lasting, lasting
 from penstock.cli.config import Profile, save_profile
 from penstock.cli.errors import Broken, CliError
-from penstock.cli.output import Column, Moment, moment
+from penstock.cli.output import Column, Fit, Moment, moment
 
 USERS = (
-    Column("NAME", "name"),
+    Column("NAME", "name", fit=Fit.ID),
     Column("PRIVILEGES", "privileges"),
     Column("STATE", "state"),
     Column("CREATED", moment("created")),
@@ -34,7 +34,7 @@ def create(session: Session, name: str, privileges: tuple[str, ...]) -> None:
         session.out.note(f"`penstock token create --user {name}` makes a token")
 
 
-@group.command("list", cls=Command)
+@group.command("list", cls=Listing)
 @pass_session
 def list_(session: Session) -> None:
     """List the users (operators only)."""
@@ -210,7 +210,7 @@ LIMIT = 50
 audit = Group("audit", "Show what operators did: who, when, what (operators only).")
 
 
-@audit.command("list", cls=Command)
+@audit.command("list", cls=Listing)
 @click.option("--since", type=duration, metavar="D", help="Only actions of the last 2h, 7d…")
 @click.option("--who", metavar="NAME", help="Only actions of this user.")
 @click.option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from penstock.cli import formats
+from penstock.cli import formats, references
 from penstock.cli.formats import View
 from penstock.cli.output import Output
 
@@ -133,6 +133,19 @@ class Command(click.Command):
         super().__init__(*args, **more)
         self.params.extend(global_options(shown=False, listing=isinstance(self, Listing)))
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, with whole ids where the user gave less of one. By now all options are known."""
+        for param in self.params:
+            if isinstance(param.type, references.Reference) and ctx.params.get(param.name or ""):
+                ctx.params[str(param.name)] = self._resolved(ctx, param, param.type)
+        return super().invoke(ctx)
+
+    @staticmethod
+    def _resolved(ctx: click.Context, param: click.Parameter, type: references.Reference) -> Any:
+        session, given = ctx.ensure_object(Session), ctx.params[str(param.name)]
+        many = param.multiple or param.nargs == -1
+        return tuple(type.resolve(session, each) for each in given) if many else type.resolve(session, given)
+
 
 class Listing(Command):
     """A command that prints a list: the user chooses its columns, its order and its format."""
@@ -215,12 +228,13 @@ class Group(click.Group):
         return command.get_short_help_str(100)
 
 
-def arguments(*names: str) -> Callable[[Any], Any]:
-    """Several plain arguments at once."""
+def arguments(*names: str, **types: references.Reference) -> Callable[[Any], Any]:
+    """Several plain arguments at once. Those that are called as a kind of thing take what names one."""
 
     def decorate(function: Any) -> Any:
         for name in reversed(names):
-            function = click.argument(name.lower().replace("-", "_"), metavar=name)(function)
+            type = types.get(name) or references.BY_NAME.get(name)
+            function = click.argument(name.lower().replace("-", "_"), metavar=name, type=type)(function)
         return function
 
     return decorate

@@ -21,6 +21,25 @@ Every command also takes `--json`, `--help` and the other options of `penstock` 
 stands for a duration, such as `90s`, `30m`, `1h30m` or `7d`. Commands and options for *operators only* need the
 privilege `admin`.
 
+## Naming a job
+
+Every command that takes a `JOB` takes
+
+- its id
+- the first characters of its id, in either case, if only one of your jobs has an id that begins with them. If several
+  do, the command does nothing and names the newest five of them. Only your own jobs, as `penstock job list` shows them,
+  are looked at: another's job needs its whole id
+- `-` for your newest job
+
+```
+penstock job run build.sh -W
+penstock job tail -
+```
+
+Commands for workers, resources and your cache entries take the first characters of an id, too, with or without the
+`w-` or `r-` at its start. The id of an artifact has to be given whole. Whatever a command prints and sends has whole
+ids. Jobs that were submitted in the same second usually have ids that begin with the same 8 characters.
+
 ## Lists
 
 Commands that print a list take these options, besides those that their sections name:
@@ -48,19 +67,27 @@ penstock job list --query "[?outcome=='failed'].id" --format jsonl
 penstock worker list --format template='{id} {job}'
 ```
 
+## Completion
+
+`penstock completion bash`, `zsh` or `fish` prints a script for your shell. Besides commands and options it completes
+jobs, pools, targets, resource types, factories, wells, workers, resources, and the outputs of a job; `zsh` and `fish`
+also show the state and name of a job. The service is asked each time you press Tab. If it does not answer within 0.7 s,
+nothing is offered.
+
 ## Errors
 
 Messages go to stderr, results to stdout. With `--json` or `--format json`, an error is one line of JSON, the last line
 on stderr. It always has these keys:
 
 - `code`: a stable word. Errors of the service have the service's, such as `job-not-found`; others are `usage`,
-  `not-penstock`, `unreachable`, `interrupted`, `internal` and `error`
+  `id-not-found`, `id-not-unique`, `not-penstock`, `unreachable`, `interrupted`, `internal` and `error`
 - `detail`: what is wrong
 - `hint`: what you can do, or null
 - `exit_code`: the exit code of `penstock`
 
 An error of the service also has the other members of its problem document: `type`, `title`, `status` and `errors`.
-Where a message for people has further lines, `lines` has them.
+`id-not-unique` has `candidates`, at most five ids that fit, and `more`, whether there are others. Where a message for
+people has further lines, `lines` has them.
 
 ## Which service
 

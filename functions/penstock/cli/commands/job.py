@@ -14,6 +14,7 @@ from penstock.cli import times
 from penstock.cli.command import Command, Entry, Group, Listing, Session, arguments, duration, pair, pass_session
 from penstock.cli.errors import CliError, Refused
 from penstock.cli.output import STYLES, Column, Moment, Output, moment
+from penstock.cli.references import JOB, TARGET
 from penstock.cli.terminal import clean
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ ATTEMPTS = (
 
 @click.command("list", cls=Listing)
 @click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
-@click.option("--target", metavar="NAME", help="Only jobs for this target.")
+@click.option("--target", type=TARGET, metavar="NAME", help="Only jobs for this target.")
 @click.option("--owner", metavar="NAME", help="Jobs of this repository or user (default: your jobs).")
 @click.option("-T", "--tag", "tags", type=pair, multiple=True, metavar="K=V", help="Only jobs with this tag.")
 @click.option(
@@ -211,7 +212,7 @@ CANCELLED = (
 
 
 @click.command(cls=Command)
-@click.argument("job", required=False, metavar="JOB")
+@click.argument("job", required=False, metavar="JOB", type=JOB)
 @click.option("--set", "set_id", metavar="ID", help="Cancel every job of this set.")
 @click.option("--wait", is_flag=True, help="Wait until the job has settled.")
 @pass_session

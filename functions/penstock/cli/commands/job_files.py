@@ -7,6 +7,7 @@ import click
 from penstock.cli import times
 from penstock.cli.command import Command, Listing, Session, arguments, duration, pass_session
 from penstock.cli.output import Column, digest_text, moment
+from penstock.cli.references import OUTPUT
 
 OUTPUTS = (
     Column("PATH", "path"),
@@ -28,7 +29,7 @@ def outputs(session: Session, job: str) -> None:
 
 
 @click.command(cls=Command)
-@arguments("JOB", "PATH")
+@arguments("JOB", "PATH", PATH=OUTPUT)
 @click.argument("dest", required=False, metavar="[DEST]")
 @pass_session
 def copy(session: Session, job: str, path: str, dest: str | None) -> None:
@@ -43,7 +44,7 @@ def copy(session: Session, job: str, path: str, dest: str | None) -> None:
 
 
 @click.command(cls=Command)
-@arguments("JOB", "PATH")
+@arguments("JOB", "PATH", PATH=OUTPUT)
 @click.option("--expires-in", type=duration, metavar="D", help="Lifetime of the URL: 30m (at most 1h).")
 @pass_session
 def sign(session: Session, job: str, path: str, expires_in: int | None) -> None:

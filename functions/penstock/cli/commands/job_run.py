@@ -12,6 +12,7 @@ from penstock.cli.command import Command, Session, arguments, depend, duration, 
 from penstock.cli.commands.job import summarize
 from penstock.cli.errors import OUTCOME_CODES, CliError, Interrupted
 from penstock.cli.follow import Follower, open_screen
+from penstock.cli.references import DEPENDENCY, RESOURCE_TYPE, TARGET
 
 LEAST, MOST = -100, 100
 SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
@@ -19,8 +20,16 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 
 @click.command(cls=Command, epilog="Example: penstock job run build.sh -t ubuntu-24.04 -r bench -O '/work/*.log'")
 @click.argument("file", metavar="FILE|DIR")
-@click.option("-t", "--target", metavar="TARGET", help="Target to run on (default: as the file says).")
-@click.option("-r", "--resource", "resources", multiple=True, metavar="NAME", help="Resource type that the job needs.")
+@click.option("-t", "--target", type=TARGET, metavar="TARGET", help="Target to run on (default: as the file says).")
+@click.option(
+    "-r",
+    "--resource",
+    "resources",
+    multiple=True,
+    type=RESOURCE_TYPE,
+    metavar="NAME",
+    help="Resource type that the job needs.",
+)
 @click.option(
     "-O",
     "--output",
@@ -37,7 +46,7 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
     "--depend",
     "depends",
     multiple=True,
-    type=pair,
+    type=DEPENDENCY,
     metavar="NAME=JOB",
     help="Id of a job that this job depends on.",
 )

@@ -9,6 +9,7 @@ import click
 
 from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session
 from penstock.cli.output import Column, Output, moment
+from penstock.cli.references import POOL
 
 POOLS = (
     Column("POOL", "pool"),
@@ -63,7 +64,7 @@ def list_(session: Session) -> None:
 
 
 @group.command(cls=Command)
-@click.argument("pool", metavar="[POOL]", required=False)
+@click.argument("pool", metavar="[POOL]", required=False, type=POOL)
 @click.option("--graph", is_flag=True, help="Print all pools and who waits for whom, as a graph (operators only).")
 @click.option(
     "--format",

@@ -10,12 +10,13 @@ from pathlib import Path
 import click
 
 from penstock.cli.command import Command, Session, pass_session
+from penstock.cli.references import JOB
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(cls=Command)
-@click.argument("job", required=False, metavar="[JOB]")
+@click.argument("job", required=False, metavar="[JOB]", type=JOB)
 @click.option("--key", is_flag=True, help="Print the public key that statements are signed with.")
 @pass_session
 def provenance(session: Session, job: str | None, key: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from penstock.cli.command import Listing, Session, pass_session
 from penstock.cli.output import Column, Moment, moment
+from penstock.cli.references import REVIEW
 
 if TYPE_CHECKING:
     from penstock.cli.client import Object
@@ -26,7 +27,7 @@ REQUESTS = (
 
 
 @click.command(cls=Listing)
-@click.argument("job", required=False, metavar="[JOB]")
+@click.argument("job", required=False, metavar="[JOB]", type=REVIEW)
 @click.option("--refuse", is_flag=True, help="Refuse the job instead: it fails.")
 @click.option("--yes", is_flag=True, help="Do not show the job and ask.")
 @pass_session

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.cli.command import Command, Entry, Group, Listing, Session, arguments, pass_session
 from penstock.cli.errors import Refused
 from penstock.cli.output import Column, Fit, moment
+from penstock.cli.references import Name
 
 NAMED = Column("NAME", "name", fit=Fit.ID)
 
@@ -40,7 +41,7 @@ def _group(
         session.out.table(session.api.items(plural), columns, NO_SITE)
 
     @group.command("show", cls=Command, help=f"Show one {noun}.".replace("-", " "))
-    @arguments("NAME")
+    @arguments("NAME", NAME=Name(noun, plural))
     @pass_session
     def show(session: Session, name: str) -> None:
         found = session.api.get(plural, name)

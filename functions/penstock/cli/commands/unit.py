@@ -12,6 +12,7 @@ import click
 from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
 from penstock.cli.errors import Interrupted
 from penstock.cli.output import Column, Moment, moment
+from penstock.cli.references import RESOURCE, WORKER
 from penstock.cli.terminal import clean
 
 
@@ -34,6 +35,7 @@ COMMON = (
 )
 WORKERS = (Column("ID", "id"), Column("TARGET", "target"), Column("FACTORY", "factory"), *COMMON)
 RESOURCES = (Column("ID", "id"), Column("TYPE", "type"), Column("WELL", "well"), Column("SLOT", "slot"), *COMMON)
+UNITS = {"worker": WORKER, "resource": RESOURCE}
 MOMENTS = ("since", "due", "until")
 PROOF = "If you removed a quarantined unit by hand: how you verified it. Frees its slot."
 EACH = 2.0
@@ -51,7 +53,7 @@ def _group(noun: str, columns: tuple[Column, ...], help: str) -> Group:
         session.out.table(session.api.items(path), columns, f"no {path} at the moment")
 
     @group.command("show", cls=Command, help=f"Show a {noun}, and its next step.")
-    @arguments("ID")
+    @arguments("ID", ID=UNITS[noun])
     @pass_session
     def show(session: Session, id: str) -> None:
         found = session.api.get(path, id)
@@ -78,7 +80,7 @@ def _shown(name: str, value: Any) -> Any:
 
 def _hold(group: Group, noun: str) -> None:
     @group.command("hold", cls=Command, help=f"Keep a {noun} for inspection, even after its job ends.")
-    @arguments("ID")
+    @arguments("ID", ID=UNITS[noun])
     @click.option("--reason", required=True, metavar="R", help="Reason, shown to others.")
     @click.option("--for", "seconds", type=duration, metavar="D", help="How long: 2h (default 8h, at most 7d).")
     @pass_session
@@ -88,7 +90,7 @@ def _hold(group: Group, noun: str) -> None:
         session.out.done(f"{noun} {id} is held until {(answer.get('hold') or {}).get('until')}", answer)
 
     @group.command("release", cls=Command, help=f"End the hold or the quarantine of a {noun}.")
-    @arguments("ID")
+    @arguments("ID", ID=UNITS[noun])
     @click.option("--proof", default="", metavar="TEXT", help=PROOF)
     @pass_session
     def release(session: Session, id: str, proof: str) -> None:
@@ -99,7 +101,7 @@ def _hold(group: Group, noun: str) -> None:
 
 def _remove(group: Group, noun: str, verb: str, said: str, help: str) -> None:
     @group.command(verb, cls=Command, help=help)
-    @arguments("ID")
+    @arguments("ID", ID=UNITS[noun])
     @click.option("--reason", default="", metavar="R", help="Reason, shown to others.")
     @pass_session
     def act(session: Session, id: str, reason: str) -> None:
@@ -108,7 +110,7 @@ def _remove(group: Group, noun: str, verb: str, said: str, help: str) -> None:
 
 def _tail(group: Group, noun: str) -> None:
     @group.command("tail", cls=Command, help=f"Show the history of a {noun}: each decision, by whom and why.")
-    @arguments("ID")
+    @arguments("ID", ID=UNITS[noun])
     @click.option("-f", "--follow", is_flag=True, help=f"Continue until the {noun} is gone.")
     @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Skip the events up to number N.")
     @pass_session

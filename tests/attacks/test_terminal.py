@@ -12,6 +12,7 @@ from rich.console import Console
 
 from penstock.cli.errors import CliError
 from penstock.cli.follow import JsonScreen, LiveScreen, PlainScreen, Screen
+from penstock.cli.formats import View
 from penstock.cli.output import Column, Output
 from penstock.cli.terminal import BIDIRECTIONAL, UNSAFE, clean, colours_only
 from penstock.cli.transfer import bytes_bar
@@ -70,6 +71,34 @@ def test_tables_details_notes_and_errors(attack: str, is_terminal: bool) -> None
     at.out.error(CliError(attack, attack))
     assert is_safe(at.shown()), repr(at.shown())
     assert "NAME" in at.shown()
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        View("csv"),
+        View("template", template="{name} {more}"),
+        View("jsonl", query="[].name"),
+        View(query="[0].name"),
+    ],
+    ids=lambda view: view.form,
+)
+@attacks
+def test_formats_of_lists(attack: str, view: View) -> None:
+    at = Terminal(is_terminal=True)
+    at.out.view, at.out.as_json = view, bool(view.query)
+    at.out.table([{"name": f"a{attack}b", "more": [attack]}], [Column("NAME", "name"), Column("MORE", "more")], "none")
+    assert is_safe(at.shown()), repr(at.shown())
+    assert "a" in at.shown()
+
+
+@attacks
+def test_errors_for_programs(attack: str) -> None:
+    at = Terminal(is_terminal=True)
+    at.out.as_json = True
+    at.out.error(CliError(attack, attack, [attack]))
+    assert is_safe(at.shown()), repr(at.shown())
+    assert json.loads(at.shown())["detail"] == attack
 
 
 @attacks

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from typing import Any
 
 import pytest
 
@@ -66,10 +67,10 @@ def test_sort(penstock: Run, jobs: Service, sort: str, order: list[str]) -> None
 
 def test_sizes_are_sorted_by_their_bytes() -> None:
     column = Column("SIZE", lambda one: f"{one['size']} B", "size")
-    items = [{"size": 900}, {"size": 1024}, {"size": 10}, {"size": None}]
+    items: list[dict[str, Any]] = [{"size": 900}, {"size": 1024}, {"size": 10}, {"size": None}]
     assert [one["size"] for one in ordered(items, [column], "size")] == [10, 900, 1024, None]
     assert [one["size"] for one in ordered(items, [column], "-size")] == [1024, 900, 10, None]
-    mixed = [{"a": "x"}, {"a": 3}, {"a": 2.5}]
+    mixed: list[dict[str, Any]] = [{"a": "x"}, {"a": 3}, {"a": 2.5}]
     assert [one["a"] for one in ordered(mixed, [Column("A", "a")], "a")] == [2.5, 3, "x"]
 
 

@@ -100,10 +100,10 @@ class Output:
 
     def _json(self, value: object, indent: int | None) -> None:
         """A value as JSON; a text that a query selected stands without quotes."""
-        is_bare = bool(self.view.query) and isinstance(value, str)
-        self.console.file.write(
-            (str(value) if is_bare else json.dumps(value, indent=indent, ensure_ascii=False)) + "\n"
-        )
+        if self.view.query and isinstance(value, str):
+            self.data(value)
+        else:
+            self.console.file.write(json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
     def error(self, error: CliError) -> None:
         """What went wrong, its details, and what to do. That the user interrupted is no error.
@@ -111,7 +111,7 @@ class Output:
         For programs it is a line of JSON, the last on stderr.
         """
         if self.as_json:
-            self.errors.file.write(json.dumps(error.document(), ensure_ascii=False) + "\n")
+            self.errors.file.write(json.dumps(error.document()) + "\n")
             return
         label = Text() if isinstance(error, Interrupted) else Text("error: ", "bold red")
         self.errors.print(Text.assemble(label, clean(error.what, "\n")), soft_wrap=True)

@@ -1,17 +1,19 @@
 """What stands for a thing: its id, the beginning of its id, `-` for the last job."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from penstock.cli.app import cli
-from penstock.cli.command import Group
-from penstock.cli.references import REVIEW, JobId, following
+from penstock.cli.command import Command, Group
+from penstock.cli.references import JOB, REVIEW, JobId, following
 from tests.cli.conftest import Run
 from tests.cli.ids import id_at
-from tests.cli.service import WORKER, Service
+from tests.cli.service import TOKEN, WORKER, Service
 
 OLD, SECOND, NEW = id_at(0), id_at(1), id_at(40_000_000)
 """Two jobs of the same minute, and one of another year."""
@@ -147,9 +149,25 @@ def test_what_follows_all_that_begin_with_something(begun: str, after: str) -> N
 
 
 def test_every_command_that_takes_a_job_takes_less_than_its_id() -> None:
-    found = [(words, param) for words, command in commands() for param in command.params if param.name == "job"]
+    """A new argument or option for jobs needs `type=JOB`."""
+    found = [
+        (words, param)
+        for words, command in commands()
+        for param in command.params
+        if re.search(r"\bJOB\b", param.metavar or "")
+    ]
     assert len(found) > 18
     assert [words for words, param in found if not isinstance(param.type, JobId) and param.type is not REVIEW] == []
+
+
+def test_several_jobs_are_each_resolved(jobs: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_URL", jobs.url)
+    monkeypatch.setenv("PENSTOCK_TOKEN", TOKEN)
+    argument = click.Argument(["jobs"], nargs=-1, type=JOB)
+    option = click.Option(["--after"], multiple=True, type=JOB)
+    command = Command("wait", params=[argument, option], callback=lambda jobs, after: print(jobs, after))
+    shown = CliRunner().invoke(command, [NEW[:5], OLD, "--after", "-"], catch_exceptions=False).stdout
+    assert shown == f"{(NEW, OLD)} {(NEW,)}\n"
 
 
 def commands(group: click.Command = cli, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

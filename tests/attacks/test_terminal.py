@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from penstock.cli import formats
+from penstock.cli.boards import JobTable, LiveBoard, PlainBoard, QuietBoard, labels
 from penstock.cli.errors import CliError
 from penstock.cli.follow import JsonScreen, LiveScreen, PlainScreen, Screen
-from penstock.cli.formats import View
+from penstock.cli.joined import Watched
+from penstock.cli.logview import View
 from penstock.cli.output import Column, Output
 from penstock.cli.terminal import BIDIRECTIONAL, UNSAFE, clean, colours_only
 from penstock.cli.transfer import bytes_bar
@@ -76,15 +79,15 @@ def test_tables_details_notes_and_errors(attack: str, is_terminal: bool) -> None
 @pytest.mark.parametrize(
     "view",
     [
-        View("csv"),
-        View("template", template="{name} {more}"),
-        View("jsonl", query="[].name"),
-        View(query="[0].name"),
+        formats.View("csv"),
+        formats.View("template", template="{name} {more}"),
+        formats.View("jsonl", query="[].name"),
+        formats.View(query="[0].name"),
     ],
     ids=lambda view: view.form,
 )
 @attacks
-def test_formats_of_lists(attack: str, view: View) -> None:
+def test_formats_of_lists(attack: str, view: formats.View) -> None:
     at = Terminal(is_terminal=True)
     at.out.view, at.out.as_json = view, bool(view.query)
     at.out.table([{"name": f"a{attack}b", "more": [attack]}], [Column("NAME", "name"), Column("MORE", "more")], "none")
@@ -110,12 +113,29 @@ def test_lines_and_streams_of_a_log(attack: str) -> None:
         screen.notice(attack)
 
     at = Terminal(is_terminal=True)
-    show(PlainScreen(at.out, verbose=True))
+    show(PlainScreen(at.out, View(verbose=True)))
     assert is_safe(at.shown()), repr(at.shown())
     live = Terminal(is_terminal=True)
-    screen = LiveScreen(live.out.console, verbose=True)
+    screen = LiveScreen(live.out.console, View(verbose=True))
     show(screen)
     assert is_safe(live.shown()), repr(live.shown())
+
+
+@attacks
+def test_logs_and_the_table_of_several_jobs(attack: str) -> None:
+    found = {"state": "settled", "outcome": "failed", "reason": attack, "times": {}}
+    view = View(verbose=True, timestamps=True)
+    jobs = [Watched("id1", f"a{attack}b", view, found, why=attack), Watched("id2", attack, view, why=attack)]
+    at = Terminal(is_terminal=True)
+    for board in (LiveBoard(at.out.console, jobs), PlainBoard(at.out, jobs), QuietBoard(at.out)):
+        for stream in ("stdout", "stderr", "control", f"bg.{attack}.stdout"):
+            line = {"stream": stream, "payload": f"a{attack}b", "task": None, "time": "2026-01-01T10:00:00Z"}
+            board.event(jobs[0], line)
+        board.ended(jobs[0])
+        board.notice(attack)
+    at.out.console.print(JobTable(jobs, labels(jobs), {job.id: "cyan" for job in jobs}))
+    assert is_safe(at.shown()), repr(at.shown())
+    assert "failed" in at.shown()
 
 
 def test_colours_of_a_log_end_with_their_line() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -59,10 +60,25 @@ class Job:
     read: int = 0
     waits: int = 0
     cancelled: bool = False
+    log: Sequence[Mapping[str, Any]] | None = None
+    looks: int | None = None
+    log_gone: bool = False
 
     @property
     def settled(self) -> bool:
-        return self.cancelled or (self.end != "never" and self.read >= len(LOG))
+        """By itself when its log was read; or, if it counts its looks, after some of them."""
+        over = self.read >= len(LOG) if self.looks is None else self.looks > self.waits + 2
+        return self.cancelled or (self.end != "never" and over)
+
+    @property
+    def running(self) -> bool:
+        return bool(self.read) if self.looks is None else self.looks > self.waits
+
+    def look(self) -> dict[str, Any]:
+        """What somebody sees who looks at its state, which brings a job that counts its looks further."""
+        if self.looks is not None:
+            self.looks += 1
+        return self.json()
 
     def json(self) -> dict[str, Any]:
         outcome = ("cancelled" if self.cancelled else self.end) if self.settled else None
@@ -70,7 +86,7 @@ class Job:
             "id": self.id,
             "name": self.body.get("name", "hello"),
             "owner": "alice",
-            "state": "settled" if self.settled else "running" if self.read else "queued",
+            "state": "settled" if self.settled else "running" if self.running else "queued",
             "outcome": outcome,
             "reason": REASONS.get(outcome or ""),
             "attempt": 1,
@@ -80,8 +96,8 @@ class Job:
             "times": {
                 "submitted": SUBMITTED,
                 "ready": SUBMITTED,
-                "acquired": STARTED if self.read else None,
-                "started": STARTED if self.read else None,
+                "acquired": STARTED if self.running else None,
+                "started": STARTED if self.running else None,
                 "settled": SETTLED if self.settled else None,
             },
             "worker": "w1",
@@ -110,6 +126,7 @@ class Service:
     content: bytes = BYTES
     break_off: int = 0
     graph: dict[str, Any] = field(default_factory=lambda: GRAPH)
+    walks: bool = False
     half_life: int | None = 86400
     queue: list[dict[str, Any]] = field(default_factory=list)
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
@@ -126,7 +143,7 @@ class Service:
         """A job that will settle in some way."""
         with self.lock:
             name = str(body.pop("id", f"j{len(self.jobs) + 1}"))
-            self.jobs[name] = Job(name, body, end)
+            self.jobs[name] = Job(name, body, end, looks=0 if self.walks else None)
             return name
 
     def paths(self, method: str) -> list[str]:
@@ -143,9 +160,7 @@ class Service:
             case "GET", ["graph"]:
                 return 200, self.graph
             case "GET", ["jobs"]:
-                wanted = [job.json() for job in self.jobs.values()]
-                states = query.get("state")
-                return 200, _page(older([job for job in wanted if not states or job["state"] in states], query), query)
+                return 200, _page(older(self._listed(query), query), query)
             case _, ["jobs", job, *rest]:
                 return self._of_job(method, job, rest, query, body)
             case _, ["workers", id, *rest] if id == "w1" or id.startswith("w-"):
@@ -164,6 +179,14 @@ class Service:
         if path and path[0] in ("published", "series"):
             return published.answer(self.url, method, path, query, body)
         return artifacts.answer(self.url, method, path, query)
+
+    def _listed(self, query: dict[str, list[str]]) -> list[dict[str, Any]]:
+        """The jobs that the filters leave, the newest first if it is a set."""
+        tags = [tag.partition("=") for tag in query.get("tag", ())]
+        jobs = [job for job in self.jobs.values() if all(job.body.get("tags", {}).get(a) == b for a, _, b in tags)]
+        wanted = [job.look() if tags else job.json() for job in (jobs[::-1] if tags else jobs)]
+        states = query.get("state")
+        return [job for job in wanted if not states or job["state"] in states]
 
     def _others(self, path: list[str], query: dict[str, list[str]]) -> Any:
         match path:
@@ -228,14 +251,13 @@ class Service:
     def _job(self, method: str, job: Job, rest: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         match method, rest:
             case "GET", []:
-                return 200, job.json()
+                return 200, job.look()
             case "POST", ["cancel" | "discard" as what]:
                 return self._end(job, what)
             case "POST", ["retry"]:
                 return 201, {"id": self.add(job.end, **job.body)}
             case "GET", ["events"]:
-                after = len(LOG) - int(query["last"][0]) if "last" in query else 0
-                return 200, self._events(job, max(int(query["after"][0]), after))
+                return self._read(job, query)
             case "GET", ["why"]:
                 return 200, WHY | {"job": job.id}
             case "GET", ["outputs"]:
@@ -261,9 +283,29 @@ class Service:
         spans = {"queued": 1.5, "acquiring": 58.5, "running": 90.0, "total": 150.0}
         return {"times": job.json()["times"], "intervals": spans, "cost": None, "held": HELD}
 
+    def _read(self, job: Job, query: dict[str, list[str]]) -> tuple[int, Any]:
+        """A page of a job's log."""
+        if job.log_gone:
+            return 410, _problem(410, "log-gone", "the log of this job is gone")
+        length = len(LOG if job.log is None else job.log)
+        after = max(int(query["after"][0]), length - int(query["last"][0]) if "last" in query else 0)
+        if job.log is None:
+            return 200, self._events(job, after)
+        items = [{"seq": at, "attempt": 1, **event} for at, event in enumerate(job.log, 1)]
+        return 200, self._answer(job, items[after : after + int(query.get("limit", ["500"])[0])], after)
+
+    def _answer(self, job: Job, items: list[dict[str, Any]], after: int) -> dict[str, Any]:
+        found = job.json()
+        return {
+            "items": items,
+            "next": items[-1]["seq"] if items else after,
+            "state": found["state"],
+            "outcome": found["outcome"],
+        }
+
     def _events(self, job: Job, after: int) -> dict[str, Any]:
         """Two more events each time; the state goes with them."""
-        if job.waits:
+        if job.waits and job.looks is None:
             job.waits -= 1
             return {"items": [], "next": after, "state": "queued", "outcome": None}
         shown = LOG[after : after + 2] if job.end != "never" else LOG[after:1]
@@ -272,8 +314,7 @@ class Service:
             {"seq": after + at, "time": STARTED, "stream": stream, "task": None, "attempt": 1, "payload": payload}
             for at, (stream, payload) in enumerate(shown, 1)
         ]
-        found = job.json()
-        return {"items": items, "next": after + len(items), "state": found["state"], "outcome": found["outcome"]}
+        return self._answer(job, items, after)
 
     def _worker(self, method: str, rest: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         match method, rest:
@@ -478,6 +519,7 @@ class Handler(BaseHTTPRequestHandler):
     """Puts a Service on a socket."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer waits 40 ms for the acknowledgement of its head
     service: Service
 
     def _any(self) -> None:

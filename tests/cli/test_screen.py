@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from penstock.cli.follow import LiveScreen, PlainScreen
+from penstock.cli.logview import View
 from penstock.cli.output import Output
 from penstock.cli.terminal import colours_only
 
@@ -60,8 +61,9 @@ def test_which_service_lines_are_shown(
     options: dict[str, bool], shown: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     live = StringIO()
-    plain = PlainScreen(Output(), **options)
-    with LiveScreen(Console(file=live, force_terminal=True, width=80), **options) as screen:
+    view = View(**options)
+    plain = PlainScreen(Output(), view)
+    with LiveScreen(Console(file=live, force_terminal=True, width=80), view) as screen:
         for stream, payload in SERVICE_LINES:
             plain.event({"stream": stream, "payload": payload})
             screen.event({"stream": stream, "payload": payload})
@@ -80,5 +82,5 @@ def test_the_reason_of_a_wait_is_shown_once(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_verbose_shows_what_an_acquiring_job_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
-    PlainScreen(Output(), verbose=True).where("acquiring", "a machine boots")
+    PlainScreen(Output(), View(verbose=True)).where("acquiring", "a machine boots")
     assert capsys.readouterr().err == "|=| acquiring: a machine boots\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import sets
+from penstock.cli import joined
 from tests.cli.conftest import Run
 from tests.cli.jobsets import submitted, write_job
 from tests.cli.service import Service
@@ -16,7 +16,7 @@ from tests.cli.service import Service
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three builds, and a job that waits for all of them."""
-    monkeypatch.setattr(sets, "SLOW", 0.0)
+    monkeypatch.setattr(joined, "PAGE_SECONDS", 0.0)
     made = tmp_path / "jobs"
     made.mkdir()
     for name in ("a", "b", "c"):
@@ -108,9 +108,10 @@ def test_all_are_followed_and_the_worst_is_the_exit_code(penstock: Run, service:
         result = penstock("job", "run", str(folder), "--set", "s1")
         assert result.exit_code == code, result.stderr
     assert "b: errored: the machine was lost" in result.stderr
-    rows = [line.split()[:2] for line in result.stdout.splitlines()]
-    assert rows[0] == ["NAME", "OUTCOME"]
-    assert ["hello", "failed"] in rows
+    rows = [line.split()[:2] for line in result.stderr.splitlines()]
+    assert ["NAME", "OUTCOME"] in rows
+    assert ["sign", "failed"] in rows
+    assert sorted(result.stdout.splitlines()) == [f"{name} | building" for name in ("a", "b", "c", "sign")]
     found = json.loads(penstock("job", "run", str(folder), "--set", "s1", "--json").stdout)
     assert [job["outcome"] for job in found] == ["succeeded", "errored", "succeeded", "failed"]
 
@@ -121,7 +122,7 @@ def test_ctrl_c_says_how_to_cancel_the_set(
     def interrupt(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sets.time, "sleep", interrupt)
+    monkeypatch.setattr(joined.time, "sleep", interrupt)
     result = penstock("job", "run", str(folder), "--set", "s1")
     assert result.exit_code == 130
     assert "stopped watching; the jobs continue" in result.stderr

@@ -63,10 +63,13 @@ class Api:
         """A job as it is now."""
         return _object(self.get("jobs", job))
 
-    def events(self, job: str, after: int, last: int = 0) -> Object:
-        """The part of a job's log that follows number `after`, of its `last` events (0: all); and the job's state."""
-        newest = {"last": str(last)} if last else {}
-        return _object(self.get("jobs", job, "events", after=str(after), **newest))
+    def events(self, job: str, after: int, last: int = 0, limit: int = 0) -> Object:
+        """The part of a job's log that follows number `after`, of its `last` events (0: all); and the job's state.
+
+        It has at most `limit` events (0: as many as the service likes).
+        """
+        bounds = {name: str(value) for name, value in (("last", last), ("limit", limit)) if value}
+        return _object(self.get("jobs", job, "events", after=str(after), **bounds))
 
     def why(self, job: str) -> Object:
         """What a job waits for."""

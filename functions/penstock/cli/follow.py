@@ -23,6 +23,7 @@ from rich.text import Text
 from penstock.cli import times
 from penstock.cli.client import Api, Patience
 from penstock.cli.errors import CliError, Interrupted
+from penstock.cli.logview import View
 from penstock.cli.output import LINES, STYLES, Output
 from penstock.cli.terminal import clean, colours_only
 
@@ -122,12 +123,6 @@ def goes_on(job: str) -> Interrupted:
 PREFIXES = {"control": "|=|", "detail": "|=|", "worker": "|W|", "task": "|T|", "console": "|C|"}
 """As in buildomat's log; the job's own stdout and stderr have none."""
 
-DETAIL = "detail"
-"""The stream of service lines that are shown with --verbose only."""
-
-SETTLED = "settled: "
-"""The start of the control plane's last line, which a summary of the settled job repeats."""
-
 UNUSUAL = ("waiting", "queued")
 """The states that a job stays in only while something keeps it waiting."""
 
@@ -145,28 +140,21 @@ class Screen(AbstractContextManager["Screen"], Protocol):
         """A message that is not from the job, such as a lost connection."""
 
 
-def open_screen(
-    out: Output, *, verbose: bool = False, summary_follows: bool = False, quiet_stdout: bool = False
-) -> Screen:
-    """The screen for this terminal, pipe or file.
+def open_screen(out: Output, view: View | None = None, *, quiet_stdout: bool = False) -> Screen:
+    """The screen for this terminal, pipe or file. With `quiet_stdout`, stdout is reserved for a result at the end.
 
-    `verbose` shows every service line. With `summary_follows`, the line that says how the job ended is left out.
-    With `quiet_stdout`, stdout is reserved for a result at the end. JSON always has every event.
+    JSON has every event that the view's choice wants.
     """
+    view = view or View()
     if out.as_json and not quiet_stdout:
-        return JsonScreen(out)
+        return JsonScreen(out, view)
     if out.is_terminal and out.errors.is_terminal and not quiet_stdout:
-        return LiveScreen(out.console, verbose=verbose, summary_follows=summary_follows)
-    return PlainScreen(out, verbose=verbose, summary_follows=summary_follows, quiet_stdout=quiet_stdout)
+        return LiveScreen(out.console, view)
+    return PlainScreen(out, view, quiet_stdout=quiet_stdout)
 
 
-class _Base:
-    def __init__(self, *, verbose: bool, summary_follows: bool) -> None:
-        self._verbose, self._summary_follows = verbose, summary_follows
-
-    def _shows(self, event: Mapping[str, Any]) -> bool:
-        is_end = event["stream"] == "control" and str(event["payload"]).startswith(SETTLED)
-        return self._verbose or not (event["stream"] == DETAIL or (is_end and self._summary_follows))
+class Closing:
+    """What a screen does when it is entered and left: nothing."""
 
     def __enter__(self) -> Any:
         return self
@@ -182,52 +170,53 @@ def prefix_of(stream: str) -> str:
     return PREFIXES.get(stream) or f"|{clean(stream)}|"
 
 
-class PlainScreen(_Base):
+class PlainScreen(Closing):
     """Lines as they are, for pipes, files and the logs of other systems."""
 
-    def __init__(
-        self, out: Output, *, verbose: bool = False, summary_follows: bool = False, quiet_stdout: bool = False
-    ) -> None:
-        super().__init__(verbose=verbose, summary_follows=summary_follows)
-        self._out = out
+    def __init__(self, out: Output, view: View | None = None, *, quiet_stdout: bool = False) -> None:
+        self._out, self._view = out, view or View()
         self._stdout = out.errors if quiet_stdout else out.console
         self._said: str | None = None
 
     def event(self, event: Mapping[str, Any]) -> None:
-        if not self._shows(event):
+        if not self._view.shows(event):
             return
-        stream, text = event["stream"], str(event["payload"]).rstrip("\n")
-        if stream == "control":
-            self._said = text
-        prefix = "" if stream in ("stdout", "stderr") else prefix_of(stream) + " "
-        _write(self._stdout if stream == "stdout" else self._out.errors, text, prefix)
+        if event["stream"] == "control":
+            self._said = str(event["payload"]).rstrip("\n")
+        write_event(self._stdout if event["stream"] == "stdout" else self._out.errors, event, self._view)
 
     def where(self, state: str, why: str | None) -> None:
-        is_usual = state not in UNUSUAL and not self._verbose
+        is_usual = state not in UNUSUAL and not self._view.verbose
         if why and why != self._said and not is_usual:
             self._said = why
-            _write(self._out.errors, clean(f"|=| {state}: {why}"))
+            write(self._out.errors, clean(f"|=| {state}: {why}"))
 
     def notice(self, text: str) -> None:
         self._out.notice(text)
 
 
-def _write(console: Console, text: str, prefix: str = "") -> None:
+def write_event(console: Console, event: Mapping[str, Any], view: View, label: str = "") -> None:
+    """Write a line of a log after a label, its time if the view has it, and the mark of its stream."""
+    mark = "" if event["stream"] in ("stdout", "stderr") else prefix_of(event["stream"]) + " "
+    stamp = view.stamp(event, is_terminal=console.is_terminal)
+    write(console, str(event["payload"]).rstrip("\n"), label + stamp + mark)
+
+
+def write(console: Console, text: str, prefix: str = "") -> None:
     """Write a line. What a job prints goes into pipes and files as it is."""
     console.file.write(prefix + (colours_only(text) if console.is_terminal else text) + "\n")
     console.file.flush()
 
 
-class JsonScreen(_Base):
+class JsonScreen(Closing):
     """Events as JSON, one a line."""
 
-    def __init__(self, out: Output) -> None:
-        super().__init__(verbose=True, summary_follows=False)
-        self._out = out
+    def __init__(self, out: Output, view: View | None = None) -> None:
+        self._out, self._choice = out, (view or View()).choice
 
     def event(self, event: Mapping[str, Any]) -> None:
-        self._out.console.file.write(json.dumps(event, ensure_ascii=False) + "\n")
-        self._out.console.file.flush()
+        if self._choice.wants(event):
+            write_json(self._out.console, event)
 
     def where(self, state: str, why: str | None) -> None:
         return None
@@ -236,12 +225,17 @@ class JsonScreen(_Base):
         self._out.notice(text)
 
 
-class LiveScreen(_Base):
+def write_json(console: Console, value: Mapping[str, Any]) -> None:
+    """Write an object as a line of JSON."""
+    console.file.write(json.dumps(value, ensure_ascii=False) + "\n")
+    console.file.flush()
+
+
+class LiveScreen(Closing):
     """Colours, and a status line below the log."""
 
-    def __init__(self, console: Console, *, verbose: bool = False, summary_follows: bool = False) -> None:
-        super().__init__(verbose=verbose, summary_follows=summary_follows)
-        self._console = console
+    def __init__(self, console: Console, view: View | None = None) -> None:
+        self._console, self._view = console, view or View()
         self._status = Status()
         self._live = Live(self._status, console=console, transient=True, refresh_per_second=8)
 
@@ -255,21 +249,25 @@ class LiveScreen(_Base):
         self._live.stop()
 
     def event(self, event: Mapping[str, Any]) -> None:
-        if not self._shows(event):
-            return
-        stream, payload = event["stream"], str(event["payload"]).rstrip("\n")
-        text = Text.from_ansi(colours_only(payload))
-        if stream == "stderr":
-            text.style = "yellow"
-        elif stream != "stdout":
-            text = Text.assemble((prefix_of(stream) + " ", "dim"), text, style="dim")
-        self._console.print(text, soft_wrap=True)
+        if self._view.shows(event):
+            self._console.print(text_of(event, self._view), soft_wrap=True)
 
     def where(self, state: str, why: str | None) -> None:
         self._status.set(state, why)
 
     def notice(self, text: str) -> None:
         self._console.print(Text(clean(text, LINES), style="yellow"), soft_wrap=True)
+
+
+def text_of(event: Mapping[str, Any], view: View) -> Text:
+    """A line of a log in the colours of its stream, after its time if the view has it."""
+    stream, text = event["stream"], Text.from_ansi(colours_only(str(event["payload"]).rstrip("\n")))
+    if stream == "stderr":
+        text.style = "yellow"
+    elif stream != "stdout":
+        text = Text.assemble((prefix_of(stream) + " ", "dim"), text, style="dim")
+    stamp = view.stamp(event, is_terminal=True)
+    return Text.assemble((stamp, "dim"), text) if stamp else text
 
 
 class Status:

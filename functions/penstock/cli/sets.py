@@ -4,44 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.cli import times
-from penstock.cli.client import Object
 from penstock.cli.command import Session
-from penstock.cli.errors import OUTCOME_CODES, CliError, Interrupted, Refused
-from penstock.cli.follow import SLOW
+from penstock.cli.errors import CliError, Interrupted, Refused
+from penstock.cli.joined import TAG
 from penstock.cli.output import Column
 from penstock.cli.submit import counted, read, show_plan
 from penstock.domain.jobfile import JobFile, Problem, Problems, parse
 from penstock.domain.jobfile.sets import Member, arrange
 
-TAG = "set"
-
-
-WORST = (0, 3, 1, 4)
-"""Exit codes, the worst last."""
-
 SUBMITTED = (Column("ID", "id"), Column("NAME", "name"))
-
-
-def _took(job: Mapping[str, Any]) -> str | None:
-    begun, ended = job["times"]["submitted"], job["times"].get("settled")
-    return times.duration((times.parse(ended) - times.parse(begun)).total_seconds()) if ended else None
-
-
-ENDED = (
-    Column("NAME", "name"),
-    Column("OUTCOME", lambda job: job.get("outcome") or job["state"]),
-    Column("TOOK", _took),
-    Column("ID", "id"),
-    Column("REASON", lambda job: job.get("reason") if job.get("outcome") != "succeeded" else None),
-)
 
 
 @dataclass(frozen=True)
@@ -89,22 +66,35 @@ def _refused(folder: str, problems: Sequence[Problem]) -> Refused:
     return Refused(what, "nothing was submitted", [str(problem) for problem in problems])
 
 
-def submit(session: Session, jobs: JobSet, options: Mapping[str, Any]) -> dict[str, str]:
+def submit(session: Session, jobs: JobSet, options: Mapping[str, Any], *, verbose: bool = False) -> dict[str, str]:
     """Submit all jobs, those first that others wait for; their ids by name. Doing it again submits what is missing.
 
-    Raises Refused, Broken, Unreachable or Interrupted, saying how far it came.
+    On a terminal a line counts them; with `verbose`, each is a line that stays. Raises Refused, Broken, Unreachable or
+    Interrupted, saying how far it came.
     """
     ids: dict[str, str] = {}
     try:
-        for member in jobs.members:
+        for member in _counted(session, jobs.members):
             ids[member.name] = session.api.submit(body_of(member, jobs, options, ids), _key(jobs, member))
-            session.out.note(f"{member.name}: submitted ({ids[member.name]})")
+            if verbose:
+                session.out.note(f"{member.name}: submitted ({ids[member.name]})")
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; {_so_far(jobs, ids)}", jobs.hint) from None
     except CliError as error:
         error.what, error.hint = f"{error.what}; {_so_far(jobs, ids)}", jobs.hint if ids else error.hint
         raise
     return ids
+
+
+def _counted(session: Session, members: Sequence[Member]) -> Iterator[Member]:
+    """The jobs, counted on a terminal while they are submitted."""
+    if not session.out.errors.is_terminal:
+        yield from members
+        return
+    with session.out.errors.status("submitting") as line:
+        for number, member in enumerate(members, 1):
+            line.update(f"submitting {number} of {len(members)}")
+            yield member
 
 
 def _so_far(jobs: JobSet, ids: Mapping[str, str]) -> str:
@@ -142,32 +132,15 @@ def plan(session: Session, jobs: JobSet, options: Mapping[str, Any]) -> None:
         session.out.line()
 
 
-def follow(session: Session, jobs: JobSet, ids: Mapping[str, str]) -> int:
-    """Print each change of a job's state until all have settled, then a table; return the worst exit code."""
-    states: dict[str, str] = {}
-    found: dict[str, Object] = {}
-    try:
-        while any(state != "settled" for state in states.values()) or not states:
-            if states:
-                time.sleep(SLOW)
-            for name, job in ids.items():
-                if states.get(name) != "settled":
-                    found[name] = session.api.job(job)
-                    _tell(session, name, found[name], states)
-    except KeyboardInterrupt:
-        raise Interrupted("stopped watching; the jobs continue", jobs.hint) from None
-    shown = [found[name] for name in ids]
-    session.out.table(shown, ENDED, "")
-    return max((OUTCOME_CODES.get(str(job.get("outcome")), 4) for job in shown), key=WORST.index)
+def follow(
+    session: Session, jobs: JobSet, ids: Mapping[str, str], *, owner: str | None = None, verbose: bool = False
+) -> int:
+    """Show the logs of all jobs until all have settled, then a table; return the worst exit code."""
+    from penstock.cli.joined import SetList
+    from penstock.cli.logview import View
+    from penstock.cli.watching import stream
 
-
-def _tell(session: Session, name: str, job: Object, states: dict[str, str]) -> None:
-    state = str(job["state"])
-    if states.get(name) != state:
-        states[name] = state
-        outcome = job.get("outcome")
-        why = f": {job['reason']}" if outcome not in (None, "succeeded") and job.get("reason") else ""
-        session.out.note(f"{name}: {outcome or state}{why}")
+    return stream(session, ids, View(verbose=verbose, summary_follows=True), SetList(jobs.id, owner))
 
 
 def since_revision(place: str, revision: str) -> list[str]:

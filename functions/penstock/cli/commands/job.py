@@ -30,6 +30,8 @@ group = Group(
         "list": Entry(f"{HERE}.job:list_", "List jobs, newest first."),
         "show": Entry(f"{HERE}.job:show", "Show everything about a job; if it failed, why."),
         "tail": Entry(f"{HERE}.job_run:tail", "Show a job's log until the job settles."),
+        "wait": Entry(f"{HERE}.job_wait:wait", "Wait until jobs have settled."),
+        "join": Entry(f"{HERE}.job_wait:join", "Show the logs of several jobs until they have settled."),
         "cancel": Entry(f"{HERE}.job:cancel", "Cancel a job or a job set."),
         "discard": Entry(f"{HERE}.job:discard", "Delete a job's files and log before their time."),
         "approve": Entry(f"{HERE}.review:approve", "Approve a job that asks for an environment."),

@@ -8,10 +8,13 @@ from typing import Any
 
 import click
 
-from penstock.cli.command import Command, Session, arguments, depend, duration, mapping, pair, pass_session
+from penstock.cli import watching
+from penstock.cli.command import Command, Session, depend, duration, mapping, pair, pass_session
 from penstock.cli.commands.job import summarize
 from penstock.cli.errors import OUTCOME_CODES, CliError, Interrupted
 from penstock.cli.follow import Follower, open_screen
+from penstock.cli.logview import Choice, View, begin, moment_of, pattern
+from penstock.cli.watching import meant, of_jobs
 from penstock.cli.references import DEPENDENCY, RESOURCE_TYPE, TARGET
 
 LEAST, MOST = -100, 100
@@ -93,9 +96,10 @@ def run(
     give several values of -r, -O, -i, -d, -T or -e, repeat the option.
 
     All .sh files of a folder, or all jobs of a file with a matrix, are submitted as one job set, dependencies first.
-    The options apply to every job; -i, -d and -n are for single jobs. The exit code is that of the worst result. If
-    submitting was interrupted, --set submits the rest. --changed and --since skip jobs whose `paths` match no changed
-    file.
+    The options apply to every job; -i, -d and -n are for single jobs. The logs of all jobs are shown together, each
+    line after its job's name, and on a terminal a table of the jobs below. The exit code is that of the worst result.
+    If submitting was interrupted, --set submits the rest. --changed and --since skip jobs whose `paths` match no
+    changed file.
     """
     from penstock.cli.submit import is_many
 
@@ -104,7 +108,8 @@ def run(
     if is_many(file) or (some and file != "-"):
         alone = {"-i": inputs, "-d": wishes["dependencies"], "-n": wishes["name"]}
         news = _changed(file, changed, since) if some else None
-        return _run_set(session, file, set_id, news, no_wait=no_wait, planned=plan, wishes=wishes, alone=alone)
+        how = {"no_wait": no_wait, "planned": plan, "verbose": verbose}
+        return _run_set(session, file, set_id, news, **how, wishes=wishes, alone=alone)
     if some:
         raise click.UsageError("--changed and --since are for files, and not for stdin")
     if set_id:
@@ -135,7 +140,7 @@ def _run_one(
         session.out.done(job, {"id": job})
         return 0
     session.out.note(f"job {job}")
-    return watch(session, job, 0, whole=True, verbose=verbose)
+    return watch(session, job, 0, whole=True, view=View(verbose=verbose, summary_follows=True))
 
 
 def _submit(session: Session, body: dict[str, Any], files: dict[str, Path]) -> str:
@@ -164,7 +169,8 @@ def _run_set(
     *,
     no_wait: bool,
     planned: bool,
-    wishes: dict[str, object],
+    verbose: bool,
+    wishes: dict[str, Any],
     alone: dict[str, object],
 ) -> int:
     from penstock.cli import sets
@@ -182,9 +188,9 @@ def _run_set(
         sets.plan(session, jobs, wishes)
         return 0
     session.out.note(f"set {jobs.id}: {counted(len(jobs.members), 'job')}")
-    ids = sets.submit(session, jobs, wishes)
+    ids = sets.submit(session, jobs, wishes, verbose=verbose)
     if not no_wait:
-        return sets.follow(session, jobs, ids)
+        return sets.follow(session, jobs, ids, owner=wishes["owner"], verbose=verbose)
     session.out.table([{"id": id, "name": name} for name, id in ids.items()], sets.SUBMITTED, "")
     return 0
 
@@ -225,36 +231,72 @@ def _wishes(
     }
 
 
-def watch(session: Session, job: str, after: int, *, whole: bool, verbose: bool = False, last: int = 0) -> int:
+def watch(session: Session, job: str, after: int, *, whole: bool, view: View, last: int = 0) -> int:
     """Show a job's log to its end, then a summary; return the exit code for its outcome."""
-    screen = open_screen(session.out, verbose=verbose, summary_follows=True, quiet_stdout=whole and session.json)
-    with screen:
+    with open_screen(session.out, view, quiet_stdout=whole and session.json) as screen:
         Follower(session.api, job, screen, after, last).follow()
     settled = session.api.job(job)
     if whole and session.json:
         session.out.json(settled)
     else:
         summarize(session, settled)
+    view.choice.check()
     return OUTCOME_CODES.get(str(settled.get("outcome")), CliError.exit_code)
 
 
-@click.command(cls=Command)
-@arguments("JOB")
-@click.option("-f", "--follow/--no-follow", default=True, help="Continue until the job settles (default).")
+@click.command(cls=Command, epilog="Example: penstock job tail JOB --since 10m --grep 'error|warning' --timestamps")
+@of_jobs
+@click.option(
+    "-f", "--follow/--no-follow", default=True, help="Continue until all have settled (default), or show what exists."
+)
 @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Skip the events up to number N.")
 @click.option("--from", "first", type=click.IntRange(1), default=1, metavar="N", help="Start with event number N.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Of the existing events, show only the last N.")
+@click.option(
+    "--since", type=moment_of, metavar="TIME", help="Only lines of the last 10m, 2h…, or since 2026-11-27T10:00:00Z."
+)
+@click.option("--task", metavar="NAME", help="Only lines of the task with this name or number.")
+@click.option(
+    "--stream", "streams", multiple=True, metavar="NAME", help="Only this stream, such as stdout. May be repeated."
+)
+@click.option("--grep", type=pattern, metavar="PATTERN", help="Only lines in which this regular expression is found.")
+@click.option(
+    "--timestamps", is_flag=True, help="Begin each line with its time: local on a terminal, else UTC (RFC 3339)."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show all service lines, not only the most important.")
 @pass_session
-def tail(session: Session, job: str, follow: bool, after: int, first: int, last: int | None, verbose: bool) -> int:
+def tail(
+    session: Session,
+    /,
+    jobs: tuple[str, ...],
+    set_id: str | None,
+    owner: str | None,
+    follow: bool,
+    after: int,
+    first: int,
+    last: int | None,
+    verbose: bool,
+    timestamps: bool,
+    **chosen: Any,
+) -> int:
     """Show a job's log until the job settles, and exit with the job's result.
 
-    The log of a settled job is readable until retention ends. With --json, each event is one JSON object on a line,
-    and all service lines are included.
+    The log of a settled job is readable until retention ends. With several jobs, each line begins with its job's name,
+    and the exit code is that of the worst result. With --no-follow, the exit code is 0. With --json, each event is one
+    JSON object on a line, and all service lines are included.
     """
+    view = View(verbose=verbose, summary_follows=follow, timestamps=timestamps, choice=Choice(**chosen))
     start = max(after, first - 1)
+    if len(jobs) != 1 or set_id is not None:
+        ids, of = meant(session, jobs, set_id, owner)
+        return watching.tail(session, ids, view, of, after=start, last=last or 0, follows=follow)
+    return _tail_one(session, jobs[0], view, start, last or 0, follow)
+
+
+def _tail_one(session: Session, job: str, view: View, after: int, last: int, follow: bool) -> int:
+    start = begin(session.api, job, view.choice, after, last)
     if follow:
-        return watch(session, job, start, whole=False, verbose=verbose, last=last or 0)
-    with open_screen(session.out, verbose=verbose) as screen:
-        Follower(session.api, job, screen, start, last or 0).catch_up()
+        return watch(session, job, start, whole=False, view=view, last=last)
+    with open_screen(session.out, view) as screen:
+        Follower(session.api, job, screen, start, last).catch_up()
     return 0

@@ -1,9 +1,14 @@
 """Downloads: whole and checked, or not there at all."""
 
+import hashlib
 import json
 from pathlib import Path
 
+import pytest
+
+from tests.cli import service as service_module
 from tests.cli.conftest import Run
+from tests.cli.screens import run_on_terminal
 from tests.cli.service import BYTES, TOKEN, Service
 
 OUTPUT = "/work/out/log.txt"
@@ -20,6 +25,37 @@ def test_copy_to_a_name_and_into_a_folder(penstock: Run, service: Service) -> No
     penstock("job", "copy", service.add(), OUTPUT, "other.txt")
     penstock("job", "copy", "j1", OUTPUT, "folder")
     assert Path("other.txt").read_bytes() == Path("folder/log.txt").read_bytes() == BYTES
+
+
+def test_copy_to_stdout(penstock: Run, service: Service) -> None:
+    result = penstock("job", "copy", service.add(), OUTPUT, "-")
+    assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, BYTES, "")
+    assert list(Path().iterdir()) == []
+    assert penstock("job", "copy", "j1", OUTPUT, "./-").exit_code == 0
+    assert Path("-").read_bytes() == BYTES
+
+
+def test_damaged_bytes_are_not_printed(penstock: Run, service: Service) -> None:
+    service.content = b"x" + BYTES[1:]
+    result = penstock("job", "copy", service.add(), OUTPUT, "-")
+    assert (result.exit_code, result.stdout_bytes) == (4, b"")
+
+
+def test_json_and_an_output_do_not_share_stdout(penstock: Run, service: Service) -> None:
+    result = penstock("job", "copy", service.add(), OUTPUT, "-", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--json and - both need stdout" in result.stderr
+
+
+def test_what_an_output_would_do_to_a_terminal_is_left_out(
+    penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.content = b"\x1b]0;title\x07a\xff\nb\n"
+    monkeypatch.setitem(service_module.OUTPUT, "sha256", hashlib.sha256(service.content).hexdigest())
+    monkeypatch.setitem(service_module.OUTPUT, "size", len(service.content))
+    seen = run_on_terminal(["job", "copy", service.add(), OUTPUT, "-"])
+    assert (seen.code, seen.last[-2:]) == (0, ["]0;titlea\ufffd", "b"])
+    assert "\x1b]0" not in seen.written
 
 
 def test_damaged_bytes_leave_nothing(penstock: Run, service: Service) -> None:

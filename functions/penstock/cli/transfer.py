@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,18 +22,42 @@ from penstock.cli import times
 from penstock.cli.client import Api, Object, open_client
 from penstock.cli.command import Session
 from penstock.cli.errors import Broken, Refused, Unreachable
-from penstock.cli.output import digest_text
+from penstock.cli.output import LINES, digest_text
 from penstock.cli.terminal import clean
 from penstock.cli.times import size_text
 from penstock.domain.artifacts.volumes import PART_BYTES, composite
 
 
 def fetching(session: Session, what: dict[str, Any], dest: str | None, sign: Callable[[], str]) -> None:
-    """Download something that has a path, a size and a digest; `sign` gives a URL, anew for each try."""
-    pass
+    """Download something that has a path, a size and a digest; `sign` gives a URL, anew for each try.
 
-    place = destination(what, dest)
-    with bytes_bar(session, place.name, what["size"]) as progress:
+    To `-`, its bytes go to stdout, once their digest is verified. Raises what `fetch` raises.
+    """
+    if dest == STDOUT:
+        _print(session, what, sign)
+    else:
+        place = destination(what, dest)
+        _download(session, what, place, sign)
+        session.out.done(f"{place}  {times.size_text(what['size'])}", {**what, "file": str(place)})
+
+
+def _print(session: Session, what: dict[str, Any], sign: Callable[[], str]) -> None:
+    """Download to a temporary file, and copy it to stdout; to a terminal without what the terminal would obey."""
+    if session.json:
+        raise Refused("--json and - both need stdout", "leave one of them out, or give a file")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "download"
+        _download(session, what, place, sign)
+        if session.out.console.is_terminal:
+            session.out.console.file.write(clean(place.read_text(errors="replace"), LINES))
+        else:
+            with place.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+                sys.stdout.flush()
+
+
+def _download(session: Session, what: dict[str, Any], place: Path, sign: Callable[[], str]) -> None:
+    with bytes_bar(session, Path(what["path"]).name, what["size"]) as progress:
         had = 0
 
         def upto(have: int) -> None:
@@ -39,7 +66,6 @@ def fetching(session: Session, what: dict[str, Any], dest: str | None, sign: Cal
             had = have
 
         fetch(session.api, sign, what, place, upto)
-    session.out.done(f"{place}  {times.size_text(what['size'])}", {**what, "file": str(place)})
 
 
 @contextmanager
@@ -51,6 +77,9 @@ def bytes_bar(session: Session, name: str, size: int) -> Iterator[Callable[[int]
         task = bar.add_task(clean(name), total=size)
         yield lambda more: bar.advance(task, more)
 
+
+STDOUT = "-"
+"""The destination that stands for stdout. A file of this name is `./-`."""
 
 CHUNK = 256 * 1024
 TRIES = 5

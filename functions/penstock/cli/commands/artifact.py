@@ -102,7 +102,7 @@ def unpin(session: Session, artifact: str, by: str | None) -> None:
 @click.argument("dest", required=False, metavar="[DEST]")
 @pass_session
 def copy(session: Session, artifact: str, dest: str | None) -> None:
-    """Download an artifact to DEST, a file or a folder (default: here). The checksum is verified."""
+    """Download an artifact to DEST, a file or a folder (default: here), or - for stdout. The checksum is verified."""
     from penstock.cli.transfer import fetching
 
     found = session.api.get("artifacts", artifact)

@@ -35,7 +35,8 @@ def outputs(session: Session, job: str) -> None:
 def copy(session: Session, job: str, path: str, dest: str | None) -> None:
     """Download an output to DEST, a file or a folder (default: here). PATH is as in `job outputs`.
 
-    The checksum is verified before the file appears. An interrupted download resumes.
+    If DEST is -, the bytes go to stdout. The checksum is verified before the file appears, or the first byte is
+    printed. An interrupted download to a file resumes.
     """
     from penstock.cli.transfer import fetching
 

@@ -101,7 +101,10 @@ def show(session: Session, file: str) -> None:
 @click.argument("dest", required=False, metavar="[DEST]")
 @pass_session
 def get(session: Session, file: str, dest: str | None) -> None:
-    """Download a published file to DEST, a file or a folder (default: here). The checksum is verified."""
+    """Download a published file to DEST, a file or a folder (default: here), or - for stdout.
+
+    The checksum is verified.
+    """
     from penstock.cli.transfer import fetching
 
     path = parts(file)

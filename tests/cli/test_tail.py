@@ -142,15 +142,20 @@ def test_timestamps_on_a_terminal_are_local(penstock: Run, service: Service, mon
 
 
 def test_several_jobs_are_shown_under_their_names(penstock: Run, service: Service) -> None:
-    logged(service, [line("one"), line("careful", "stderr"), line("more", "detail")], name="a")
+    usual = ["job 01M8 accepted: it waits for bench", "the job waits for bench: held", "running on w1"]
+    events = [*(line(text, "control") for text in usual), line("one"), line("the machine was lost", "control")]
+    logged(service, [*events, line("careful", "stderr"), line("more", "detail")], name="a")
     logged(service, [line("two"), line("settled: failed", "control")], "failed", name="b")
     result = penstock("job", "tail", "j1", "j2")
     assert result.exit_code == 1
     assert result.stdout.splitlines() == ["a | one", "b | two"]
     head = result.stderr.splitlines()
-    assert head[:3] == ["a | careful", "a: succeeded", "b: failed: the script ended with status 3"]
+    assert head[:2] == ["a | |=| the machine was lost", "a | careful"]
+    assert head[2:4] == ["a: succeeded", "b: failed: the script ended with status 3"]
     assert head[-1] == "2 jobs: 1 failed, 1 succeeded"
-    assert "a | |=| more" in penstock("job", "tail", "j1", "j2", "--verbose").stderr
+    verbose = penstock("job", "tail", "j1", "j2", "--verbose").stderr.splitlines()
+    assert [text for text in (*usual, "more") if f"a | |=| {text}" not in verbose] == []
+    assert [text for text in usual if f"|=| {text}" not in penstock("job", "tail", "j1").stderr.splitlines()] == []
 
 
 def test_what_several_jobs_have_so_far(penstock: Run, service: Service) -> None:

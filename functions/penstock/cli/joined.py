@@ -119,7 +119,9 @@ class Board(AbstractContextManager["Board"], Protocol):
 def watched(ids: Mapping[str, str], view: View | None = None) -> list[Watched]:
     """Jobs by their names, to be watched from the start of their logs."""
     view = view or View()
-    return [Watched(id, name, replace(view, choice=view.choice.fresh())) for name, id in ids.items()]
+    return [
+        Watched(id, name, replace(view, is_one_of_many=True, choice=view.choice.fresh())) for name, id in ids.items()
+    ]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ DETAIL = "detail"
 SETTLED = "settled: "
 """The start of the control plane's last line, which a summary of the settled job repeats."""
 
+USUAL = re.compile(r"job \S+ accepted\b|running on |the job waits for ")
+"""How lines of the service begin that a reader of several jobs has in the table, or does not need when it runs."""
+
 STARTING = re.compile(r'starting task ([0-9]+): "(.*)"', re.DOTALL)
 """The line, of the stream `detail`, with which a worker begins a task. It has the task's number and its name."""
 
@@ -78,20 +81,31 @@ class Choice:
 
 @dataclass(frozen=True)
 class View:
-    """How a log is shown. With `summary_follows`, the line that says how the job ended is left out."""
+    """How a log is shown. With `summary_follows`, the line that says how the job ended is left out.
+
+    With `is_one_of_many`, so are the lines that say what it waits for and where it runs.
+    """
 
     verbose: bool = False
     summary_follows: bool = False
     timestamps: bool = False
+    is_one_of_many: bool = False
     choice: Choice = field(default_factory=Choice)
 
     def shows(self, event: Mapping[str, Any]) -> bool:
         """Whether a person sees this line."""
         if not self.choice.wants(event):
             return False
-        is_end = event["stream"] == "control" and str(event["payload"]).startswith(SETTLED)
         is_named = event["stream"] in self.choice.streams
-        return self.verbose or is_named or not (event["stream"] == DETAIL or (is_end and self.summary_follows))
+        return self.verbose or is_named or not (event["stream"] == DETAIL or self._is_told(event))
+
+    def _is_told(self, event: Mapping[str, Any]) -> bool:
+        """Whether a decision of the service is told elsewhere."""
+        if event["stream"] != "control":
+            return False
+        text = str(event["payload"])
+        is_end = self.summary_follows and text.startswith(SETTLED)
+        return is_end or (self.is_one_of_many and USUAL.match(text) is not None)
 
     def stamp(self, event: Mapping[str, Any], *, is_terminal: bool) -> str:
         """What stands before a line with --timestamps: local time on a terminal, else UTC as RFC 3339."""

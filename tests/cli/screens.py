@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 TOKENS = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\r\n|[\r\n]|[^\x1b\r\n]")
 HURRIED = """
 from penstock.cli import follow, joined
-joined.PAGE_SECONDS, follow.FAST, follow.SLOW = {pace}, {pace} / 5, {pace}
+joined.PAGE_SECONDS = joined.ONE_SECONDS = follow.SLOW = {pace}
+follow.FAST = {pace} / 5
 from penstock.cli.app import cli
 cli.main()
 """

@@ -23,6 +23,7 @@ from tests.cli.service import LOG, TOKEN, Service
 def hurried(monkeypatch: pytest.MonkeyPatch, service: Service) -> None:
     """Shorter pauses between looks; the service for commands on a terminal."""
     monkeypatch.setattr(joined, "PAGE_SECONDS", 0.01)
+    monkeypatch.setattr(joined, "ONE_SECONDS", 0.01)
     monkeypatch.setenv("PENSTOCK_URL", service.url)
     monkeypatch.setenv("PENSTOCK_TOKEN", TOKEN)
 
@@ -95,7 +96,7 @@ def test_jobs_that_are_not_listed_are_looked_at_one_by_one(penstock: Run, servic
 def test_only_a_few_of_many_jobs_without_a_list_are_looked_at_at_once(
     penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joined, "PAGE_SECONDS", 0.02)
+    monkeypatch.setattr(joined, "ONE_SECONDS", 0.02)
     walking(service, 30, lambda number: 1)
     begun = time.monotonic()
     result = penstock("job", "wait", *service.jobs)

@@ -16,6 +16,7 @@ from tests.cli.service import TOKEN, Service
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorter pauses between looks."""
     monkeypatch.setattr(joined, "PAGE_SECONDS", 0.01)
+    monkeypatch.setattr(joined, "ONE_SECONDS", 0.01)
 
 
 def jobs(service: Service, **ends: str) -> list[str]:

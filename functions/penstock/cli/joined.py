@@ -27,6 +27,9 @@ PAGE_SECONDS = 1.0
 PAGE = 100
 """Jobs for each request of a list."""
 
+ONE_SECONDS = 0.2
+"""Seconds between two looks, for each job that is looked at without a list."""
+
 ONE_BY_ONE = 10
 """How many jobs are looked at in one go if they have no list of their own."""
 
@@ -215,8 +218,9 @@ class Joined:
     def _pause(self) -> float:
         """Seconds between two looks at the states."""
         left = [job for job in self._jobs if not job.is_settled]
-        requests = -(-len(self._jobs) // PAGE) if self._of else min(len(left), ONE_BY_ONE)
-        return max(follow.SLOW, requests * PAGE_SECONDS)
+        if self._of:
+            return max(follow.SLOW, -(-len(self._jobs) // PAGE) * PAGE_SECONDS)
+        return max(follow.SLOW, min(len(left), ONE_BY_ONE) * ONE_SECONDS)
 
     def _look(self) -> None:
         """Learn the states of the jobs."""
@@ -285,13 +289,15 @@ class Joined:
         for event in page["items"]:
             self._board.event(job, event)
         job.after = max(job.after, int(page.get("next") or 0))
+        if page["state"] == "settled":
+            job.looked = 0.0  # so that it is looked at next
         return bool(page["items"])
 
     def _ended(self) -> list[Watched]:
         """What was waited for, if it has happened and its logs were shown."""
         ended = [job for job in self._jobs if job.is_settled and (job.is_read or not self._has_logs)]
         if self._is_any:
-            return sorted(ended, key=lambda job: job.changed)[:1]
+            return sorted(ended, key=lambda job: str(job.found["times"].get("settled")))[:1]
         return ended if len(ended) == len(self._jobs) else []
 
     def _wonder(self) -> None:

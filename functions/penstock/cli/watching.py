@@ -14,6 +14,7 @@ from penstock.cli.command import Session
 from penstock.cli.joined import Joined, SetList, Watched, named, watched, worst
 from penstock.cli.logview import View
 from penstock.cli.output import Column, Output
+from penstock.cli.references import JOB
 from penstock.cli.submit import counted
 
 MANY = 50
@@ -39,7 +40,7 @@ def of_jobs(command: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in (
         click.option("--owner", metavar="NAME", help="With --set: the repository or user whose set it is."),
         click.option("--set", "set_id", metavar="ID", help="All jobs of this set, in place of JOB."),
-        click.argument("jobs", nargs=-1, metavar="[JOB]..."),
+        click.argument("jobs", nargs=-1, type=JOB, metavar="[JOB]..."),
     ):
         command = decorate(command)
     return command

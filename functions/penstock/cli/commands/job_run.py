@@ -14,8 +14,8 @@ from penstock.cli.commands.job import summarize
 from penstock.cli.errors import OUTCOME_CODES, CliError, Interrupted
 from penstock.cli.follow import Follower, open_screen
 from penstock.cli.logview import Choice, View, begin, moment_of, pattern
-from penstock.cli.watching import meant, of_jobs
 from penstock.cli.references import DEPENDENCY, RESOURCE_TYPE, TARGET
+from penstock.cli.watching import meant, of_jobs
 
 LEAST, MOST = -100, 100
 SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"

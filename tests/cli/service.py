@@ -18,6 +18,7 @@ from penstock.domain.artifacts.volumes import PART_BYTES, composite
 from tests.cli import artifacts, published
 from tests.cli.ids import older
 from tests.cli.proof import Proof
+from tests.cli.site_text import SiteText
 
 TOKEN = "good-token"
 BYTES = b"".join(b"line %d\n" % number for number in range(4000))
@@ -137,6 +138,7 @@ class Service:
     refuse_puts: int = 0
     puts: int = 0
     proof: Proof = field(default_factory=lambda: Proof(OUTPUT))
+    site: SiteText = field(default_factory=SiteText)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, end: str = "succeeded", **body: Any) -> str:
@@ -364,12 +366,11 @@ class Service:
                 return 200, FACTORY
             case "GET", ["workers"]:
                 return 200, {"items": [self.worker] if self.worker["hold"] else self.workers, "next": None}
-            case "PUT", ["config"]:
-                warnings = ["target a: anybody's jobs share its hosts"]
-                return 200, {
-                    "changes": [] if "check" in query else ["target a: the limit is 4, was 2"],
-                    "warnings": warnings if "check" in query else [],
-                }
+            case _, ["config"]:
+                status, found = self.site.answer(method, query, body, self.asked[-1][2].get("If-Match"))
+                return status, found or _problem(
+                    status, "site-changed", "the configuration is not the one that you saw"
+                )
             case "POST", ["users"]:
                 return 403, _problem(403, "forbidden", "only an operator may create users")
             case "POST", ["users", name, "tokens"]:

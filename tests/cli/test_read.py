@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -190,17 +189,6 @@ def test_site(penstock: Run) -> None:
     assert (default.split(), lab.split()) == (["default", "-", "lab", "-", "-"], ["lab", "here", "-", "4", "-"])
     assert "redirect  lab" in penstock("target", "show", "default").stdout
     assert json.loads(penstock("target", "list", "--json").stdout)[0]["settings"]["redirect"] == "lab"
-
-
-def test_config(penstock: Run, home: object) -> None:
-    Path("site.toml").write_text("[factories]\n")
-    assert penstock("config", "apply", "site.toml").stdout == "target a: the limit is 4, was 2\n"
-    checked = penstock("config", "check", "site.toml").stderr
-    assert "would change nothing" in checked
-    assert "warning: target a: anybody's jobs share its hosts" in checked
-    Path("site.toml").write_text("[factories\n")
-    result = penstock("config", "apply", "site.toml")
-    assert (result.exit_code, "line 1" in result.stderr) == (2, True)
 
 
 def test_token_is_printed_alone(penstock: Run, service: Service) -> None:

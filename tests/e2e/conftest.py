@@ -70,7 +70,7 @@ class Local:
 
     def apply(self, site: Path) -> None:
         """Have another site from here on."""
-        done = self.cli("config", "apply", str(site))
+        done = self.cli("config", "apply", str(site), "--yes")
         assert done.returncode == 0, done.stderr + done.stdout
 
     @contextmanager

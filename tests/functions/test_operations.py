@@ -77,8 +77,33 @@ def test_what_only_a_job_may_know_is_shown_to_nobody_else(stage: Stage) -> None:
 def test_checking_a_site_changes_nothing(stage: Stage) -> None:
     rows = dict(stage.service.twin.store.rows)
     answer = stage.service.ask("PUT", "/v1/config", BODIES["apply_site"], as_="root", query={"check": "true"})
-    assert answer.json["changes"] == ["limits changed"]
+    assert answer.json["changes"] == ["limits.boot: 600 (default) -> 60"]
     assert stage.service.twin.store.rows == rows
+
+
+def test_a_site_is_applied_only_in_place_of_the_one_that_was_compared_with(stage: Stage) -> None:
+    """A tag may stand in quotes, as HTTP has it."""
+    ask = stage.service.ask
+    base = ask("PUT", "/v1/config", BODIES["apply_site"], as_="root", query={"check": "true"}).json["base"]
+    assert ask("GET", "/v1/config", as_="root").json["base"] == base
+    other = {"toml": f"{BODIES['apply_site']['toml']}grace = 20\n"}
+    assert ask("PUT", "/v1/config", other, as_="root", headers={"If-Match": f'"{base}"'}).json["changes"]
+    answer = ask("PUT", "/v1/config", BODIES["apply_site"], as_="root", headers={"If-Match": base})
+    assert (answer.status, answer.json["code"], answer.json["title"]) == (412, "site-changed", "Precondition Failed")
+    assert ask("GET", "/v1/config", as_="root").json["toml"] == other["toml"]
+
+
+def test_a_check_says_what_jobs_would_lose_and_what_was_changed_by_hand(stage: Stage) -> None:
+    ask = stage.service.ask
+    ask("PUT", "/v1/pools/target/linux/limit", {"limit": 7}, as_="root")
+    answer = ask("PUT", "/v1/config", BODIES["apply_site"], as_="root", query={"check": "true"}).json
+    assert answer["differences"] == [{"sign": "~", "path": "limits.boot", "before": "600 (default)", "after": "60"}]
+    (drift,) = [each for each in answer["drift"] if each["pool"] == "target/linux" and each["reset"]]
+    assert (drift["by"], drift["change"].partition(" -> ")[2][:7]) == ("root", "limit 7")
+    assert drift["at"]
+    (loss,) = [each for each in answer["losses"] if each["what"] == "target/linux"]
+    assert loss["held"] or loss["waiting"]
+    assert loss["summary"].startswith(f"target/linux: {loss['change']}; {loss['held']} held")
 
 
 def test_a_plan_writes_nothing_and_says_what_a_submit_would_do(stage: Stage) -> None:

@@ -60,7 +60,7 @@ def test_what_is_done_with_the_site_and_its_pools(twin: Twin) -> None:
     apply.pause(twin.on, "target/linux", paused=False, by="root")
     assert entries(twin) == sorted(
         [
-            ("root", "apply config", "s", "targets.linux changed"),
+            ("root", "apply config", "s", "targets.linux.limit: 2 -> 3"),
             ("root", "resize", "pool target/linux", "3 -> 5"),
             ("root", "pause", "pool target/linux", ""),
             ("root", "resume", "pool target/linux", ""),

@@ -293,6 +293,10 @@ def test_tokens_are_listed_with_what_operators_did(site: Twin, ada: User) -> Non
 
 def test_a_site_that_allows_something_else_says_that_it_does(site: Twin) -> None:
     other = ALLOWED.replace("https://vault.example", "https://other.example")
-    assert apply.apply(site.on, "root", other, "site.toml") == ["identity changed"]
+    assert apply.apply(site.on, "root", other, "site.toml") == [
+        '- identity.audiences: "https://vault.example"', '+ identity.audiences: "https://other.example"',
+    ]  # fmt: skip
     assert apply.apply(site.on, "root", other, "site.toml") == []
-    assert apply.apply(site.on, "root", f"{other}[limits]\ngrace = 20\n", "site.toml") == ["limits changed"]
+    assert apply.apply(site.on, "root", f"{other}[limits]\ngrace = 20\n", "site.toml") == [
+        "limits.grace: 30 (default) -> 20"
+    ]

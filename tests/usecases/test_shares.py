@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
 from penstock.domain.pools.pools import Claim
 from penstock.domain.pools.shares import UNKNOWN_SECONDS, WEIGHS, Use, use_key
-from penstock.domain.site.site import Site
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Unreached
 from penstock.kernel.rows import Replace
@@ -250,10 +249,3 @@ def test_a_use_that_cannot_be_written_holds_up_nothing_else(
     assert any(line.startswith("settled: succeeded") for line in told(shared, job))
     shared.run()
     assert waits
-
-
-def test_every_table_of_a_site_is_compared(shared: Twin) -> None:
-    """An operator who changes one is told so."""
-    assert {*apply.TABLES, *apply.WHOLE} == {each.name for each in fields(Site)}
-    text = site_toml(targets={"default": {"limit": 1}}, shares={"half_life": "2d"}, retention={"failed": "9d"})
-    assert apply.apply(shared.on, "root", text, "site.toml") == ["retention changed", "shares changed"]

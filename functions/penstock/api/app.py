@@ -46,8 +46,8 @@ log = Logger(child=True)
 
 TITLES = {
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict", 410: "Gone",
-    413: "Content Too Large", 422: "Unprocessable Content", 429: "Too Many Requests", 500: "Internal Server Error",
-    503: "Service Unavailable",
+    412: "Precondition Failed", 413: "Content Too Large", 422: "Unprocessable Content", 429: "Too Many Requests",
+    500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.app import Caller, Operator, Router
+from penstock.api.app import Caller, Header, Operator, Router
 from penstock.api.shapes import view
 from penstock.api.units import SHOWN
 from penstock.domain import cooldowns
@@ -23,7 +23,8 @@ from penstock.kernel.limits import Bound
 from penstock.ports import Option
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
-from penstock.usecases.site import apply
+from penstock.usecases.site import apply, preview
+from penstock.usecases.site.preview import Drift, Loss
 from penstock.usecases.units import listing
 
 router = Router("site")
@@ -41,6 +42,7 @@ class SiteView:
     toml: Annotated[str | None, "The configuration, as TOML; null before the first was applied."]
     applied_at: Annotated[str | None, "When it was applied, as RFC 3339."]
     applied_by: Annotated[str | None, "The operator who applied it."]
+    base: Annotated[str, "What `If-Match` takes to replace exactly this one."]
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,50 @@ class ApplySite:
 
 
 @dataclass(frozen=True)
+class DifferenceView:
+    """A key of the configuration that differs."""
+
+    sign: Annotated[Literal["+", "-", "~"], "+: it is added. -: it is removed. ~: it has another value."]
+    path: Annotated[str, "The key, such as `limits.queue`."]
+    before: Annotated[str, "The value before, shortened; empty if there is none. A secret is not shown."]
+    after: Annotated[str, "The value after."]
+
+
+@dataclass(frozen=True)
+class LossView:
+    """A pool that would have less than now, while jobs hold it or wait for it; or a factory or well with units."""
+
+    what: Annotated[str, "The pool, such as `target/linux`; or `factory/NAME` or `well/NAME`."]
+    change: Annotated[str, "What would become of it."]
+    held: Annotated[int, "How many slots are held, or how much of an amount; or how many units exist."]
+    waiting: Annotated[int, "How many jobs wait for it."]
+    gone: Annotated[bool, "Whether it would be removed."]
+    summary: Annotated[str, "All of this in a sentence."]
+
+
+@dataclass(frozen=True)
+class DriftView:
+    """What somebody changed on the site since its configuration was applied."""
+
+    pool: Annotated[str, "The pool."]
+    change: Annotated[str, "What is different."]
+    by: Annotated[str | None, "Who did it; null if no entry of the audit log says it."]
+    at: Annotated[str | None, "When, as RFC 3339."]
+    reset: Annotated[bool, "Whether applying a configuration takes it back."]
+
+
+@dataclass(frozen=True)
 class SiteChanges:
-    """What applying a configuration changed, or would change."""
+    """What applying a configuration changed, or would change. All but the first two only if it was only checked."""
 
     changes: Annotated[list[str], "The changes, a sentence each."]
     warnings: Annotated[list[str], "What it allows and you may not mean, a sentence each."]
+    differences: Annotated[list[DifferenceView], "The keys that differ."]
+    losses: Annotated[list[LossView], "What jobs hold or wait for, and would lose."]
+    drift: Annotated[list[DriftView], "What was changed by hand since the configuration in force was applied."]
+    base: Annotated[str | None, "What `If-Match` takes to replace the configuration that this was compared with."]
+    applied_at: Annotated[str | None, "When that one was applied, as RFC 3339."]
+    applied_by: Annotated[str | None, "The operator who applied it."]
 
 
 @dataclass(frozen=True)
@@ -158,20 +199,50 @@ class MakerView:
 @router.get("/v1/config", "Show the site's configuration", READ)
 def get_site(on: System, user: Operator) -> SiteView:
     row: SiteText | None = on.store.get(SITE_KEY, SiteText)
-    return view(SiteView, row) if row else SiteView(None, None, None)
+    return view(SiteView, row, base=apply.tag(row)) if row else SiteView(None, None, None, apply.tag(row))
 
 
-@router.put("/v1/config", "Apply a configuration to the site, or with check=true only check it", SITE)
+@router.put("/v1/config", "Apply a configuration to the site, or with check=true only say what that would do", SITE)
 def apply_site(
     on: System,
     user: Operator,
     ask: ApplySite,
     *,
     check: Annotated[bool, "Whether to only check it, and change nothing."] = False,
+    base: Annotated[
+        str | None,
+        Header("If-Match"),
+        Bound(least=1, most=100),
+        "Only apply it if the configuration in force is this one: `base` of a check. Otherwise the reply is 412.",
+    ] = None,
 ) -> SiteChanges:
-    site = apply.check(on, ask.toml, ask.path)
-    changes = apply.differences(current_site(on), site) if check else apply.apply(on, user.name, ask.toml, ask.path)
-    return SiteChanges(list(changes), list(warnings(site)))
+    if check:
+        return _preview(on, ask)
+    changes = apply.apply(on, user.name, ask.toml, ask.path, (base or "").strip('"'))
+    return SiteChanges(changes, list(warnings(apply.check(on, ask.toml, ask.path))), [], [], [], None, None, None)
+
+
+def _preview(on: System, ask: ApplySite) -> SiteChanges:
+    """What applying a configuration would do."""
+    found = preview.preview(on, ask.toml, ask.path)
+    return view(
+        SiteChanges,
+        found,
+        changes=[str(each) for each in found.differences],
+        warnings=list(warnings(apply.check(on, ask.toml, ask.path))),
+        losses=[_loss(each) for each in found.losses],
+        drift=[_drift(each) for each in found.drift],
+        applied_at=found.was and found.was.applied_at,
+        applied_by=found.was and found.was.applied_by,
+    )
+
+
+def _loss(row: Loss) -> LossView:
+    return view(LossView, row, summary=str(row))
+
+
+def _drift(row: Drift) -> DriftView:
+    return view(DriftView, row, by=row.by or None)
 
 
 @router.get("/v1/targets", "List the targets", READ)

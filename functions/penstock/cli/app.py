@@ -30,7 +30,9 @@ ENTRIES = {
     "resource-type": Entry(f"{COMMANDS}.site:resource_type", "Show the types of resources that jobs can request."),
     "whoami": Entry(f"{COMMANDS}.user:whoami", "Show your user name and privileges."),
     "profile": Entry(f"{COMMANDS}.profile:group", "List and choose the services in your configuration file."),
-    "config": Entry(f"{COMMANDS}.site:config", "Check, apply and show the site's configuration (operators only)."),
+    "config": Entry(
+        f"{COMMANDS}.site_config:config", "Check, compare, apply and show the site's configuration (operators only)."
+    ),
     "worker": Entry(f"{COMMANDS}.unit:worker", "Show and control the machines that run jobs (operators only)."),
     "resource": Entry(f"{COMMANDS}.unit:resource", "Show and control the resources that jobs use (operators only)."),
     "factory": Entry(f"{COMMANDS}.site:factory", "Show and test the factories, which make workers."),

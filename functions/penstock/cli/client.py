@@ -29,9 +29,9 @@ class Api:
         """Any document by its path."""
         return self.transport.send("GET", at(*path), params=list(query.items()))
 
-    def put(self, *path: str, body: object = None, **query: str) -> Any:
+    def put(self, *path: str, body: object = None, headers: dict[str, str] | None = None, **query: str) -> Any:
         """An idempotent PUT."""
-        return self.transport.send("PUT", at(*path), body=body, params=list(query.items()))
+        return self.transport.send("PUT", at(*path), body=body, headers=headers, params=list(query.items()))
 
     def act(self, *path: str, body: object = None) -> Any:
         """A POST that may be repeated: the second one finds the work done."""

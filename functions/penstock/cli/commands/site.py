@@ -1,15 +1,12 @@
-"""penstock config, target, factory, well, resource-type, canary: the site and what it defines."""
+"""penstock target, factory, well, resource-type, canary: the site and what it defines."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from penstock.cli.command import Command, Entry, Group, Listing, Session, arguments, pass_session
-from penstock.cli.errors import Refused
 from penstock.cli.output import Column, Fit, moment
 from penstock.cli.references import Name
 
@@ -150,64 +147,6 @@ resource_type = _group(
     (NAMED, *_settings("well", "limit", "names", "privilege")),
     "Show the types of resources that jobs can request.",
 )
-
-
-config = Group("config", "Check, apply and show the site's configuration, a TOML file (operators only).")
-
-
-def _read(file: str) -> str:
-    """The text of a configuration file. Raises Refused, with the line, unless it is TOML."""
-    try:
-        text = Path(file).read_text()
-        tomllib.loads(text)
-    except OSError as error:
-        raise Refused(f"can't read {file}: {error.strerror}", "give the path of a site's TOML file") from error
-    except ValueError as error:
-        raise Refused(f"{file} is not TOML: {error}", "nothing was sent") from error
-    return text
-
-
-def _changes(session: Session, answer: dict[str, list[str]], none: str) -> None:
-    if session.json:
-        session.out.json(answer)
-        return
-    for change in answer["changes"]:
-        session.out.line(change)
-    if not answer["changes"]:
-        session.out.note(none)
-    for warning in answer.get("warnings", ()):
-        session.out.note(f"warning: {warning}", "yellow")
-
-
-@config.command(cls=Command)
-@arguments("FILE")
-@pass_session
-def check(session: Session, file: str) -> None:
-    """Check a configuration and show what it would change, and what it allows that you may not mean."""
-    answer = session.api.put("config", body={"toml": _read(file), "path": file}, check="true")
-    _changes(session, answer, "good; it would change nothing")
-
-
-@config.command(cls=Command)
-@arguments("FILE")
-@pass_session
-def apply(session: Session, file: str) -> None:
-    """Apply a configuration and show what changed. A lower limit does not interrupt jobs."""
-    answer = session.api.put("config", body={"toml": _read(file), "path": file})
-    _changes(session, answer, "nothing changed")
-
-
-@config.command("show", cls=Command)
-@pass_session
-def show_config(session: Session) -> None:
-    """Print the site's configuration."""
-    answer = session.api.get("config")
-    if session.json:
-        session.out.json(answer)
-    elif answer.get("toml"):
-        session.out.data(str(answer["toml"]).rstrip("\n"))
-    else:
-        session.out.note(f"no configuration yet: {NO_SITE.partition('; ')[2]}")
 
 
 CANARIES = (

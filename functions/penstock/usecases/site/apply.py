@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from penstock import listings
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.site import keys, parse
+from penstock.domain.site.differences import Difference, compare
 from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
 from penstock.domain.units.units import STEP_WITHIN
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System, parse_site, transact
+from penstock.toml import document
 from penstock.usecases.probes import canaries
 from penstock.usecases.users import audit
 
 NAME_CHARS = 128
 """No pool's name has more characters."""
 
-TABLES = ("factories", "wells", "targets", "resources", "quotas", "environments")
+ONLY_TEXT = "nothing but comments, spelling or order"
+"""What is audited where the text changed, and no value."""
 
-WHOLE = ("limits", "retention", "identity", "shares", "github")
+UNSET = "none"
+"""The tag of a site that was never applied."""
 
 
 def check(on: System, toml: str, path: str) -> Site:
@@ -65,8 +70,11 @@ def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
             yield Fault(text, where=f"{here}.names", file=path, hint="give it a `limit` instead")
 
 
-def apply(on: System, by: str, toml: str, path: str) -> list[str]:
-    """Apply a site and return what changed. Applying the same again changes nothing."""
+def apply(on: System, by: str, toml: str, path: str, base: str = "") -> list[str]:
+    """Apply a site and return what changed. Applying the same again changes nothing.
+
+    With `base` it replaces the site with that tag only: what an operator was shown, and agreed to. Raises Refused 412.
+    """
     site = check(on, toml, path)
     size = len(json.dumps(toml, ensure_ascii=False).encode())
     if size > limits.ROW_BYTES:
@@ -74,12 +82,13 @@ def apply(on: System, by: str, toml: str, path: str) -> list[str]:
 
     def decide() -> tuple[Sequence[Change], list[str]]:
         was = on.store.get(SITE_KEY, SiteText)
-        changed = differences(parse_site(was.toml) if was else Site(), site)
-        row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
         if was and was.toml == toml:
-            return [], changed
+            return [], []
+        _check_base(was, base)
+        changed = [str(each) for each in differences(was, toml, site)]
+        row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
         written = [Replace(was, row) if was else Create(row)]
-        return audit.record(on, written, by, "apply config", path, "; ".join(changed)), changed
+        return audit.record(on, written, by, "apply config", path, "; ".join(changed) or ONLY_TEXT), changed
 
     changed = transact(on, decide)
     return changed + _fit_pools(on, site) + canaries.schedule_new(on, site)
@@ -89,15 +98,15 @@ def _fit_pools(on: System, site: Site) -> list[str]:
     """Write every pool's row as the site says; pools that the site no longer has lose their slots as they fall free."""
     wanted = site.pools()
     existing = {pool.name: pool for pool in every_pool(on)}
-    gone = {name: replace(_shape(pool), limit=0) for name, pool in existing.items() if name not in wanted}
+    gone = {name: replace(shape_of(pool), limit=0) for name, pool in existing.items() if name not in wanted}
     changed = []
     for name, shape in {**wanted, **gone}.items():
         was = on.store.get(pool_key(name), Pool)
-        if was and _shape(was) == shape and was.due is None and was.setback is None:
+        if was and shape_of(was) == shape and was.due is None and was.setback is None:
             continue
         set_pool(on, name, shape)
-        if was is None or _shape(was) != shape:
-            changed.append(f"pool {name}: {_describe(_shape(was)) if was else 'new'} -> {_describe(shape)}")
+        if was is None or shape_of(was) != shape:
+            changed.append(f"pool {name}: {describe(shape_of(was)) if was else 'new'} -> {describe(shape)}")
     return changed
 
 
@@ -106,11 +115,13 @@ def every_pool(on: System, after: str = "") -> Iterator[Pool]:
     return listings.every(on, "pools", Pool, after)
 
 
-def _shape(pool: Pool) -> Shape:
+def shape_of(pool: Pool) -> Shape:
+    """What a pool is at present."""
     return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts)
 
 
-def _describe(shape: Shape) -> str:
+def describe(shape: Shape) -> str:
+    """A pool in words."""
     if shape.is_amount:
         return f"amount {shape.limit}"
     kept = f", up to {shape.warm.most} kept warm" if shape.warm else ""
@@ -118,15 +129,30 @@ def _describe(shape: Shape) -> str:
     return (f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)) + kept
 
 
-def differences(before: Site, after: Site) -> list[str]:
-    """What differs between two sites, a sentence each."""
-    found: list[str] = []
-    for table in TABLES:
-        was, now = getattr(before, table), getattr(after, table)
-        found += [f"{table}.{name} added" for name in now if name not in was]
-        found += [f"{table}.{name} removed" for name in was if name not in now]
-        found += [f"{table}.{name} changed" for name in now if name in was and now[name] != was[name]]
-    return found + [f"{table} changed" for table in WHOLE if getattr(before, table) != getattr(after, table)]
+def differences(was: SiteText | None, toml: str, site: Site) -> list[Difference]:
+    """How a site differs from the one that was applied."""
+    before = parse_site(was.toml) if was else Site()
+    return compare(before, site, _content(was.toml) if was else {}, _content(toml))
+
+
+def _content(toml: str) -> Mapping[str, Any]:
+    """The TOML of a text that was checked before."""
+    found = document.read(toml, "")
+    return found.content if isinstance(found, document.Document) else {}
+
+
+def tag(was: SiteText | None) -> str:
+    """What tells one applied text from every other."""
+    return hashlib.sha256(was.toml.encode()).hexdigest()[:32] if was else UNSET
+
+
+def _check_base(was: SiteText | None, base: str) -> None:
+    """Raises Refused 412 if the site is not the one that was looked at. No `base` is any."""
+    if base and base != tag(was):
+        said = (
+            f"{was.applied_by} applied another one on {was.applied_at:%F at %T}Z" if was else "there is none any more"
+        )
+        raise Refused(412, "site-changed", f"the configuration is not the one that you saw: {said}")
 
 
 def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
@@ -155,7 +181,7 @@ def resize(on: System, name: str, limit: int, by: str = "") -> Pool:
     most = keys.MAX_AMOUNT if was.is_amount else keys.MAX_SLOTS
     if not 0 <= limit <= most:
         raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {most}")
-    set_pool(on, name, replace(_shape(was), limit=limit), by)
+    set_pool(on, name, replace(shape_of(was), limit=limit), by)
     return find(on, name)
 
 

@@ -64,6 +64,10 @@ def test_values_are_shown_as_the_files_have_them_and_defaults_in_the_same_words(
     assert compare(BASE, f'{BASE}[limits]\nqueue = "2d"\n') == ['limits.queue: "7 days" (default) -> "2d"']
     assert compare(f"{BASE}[limits]\nqueue = 60\n", BASE) == ["limits.queue: 60 -> 604800 (default)"]
     assert compare(f"{BASE}limit = 4\n", f"{BASE}limit = 2\n") == ["targets.linux.limit: 4 -> 2"]
+    warm = f"{BASE}warm = {{ max = 1 }}\n"
+    assert compare(warm, warm.replace(" }", ', serves = "site" }')) == [
+        'targets.linux.warm.serves: "owner" (default) -> "site"'
+    ]
     assert compare(f"{BASE}sudo = false\n", BASE) == ["targets.linux.sudo: false -> true (default)"]
 
 
@@ -151,4 +155,10 @@ def test_a_secret_of_a_resource_types_settings_is_not_shown() -> None:
 def test_other_settings_and_references_to_secrets_are_shown(was: str, now: str) -> None:
     before, after = (BASE.replace('"d"', f'"d"\n{text}') for text in (was, now))
     key, _, value = now.partition(" = ")
+    assert compare(BASE, before) == [f"+ factories.f.{key}: {was.partition(' = ')[2]}"]
     assert compare(before, after) == [f"factories.f.{key}: {was.partition(' = ')[2]} -> {value}"]
+
+
+def test_a_table_of_settings_is_shown_if_nothing_in_it_may_be_a_secret() -> None:
+    for inner, shown in (('{ zone = "a" }', '{"zone": "a"}'), ('{ zone = "a", password = "b" }', "(not shown)")):
+        assert compare(BASE, BASE.replace('"d"', f'"d"\nmore = {inner}')) == [f"+ factories.f.more: {shown}"]

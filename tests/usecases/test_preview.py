@@ -6,12 +6,14 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.units.units import UnitKind
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.site.preview import Drift, Preview, preview
+from penstock.usecases.units import listing
 from tests.usecases.steps import submit
 
 LINUX = {"linux": {"limit": 2, "uses": {"cores": 4}}, "lab": {"limit": 1}}
@@ -140,3 +142,13 @@ def test_before_the_first_site_there_is_none_to_compare_with() -> None:
 def test_a_site_that_cannot_be_applied_is_refused(twin: Twin) -> None:
     with pytest.raises(Refused, match=r"site.toml cannot be applied"):
         look(twin, site(targets={"linux": {"factory": "none"}}))
+
+
+def test_units_are_read_only_if_their_maker_would_be_gone(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site may have thousands of them."""
+    read: list[UnitKind] = []
+    monkeypatch.setattr(listing, "every", lambda on, kind: read.append(kind) or iter(()))
+    look(twin, site(quotas={"cores": 9}))
+    assert read == []
+    look(twin, site(factories={"hand": "hand"}))
+    assert read == [UnitKind.WORKER]

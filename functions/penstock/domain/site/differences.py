@@ -149,23 +149,23 @@ def _one_sided(path: tuple[str, ...], was: Side, now: Side, secret: bool) -> Dif
     side, sign = (was, Sign.REMOVED) if now.value is None else (now, Sign.ADDED)
     if is_dataclass(side.value):
         return Difference(sign, _written(path))
-    return Difference(sign, _written(path), _value(path, side, secret))
+    return Difference(sign, _written(path), _value(path, side, Side(None), secret))
 
 
 def _both(path: tuple[str, ...], was: Side, now: Side, secret: bool) -> tuple[str, str]:
     """Two values as text. If the same is shown of both, as of long scripts, that they differ is all that is said."""
-    before, after = (_value(path, side, secret, other) for side, other in ((was, now), (now, was)))
+    before, after = (_value(path, side, other, secret) for side, other in ((was, now), (now, was)))
     return (before, after) if before != after else (before, f"{after}, changed")
 
 
-def _value(path: tuple[str, ...], side: Side, secret: bool, other: Side | None = None) -> str:
+def _value(path: tuple[str, ...], side: Side, other: Side, secret: bool) -> str:
     """A value as the file has it, or the default; a secret never. [SEC-1]"""
     value = side.value if side.said is ABSENT else side.said
     if secret and not _is_harmless(path, value):
         return HIDDEN
     if side.said is not ABSENT:
         return _shown(value)
-    if other and isinstance(other.said, str) and isinstance(value, int):
+    if isinstance(other.said, str) and isinstance(value, int):
         value = format_span(value)
     return f"{_shown(value)} (default)"
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from penstock import listings
 from penstock.domain.pools.pools import Pool, pool_key
@@ -137,8 +137,7 @@ def differences(was: SiteText | None, toml: str, site: Site) -> list[Difference]
 
 def _content(toml: str) -> Mapping[str, Any]:
     """The TOML of a text that was checked before."""
-    found = document.read(toml, "")
-    return found.content if isinstance(found, document.Document) else {}
+    return cast(document.Document, document.read(toml, "")).content
 
 
 def tag(was: SiteText | None) -> str:

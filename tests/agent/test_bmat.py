@@ -151,23 +151,109 @@ def test_an_unwanted_worker_answers_no_more(worker):
 def test_factory_and_addresses(bmat):
     lines = bmat(
         "bmat factory name; bmat factory id; bmat factory private\n"
-        "bmat address ls -f extra -Ho first,last,count\n"
+        "bmat address ls -f extra -Hpo first,last,count\n"
         "bmat address list -H -o name,cidr,family,network,mask,routed,gateway\n"
-        "bmat address list -f none; bmat address ls -o x || true"
+        "bmat address list; set -- $(bmat address ls -f other -Ho first,count); echo $2 $1\n"
+        "bmat address ls -f none; echo $?; bmat address ls -o x; echo $?"
     )
-    assert lines[:4] == ["local", "local", WORKER, "10.0.0.1  10.0.0.14  14"]
-    assert lines[4].split() == [
-        "extra",
-        "10.0.0.0/28",
-        "inet",
-        "10.0.0.0",
-        "255.255.255.240",
-        "false",
-        "10.0.0.1",
-    ]
-    assert lines[5].split()[:4] == ["other", "fd00::/126", "inet6", "fd00::"]
+    assert lines[:4] == ["local", "local", WORKER, "10.0.0.1\t10.0.0.14\t14"]
+    assert lines[4].split("\t") == ["extra", "10.0.0.0/28", "inet", "10.0.0.0", "255.255.255.240", "no", "10.0.0.1"]
+    assert lines[5].split("\t")[:4] == ["other", "fd00::/126", "inet6", "fd00::"]
+    assert lines[5].split("\t")[5:] == ["-", "-"]
     assert lines[6].split() == ["NAME", "CIDR", "FIRST", "LAST", "COUNT"]
-    assert lines[7].startswith("bmat: there is no column 'x'; there is: cidr, ")
+    assert lines[8].split() == ["other", "fd00::/126", "fd00::", "fd00::3", "4"]
+    assert lines[9:12] == ["4 fd00::", "bmat: there is no address range 'none'; there is: extra, other", "1"]
+    assert lines[12].startswith("bmat: there is no column 'x'; there is: cidr, ")
+    assert lines[13:] == ["1"]
+
+
+LAB = {"name": "lab", "cidr": "172.20.3.0/26", "first": "172.20.3.32", "count": 31, "routed": True, "gateway": None}
+
+
+def addresses(monkeypatch, ranges, *words):
+    """Run `bmat address list` in this process."""
+    told = {"resources": {"net": {"metadata": {"addresses": list(ranges)}}}}
+    monkeypatch.setattr(command, "facts", lambda: told)
+    return command.bmat(["address", "list", *words])
+
+
+@pytest.mark.parametrize(
+    ("changes", "row"),
+    [
+        ({}, "lab 172.20.3.0/26 172.20.3.32 172.20.3.62 31 inet 172.20.3.0 255.255.255.192 yes -"),
+        ({"count": 1}, "lab 172.20.3.0/26 172.20.3.32 172.20.3.32 1 inet 172.20.3.0 255.255.255.192 yes -"),
+        (
+            {"cidr": "172.20.3.5/26"},
+            "lab 172.20.3.5/26 172.20.3.32 172.20.3.62 31 inet 172.20.3.0 255.255.255.192 yes -",
+        ),
+        (
+            {"first": "172.20.3.0", "routed": False, "gateway": "172.20.3.1", "last": "x", "mask": "x"},
+            "lab 172.20.3.0/26 172.20.3.0 172.20.3.30 31 inet 172.20.3.0 255.255.255.192 no 172.20.3.1",
+        ),
+    ],
+)
+def test_a_range_has_the_columns_that_buildomat_gives_it(monkeypatch, capsys, changes, row):
+    assert addresses(monkeypatch, [{**LAB, **changes}], "-Ho", ",".join(command.ADDRESS_COLUMNS).upper()) == 0
+    assert capsys.readouterr() == ("\t".join(row.split()) + "\n", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"count": 32}, "172.20.3.32 to 172.20.3.63 is not within the hosts of 172.20.3.0/26"),
+        ({"count": 33}, "172.20.3.32 to 172.20.3.64 is not within the hosts of 172.20.3.0/26"),
+        ({"count": 0}, "172.20.3.0/26 from 172.20.3.32 with 0 addresses: it needs at least 1"),
+        ({"count": "5"}, "172.20.3.0/26 from 172.20.3.32 with '5' addresses: it needs at least 1"),
+        ({"first": "172.20.2.255", "count": 9}, "172.20.2.255 to 172.20.3.7 is not within the hosts of 172.20.3.0/26"),
+        ({"first": "fd00::1"}, "fd00::1 to fd00::1f is not within the hosts of 172.20.3.0/26"),
+        ({"first": "172.20.3.0", "count": 1}, "172.20.3.0 to 172.20.3.0 is not within the hosts of 172.20.3.0/26"),
+        (
+            {"cidr": "10.0.0.1/32", "first": "10.0.0.1", "count": 1},
+            "10.0.0.1 to 10.0.0.1 is not within the hosts of 10.0.0.1/32",
+        ),
+        ({"cidr": "x"}, "'x' does not appear to be an IPv4 or IPv6 network"),
+    ],
+)
+def test_a_range_that_buildomat_leaves_out_is_left_out_and_told(monkeypatch, capsys, changes, why):
+    good = {**LAB, "name": "good"}
+    assert addresses(monkeypatch, [good, {**LAB, **changes}], "-Ho", "name") == 0
+    assert capsys.readouterr() == ("good\n", f"bmat: `addresses`[1] of resource 'net' is left out: {why}\n")
+    assert addresses(monkeypatch, [good, {**LAB, **changes}], "-f", "lab") == 1
+    assert "there is no address range 'lab'; there is: good" in capsys.readouterr().err
+
+
+def test_what_a_range_lacks_is_told_and_what_is_none(monkeypatch, capsys):
+    assert addresses(monkeypatch, [{"name": "lab"}, "lab"]) == 0
+    said = capsys.readouterr()
+    assert said.out.split() == ["NAME", "CIDR", "FIRST", "LAST", "COUNT"]
+    assert "is left out: there is no 'cidr'\n" in said.err
+    assert "bmat: `addresses`[1] of resource 'net' is left out: string indices must be integers" in said.err
+
+
+def test_a_range_of_one_address_or_from_some_address_on(monkeypatch, capsys):
+    """Metadata that buildomat does not have: without `first` or `count`."""
+    one, rest = {"name": "one", "cidr": "10.9.8.7/32"}, {"name": "rest", "cidr": "10.9.8.0/24", "first": "10.9.8.250"}
+    assert addresses(monkeypatch, [one, rest, {"cidr": "10.0.0.0/8", "count": 2}], "-Ho", "name,first,last,count") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "one\t10.9.8.7\t10.9.8.7\t1",
+        "rest\t10.9.8.250\t10.9.8.254\t5",
+        "-\t10.0.0.1\t10.0.0.2\t2",
+    ]
+
+
+def test_one_range_must_have_the_name(monkeypatch, capsys):
+    assert addresses(monkeypatch, [LAB, LAB], "-f", "lab") == 1
+    assert capsys.readouterr().err == "bmat: 2 address ranges have the name 'lab'; there must be one\n"
+
+
+def test_ranges_are_sorted_by_columns(monkeypatch, capsys):
+    ranges = [{**LAB, "name": name, "count": count} for name, count in (("b", 9), ("a", 10), ("c", 9))]
+    said = {}
+    for words in (["-s", "count,name"], ["-S", "count"], []):
+        assert addresses(monkeypatch, ranges, "-Ho", "name", *words) == 0
+        said[words[0] if words else ""] = capsys.readouterr().out.split()
+    assert said == {"-s": ["b", "c", "a"], "-S": ["a", "b", "c"], "": ["b", "a", "c"]}
+    assert addresses(monkeypatch, ranges, "-s", "size") == 1
 
 
 def test_a_long_root_has_a_socket_too(worker, tmp_path):

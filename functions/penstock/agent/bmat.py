@@ -27,6 +27,7 @@ AWS_KEYS = {
     "Expiration": "expiration",
 }
 ADDRESS_COLUMNS = ("name", "cidr", "first", "last", "count", "family", "network", "mask", "routed", "gateway")
+YES_OR_NO: dict[Any, str] = {True: "yes", False: "no"}
 POLL_SECONDS = 2.0
 
 
@@ -166,38 +167,74 @@ def aws_config(name: str, metadata: dict[str, Any]) -> Iterator[str]:
 
 
 def list_addresses(args: argparse.Namespace) -> Iterator[str]:
-    """List address ranges. Raises Absent for unknown columns."""
-    resources = facts()["resources"].values()
-    found = [row for resource in resources for row in resource["metadata"].get("addresses") or []]
-    columns = [column.strip() for column in args.columns.split(",")]
+    """List address ranges, as buildomat's `bmat` does: without a header, tabs separate the columns.
+
+    Raises Absent for unknown columns, and if a name is wanted that not exactly one range has.
+    """
+    columns, order = _address_columns(args.columns), _address_columns(args.descending or args.ascending)
+    found = list(_address_ranges())
+    if args.name is not None:
+        found = [_only_range(args.name, found)]
+    found.sort(key=lambda row: [row[column] for column in order], reverse=bool(args.descending))
+    rows = [[str(row[column]) for column in columns] for row in found]
+    return ("\t".join(row) for row in rows) if args.no_header else table(rows, columns, header=True)
+
+
+def _only_range(name: str, ranges: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the one range of this name. Raises Absent if there is none, or another."""
+    found = [row for row in ranges if row["name"] == name]
+    if len(found) > 1:
+        raise Absent(f"{len(found)} address ranges have the name {name!r}; there must be one")
+    return pick("address range", name, {row["name"]: row for row in ranges})  # type: ignore[no-any-return]
+
+
+def _address_columns(names: str) -> list[str]:
+    """Return the names of columns, separated by commas. Raises Absent for an unknown one."""
+    columns = [name.strip().lower() for name in names.split(",")] if names else []
     for column in columns:
         pick("column", column, dict.fromkeys(ADDRESS_COLUMNS))
-    rows = [_address_row(row, columns) for row in found if args.name in (None, row.get("name"))]
-    return table(rows, columns, not args.no_header)
+    return columns
 
 
-def _address_row(address: dict[str, Any], columns: list[str]) -> list[str]:
-    """Return the cells of a range. Columns that its metadata lacks are derived from its `cidr`."""
-    known: dict[str, Any] = {}
-    with contextlib.suppress(KeyError, ValueError):
-        known = _derived_columns(address["cidr"])
-    known.update(address)
-    return [plain(known.get(column)) or "-" for column in columns]
+def _address_ranges() -> Iterator[dict[str, Any]]:
+    """Yield the columns of each range of each resource. Report ranges that are none, and leave them out."""
+    for name, resource in facts()["resources"].items():
+        for at, row in enumerate(resource["metadata"].get("addresses") or []):
+            try:
+                yield _address_range(row)
+            except (AttributeError, KeyError, TypeError, ValueError) as why:
+                text = f"there is no {why}" if isinstance(why, KeyError) else str(why)
+                print(f"bmat: `addresses`[{at}] of resource {name!r} is left out: {text}", file=sys.stderr, flush=True)
 
 
-def _derived_columns(cidr: str) -> dict[str, Any]:
-    """Return what follows from a range. Raises ValueError."""
+def _address_range(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a range. Without `first` or `count` it is all of its network that hosts can have.
+
+    Raises KeyError, TypeError or ValueError for a range that is none.
+    """
     import ipaddress  # here, because its import takes longer than everything else
 
-    network = ipaddress.ip_network(cidr, strict=False)
+    network = ipaddress.ip_network(str(row["cidr"]), strict=False)
     spare = 1 if network.num_addresses > 2 and network.version == 4 else 0  # network and broadcast address
+    first = ipaddress.ip_address(str(row["first"])) if "first" in row else network[spare]
+    count = row["count"] if "count" in row else int(network[-1 - spare]) - int(first) + 1
+    if type(count) is not int or count < 1:
+        raise ValueError(f"{row['cidr']} from {first} with {count!r} addresses: it needs at least 1")
+    last = first + (count - 1)
+    ends = (network.network_address, network.broadcast_address) if spare or "first" in row else ()
+    if first not in network or last not in network or (network.version == 4 and last in ends):
+        raise ValueError(f"{first} to {last} is not within the hosts of {row['cidr']}")
     return {
-        "first": str(network[spare]),
-        "last": str(network[-1 - spare]),
-        "count": network.num_addresses - 2 * spare,
+        "name": plain(row.get("name")) or "-",
+        "cidr": row["cidr"],
+        "first": str(first),
+        "last": str(last),
+        "count": count,
         "family": "inet6" if network.version == 6 else "inet",
         "network": str(network.network_address),
         "mask": str(network.netmask),
+        "routed": YES_OR_NO.get(row.get("routed"), "-"),
+        "gateway": plain(row.get("gateway")) or "-",
     }
 
 
@@ -380,9 +417,12 @@ def _add_address_commands(command: argparse.ArgumentParser) -> None:
     show_all = _add_list(
         command.add_subparsers(required=True, metavar="ACTION"), list_addresses, "list the address ranges"
     )
-    show_all.add_argument("-f", dest="name", metavar="NAME", help="only ranges of this name")
+    show_all.add_argument("-f", dest="name", metavar="NAME", help="the range of this name: exactly one must have it")
     text = f"columns, separated by commas; there are {', '.join(ADDRESS_COLUMNS)}"
     show_all.add_argument("-o", dest="columns", default="name,cidr,first,last,count", metavar="COLUMNS", help=text)
+    show_all.add_argument("-s", dest="ascending", default="", metavar="COLUMNS", help="sort by these columns")
+    show_all.add_argument("-S", dest="descending", default="", metavar="COLUMNS", help="the same, the largest first")
+    show_all.add_argument("-p", action="store_true", help="exact numbers, which they always are")
 
 
 def _add(commands: Any, name: str, action: Any, text: str, aliases: tuple[str, ...] = ()) -> argparse.ArgumentParser:

@@ -102,6 +102,15 @@ def test_lint(home: Path, good: str, bad: str) -> None:
     assert "3 problems, 1 of 3 files good" in result.stderr
 
 
+def test_lint_warns_of_keys_without_effect(home: Path, good: str) -> None:
+    header = '#: name = "a"\n#: variety = "basic"\n#: [dependencies.x]\n#: job = "b"\n#: target = "y"\n'
+    Path("useless.sh").write_text(f"#!/bin/bash\n{header}echo\n")
+    result = plain("job", "lint", good, "useless.sh")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "warning: useless.sh:6:4: the key `target` has no effect here (`target` is a key of the job" in result.stderr
+    assert "0 problems, 2 of 2 files good" in result.stderr
+
+
 def test_lint_json(home: Path, good: str, bad: str) -> None:
     assert json.loads(plain("job", "lint", good, "--json").stdout) == []
     result = plain("job", "lint", bad, "--json")

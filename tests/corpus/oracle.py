@@ -19,13 +19,6 @@ DISABLED = ("enabled", "disable", "disabled")
 SHARED = ("name", "variety", "enable", "dependencies")
 BASIC = ("target", "output_rules", "rust_toolchain", "access_repos", "publish", "skip_clone")
 PUBLISH = ("from_output", "series", "name")
-OURS = (
-    "resources", "timeout", "priority", "retries", "on_failure", "hold_on_failure", "env", "matrix", "tags", "post",
-)  # fmt: skip
-"""Keys that Penstock has and the format has not. A file with one of them says nothing of whether both agree."""
-
-EXTRA = ("on", "copy_outputs")
-"""Keys of a dependency that Penstock has and the format has not."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +81,6 @@ def _document(lines: list[str]) -> dict[str, Any]:
 
 def _job(given: Mapping[str, Any]) -> dict[str, Any]:
     """All ten keys. What every variety has is looked at first; of a job that is off, no more than that."""
-    for word in DISABLED:
-        if word in given:
-            raise Broken("a word for enable")
     for key in ("name", "variety"):
         if key not in given:
             raise Broken(f"no {key}")
@@ -102,16 +92,19 @@ def _job(given: Mapping[str, Any]) -> dict[str, Any]:
     }
     if job["variety"] != "basic":
         raise Broken("wrong variety")
-    if job["name"] in job["dependencies"].values():
-        raise Broken("a circle")
     if job["enable"]:
+        for word in DISABLED:
+            if word in given:
+                raise Broken("a word for enable")
+        if job["name"] in job["dependencies"].values():
+            raise Broken("a circle")
         job |= _basic({key: value for key, value in given.items() if key not in SHARED})
     return job
 
 
 def _basic(given: Mapping[str, Any]) -> dict[str, Any]:
     for key in given:
-        if key not in (*BASIC, *OURS):
+        if key not in BASIC:
             raise Broken("unknown key")
     toolchain = given.get("rust_toolchain")
     if toolchain is not None and not isinstance(toolchain, bool | str):
@@ -137,15 +130,13 @@ def _strings(value: Any, key: str) -> list[str]:
 
 
 def _dependencies(value: Any) -> dict[str, str]:
-    """By name the other job's name. The format ignores unknown keys; this refuses them, as Penstock does on purpose."""
+    """By name the other job's name. The format ignores unknown keys."""
     found = {}
     for name, table in _typed(value, dict, "dependencies").items():
         settings = _typed(table, dict, "dependencies")
         if "job" not in settings:
             raise Broken("no job in dependencies")
         found[name] = _typed(settings["job"], str, "dependencies")
-        if any(key != "job" and key not in EXTRA for key in settings):
-            raise Broken("unknown key")
     return found
 
 

@@ -75,7 +75,6 @@ KEY_ROWS = [
     ('dependencies.x = "y"', 4, 21, "`dependencies.x` wants a table, not a string", 'job = "name of'),
     ("[dependencies.x]", 4, 18, "`dependencies.x` has no `job`", "like [dependencies.build]"),
     ("[dependencies.x]\njob = 1", 5, 10, "`dependencies.x.job` wants a string", ""),
-    ("[dependencies.x]\njob = 'b'\ncopy = 1", 6, 4, "unknown key `copy`", "known here: job, on, copy_outputs"),
     ("[dependencies.'x/y']\njob = 'b'", 4, 18, "no `/` in a dependency's name", "/input"),
     ("[dependencies.'..']\njob = 'b'", 4, 18, "`dependencies...` cannot be a dependency's name", "255 bytes"),
     (f"[dependencies.'{'ß' * 128}']\njob = 'b'", 4, 18, "cannot be a dependency's name", "255 bytes"),
@@ -156,13 +155,6 @@ KEY_ROWS = [
     ("tags.a = true", 4, 13, "`tags.a` wants a string, not true or false", ""),
     # keys swallowed by the table above them
     (
-        "[dependencies.x]\njob = 'b'\ntarget = 'y'",
-        6,
-        4,
-        "unknown key `target`",
-        "above the `dependencies.x` table's",
-    ),
-    (
         "[dependencies]\ntarget = 'y'",
         5,
         13,
@@ -186,6 +178,21 @@ def test_key(toml: str, line: int, column: int, message: str, hint: str) -> None
     assert found[:2] == (line, column), found
     assert message in found[2]
     assert hint in found[3]
+
+
+def test_unknown_keys_of_a_dependency_are_ignored_and_told() -> None:
+    """As in buildomat: files that it accepts have some."""
+    found = parse(below("[dependencies.x]\njob = 'b'\ncopy = 1\ntarget = 'y'\non = 'always'"), "job.sh")
+    assert isinstance(found, JobFile)
+    assert found.target == "default"
+    assert [(each.name, each.job, each.on) for each in found.dependencies] == [("x", "b", "always")]
+    copy, target = found.ignored
+    assert str(copy) == (
+        "job.sh:6:4: the key `copy` has no effect here (known here: job, on, copy_outputs)"
+    )  # fmt: skip
+    assert str(target).startswith(
+        "job.sh:7:4: the key `target` has no effect here (`target` is a key of the job: write"
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,6 +224,11 @@ def test_a_request_names_one_of_several_jobs_of_a_file(name: str, said: list[str
     found, faults = check_asked({name: {"job": "J", "on": "always"}})
     assert [fault.message for fault in faults] == said
     assert [(each.name, each.job, each.on) for each in found] == [(name, "J", "always")]
+
+
+def test_a_request_has_no_unknown_keys() -> None:
+    _, faults = check_asked({"build": {"job": "J", "copy": True}})
+    assert [fault.message for fault in faults] == ["unknown key `copy`"]
 
 
 def test_posts_in_their_order() -> None:

@@ -122,7 +122,9 @@ def test_disabled_job_is_checked_no_further_than_its_common_keys() -> None:
     assert isinstance(found, JobFile)
     assert (found.enable, found.target, found.output_rules) == (False, "default", ())
     assert only(below("enable = false\n[dependencies.x]"))[2] == "`dependencies.x` has no `job`"
-    assert only(below("enable = false\ndisabled = true"))[2] == "unknown key `disabled`"
+    off = parse(below("enable = false\ndisabled = true\n[dependencies.x]\njob = 'a'"), "a.sh")
+    assert isinstance(off, JobFile)
+    assert (off.enable, [each.job for each in off.dependencies]) == (False, ["a"])
 
 
 @pytest.mark.no_cover

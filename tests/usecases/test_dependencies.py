@@ -382,3 +382,15 @@ def test_a_combination_that_cannot_be(
     with pytest.raises(Refused) as refused:
         jobs_submit.submit(twin.on, ada, ask, None)
     assert (refused.value.status, refused.value.code) == (status, code)
+
+
+def test_the_log_warns_of_keys_of_a_dependency_that_have_no_effect(twin: Twin, ada: User) -> None:
+    """Such a key was most likely meant for the job, as `target` here."""
+    header = '#: name = "b"\n#: variety = "basic"\n#: [dependencies.x]\n#: job = "a"\n#: target = "lab"\n'
+    first = submit(twin, ada, name="a")
+    ask = SubmitJob(f"#!/bin/bash\n{header}\necho\n", path="b.sh", dependencies={"x": {"job": first}})
+    job = jobs_submit.submit(twin.on, ada, ask, None)
+    assert job_of(twin, job).request.target == "default"
+    (warning,) = [line for line in told(twin, job) if "warning" in line]
+    assert warning.startswith("warning: b.sh:6:4: the key `target` has no effect here (`target` is a key of the job:")
+    assert not [line for line in told(twin, first) if "warning" in line]

@@ -28,13 +28,16 @@ def shown(file: str) -> str:
     return "stdin" if file == STDIN else file
 
 
-def lint(file: str) -> Sequence[Problem]:
-    """Everything that is wrong with a job file. A file that can't be read is a problem of its own."""
+def lint(file: str) -> tuple[Sequence[Problem], Sequence[Problem]]:
+    """Everything that is wrong with a job file, and its keys that have no effect.
+
+    A file that can't be read is a problem of its own.
+    """
     try:
         found = parse(read(file), shown(file))
     except Refused as error:
-        return [Problem(file, 1, 1, error.what, error.hint)]
-    return found.items if isinstance(found, Problems) else ()
+        return [Problem(file, 1, 1, error.what, error.hint)], []
+    return (found.items, ()) if isinstance(found, Problems) else ((), found.ignored)
 
 
 def checked(file: str) -> str:

@@ -40,13 +40,14 @@ class Fault:
 
 @dataclass(frozen=True)
 class Place:
-    """A path into the document, with the list that all faults go to."""
+    """A path into the document, with the lists that all faults, and all keys without effect, go to."""
 
     path: Path = ()
     faults: list[Fault] = field(default_factory=list)
+    ignored: list[Fault] = field(default_factory=list)
 
     def __truediv__(self, step: str | int) -> Place:
-        return Place((*self.path, step), self.faults)
+        return Place((*self.path, step), self.faults, self.ignored)
 
     @property
     def label(self) -> str:
@@ -56,6 +57,10 @@ class Place:
 
     def fault(self, message: str, hint: str | None = None, *, on_key: bool = False) -> None:
         self.faults.append(Fault(self.path, message, hint, on_key))
+
+    def ignore(self, message: str, hint: str | None = None) -> None:
+        """Report a key that has no effect, and is no fault."""
+        self.ignored.append(Fault(self.path, message, hint, on_key=True))
 
 
 def clip(text: str, most: int = 80) -> str:
@@ -192,8 +197,11 @@ def entries(value: object, place: Place, most: int, what: str) -> Iterable[tuple
     return islice(value.items(), most)
 
 
-def record(needed: Mapping[str, Check], optional: Mapping[str, Check], example: str) -> Check:
-    """A table with fixed keys; a dict of the checked values comes out. `example` shows one."""
+def record(needed: Mapping[str, Check], optional: Mapping[str, Check], example: str, *, is_open: bool = False) -> Check:
+    """A table with fixed keys; a dict of the checked values comes out. `example` shows one.
+
+    Other keys are a fault, or are ignored if the table `is_open`.
+    """
 
     def check(value: object, place: Place) -> dict[str, Any]:
         if not isinstance(value, Mapping):
@@ -201,7 +209,11 @@ def record(needed: Mapping[str, Check], optional: Mapping[str, Check], example: 
             return {}
         known = {**needed, **optional}
         for name in islice((name for name in value if name not in known), GUESSES):
-            (place / name).fault(f"unknown key `{clip(name)}`", did_you_mean(name, known), on_key=True)
+            here, hint = place / name, did_you_mean(name, known)
+            if is_open:
+                here.ignore(f"the key `{clip(name)}` has no effect here", hint)
+            else:
+                here.fault(f"unknown key `{clip(name)}`", hint, on_key=True)
         for name in needed:
             if name not in value:
                 place.fault(f"{place.label} has no `{name}`", f"like {example}")

@@ -380,7 +380,10 @@ def lint(session: Session, files: tuple[str, ...]) -> int:
     from penstock.cli.submit import counted
     from penstock.cli.submit import lint as problems_of
 
-    problems = [problem for file in files for problem in problems_of(file)]
+    found = [problems_of(file) for file in files]
+    problems = [problem for wrong, _ in found for problem in wrong]
+    for useless in (each for _, ignored in found for each in ignored):
+        session.out.note(f"warning: {useless}", "yellow")
     if session.json:
         session.out.json([asdict(problem) for problem in problems])
     for problem in problems if not session.json else ():

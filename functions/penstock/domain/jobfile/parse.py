@@ -220,7 +220,8 @@ class JobFile:
     """What a job file asks for. `script` is the whole text, header and all; `timeout` and `hold_on_failure` are
     in seconds.
 
-    A file with no `#:` line is a plain script: it has no name. `name_spot` is the name's line and column.
+    A file with no `#:` line is a plain script: it has no name. `name_spot` is the name's line and column, `ignored` are
+    the keys that have no effect.
     """
 
     path: str
@@ -248,6 +249,7 @@ class JobFile:
     rust_toolchain: bool | str | None = None
     post: tuple[Post, ...] = ()
     name_spot: tuple[int, int] | None = field(default=None, compare=False)
+    ignored: tuple[Problem, ...] = field(default=(), compare=False)
 
     @property
     def toolchain(self) -> str:
@@ -287,7 +289,7 @@ def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
     except ValueError as error:
         return [_toml_problem(error, header, path)]
     spots = locate(tokens)
-    values, faults = check_document(document)
+    values, faults, ignored = check_document(document)
     if header.late:
         # What is missing is likely in the lines below; one problem is enough for one slip.
         faults = tuple(fault for fault in faults if fault.path)
@@ -300,7 +302,8 @@ def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
         values["dependencies"] = tuple(_located(each, spots, header) for each in values["dependencies"])
     retry_failed = values.pop("on_failure", False)
     name_spot = header.spot(spots["name",].value)
-    return {**values, "retry_failed": retry_failed, "name_spot": name_spot}
+    useless = tuple(_problem(fault, spots, header, path) for fault in ignored)
+    return {**values, "retry_failed": retry_failed, "name_spot": name_spot, "ignored": useless}
 
 
 def _placed(ask: ResourceAsk, spots: dict[Path, Spot], header: Header) -> ResourceAsk:
@@ -519,7 +522,7 @@ KEYS = {key.name: key for key in _TABLE}
 INSTEAD = dict.fromkeys(("enabled", "disable", "disabled"), 'use "enable" to disable a job')
 
 
-COMMON = {*INSTEAD, *(key.name for key in _TABLE if key.common)}
+COMMON = {key.name for key in _TABLE if key.common}
 
 
 def check_key(name: str, value: object) -> tuple[Any, tuple[Fault, ...]]:
@@ -528,8 +531,9 @@ def check_key(name: str, value: object) -> tuple[Any, tuple[Fault, ...]]:
     return KEYS[name].check(value, place), tuple(place.faults)
 
 
-def check_document(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """The checked value of every key that is there, and all faults; worthless values where there are faults.
+def check_document(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Fault, ...], tuple[Fault, ...]]:
+    """The checked value of every key that is there, all faults, and all keys without effect; worthless values where
+    there are faults.
 
     A job that is not enabled is checked no further than what it shares with every variety.
     """
@@ -544,14 +548,14 @@ def check_document(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[F
     if "matrix" in values:
         check_references(document, values["matrix"], top)
     for found in values.get("dependencies", ()):
-        if found.job == values.get("name"):
+        if found.job == values.get("name") and values.get("enable", True):
             (top / "dependencies" / found.name).fault("the job depends on itself", "name another job")
     faults = tuple(_explain_swallowed(fault) for fault in top.faults)
     if document.get("enable") is False:
         forgiven = {fault.path[0] for fault in faults if fault.path} - COMMON
         values = {name: value for name, value in values.items() if name not in forgiven}
         faults = tuple(fault for fault in faults if not fault.path or fault.path[0] not in forgiven)
-    return values, faults
+    return values, faults, tuple(_explain_swallowed(fault) for fault in top.ignored)
 
 
 def _missing(name: str, example: str, document: Mapping[str, Any]) -> str:

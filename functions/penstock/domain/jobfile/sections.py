@@ -296,31 +296,33 @@ def _dependency_on(value: object, place: Place) -> On:
     return On(found) if found else On.SUCCESS
 
 
-_dependency = record(
-    {"job": text},
-    {"on": _dependency_on, "copy_outputs": flag},
-    '[dependencies.build] with job = "name of the other job"',
-)
+def _dependency(*, is_open: bool) -> Check:
+    example = '[dependencies.build] with job = "name of the other job"'
+    return record({"job": text}, {"on": _dependency_on, "copy_outputs": flag}, example, is_open=is_open)
+
+
+_written_dependency, _requested_dependency = _dependency(is_open=True), _dependency(is_open=False)
 
 
 def check_dependencies(value: object, place: Place) -> tuple[Dependency, ...]:
-    return _dependencies(value, place, deep=1)
+    """The dependencies of a job file. Unknown keys are ignored, as in buildomat: existing files have some."""
+    return _dependencies(value, place, _written_dependency, deep=1)
 
 
 def check_asked(value: object) -> tuple[tuple[Dependency, ...], tuple[Fault, ...]]:
     """The dependencies of a request. A name may be that of a file's dependency, `/`, and which of its jobs it is."""
     top = Place(("dependencies",))
-    return _dependencies(value, top, deep=2), tuple(top.faults)
+    return _dependencies(value, top, _requested_dependency, deep=2), tuple(top.faults)
 
 
-def _dependencies(value: object, place: Place, deep: int) -> tuple[Dependency, ...]:
+def _dependencies(value: object, place: Place, check: Check, deep: int) -> tuple[Dependency, ...]:
     found = []
     for name, settings in entries(value, place, limits.DEPENDENCIES, "tables like [dependencies.build]"):
         here = place / name
         text(name, here)
         for part in name.split("/", deep - 1):
             check_folder(part, here, "a dependency's name")
-        found.append(Dependency(**{"job": "", **_dependency(settings, here), "name": name}))
+        found.append(Dependency(**{"job": "", **check(settings, here), "name": name}))
     return tuple(found)
 
 

@@ -146,6 +146,7 @@ def submit(
         new = replace(new, job=replace(new.job, state=state))
         on.metrics.add(metrics.JOBS_SUBMITTED, target=new.job.request.target_resolved)
         _begin(on, new, claimed, _accepted_line(new.job, new.priors, by=user.name))
+        logs.append(on, accepted, 1, "\n".join(f"warning: {useless}" for useless in new.file.ignored))
     return accepted
 
 

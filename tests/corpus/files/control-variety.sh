@@ -1,0 +1,6 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "control"
+
+echo
+# buildomat: wrong variety

@@ -1,0 +1,7 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: [dependencies.b]
+
+echo
+# buildomat: no job in dependencies

@@ -1,0 +1,7 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: disabled = false
+
+echo
+# buildomat: a word for enable

@@ -1,0 +1,7 @@
+#!/bin/bash
+#: name = ""
+#: variety = "basic"
+
+echo
+# buildomat: accepted
+# penstock: `name` is empty

@@ -1,0 +1,9 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+
+cat >job.sh <<EOF
+#!/bin/bash
+#: name = 3
+EOF
+# buildomat: accepted

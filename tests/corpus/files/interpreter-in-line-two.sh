@@ -1,0 +1,7 @@
+# A licence
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+
+echo
+# buildomat: no interpreter line

@@ -1,0 +1,7 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: name = "b"
+
+echo
+# buildomat: not TOML

@@ -1,0 +1,8 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: output_rules = [
+#: 	"/a"
+
+echo
+# buildomat: not TOML

@@ -1,0 +1,6 @@
+#!/bin/bash
+#: name = 1
+#: variety = "basic"
+
+echo
+# buildomat: wrong type of name

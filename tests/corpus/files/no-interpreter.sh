@@ -1,0 +1,4 @@
+#: name = "a"
+#: variety = "basic"
+
+# buildomat: no interpreter line

@@ -1,0 +1,5 @@
+#!/bin/bash
+#: variety = "basic"
+
+echo
+# buildomat: no name

@@ -1,0 +1,6 @@
+#!/bin/bash
+#: name = a b
+#: variety = "basic"
+
+echo
+# buildomat: not TOML

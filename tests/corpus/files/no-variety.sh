@@ -1,0 +1,5 @@
+#!/bin/bash
+#: name = "a"
+
+echo
+# buildomat: no variety

@@ -1,0 +1,8 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: enable = false
+#: [dependencies.b]
+
+echo
+# buildomat: no job in dependencies

@@ -1,0 +1,6 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "Basic"
+
+echo
+# buildomat: wrong variety

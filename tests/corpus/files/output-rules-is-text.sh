@@ -1,0 +1,7 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: output_rules = "/a"
+
+echo
+# buildomat: wrong type of output_rules

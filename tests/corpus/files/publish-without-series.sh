@@ -1,0 +1,9 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: [[publish]]
+#: from_output = "/a"
+#: name = "n"
+
+echo
+# buildomat: no series in publish

@@ -1,0 +1,7 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: output_rules = ["out/*"]
+
+echo
+# buildomat: wrong output rule

@@ -1,0 +1,7 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: rust_toolchain = true
+
+echo
+# buildomat: accepted

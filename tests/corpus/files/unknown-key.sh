@@ -1,0 +1,7 @@
+#!/bin/bash
+#: name = "a"
+#: variety = "basic"
+#: taget = "lab"
+
+echo
+# buildomat: unknown key

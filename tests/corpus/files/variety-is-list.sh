@@ -1,0 +1,6 @@
+#!/bin/bash
+#: name = "a"
+#: variety = ["basic"]
+
+echo
+# buildomat: wrong type of variety

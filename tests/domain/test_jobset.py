@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.domain.jobfile import JobFile, Problems, parse
-from penstock.domain.jobfile.sets import Member, arrange, name_of
+from penstock.domain.jobfile import JobFile, Problem, Problems, name_in, parse
+from penstock.domain.jobfile.sets import Member, Unfit, arrange, arrange_fit, name_of
 
 
 def file(name: str, *after: str, enable: bool = True, path: str = "") -> JobFile:
@@ -69,3 +69,59 @@ def test_a_circle_is_spelled_out_at_each_of_its_places() -> None:
     assert all(f"{one} -> {other}" in f"{told} -> {around[1]}" for one, other in ("ab", "bc", "ca"))
     places = {"a": "a.sh:5:10", "b": "b.sh:7:10", "c": "c.sh:5:10"}
     assert [problem.partition(": ")[0] for problem in found] == [places[name] for name in around[:-1]]
+
+
+def fit(*files: JobFile, unfit: tuple[Unfit, ...] = ()) -> tuple[list[str], dict[str, str]]:
+    """The names of the jobs that can be run, and by name the first problem of each file that cannot."""
+    members, wrong = arrange_fit(files, unfit)
+    assert len({each.name for each in (*members, *wrong)}) == len(members) + len(wrong)
+    return [member.name for member in members], {each.name: each.problems[0].message for each in wrong}
+
+
+def test_files_that_do_not_fit_leave_the_others() -> None:
+    assert fit(file("b", "a"), file("a")) == (["a", "b"], {})
+    assert fit(file("a", "nobody"), file("after a", "a"), file("good")) == (
+        ["after a", "good"], {"a": "there is no job `nobody` in this folder"},
+    )  # fmt: skip
+
+
+def test_a_file_that_fits_no_more_without_another_is_found_too() -> None:
+    one, other = file("x", "y"), file("y", "x")
+    members, wrong = fit(one, other, file("p", "q"), file("q", "p"), file("z", "x", "p"), file("off", enable=False))
+    assert members == ["z"]
+    assert set(wrong) == {"x", "y", "p", "q"}
+    assert all(said.startswith("these jobs wait for each other: ") for said in wrong.values())
+
+
+def test_jobs_may_depend_on_those_of_unfit_files() -> None:
+    bad = Unfit("bad", "bad.sh", (Problem("bad.sh", 1, 1, "the file is empty"),))
+    assert fit(file("last", "bad"), unfit=(bad,)) == (["last"], {"bad": "the file is empty"})
+    assert fit(file("last", "off"), file("off", enable=False)) == ([], {"last": "the job `off` is disabled"})
+    many = parse(
+        "#!/bin/sh\n#: name = 't'\n#: variety = 'basic'\n#: dependencies.n.job = 'nobody'\n#: matrix.n = ['1', '2']\n",
+        "t.sh",
+    )
+    assert isinstance(many, JobFile)
+    members, wrong = fit(many, file("one", "t (1)"), file("both", "t"))
+    assert (members, set(wrong)) == (["one", "both"], {"t"})
+
+
+def test_no_two_checks_have_one_name() -> None:
+    bad = (Problem("x", 1, 1, "no"),)
+    unfit = (Unfit("a", "a.sh", bad), Unfit("a", "b.sh", bad), Unfit("a", "b.sh", bad))
+    members, wrong = fit(
+        file("b.sh", path="c.sh"), file("b.sh (2)", path="d.sh"), file("c"), file("c", path="e.sh"), unfit=unfit
+    )
+    assert members == ["b.sh", "b.sh (2)", "c"]
+    assert list(wrong) == ["a", "b.sh (3)", "b.sh (4)", "e.sh"]
+
+
+def test_what_the_job_of_a_bad_file_is_called() -> None:
+    head = "#!/bin/sh\n#: variety = 'basic'\n"
+    assert name_in(f"{head}#: name = 'a b'\n#: taget = 1\n", "x/f.sh") == "a b"
+    for text in ("", head, f"{head}#: name = 1\n", f"{head}#: name = ''\n", f"{head}#: name = 'a\n", b"\xff"):
+        assert name_in(text, "x/f.sh") == "f"
+    assert name_in(f"{head}#: name = 'a'\n#: x = {'[' * 99}{']' * 99}\n", "x/f.sh") == "f"
+    assert name_in("", "x/\x1b.sh") == "?"
+    assert name_in("", "/") == "job"
+    assert name_in("", f"x/{'y' * 200}.sh") == "y" * 125 + "..."

@@ -10,9 +10,11 @@ import pytest
 
 from penstock.aws.github import EXPIRY_MARGIN
 from penstock.domain.commands import SubmitJob
-from penstock.domain.github.checks import CONTROL, CONTROL_NAME, CheckRun
+from penstock.domain.github.checks import CONTROL, CONTROL_NAME, Annotation, CheckRun
 from penstock.domain.github.commits import Stage
 from penstock.domain.github.deliveries import BODY_BYTES
+from penstock.domain.jobfile import Problem
+from penstock.domain.jobfile.sets import Unfit
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.jobs.store import Value, value_key
 from penstock.domain.published import ALL_SERIES, Access, Series, series_key
@@ -26,7 +28,7 @@ from penstock.usecases.jobs import submit
 from penstock.usecases.site import apply
 from tests.github.fake import INSTALLATION, signature
 from tests.github.payloads import check_run, pull_request, push
-from tests.github.rig import CONFIG, SECRET, SITE, A, Rig, job
+from tests.github.rig import CONFIG, JOBS, SECRET, SITE, A, Rig, job
 from tests.github.tokens import ask
 from tests.github.tokens import running as running_job
 from tests.usecases.races import before_the_next_commit
@@ -140,9 +142,9 @@ def planned(rig: Rig) -> list[Any]:
     seen: list[Any] = []
     submit = commits.submit
 
-    def noting(on: Any, found: Any, members: Any, others: Any, *, outsider: bool) -> None:
+    def noting(on: Any, found: Any, members: Any, others: Any, **more: Any) -> None:
         seen.append(members)
-        submit(on, found, members, others, outsider=outsider)
+        submit(on, found, members, others, **more)
 
     commits.submit = noting
     try:
@@ -175,6 +177,32 @@ def test_what_was_noted_is_not_noted_again(rig: Rig, monkeypatch: pytest.MonkeyP
     commits.submit(rig.on, rig.set(), members, {}, outsider=False)
     assert submitted == []
     assert rig.checks() == checks
+
+
+UNFIT = Unfit("odd", f"{JOBS}/odd.sh", (Problem(f"{JOBS}/odd.sh", 3, 4, "this is wrong"),) * 60)
+
+
+def test_a_file_that_was_noted_as_wrong_is_not_noted_again(rig: Rig) -> None:
+    members = planned(rig)
+    commits.submit(rig.on, rig.set(), members, {}, unfit=[UNFIT], outsider=False)
+    checks = rig.checks()
+    assert (checks["odd"].told, checks["odd"].job) == (f"{UNFIT.path} cannot be run", "")
+    assert checks["odd"].annotations == (Annotation(UNFIT.path, 3, 4, "this is wrong"),) * 50
+    commits.submit(rig.on, rig.set(), members, {}, unfit=[UNFIT], outsider=False)
+    assert rig.checks() == checks
+
+
+def test_nothing_of_a_set_that_has_changed_meanwhile_is_submitted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is a file noted as wrong, nor a job submitted whose check is there."""
+    members = planned(rig)
+    build = rig.checks()["build"]
+    assert rig.on.store.commit([Replace(build, replace(build, job=""))])
+    submitted: list[Any] = []
+    monkeypatch.setattr(submit, "submit", lambda *given, **more: submitted.append(given))
+    old = replace(rig.set(), version=rig.set().version - 1)
+    commits.submit(rig.on, old, members, {}, unfit=[UNFIT], outsider=False)
+    assert submitted == []
+    assert set(rig.checks()) == {"build", "test"}
 
 
 def test_a_set_that_was_superseded_while_it_was_submitted_stays_so_and_its_jobs_end(rig: Rig) -> None:

@@ -10,7 +10,7 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
 from tests.github.fake import INSTALLATION
-from tests.github.payloads import push
+from tests.github.payloads import check_run, push
 from tests.github.rig import CONFIG, JOBS, A, B, Rig, job
 
 
@@ -86,27 +86,59 @@ def test_a_policy_that_is_wrong_is_shown_where_it_is(rig: Rig) -> None:
 
 
 def test_what_is_wrong_in_a_job_file_is_shown_with_line_and_column(rig: Rig) -> None:
-    rig.commit(A, build=b'#!/bin/bash\n#: name = "build"\n#: variety = "basic"\n#: targt = "x"\n', test=job("test"))
+    rig.commit(A, one=b'#!/bin/bash\n#: name = "build"\n#: variety = "basic"\n#: targt = "x"\n', other=b"echo")
     rig.say("push", push(A))
-    run = rig.fake.shown("penstock")
+    run = rig.fake.shown("build")
     (note,) = run["output"]["annotations"]
-    assert (note["path"], note["start_line"], note["title"]) == (f"{JOBS}/build.sh", 4, "line 4, column 4")
+    assert (note["path"], note["start_line"], note["title"]) == (f"{JOBS}/one.sh", 4, "line 4, column 4")
     assert "targt" in note["message"]
-    assert (rig.set().stage, rig.all_jobs()) == (Stage.SETTLED, [])
+    assert run["conclusion"] == "failure"
+    assert f"{JOBS}/one.sh cannot be run" in run["output"]["summary"]
+    assert "must have an interpreter line" in rig.fake.shown("other")["output"]["annotations"][0]["message"]
+    assert (rig.set().stage, rig.all_jobs()) == (Stage.SUBMITTED, [])
 
 
-def test_files_that_do_not_fit_together_are_refused_together(rig: Rig) -> None:
-    rig.commit(A, test=job("test", "nobody"))
+def test_a_bad_job_file_fails_its_own_check_and_what_depends_on_it(rig: Rig) -> None:
+    bad = job("build", more="#: taget = 1\n")
+    rig.commit(A, build=bad, test=job("test", "build"), lint=job("lint"), sign=job("sign", "lint"))
     rig.say("push", push(A))
-    assert "there is no job `nobody`" in rig.fake.shown("penstock")["output"]["annotations"][0]["message"]
+    assert set(rig.jobs()) == {"lint", "sign"}
+    assert set(rig.checks()) == {"build", "test", "lint", "sign"}
+    assert "taget" in rig.fake.shown("build")["output"]["annotations"][0]["message"]
+    assert "it waits for the job 'build', and none was accepted" in rig.fake.shown("test")["output"]["summary"]
+    assert rig.set().stage is Stage.SUBMITTED
+
+
+def test_a_bad_job_file_is_bad_again_when_it_is_run_again(rig: Rig) -> None:
+    rig.commit(A, build=job("build", more="#: taget = 1\n"), lint=job("lint"))
+    rig.say("push", push(A))
+    first = rig.fake.shown("build")
+    rig.say("check_run", check_run(first, "ada", "rerun"))
+    again = rig.fake.shown("build")
+    assert again["id"] != first["id"]
+    assert (again["conclusion"], len(again["output"]["annotations"])) == ("failure", 1)
+    assert len(rig.all_jobs()) == 1
+
+
+def test_files_that_do_not_fit_together_fail_their_own_checks(rig: Rig) -> None:
+    rig.commit(A, alone=job("alone", "nobody"), a=job("a", "b"), b=job("b", "a"), good=job("good"), z=job("good"))
+    rig.say("push", push(A))
+    assert "there is no job `nobody`" in rig.fake.shown("alone")["output"]["annotations"][0]["message"]
+    for name in ("a", "b"):
+        (note,) = rig.fake.shown(name)["output"]["annotations"]
+        assert "these jobs wait for each other" in note["message"]
+        assert note["path"] == f"{JOBS}/{name}.sh"
+    assert "is called `good` too" in rig.fake.shown(f"{JOBS}/z.sh")["output"]["annotations"][0]["message"]
+    assert set(rig.jobs()) == {"good"}
 
 
 def test_other_files_have_no_place_there(rig: Rig) -> None:
     rig.repo.files[A][f"{JOBS}/notes.md"] = b"x"
     rig.repo.files[A][f"{JOBS}/deep/er.md"] = b"x"
     rig.say("push", push(A))
-    notes = rig.fake.shown("penstock")["output"]["annotations"]
-    assert [note["path"] for note in notes] == [f"{JOBS}/notes.md"]
+    (note,) = rig.fake.shown(f"{JOBS}/notes.md")["output"]["annotations"]
+    assert note["message"] == "only job files, which end in .sh, may be here"
+    assert set(rig.jobs()) == {"build", "test"}
 
 
 def test_too_many_files_and_too_large_ones(rig: Rig) -> None:
@@ -115,7 +147,7 @@ def test_too_many_files_and_too_large_ones(rig: Rig) -> None:
     assert "there may be 32" in rig.fake.shown("penstock")["output"]["summary"]
     rig.commit(B, big=job("big") + b"#" * 256 * 1024)
     rig.say("push", push(B))
-    assert "more than 262144 bytes" in rig.fake.shown("penstock")["output"]["summary"]
+    assert "more than 262144 bytes" in rig.fake.shown("big")["output"]["summary"]
     rig.commit(A, **{f"j{number}": job(f"j{number}") for number in range(32)})
     rig.commit("d" * 40, **{f"j{number}": job(f"j{number}") for number in range(32)})
     rig.say("push", push("d" * 40))

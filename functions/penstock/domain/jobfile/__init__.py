@@ -4,7 +4,16 @@
 """
 
 from penstock.domain.jobfile.matrix import Matrix
-from penstock.domain.jobfile.parse import TOOLCHAIN_FILE, JobFile, ResourceAsk, check_key, parse, variant, variant_name
+from penstock.domain.jobfile.parse import (
+    TOOLCHAIN_FILE,
+    JobFile,
+    ResourceAsk,
+    check_key,
+    name_in,
+    parse,
+    variant,
+    variant_name,
+)
 from penstock.domain.jobfile.sections import (
     CacheAsk,
     Dependency,
@@ -34,6 +43,7 @@ __all__ = [
     "check_asked",
     "check_inputs",
     "check_key",
+    "name_in",
     "parse",
     "parse_duration",
     "parse_output_rule",

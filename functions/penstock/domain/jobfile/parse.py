@@ -12,9 +12,11 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import islice
+from pathlib import PurePosixPath
 from typing import Any
 
 from penstock.domain.jobfile.matrix import Matrix, check_matrix, check_references, variable
@@ -276,6 +278,18 @@ def parse(text: str | bytes, path: str) -> JobFile | Problems:
     if problems:
         return Problems(tuple(sorted(problems, key=lambda one: (one.line, one.column))))
     return JobFile(path, script, **values)
+
+
+def name_in(text: str | bytes, path: str) -> str:
+    """What the job of a file is called, however wrong the rest of the file is; else what the file is called."""
+    script = decode(text, path)
+    header = read_header(script) if isinstance(script, str) else None
+    with suppress(ValueError):
+        if header and too_deep(tokenise(header.toml)) is None:
+            name = tomllib.loads(header.toml).get("name", "")
+            if not check_key("name", name)[1]:
+                return str(name)
+    return clip(PurePosixPath(path).stem, limits.NAME_CHARS) or "job"
 
 
 def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:

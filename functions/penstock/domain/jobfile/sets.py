@@ -6,10 +6,10 @@ is submitted after those before it, by their ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from pathlib import PurePosixPath
 
 from penstock.domain.jobfile import Dependency, JobFile, Problem, Problems, variant
@@ -34,8 +34,51 @@ class Member:
     without: tuple[str, ...] = ()
 
 
-def arrange(files: Sequence[JobFile]) -> tuple[Member, ...] | Problems:
-    """The jobs of some files, each after those that it depends on; or all that is wrong with them together."""
+@dataclass(frozen=True)
+class Unfit:
+    """A file of a set that cannot be run, and what its job would be called."""
+
+    name: str
+    path: str
+    problems: tuple[Problem, ...]
+
+
+def arrange_fit(files: Sequence[JobFile], unfit: Sequence[Unfit]) -> tuple[tuple[Member, ...], tuple[Unfit, ...]]:
+    """The jobs of those files that can be run, and the others, which are `unfit` or do not fit into the set.
+
+    Jobs may depend on a job that cannot be run: they wait for a job that there will not be. No two have one name.
+    """
+    good, wrong = list(files), list(unfit)
+    while isinstance(found := arrange(good, {*(each.name for each in wrong), *_spoilt(files, good)}), Problems):
+        spoilt = {problem.file for problem in found.items}
+        for file in (file for file in good if file.path in spoilt):
+            its = tuple(problem for problem in found.items if problem.file == file.path)
+            wrong.append(Unfit(name_of(file), file.path, its))
+        good = [file for file in good if file.path not in spoilt]
+    return found, tuple(_distinct(wrong, {member.name for member in found}))
+
+
+def _spoilt(files: Sequence[JobFile], good: Sequence[JobFile]) -> Iterator[str]:
+    """The names of the jobs of files that are not good."""
+    for file in files:
+        if file not in good:
+            yield from (member.name for member in members_of(file))
+
+
+def _distinct(unfit: Sequence[Unfit], taken: set[str]) -> Iterator[Unfit]:
+    """Files that cannot be run, each with a name of its own."""
+    for each in unfit:
+        names = chain((each.name, each.path), (f"{each.path} ({number})" for number in count(2)))
+        name = next(name for name in names if name not in taken)
+        taken.add(name)
+        yield replace(each, name=name)
+
+
+def arrange(files: Sequence[JobFile], lost: Collection[str] = ()) -> tuple[Member, ...] | Problems:
+    """The jobs of some files, each after those that it depends on; or all that is wrong with them together.
+
+    They may depend on jobs that are `lost`.
+    """
     enabled = [member for file in files if file.enable for member in members_of(file)]
     whole: dict[str, list[Member]] = {}
     for member in enabled:
@@ -44,7 +87,7 @@ def arrange(files: Sequence[JobFile]) -> tuple[Member, ...] | Problems:
     enabled = [replace(member, dependencies=tuple(_spread(member, whole))) for member in enabled]
     members = {member.name: member for member in enabled}
     disabled = {name_of(file) for file in files if not file.enable} - members.keys()
-    problems = [*_twice(enabled), *_unknown(enabled, members, disabled), *_too_many(enabled)]
+    problems = [*_twice(enabled), *_unknown(enabled, members, disabled, lost), *_too_many(enabled)]
     if problems:
         return Problems(tuple(problems))
     return _ordered(members)
@@ -92,10 +135,12 @@ def _twice(members: Sequence[Member]) -> Iterator[Problem]:
             yield Problem(member.file.path, line, column, why, "give each job a name of its own")
 
 
-def _unknown(members: Sequence[Member], known: Mapping[str, Member], disabled: set[str]) -> Iterator[Problem]:
+def _unknown(
+    members: Sequence[Member], known: Mapping[str, Member], disabled: set[str], lost: Collection[str]
+) -> Iterator[Problem]:
     for member in members:
         for each in member.dependencies:
-            if each.job in known:
+            if each.job in known or each.job in lost:
                 continue
             why = f"there is no job `{each.job}` in this folder"
             hint = f"{did_you_mean(each.job, known)}; {NOT_HERE}"
@@ -109,7 +154,9 @@ def _spot(dependency: Dependency) -> tuple[int, int]:
 
 
 def _ordered(members: Mapping[str, Member]) -> tuple[Member, ...] | Problems:
-    after = {name: [each.job for each in member.dependencies] for name, member in members.items()}
+    after = {
+        name: [each.job for each in member.dependencies if each.job in members] for name, member in members.items()
+    }
     try:
         return tuple(members[name] for name in TopologicalSorter(after).static_order())
     except CycleError as error:

@@ -18,8 +18,8 @@ from penstock.domain.github import checks, commits, policy
 from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MAX_CHECKS, Annotation, CheckRun, annotation, check_key
 from penstock.domain.github.commits import CheckSet, Stage, set_key
 from penstock.domain.github.policy import JOBS, Policy
-from penstock.domain.jobfile import JobFile, Problem, Problems, parse, sets
-from penstock.domain.jobfile.sets import Member
+from penstock.domain.jobfile import JobFile, Problem, Problems, name_in, parse, sets
+from penstock.domain.jobfile.sets import Member, Unfit
 from penstock.domain.jobs.jobs import Job, Submission, job_key, submission_key
 from penstock.domain.users import users as user_rules
 from penstock.domain.users.users import User
@@ -56,6 +56,14 @@ class PlanError:
 
     told: str
     annotations: Sequence[Annotation] = ()
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The jobs of a commit in the order of their submits, and its files that cannot be run."""
+
+    members: tuple[Member, ...]
+    unfit: tuple[Unfit, ...]
 
 
 def advance(on: System, repository_id: int, sha: str) -> None:
@@ -95,15 +103,15 @@ def _plan(on: System, of: Repository, found: CheckSet, rules: Policy | PlanError
     elif not (trusted := _trusted(on, of, found, rules)) and not found.approved_by:
         _await_approval(on, found, _approval_text(found))
     else:
-        members = _members(on, of, found)
-        if isinstance(members, PlanError):
-            _fail(on, found, members)
-        elif not members:
+        plan = _jobs(on, of, found)
+        if isinstance(plan, PlanError):
+            _fail(on, found, plan)
+        elif not (plan.members or plan.unfit):
             _save(on, found, commits.move_to(found, Stage.SETTLED, f"there is no job in {JOBS}"))
         else:
             insiders = any(_are_insiders(on, of, people, rules) for people in trusted)
             outsider = not (insiders and rules.trusts(found.line))
-            _submit(on, of, found, members, trusted, outsider=outsider)
+            _submit(on, of, found, plan, trusted, outsider=outsider)
 
 
 def _run_trusted(on: System, found: CheckSet, moved: CheckSet) -> None:
@@ -179,60 +187,43 @@ def _approval_text(found: CheckSet) -> str:
     )
 
 
-def _members(on: System, of: Repository, found: CheckSet) -> tuple[Member, ...] | PlanError:
-    """The jobs of a commit in the order of their submits, or everything that is wrong with its files."""
-    names = [(name, kind) for name, kind in client.list_folder(on, of, JOBS, found.sha)]
-    strange = [
-        name for name, kind in names if kind != "dir" and not (kind == "file" and name.endswith(JOB_FILE_SUFFIX))
-    ]
-    if strange:
-        notes = [
-            Annotation(f"{JOBS}/{name}", 1, 1, f"only job files, which end in {JOB_FILE_SUFFIX}, may be here")
-            for name in strange
-        ]
-        return PlanError(f"there is something else in {JOBS}", notes)
-    files = [name for name, kind in names if kind == "file"]
+def _jobs(on: System, of: Repository, found: CheckSet) -> Jobs | PlanError:
+    """The jobs of a commit in the order of their submits, and its files that are wrong; or why nothing can be run."""
+    names = [(name, kind) for name, kind in client.list_folder(on, of, JOBS, found.sha) if kind != "dir"]
+    files = [name for name, kind in names if kind == "file" and name.endswith(JOB_FILE_SUFFIX)]
     if len(files) > FILES_MOST:
         return PlanError(f"there are {len(files)} job files in {JOBS}; there may be {FILES_MOST}")
     owner = repositories.bind_owner(on, found.owner, found.repository_id)
     if isinstance(owner, str):
         return PlanError(owner)
-    return _arranged([_file(on, of, found, f"{JOBS}/{name}") for name in files])
+    read = [_file(on, of, found, f"{JOBS}/{name}") for name in files]
+    strange = [_strange(f"{JOBS}/{name}") for name, _ in names if name not in files]
+    good = [file for file in read if isinstance(file, JobFile)]
+    members, unfit = sets.arrange_fit(good, [*strange, *(file for file in read if isinstance(file, Unfit))])
+    if len(members) + len(unfit) > MAX_CHECKS:
+        return PlanError(f"these are {len(members) + len(unfit)} jobs; a commit may have {MAX_CHECKS}")
+    return Jobs(members, unfit)
 
 
-def _arranged(files: Sequence[JobFile | Problems]) -> tuple[Member, ...] | PlanError:
-    wrong = [problem for file in files if isinstance(file, Problems) for problem in file.items]
-    good = [file for file in files if isinstance(file, JobFile)]
-    members = Problems(tuple(wrong)) if wrong else sets.arrange(good)
-    if isinstance(members, Problems):
-        return PlanError(
-            "the job files of this commit cannot be run", [annotation(each) for each in members.items[:50]]
-        )
-    return (
-        members
-        if len(members) <= MAX_CHECKS
-        else PlanError(f"these are {len(members)} jobs; a commit may have {MAX_CHECKS}")
-    )
+def _strange(path: str) -> Unfit:
+    why = f"only job files, which end in {JOB_FILE_SUFFIX}, may be here"
+    return Unfit(path, path, (Problem(path, 1, 1, why),))
 
 
-def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Problems:
+def _file(on: System, of: Repository, found: CheckSet, path: str) -> JobFile | Unfit:
     raw = client.read_file(on, of, path, found.sha)
     if raw is None or len(raw) > limits.SCRIPT_BYTES:
-        return Problems((Problem(path, 1, 1, f"the file cannot be had, or has more than {limits.SCRIPT_BYTES} bytes"),))
-    return parse(raw, path)
+        why = f"the file cannot be had, or has more than {limits.SCRIPT_BYTES} bytes"
+        return Unfit(name_in((raw or b"")[: limits.SCRIPT_BYTES], path), path, (Problem(path, 1, 1, why),))
+    file = parse(raw, path)
+    return Unfit(name_in(raw, path), path, file.items) if isinstance(file, Problems) else file
 
 
 def _submit(
-    on: System,
-    of: Repository,
-    found: CheckSet,
-    members: Sequence[Member],
-    trusted: Sequence[People],
-    *,
-    outsider: bool,
+    on: System, of: Repository, found: CheckSet, plan: Jobs, trusted: Sequence[People], *, outsider: bool
 ) -> None:
     """Submit the commit's jobs, if they may read the repositories that they request."""
-    others = repositories.readable_ids(on, of, found, members, trusted)
+    others = repositories.readable_ids(on, of, found, plan.members, trusted)
     if isinstance(others, Unreadable):
         if others.awaits:
             _await_approval(on, found, others.told)
@@ -240,7 +231,7 @@ def _submit(
             _fail(on, found, PlanError(others.told))
     else:
         _clear_control_check(on, found)
-        submit(on, found, members, others, outsider=outsider)
+        submit(on, found, plan.members, others, unfit=plan.unfit, outsider=outsider)
 
 
 def _clear_control_check(on: System, found: CheckSet) -> None:
@@ -251,9 +242,15 @@ def _clear_control_check(on: System, found: CheckSet) -> None:
 
 
 def submit(
-    on: System, found: CheckSet, members: Sequence[Member], others: Mapping[str, int], *, outsider: bool
+    on: System,
+    found: CheckSet,
+    members: Sequence[Member],
+    others: Mapping[str, int],
+    *,
+    unfit: Sequence[Unfit] = (),
+    outsider: bool,
 ) -> None:
-    """Submit a commit's jobs, dependencies first. A call after a crash continues.
+    """Submit a commit's jobs, dependencies first, and fail the checks of `unfit` files. A call after a crash continues.
 
     `others` are the ids of the other repositories that they may read, by name. The check's row comes first, and the
     idempotency key is that of commit, name and run, so that no job is submitted twice. [JOB-1]
@@ -264,16 +261,16 @@ def submit(
         user = replace(user, privileges=())  # what needs one is for who may write to the repository
     known = {check.name: check for check in checks_of(on, found) if check.number != CONTROL}
     ids: dict[str, str] = {}
+    if not _fail_unfit(on, found, unfit, known):
+        return  # the set has changed, and is due
     for member in members:
-        check = known.get(member.name) or _create_check(on, found, member, known)
+        check = _known_check(on, found, member.name, [each.job for each in member.dependencies], known)
         if check is None:
-            return  # the set has changed, and is due
-        known[member.name] = check
+            return  # as above
         if check.waits or not (check.job or check.told):
             reads = [others[name] for name in others if name in requested_repositories(member.file, found.repository)]
-            check = _record_submit(
-                on, check, replace(_submit_check(on, user, came, member, check, ids), reads=tuple(reads))
-            )
+            now = replace(_submit_check(on, user, came, member, check, ids), reads=tuple(reads))
+            check = _record_submit(on, check, now)
         if check.waits:
             return  # the set is still due, and the next step goes on here
         ids |= {member.name: check.job} if check.job else {}
@@ -283,12 +280,31 @@ def submit(
         _cancel_all(on, fresh)
 
 
-def _create_check(on: System, found: CheckSet, member: Member, known: Mapping[str, CheckRun]) -> CheckRun | None:
-    """Create the row of a new check, if the set has not changed."""
+def _known_check(
+    on: System, found: CheckSet, name: str, needs: Sequence[str], known: dict[str, CheckRun]
+) -> CheckRun | None:
+    """The check of a name. A new one is created, and then `known`, if the set has not changed."""
+    if name in known:
+        return known[name]
     number = 1 + max((check.number for check in known.values()), default=CONTROL)
-    check = checks.new_check(found, number, member.name, [each.job for each in member.dependencies], on.world.now())
+    check = checks.new_check(found, number, name, needs, on.world.now())
     made = on.store.commit([Create(check), Still(found)])
-    return on.store.get(check.key, CheckRun) if made else None
+    fresh = on.store.get(check.key, CheckRun) if made else None
+    if fresh:
+        known[name] = fresh
+    return fresh
+
+
+def _fail_unfit(on: System, found: CheckSet, unfit: Sequence[Unfit], known: dict[str, CheckRun]) -> bool:
+    """Fail the check of each file that cannot be run. Returns false if the set has changed."""
+    for file in unfit:
+        check = _known_check(on, found, file.name, (), known)
+        if check is None:
+            return False
+        if not check.told:
+            notes = [annotation(each) for each in file.problems[: checks.MAX_ANNOTATIONS]]
+            _record_submit(on, check, checks.refused(check, f"{file.path} cannot be run", on.world.now(), notes))
+    return True
 
 
 def _record_submit(on: System, was: CheckRun, now: CheckRun) -> CheckRun:

@@ -22,7 +22,7 @@ def test_a_job_succeeds(worker):
     first, *_, last = job.plane.lines("detail")
     assert first == 'starting task 0: "build"'
     assert last.startswith("process exited: duration ")
-    assert last.endswith("exit code 0")
+    assert last.endswith('exit code 0: task 0 "build"')
 
 
 def test_lines_of_both_streams_arrive_in_order_with_their_times(worker):

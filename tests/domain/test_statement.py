@@ -17,6 +17,7 @@ from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Spec
 from penstock.domain.jobs.origins import Origin
 from penstock.domain.jobs.statement import Made, Service
+from penstock.domain.jobs.tasks import NewTask
 from penstock.domain.pools.pools import LeaseState
 from penstock.domain.units.units import CleanProof, UnitKind, UnitState
 from tests.domain.helpers import MINUTE, NOW, job, lease, unit
@@ -43,6 +44,13 @@ def said(**changes: Any) -> Any:
 def sources(**changes: Any) -> dict[str, Any]:
     found = said(**changes)["predicate"]["buildDefinition"]["resolvedDependencies"]
     return {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in found}
+
+
+def test_the_tasks_of_a_job_without_a_file_are_stated() -> None:
+    spec = replace(SPEC, script="", tasks=(NewTask("a", "true"), NewTask("b", "false", uid=0)))
+    text = spec.source
+    assert [each["name"] for each in json.loads(text)] == ["a", "b"]
+    assert sources(spec=spec) == {"tasks": {"digest": {"sha256": hashlib.sha256(text.encode()).hexdigest()}}}
 
 
 def test_the_whole_statement() -> None:

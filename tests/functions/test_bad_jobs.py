@@ -214,3 +214,31 @@ def test_what_may_be_is_accepted(service: Service) -> None:
     assert shown["tags"] == {"a": "1", "b": "2"}
     assert [(one["name"], one["slot"]) for one in shown["resources"]] == [("one", "1"), ("two", "2")]
     assert service.ask("GET", f"/v1/jobs/{service.submit(path='dir/x.sh')}").json["name"] == "x"
+
+
+TASK = {"name": "a", "script": "true"}
+TASKS: dict[str, tuple[Any, str]] = {
+    "no list": (TASK, "tasks must be a list"),
+    "a script alone": (["true"], "tasks[0] must be a JSON object"),
+    "no script": ([TASK, {"name": "b"}], "tasks[1]"),
+    "an unknown field": ([{**TASK, "user": "root"}], "unknown key"),
+    "a user by name": ([{**TASK, "uid": "root"}], "tasks[0].uid must be a whole number"),
+    "a user that nobody can be": ([{**TASK, "uid": 2**32}], "`tasks.uid` must be from 0 to 4294967294"),
+    "a folder that is relative": ([{**TASK, "workdir": "x"}], "`tasks.workdir` is not absolute"),
+    "too many": ([TASK] * 65, "`tasks` has 65 entries; it may have at most 64"),
+}
+
+
+@pytest.mark.parametrize("what", TASKS)
+def test_tasks_that_cannot_be(service: Service, what: str) -> None:
+    given, message = TASKS[what]
+    answer = service.ask("POST", "/v1/jobs", {"tasks": given})
+    refused(answer, 400, "bad-request")
+    assert message in str(answer.json)
+    assert not [row for row in service.twin.store.rows.values() if isinstance(row, Job)]
+
+
+def test_tasks_are_a_job_too(service: Service) -> None:
+    answer = service.ask("POST", "/v1/jobs", {"name": "n", "tasks": [TASK, {**TASK, "uid": 0, "workdir": "/"}]})
+    assert answer.status == 201
+    assert service.ask("GET", f"/v1/jobs/{answer.json['id']}").json["name"] == "n"

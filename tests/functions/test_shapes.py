@@ -15,7 +15,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from penstock.api import app, body, openapi, routers, workers
 from penstock.api.app import Operation
-from penstock.domain.commands import AgentFile, SubmitJob
+from penstock.domain.commands import AgentFile, CacheName, SubmitJob
 from penstock.domain.replies import Idle, InputDownloads
 from penstock.kernel.errors import Refused
 from tests.functions.stage import EVERY
@@ -226,8 +226,8 @@ def wrong(kind: type, raw: str) -> list[tuple[str | None, str, str | None]]:
     ("kind", "raw", "expected"),
     [
         (SubmitJob, "[]", [(None, "the body must be a JSON object", None)]),
-        (SubmitJob, "{}", [("script", "script is missing", None)]),
-        (SubmitJob, '{"script": 1}', [("script", "script must be a string", None)]),
+        (CacheName, '{"name": "deps"}', [("paths", "paths is missing", None)]),
+        (SubmitJob, '{"path": 1}', [("path", "path must be a string", None)]),
         (
             SubmitJob,
             '{"script": "x", "scirpt": "x", "priority": "high"}',

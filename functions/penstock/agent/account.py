@@ -84,6 +84,24 @@ def existing_account(name: str) -> Account:
     return Account(name, found.pw_uid, found.pw_gid, SHORT_HOME)
 
 
+def task_account(own: Account | None, uid: int | None, gid: int | None) -> Account | None:
+    """Return the account of a task that asks for these ids, where `own` is that of the job; None is the agent's user.
+
+    Only a job that may become root may be somebody else. Raises PermissionError for another. [SEC-2]
+    """
+    here = (own.uid, own.gid) if own else (os.geteuid(), os.getegid())
+    if uid in (None, here[0]) and gid in (None, here[1]):
+        return own
+    if own is None or not own.may_be_root:
+        wanted = " and ".join(f"{what} {id}" for what, id in (("user", uid), ("group", gid)) if id is not None)
+        raise PermissionError(f"it asks for {wanted}, but here a job has only user {here[0]} and group {here[1]}")
+    found = here[0] if uid is None else uid
+    with contextlib.suppress(KeyError):
+        known = pwd.getpwuid(found)
+        return Account(known.pw_name, found, known.pw_gid if gid is None else gid, known.pw_dir, may_be_root=True)
+    return Account(str(found), found, found if gid is None else gid, "/", may_be_root=True)
+
+
 def _id_setters() -> tuple[Callable[[int], int], Callable[[int], int]]:
     """Return the functions that set a thread's user and group for files, and return the last one. Linux only."""
     if sys.platform != "linux":

@@ -163,7 +163,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Task:
-    """One script of the job.
+    """One script of the job. It runs as the job's user, unless it has a `uid` or a `gid`.
 
     A preparation task may take `seconds`, and runs `as_root` if it makes the job's user. If it fails, the job's failure
     has its `kind`, its `trouble` as text, and its `about` as evidence.
@@ -180,12 +180,15 @@ class Task:
     trouble: str = ""
     about: dict[str, Any] = field(default_factory=dict)
     as_root: bool = False
+    uid: int | None = None
+    gid: int | None = None
 
     @classmethod
     def read(cls, index: int, task: dict[str, Any]) -> Task:
         """Read a task of the answer to hello."""
         env, clear, workdir = task.get("env") or {}, bool(task.get("env_clear")), task.get("workdir") or "/work"
-        return cls(index, task["name"], task["script"], env, clear, workdir)
+        user, group = task.get("uid"), task.get("gid")
+        return cls(index, task["name"], task["script"], env, clear, workdir, uid=user, gid=group)
 
     def __str__(self) -> str:
         return f'task {self.index} "{self.name}"'

@@ -207,20 +207,21 @@ class Machine:
         """Return the options with which `subprocess` starts something as the job's user."""
         return self.account.popen_options() if self.account else {}
 
-    def give_to_user(self, path: str) -> None:
-        """Make the job's user the owner of a path; of a link itself, not of its target."""
-        if self.account:
-            os.lchown(path, self.account.uid, self.account.gid)
+    def give_to_user(self, path: str, owner: Account | None = None) -> None:
+        """Make the job's user, or another owner, the owner of a path; of a link itself, not of its target."""
+        owner = owner or self.account
+        if owner:
+            os.lchown(path, owner.uid, owner.gid)
 
-    def make_folder(self, path: str) -> None:
-        """Make a folder and its missing parents, owned by the job's user. Raises OSError."""
+    def make_folder(self, path: str, owner: Account | None = None) -> None:
+        """Make a folder and its missing parents, owned by the job's user or another owner. Raises OSError."""
         missing = []
         while not os.path.isdir(path):
             missing.append(path)
             path = os.path.dirname(path)
         for each in reversed(missing):
             os.makedirs(each, exist_ok=True)
-            self.give_to_user(each)
+            self.give_to_user(each, owner)
 
 
 def _make_private(folder: str, account: Account | None) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
+from .account import Account, task_account
 from .caches import CacheRequest, Caches, JobCaches
 from .client import Control, ServiceError, start_thread
 from .diagnosis import diagnose, exit_evidence, failure_of_task, not_started, preparation_failed, too_long
@@ -58,15 +59,17 @@ def task_environment(job: Job, task: Task) -> dict[str, str]:
     identity = _job_variables(job, task)
     if task.as_root:
         return {"PATH": BASE_PATH, "HOME": job.machine.own_home, "LC_ALL": installed_locale(), **identity}
-    base = {} if task.env_clear else {**_machine_variables(job), **identity}
+    base = {} if task.env_clear else {**_machine_variables(job, task), **identity}
     chosen = {name: value for name, value in {**job.order.env, **task.env}.items() if name not in identity}
     return {**base, **chosen, "PENSTOCK_WORKER_ID": job.config.worker}
 
 
-def _machine_variables(job: Job) -> dict[str, str]:
-    user, language = job.machine.user, installed_locale()
+def _machine_variables(job: Job, task: Task) -> dict[str, str]:
+    account, language = _account(job, task), installed_locale()
+    is_own = account is None or account == job.machine.account
+    user, home = (job.machine.user, job.machine.home) if is_own or not account else (account.name, account.home)
     return {
-        "HOME": job.machine.home,
+        "HOME": home,
         "USER": user,
         "LOGNAME": user,
         "TZ": "UTC",
@@ -74,7 +77,7 @@ def _machine_variables(job: Job) -> dict[str, str]:
         "LC_ALL": language,
         "CI": "true",
         "TMPDIR": job.machine.real_path("/tmp"),
-        "PATH": f"{job.machine.home}/.cargo/bin:{job.machine.bin}:{BASE_PATH}",
+        "PATH": f"{home}/.cargo/bin:{job.machine.bin}:{BASE_PATH}",
         **{name: os.environ[name] for name in MIRROR_VARIABLES if name in os.environ},
     }
 
@@ -95,6 +98,11 @@ def _job_variables(job: Job, task: Task) -> dict[str, str]:
     }
 
 
+def _account(job: Job, task: Task) -> Account | None:
+    """Return the account that runs a task; None for the user that runs the agent. Raises PermissionError."""
+    return task_account(job.machine.account, task.uid, task.gid)
+
+
 def write_script(job: Job, task: Task) -> str:
     """Write a task's script to a file of the job's. Return its path. Raises OSError."""
     tmp = job.machine.real_path("/tmp")
@@ -104,7 +112,7 @@ def write_script(job: Job, task: Task) -> str:
         with open(handle, "w", encoding="utf-8") as file:
             file.write(task.script)
         if not task.as_root:
-            job.machine.give_to_user(path)
+            job.machine.give_to_user(path, _account(job, task))
     return path
 
 
@@ -115,10 +123,10 @@ def _acting_for(job: Job, task: Task) -> contextlib.AbstractContextManager[None]
 
 def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
     """Start a script in a process group of its own. Raises OSError; ValueError for a zero byte in the environment."""
-    workdir = job.machine.real_path(task.workdir)
+    workdir, account = job.machine.real_path(task.workdir), _account(job, task)
     if not task.as_root:
         with job.machine.acting():
-            job.machine.make_folder(workdir)
+            job.machine.make_folder(workdir, account)
     child = subprocess.Popen(
         ["/bin/bash", script],
         cwd=workdir,
@@ -127,7 +135,7 @@ def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        **({} if task.as_root else job.machine.popen_options()),
+        **({} if task.as_root or account is None else account.popen_options()),
     )
     job.processes.group = child.pid
     return child
@@ -261,9 +269,9 @@ class TaskRun:
     def _say_exit(self, code: int, seconds: float) -> None:
         took = f"duration {seconds * 1000:.0f} ms"
         if code < 0:
-            self._say(f"process was killed: {took}, signal {signal_name(-code)}")
+            self._say(f"process was killed: {took}, signal {signal_name(-code)}: {self._task}")
         else:
-            self._say(f"process exited: {took}, exit code {code}", "task" if code else DETAIL)
+            self._say(f"process exited: {took}, exit code {code}: {self._task}", "task" if code else DETAIL)
 
     def _judge(self, code: int, ended: Ended | None, is_late: bool) -> Outcome:
         if ended:

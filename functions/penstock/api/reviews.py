@@ -100,5 +100,5 @@ def _show(job: Job, asked: Asked) -> ReviewView:
         target=job.request.target_resolved,
         resources=[need.type for need in job.request.needs if need.order != WORKER],
         env=dict(asked.spec.env) if asked.spec else {},
-        script=asked.spec.script if asked.spec else None,
+        script=asked.spec.source if asked.spec else None,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
+from penstock.domain.jobs.tasks import NewTask
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
@@ -19,9 +20,12 @@ MACHINE_CHARS = 500
 
 @dataclass(frozen=True)
 class SubmitJob:
-    """A job to run. Values given here win over those in the header of the job file."""
+    """A job to run: a job file, or tasks. Values given here win over those in the header of the job file."""
 
-    script: Annotated[str, "The whole job file: the `#!` line, the header of `#:` lines, and the script."]
+    script: Annotated[
+        str | None,
+        "The whole job file: the `#!` line, the header of `#:` lines, and the script. Required without `tasks`.",
+    ] = None
     path: Annotated[str, Bound(most=1024), "The file's path, as error messages name it."] = "job.sh"
     name: Annotated[str | None, "The job's name. By default the file's, or its name."] = None
     target: Annotated[str | None, "The target to run on. By default the file's, or `default`."] = None
@@ -53,6 +57,9 @@ class SubmitJob:
     ] = None
     owner: Annotated[str | None, Bound(most=200), "The repository that owns the job, if that is not the caller."] = None
     without: Annotated[list[str] | None, "Names of the file's dependencies that the job does not wait for."] = None
+    tasks: Annotated[list[NewTask], "Instead of a job file, scripts that run in order until one fails: at most 64."] = (
+        field(default_factory=list)
+    )
     cache_scope: Annotated[
         str | None,
         Bound(most=limits.CACHE_SCOPE_CHARS),

@@ -289,6 +289,10 @@ class AssignedTask:
     env: Annotated[dict[str, str], "Its own environment variables, by name."]
     env_clear: Annotated[bool, "Whether it gets no other environment variables."]
     workdir: Annotated[str, "The folder in which it starts."]
+    uid: Annotated[int | None, "The id of its user, if that is not the job's."] = field(default=None, metadata=OPTIONAL)
+    gid: Annotated[int | None, "The id of its group, if that is not its user's."] = field(
+        default=None, metadata=OPTIONAL
+    )
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from penstock.domain.jobfile.sections import CacheAsk, Post
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.reviews import Review
+from penstock.domain.jobs.tasks import NewTask, as_json
 from penstock.domain.pools.pools import Need
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Place, Row
@@ -511,7 +512,7 @@ class Publication:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec(Row):
-    """What a job runs: written once, in its job's row or in one of its own, and read to start or repeat it.
+    """What a job runs, `script` or `tasks`: written once, in its job's row or in one of its own, and read to start it.
 
     `toolchain`: a Rust channel, or the name of the repository's file that names it; "" for none.
     """
@@ -528,10 +529,16 @@ class Spec(Row):
     skip_clone: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
     caches: tuple[CacheAsk, ...] = ()
+    tasks: tuple[NewTask, ...] = ()
 
     @property
     def key(self) -> Key:
         return spec_key(self.job)
+
+    @property
+    def source(self) -> str:
+        """The job file; for a job without one, its tasks as JSON."""
+        return as_json(self.tasks) if self.tasks else self.script
 
 
 def spec_key(job: str) -> Key:

@@ -93,11 +93,11 @@ def _reviewed(job: Job) -> dict[str, str]:
 
 def _sources(made: Made, by: Service) -> Iterator[dict[str, Any]]:
     """The job file, the commit, and the files that were there before the script."""
-    script = hashlib.sha256(made.spec.script.encode()).hexdigest()
-    yield {"name": "job file", "digest": {"sha256": script}}
-    source = _commit(made)
-    if source:
-        yield source
+    source = hashlib.sha256(made.spec.source.encode()).hexdigest()
+    yield {"name": "tasks" if made.spec.tasks else "job file", "digest": {"sha256": source}}
+    commit = _commit(made)
+    if commit:
+        yield commit
     for row in made.inputs:
         yield {"name": f"/input/{row.name}", "digest": _digest(row.content)}
     for each in made.job.request.dependencies:

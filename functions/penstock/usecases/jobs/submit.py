@@ -50,6 +50,7 @@ from penstock.domain.jobs.jobs import (
 )
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.jobs.reviews import Review
+from penstock.domain.jobs.tasks import check_tasks
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why
 from penstock.domain.pools.pools import WORKER, Need
@@ -170,7 +171,7 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], (_repeated_job(known, memory), Claimed(), made.job.state)
-        new, counted = users.count_job(on, made.job, made.spec.script, made.site.limits)
+        new, counted = users.count_job(on, made.job, made.spec.source, made.site.limits)
         job, granted, claimed = _claim(on, new) if next(tries) < claims else (new, [], Claimed())
         begun = (
             [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]
@@ -249,7 +250,7 @@ def retry(on: System, user: User, job: Job) -> str:
     if origins.is_cloned(job, spec):
         raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
     request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
-    again = submit(on, user, SubmitJob(script=spec.script, **request), None, before=job)
+    again = submit(on, user, SubmitJob(script=spec.script or None, tasks=list(spec.tasks), **request), None, before=job)
     fresh = on.store.get(job_key(again), Job) if job.request.inputs else None
     if fresh:
         inputs.adopt(on, fresh, job)
@@ -389,11 +390,15 @@ def _scope(user: User, ask: SubmitJob) -> str:
 def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, ...]) -> Spec:
     """The row with a job's script, and all that only its agent and a retry need."""
     rules = tuple(rule.text for rule in file.output_rules)
-    request = {key: value for key, value in asdict(ask).items() if key != "script" and value not in (None, [], {})}
+    request = {
+        key: value
+        for key, value in asdict(ask).items()
+        if key not in ("script", "tasks") and value not in (None, [], {})
+    }
     return Spec(
         job=job, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
         posts=file.post, toolchain=file.toolchain, skip_clone=file.skip_clone,
-        request=request, caches=file.cache,
+        request=request, caches=file.cache, tasks=tuple(ask.tasks),
     )  # fmt: skip
 
 
@@ -421,9 +426,10 @@ def job_file(ask: SubmitJob) -> JobFile:
         fault = Fault("path holds a character that cannot be printed", where="path", hint="rename the file")
         raise Refused(400, "bad-request", fault.message, [fault])
     path = ask.path[: limits.NAME_CHARS]
-    found = parse(ask.script, path)
+    script = _script(ask)
+    found = JobFile(path, "") if ask.tasks else parse(script, path)
     if isinstance(found, Problems):
-        too_big = len(ask.script.encode()) > limits.SCRIPT_BYTES
+        too_big = len(script.encode()) > limits.SCRIPT_BYTES
         code = (413, "script-too-big") if too_big else (400, "bad-job-file")
         raise Refused(*code, f"{path} is not a job file that can run", [_fault(item) for item in found.items])
     found = _without_dependencies(ask, _select_variant(ask, found))
@@ -433,6 +439,8 @@ def job_file(ask: SubmitJob) -> JobFile:
     if ask.dependencies:
         values["dependencies"] = None
         checked["dependencies"] = check_asked(_requested_dependencies(ask, found))
+    if ask.tasks:
+        checked["tasks"] = None, check_tasks(ask.tasks)
     if ask.inputs:
         folders = [*(ask.dependencies or {}), *(each.name for each in found.dependencies)]
         checked["inputs"] = None, check_inputs(ask.inputs, folders)
@@ -443,6 +451,14 @@ def job_file(ask: SubmitJob) -> JobFile:
         raise Refused(400, "bad-request", "some values of the request cannot be", faults)
     _refuse_disabled(found)
     return _merge(found, {name: checked[name][0] for name in values})
+
+
+def _script(ask: SubmitJob) -> str:
+    """The job file; empty for a job with tasks. Raises Refused 400 for a request with both, or neither."""
+    if (ask.script is None) != bool(ask.tasks):
+        fault = Fault("a job has either `script`, which is its job file, or `tasks`", where="script")
+        raise Refused(400, "bad-request", fault.message, [fault])
+    return ask.script or ""
 
 
 def _fault(problem: Problem) -> Fault:

@@ -513,7 +513,7 @@ def assignment(on: System, job: Job, site: Site, worker: str, lease: Lease | Non
         factory=need.maker,
         repository=origin,
         toolchain=spec.toolchain,
-        tasks=[_task(spec, origin)],
+        tasks=_tasks(spec, origin),
         posts=list(spec.posts),
         output_rules=list(spec.output_rules),
         resources=accesses(on, job),
@@ -532,10 +532,15 @@ def assignment(on: System, job: Job, site: Site, worker: str, lease: Lease | Non
     )
 
 
-def _task(spec: Spec, origin: Origin | None) -> AssignedTask:
-    """The script. It starts in the clone of its repository, if there is one."""
+def _tasks(spec: Spec, origin: Origin | None) -> list[AssignedTask]:
+    """The script, which starts in the clone of its repository, if there is one; or the job's own tasks."""
     folder = f"/work/{origin.name}" if origin and origin.clone else "/work"
-    return AssignedTask("build", spec.script, env={}, env_clear=False, workdir=folder)
+    if not spec.tasks:
+        return [AssignedTask("build", spec.script, env={}, env_clear=False, workdir=folder)]
+    return [
+        AssignedTask(each.name, each.script, dict(each.env), each.env_clear, each.workdir or folder, each.uid, each.gid)
+        for each in spec.tasks
+    ]
 
 
 def _limits(bounds: Limits) -> AgentLimits:

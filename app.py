@@ -1,5 +1,6 @@
 """The stacks there are. `cdk synth`, `cdk deploy` and the local cloud all start here."""
 
+import sys
 from collections.abc import Mapping
 
 from infra import node
@@ -27,4 +28,7 @@ def build(out: str | None = None, context: Mapping[str, str] | None = None) -> c
 
 
 if __name__ == "__main__":
-    build().synth()
+    try:
+        build().synth()
+    except ValueError as error:  # an option that is wrong
+        sys.exit(str(error))

@@ -18,14 +18,16 @@ from pathlib import Path
 from aws_cdk import aws_lambda as lambda_
 
 from infra import bytecode
+from penstock import sources
+from penstock.sources import BUILT, FUNCTIONS
 
-ROOT = Path(__file__).parents[1]
-FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
 LIBCLOUD = FUNCTIONS / "requirements-libcloud.txt"
-BUILT = ROOT / "build"
 
-LEFT_OUT = ("penstock/cli", "penstock/local", "penstock/testing", "penstock/api/openapi.py")
+LEFT_OUT = (
+    "penstock/cli", "penstock/deploy", "penstock/local", "penstock/testing", "penstock/api/openapi.py",
+    "penstock/sources.py",
+)  # fmt: skip
 """Folders and files of functions/ that functions do not need."""
 
 UNUSED = ("bin", "libcloud/test")
@@ -39,16 +41,14 @@ def code() -> lambda_.Code:
 
 def built_code() -> Path:
     """The folder that becomes /var/task."""
-    shipped = {str(path.relative_to(FUNCTIONS)): path for path in sorted(FUNCTIONS.rglob("*")) if _is_shipped(path)}
+    shipped = {name: path for name, path in sorted(sources.shipped().items()) if is_needed(name)}
     content = b"".join(f"{name}\0".encode() + path.read_bytes() for name, path in shipped.items())
     return _built("function", content, lambda folder: _copy(shipped, folder))
 
 
-def _is_shipped(path: Path) -> bool:
-    """Whether a file is part of the code: modules, and the data files beside them."""
-    name = path.relative_to(FUNCTIONS)
-    is_wanted = path.suffix == ".py" or (path.suffix == ".json" and len(name.parts) > 1)
-    return is_wanted and not any(name.is_relative_to(each) for each in LEFT_OUT)
+def is_needed(name: str) -> bool:
+    """Whether functions need a file of this name."""
+    return not any(Path(name).is_relative_to(each) for each in LEFT_OUT)
 
 
 def _copy(shipped: Mapping[str, Path], folder: Path) -> None:

@@ -29,7 +29,7 @@ and make no call for it. What to do when an alarm on one of them is raised: [ope
 
 You choose how much is published when you deploy:
 
-| `cdk deploy` with | publishes |
+| `penstock deploy` with | publishes |
 |---|---|
 | `-c metrics=site` (the default) | metrics of the site as a whole |
 | `-c metrics=pools` | the same, and also by pool, target, factory and well |

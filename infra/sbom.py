@@ -18,6 +18,7 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
+from infra import version
 from infra.pins import SOURCES, hashes
 from penstock import agentfile
 
@@ -65,7 +66,7 @@ def _penstock() -> Component:
         type=ComponentType.APPLICATION,
         bom_ref=project["name"],
         name=project["name"],
-        version=project["version"],
+        version=version.current(),
         description=project["description"],
     )
 

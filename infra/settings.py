@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import Any
 
 from aws_cdk import RemovalPolicy
@@ -86,7 +87,11 @@ class Settings:
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
-        """Settings from the CDK's context, where a value given on the command line is text."""
+        """Settings from the CDK's context, where a value given on the command line is text.
+
+        Raises ValueError for what is wrong with it, and for a name that no option has.
+        """
+        _check_names(context)
 
         def is_set(key: str) -> bool:
             return str(context.get(key, False)).lower() in ("true", "1", "yes")
@@ -118,9 +123,33 @@ class Settings:
         )
 
     @property
+    def options(self) -> dict[str, str]:
+        """What is not as by default, but for the name, as text that the CDK's context may have."""
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "name"}
+        return {name: _text(value) for name, value in values.items() if value != getattr(Settings, name)}
+
+    @property
     def keep(self) -> RemovalPolicy:
         """What happens to data when the stack is deleted."""
         return RemovalPolicy.DESTROY if self.ephemeral else RemovalPolicy.RETAIN
+
+
+def _check_names(context: Mapping[str, Any]) -> None:
+    """Names of the CDK itself are none that an option could have: they have other characters."""
+    known = [each.name for each in fields(Settings)]
+    for name in context:
+        if re.fullmatch("[a-z0-9_]+", name) and name not in known:
+            meant = get_close_matches(name, known, 1)
+            raise ValueError(
+                f"there is no option {name!r}; "
+                + (f"did you mean {meant[0]!r}?" if meant else f"there are: {', '.join(sorted(known))}")
+            )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _check(setting: str, start: str, ids: tuple[str, ...]) -> None:

@@ -52,6 +52,7 @@ class Penstock(Stack):
 
     def __init__(self, scope: Construct, name: str, *, settings: Settings) -> None:
         super().__init__(scope, name, description="The gate in front of scarce things")
+        self.template_options.metadata = {"Penstock": {"options": settings.options}}  # for the next `penstock deploy`
         self.rows = Rows(self, "Rows", keep=settings.keep)
         self.storage = Storage(self, "Storage", keep=settings.keep, identity_keys=settings.identity_keys)
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[CONSUMERS[each]].timeout for each in NAMES})

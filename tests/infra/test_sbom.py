@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from infra import sbom
+from infra import sbom, version
 from infra.pins import FILES, SOURCES
 from penstock import agentfile
 
@@ -77,7 +76,7 @@ def test_every_requirements_file_is_in_a_bill(bills: Mapping[str, str]) -> None:
 def test_a_bill_is_of_penstock_and_has_the_agent(bills: Mapping[str, str], name: str) -> None:
     bill = json.loads(bills[name])
     root = bill["metadata"]["component"]
-    assert (root["name"], root["version"]) == ("penstock", metadata.version("penstock"))
+    assert (root["name"], root["version"]) == ("penstock", version.current())
     (agent,) = [each for each in bill["components"] if each["type"] != "library"]
     assert agent["hashes"] == [{"alg": "SHA-256", "content": agentfile.digest()}]
     assert (agent["name"], agent["version"]) == ("agent.pyz", agentfile.version())

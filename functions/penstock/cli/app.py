@@ -43,6 +43,7 @@ ENTRIES = {
     "audit": Entry(f"{COMMANDS}.user:audit", "Show what operators did (operators only)."),
     "github": Entry(f"{COMMANDS}.github:group", "Show the commits and deliveries from GitHub (operators only)."),
     "driver": Entry(f"{COMMANDS}.driver:group", "List drivers; test one against the driver contract."),
+    "deploy": Entry(f"{COMMANDS}.deploy:deploy", "Deploy Penstock to your AWS account, or show what would change."),
     "agent": Entry(f"{COMMANDS}.local:agent", "Run jobs on this machine, as one of the site's hosts."),
     "openapi": Entry(f"{COMMANDS}.profile:openapi", "Print the service's OpenAPI document."),
     "completion": Entry(f"{COMMANDS}.profile:completion", "Print the completion script for a shell."),

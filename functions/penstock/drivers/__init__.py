@@ -166,8 +166,7 @@ def _flag(kind: str, driver: str, what: str) -> bool:
 def _load(kind: str, driver: str) -> Any:
     ours = _ours(kind)
     if driver in ours:
-        module, _, name = ours[driver].partition(":")
-        return getattr(import_module(module), name)
+        return _own(kind, driver, ours[driver])
     theirs = _theirs(kind)
     if driver not in theirs:
         known = ", ".join(sorted({*ours, *theirs}))
@@ -177,6 +176,18 @@ def _load(kind: str, driver: str) -> Any:
     except Exception as error:  # importing a third-party package may raise anything
         why = f"{type(error).__name__}: {error}"
         raise Misconfigured(f"the {kind} driver {driver!r} cannot be loaded: {why}") from error
+
+
+def _own(kind: str, driver: str, where: str) -> Any:
+    """One of our own. Functions have all that these import; who installed only the client may not."""
+    module, _, name = where.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        needed = (error.name or "").partition(".")[0]
+        raise Misconfigured(
+            f"the {kind} driver {driver!r} needs {needed}, which is not installed here: `pip install 'penstock[aws]'`"
+        ) from error
 
 
 def _ours(kind: str) -> Mapping[str, str]:

@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import tomlkit
 
+from penstock import sources
 from penstock.drivers.factories import process
 from penstock.local import guard, stack
 from penstock.local.state import LocalCloudError, Running, StateFolder
@@ -43,7 +44,7 @@ def up(
     Raises LocalCloudError; then nothing is left running.
     """
     place = place or StateFolder.default()
-    site = _site(config or stack.SOURCES / "examples" / "site.toml", workers)
+    site = _site(config or sources.SITE, workers)
     with place.alone():
         running = place.load()
         if running is not None:
@@ -203,7 +204,7 @@ def environment(place: StateFolder, port: int) -> Mapping[str, str]:
     url = f"http://127.0.0.1:{port}"
     return {
         "PATH": os.environ.get("PATH", os.defpath),
-        "PYTHONPATH": str(stack.SOURCES / "functions"),
+        "PYTHONPATH": str(sources.PACKAGE.parent),
         "LANG": "C.UTF-8",
         "TMPDIR": str(place.tmp),
         "PENSTOCK_HOME": str(place.home),

@@ -19,10 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock import sources
 from penstock.local.state import LocalCloudError
 
 DATE = (1980, 1, 1, 0, 0, 0)
 """Every file in a zip is this old, so that the same content gives the same bytes."""
+
+READABLE, EXECUTABLE = 0o644, 0o755
+"""What files in a zip permit, whatever the umask was: functions run as another user than whoever made the zip."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Assembly:
     template: str
     files: Mapping[str, Any]
     folder: Path
+    properties: Mapping[str, Any]
 
     @staticmethod
     def read(folder: Path) -> Assembly:
@@ -43,7 +48,7 @@ class Assembly:
             raise ValueError(f"{folder}: expected one stack, found {stacks}")
         template = (folder / artifacts[stacks[0]]["properties"]["templateFile"]).read_text()
         files = json.loads((folder / f"{stacks[0]}.assets.json").read_text())["files"]
-        return Assembly(stacks[0], template, files, folder)
+        return Assembly(stacks[0], template, files, folder, artifacts[stacks[0]]["properties"])
 
     def content(self, source: Mapping[str, str]) -> bytes:
         """The bytes of an asset, zipped if it asks for that."""
@@ -55,6 +60,18 @@ class Assembly:
         """How many resources the stack has."""
         return len(json.loads(self.template)["Resources"])
 
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the stack's parameters."""
+        return list(json.loads(self.template).get("Parameters", {}))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What whoever deploys should know."""
+        file = self.folder / f"{self.stack}.metadata.json"
+        notes = json.loads(file.read_text()) if file.is_file() else {}
+        return [each["data"] for at in notes.values() for each in at if each["type"] == "aws:cdk:warning"]
+
 
 def zipped(folder: Path) -> bytes:
     """A folder as a zip file: the same files give the same bytes."""
@@ -63,15 +80,15 @@ def zipped(folder: Path) -> bytes:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 entry = zipfile.ZipInfo(str(path.relative_to(folder)), DATE)
-                entry.external_attr = (path.stat().st_mode & 0o777) << 16
+                entry.external_attr = (EXECUTABLE if path.stat().st_mode & 0o100 else READABLE) << 16
                 archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
-SOURCES = Path(__file__).parents[3]
-"""The source tree: app.py, infra/ and functions/."""
+SOURCES = sources.ROOT
+"""The folder with app.py, infra/ and functions/."""
 
-LEFT_OUT = {"__pycache__", "local", "cli"}
+LEFT_OUT = ("penstock/cli/", "penstock/deploy/", "penstock/local/")
 """Folders that are in no function: see infra/bundle.py."""
 
 OLD_SECONDS = 24 * 3600
@@ -83,13 +100,8 @@ def assembly(report: Callable[[str], None], context: Mapping[str, str] | None = 
 
     Raises LocalCloudError if that fails.
     """
-    if not (SOURCES / "app.py").is_file():
-        raise LocalCloudError(
-            f"the local cloud deploys the stack from Penstock's source tree, and {SOURCES} is none: "
-            "run this from a clone, after `make setup`"
-        )
     settings = dict(context or {})
-    folder = SOURCES / "build" / "assembly" / fingerprint(settings)
+    folder = sources.BUILT / "assembly" / fingerprint(settings)
     if folder.is_dir():
         os.utime(folder)
         return folder
@@ -99,7 +111,7 @@ def assembly(report: Callable[[str], None], context: Mapping[str, str] | None = 
         if not folder.is_dir():  # who waited for another may find it made
             _remove_old(folder.parent)
             _remove_old(code())
-            _remove_old(SOURCES / "build" / "function")
+            _remove_old(sources.BUILT / "function")
             with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
                 synthesise(Path(beside) / "out", **settings)
                 (Path(beside) / "out").rename(folder)
@@ -116,7 +128,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def code() -> Path:
     """Where the local cloud keeps unzipped and compiled functions."""
-    folder = SOURCES / "build" / "code"
+    folder = sources.BUILT / "code"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -124,21 +136,21 @@ def code() -> Path:
 def fingerprint(settings: Mapping[str, str] | None = None) -> str:
     """A hash over every file that the stack is made of, and its settings."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode() if settings else b"")
-    for path in sorted(_made_of()):
-        digest.update(f"{path.relative_to(SOURCES)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    for name, path in sorted(_made_of().items()):
+        digest.update(f"{name}\0{path.stat().st_size}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _made_of() -> Iterator[Path]:
-    yield SOURCES / "app.py"
-    yield SOURCES / "cdk.json"
-    for folder in (SOURCES / "infra", SOURCES / "functions"):
-        for path in folder.rglob("*"):
-            if path.is_file() and not LEFT_OUT & {*path.parts}:
-                yield path
+def _made_of() -> Mapping[str, Path]:
+    """Each of these files by its name, which is the same wherever Penstock is installed."""
+    beside = [SOURCES / "app.py", SOURCES / "cdk.json"]
+    for folder in (SOURCES / "infra", sources.FUNCTIONS):
+        beside += [path for path in folder.glob("*") if path.is_file()]
+    found = {path.relative_to(SOURCES).as_posix(): path for path in beside}
+    return found | {name: path for name, path in sources.shipped().items() if not name.startswith(LEFT_OUT)}
 
 
-def synthesise(out: Path, **context: str) -> None:
+def synthesise(out: Path, **context: Any) -> None:
     """Synthesise into a folder, with settings as `cdk deploy -c` takes them. Raises LocalCloudError if that fails."""
     made = subprocess.run(
         [sys.executable, "app.py"],
@@ -149,7 +161,7 @@ def synthesise(out: Path, **context: str) -> None:
         check=False,
     )
     if made.returncode != 0:
-        raise LocalCloudError(f"the stack cannot be synthesised; `make synth` shows this too:\n{made.stderr.strip()}")
+        raise LocalCloudError(f"the stack cannot be synthesised: {made.stderr.strip()}")
 
 
 def _remove_old(folder: Path) -> None:

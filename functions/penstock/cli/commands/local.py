@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.status import Status
 
-from penstock.cli import times
+from penstock.cli import extras, times
 from penstock.cli.command import Command, Group, Session, pass_session
 from penstock.cli.config import LOCAL, Profile, remove_profile, save_profile
 from penstock.cli.errors import Broken, Refused
@@ -87,6 +87,7 @@ group = Group("local", "Run the whole service on this machine, without a cloud a
 @pass_session
 def up(session: Session, port: int | None, workers: int | None, file: Path | None, detach: bool) -> None:
     """Start the local cloud and print its URL and token. Ctrl-C stops it, unless you give --detach."""
+    extras.require("local")
     from penstock.local import cloud
 
     if file and not file.is_file():
@@ -170,6 +171,7 @@ def status(session: Session) -> None:
 @pass_session
 def reset(session: Session) -> None:
     """Delete all data: jobs, logs, users, configuration. The URL stays the same; the token changes."""
+    extras.require("local")
     from penstock.local import cloud
 
     with _steps(session) as steps:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
+from penstock.cli import extras
 from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
 from penstock.cli.commands.token import Lasting, lasting
 from penstock.cli.config import Profile, save_profile
@@ -172,14 +173,12 @@ HINT = "`aws sts get-caller-identity` says whose credentials are in force; --sta
 
 def first_operator(stack: str, region: str | None, name: str, expires: Lasting) -> tuple[str, str]:
     """The service's URL and a new token of its first operator. Raises CliError with what AWS answered."""
-    try:
+    with extras.needed("aws"):
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
 
         from penstock.bootstrap_admin import create_admin
         from penstock.kernel.errors import Refused
-    except ImportError as error:
-        raise CliError(f"this needs {error.name}", "pip install 'penstock[aws]'") from error
     try:
         client = boto3.client("cloudformation", region_name=region)
         (found,) = client.describe_stacks(StackName=stack)["Stacks"]

@@ -39,7 +39,7 @@ class Settings:
 
 MISSING = (
     "the libcloud driver needs Apache Libcloud, which is not installed here: run `pip install penstock[libcloud]`, "
-    "and deploy the functions with `cdk deploy -c libcloud=true`"
+    "and deploy the functions with `penstock deploy -c libcloud=true`"
 )
 
 

@@ -21,7 +21,7 @@ AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versio
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins sbom docs pictures synth local clean
+.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins sbom release docs pictures synth local clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ pins: $(STAMP) ## write the hashes of all pinned libraries anew, after a version
 sbom: $(STAMP) ## write software bills of materials into build/sbom: of the functions' layer, and of what make setup installs
 	@PYTHONPATH=functions:. $(PYTHON) -m infra.sbom build/sbom
 
+release: $(STAMP) ## build what a release of this commit has into build/release: wheel, sdist, assembly, bills, checksums
+	@$(PYTHON) -m infra.release build/release
+
 openapi: $(STAMP) ## write the OpenAPI document anew from the code
 	@$(PYTHON) -m penstock.api.openapi
 
@@ -143,7 +146,7 @@ $(WRITERS)/installed: docs/theme/requirements.txt
 	@$(WRITERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	@touch $@
 
-$(STAMP): requirements.txt pyproject.toml
+$(STAMP): requirements.txt pyproject.toml setup.py
 	@python=; for each in python3 python3.14 python3.13 python3.12 python3.11; do \
 		if $$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$each; break; fi; \
 	done; \

@@ -1,0 +1,76 @@
+"""A release of one commit is the same bytes wherever and whenever it is built, and its parts are good."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def commit() -> str:
+    """The commit that is built, whatever is committed meanwhile."""
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def built(place: Path, umask: int, commit: str) -> Mapping[str, bytes]:
+    """The release of a new clone of a commit, by a user whose new files have these permissions."""
+    clone = place / "penstock"
+    place.mkdir()
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True, umask=umask)
+    subprocess.run(["git", "checkout", "--quiet", "--detach", commit], cwd=clone, check=True, umask=umask)
+    environment = {**os.environ, "PYTHONPATH": f"{clone / 'functions'}:{clone}"}
+    command = [sys.executable, "-m", "infra.release", "build/release"]
+    subprocess.run(command, cwd=clone, env=environment, check=True, umask=umask)
+    return {path.name: path.read_bytes() for path in (clone / "build/release").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def release(commit: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
+    return built(tmp_path_factory.mktemp("one") / "here", 0o022, commit)
+
+
+@pytest.mark.xdist_group("release")
+def test_two_builds_are_equal(release: Mapping[str, bytes], commit: str, tmp_path: Path) -> None:
+    time.sleep(2)  # zip files have times of two seconds
+    other = built(tmp_path / "in a folder of another name", 0o077, commit)
+    assert sorted(other) == sorted(release)
+    assert [name for name, content in release.items() if other[name] != content] == []
+
+
+@pytest.mark.xdist_group("release")
+def test_a_release_has_all_its_parts_and_their_sums(release: Mapping[str, bytes]) -> None:
+    (wheel,) = [each for each in release if each.endswith(".whl")]
+    name = wheel.removesuffix("-py3-none-any.whl")
+    parts = ["-py3-none-any.whl", ".tar.gz", "-assembly.zip", "-layer.cdx.json", "-layer-libcloud.cdx.json"]
+    wanted = {f"{name}{part}" for part in (*parts, "-setup.cdx.json")}
+    assert set(release) == {*wanted, "SHA256SUMS"}
+    sums = dict(reversed(line.split("  ")) for line in release["SHA256SUMS"].decode().splitlines())
+    assert sums == {each: hashlib.sha256(release[each]).hexdigest() for each in wanted}
+
+
+@pytest.mark.xdist_group("release")
+def test_its_sources_build_the_same_wheel(release: Mapping[str, bytes], tmp_path: Path) -> None:
+    (sdist,) = [each for each in release if each.endswith(".tar.gz")]
+    (wheel,) = [each for each in release if each.endswith(".whl")]
+    for name in (sdist, wheel):
+        (tmp_path / name).write_bytes(release[name])
+    with tarfile.open(tmp_path / sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    script = f"from setuptools import build_meta; build_meta.build_wheel({str(tmp_path / 'built')!r})"
+    unpacked = tmp_path / sdist.removesuffix(".tar.gz")
+    subprocess.run([sys.executable, "-c", script], cwd=unpacked, check=True, stdout=subprocess.DEVNULL)
+    with zipfile.ZipFile(tmp_path / wheel) as one, zipfile.ZipFile(tmp_path / "built" / wheel) as two:
+        assert {each: one.read(each) for each in one.namelist()} == {each: two.read(each) for each in two.namelist()}

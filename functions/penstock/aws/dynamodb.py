@@ -177,8 +177,8 @@ def look_text(look: Look) -> str:
 
 
 def look_of(text: str, shard: str) -> Look:
-    """The look that a shard of the index has."""
-    time, _, nudges = text.partition("#")
+    """The look that a shard of the index has. What stands behind `@` is not part of it."""
+    time, _, nudges = text.partition("@")[0].partition("#")
     return Look(datetime.fromisoformat(time), int(nudges or 0), shard)
 
 

@@ -5,7 +5,7 @@ A driver may implement more protocols than `Driver`, for example `CleaningDriver
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
@@ -20,7 +20,7 @@ from penstock.domain.units.units import CleanProof
 from penstock.domain.users.oidc import PublicKey
 from penstock.kernel.errors import Shortage
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Due, Key, Look, Row
+from penstock.kernel.rows import Change, Due, Key, Listed, Look, Row
 
 R = TypeVar("R", bound=Row)
 
@@ -73,6 +73,9 @@ class Store(Protocol):
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         """The rows of a listing, in its order; a read that may lag. Fewer than the limit only at the listing's end."""
+
+    def entries(self, name: str, *, after: str = "", newest: bool = False, page: int = 100) -> Iterator[Listed]:
+        """The entries of a listing, in its order, so many at once; a read that may lag, and reads no row."""
 
 
 class Queues(Protocol):

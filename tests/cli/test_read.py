@@ -1,7 +1,9 @@
 """What read commands print: JSON as the API has it, tables for people, pages."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -32,7 +34,7 @@ def test_pages(penstock: Run, service: Service) -> None:
         service.add()
     assert len(ids(penstock("job", "list", "--json").stdout)) == 50
     assert len(ids(penstock("job", "list", "--json", "--limit", "120").stdout)) == 120
-    assert len(ids(penstock("job", "list", "--json", "--all").stdout)) == 230
+    assert len(ids(penstock("job", "list", "--json", "--no-limit").stdout)) == 230
     assert "there are more" in penstock("job", "list", "--limit", "229").stderr
     assert "there are more" not in penstock("job", "list", "--limit", "230").stderr
 
@@ -40,10 +42,29 @@ def test_pages(penstock: Run, service: Service) -> None:
 def test_filters_are_sent(penstock: Run, service: Service) -> None:
     penstock("job", "list", "--state", "settled", "--target", "lab", "-T", "a=1", "-T", "b=2")
     penstock("job", "list", "--owner", "oxide:hubris")
+    penstock("job", "list", "--all", "--state", "failed", "--name", "build*", "--since", "2026-01-31T10:00:00Z")
     assert service.paths("GET") == [
         "/v1/jobs?state=settled&target=lab&tag=a%3D1&tag=b%3D2&limit=50",
         "/v1/jobs?owner=oxide%3Ahubris&limit=50",
+        "/v1/jobs?state=failed&name=build%2A&since=2026-01-31T10%3A00%3A00.000%2B00%3A00&all=true&limit=50",
     ]
+
+
+def test_since_is_a_time_or_how_long_ago_that_is(penstock: Run, service: Service) -> None:
+    penstock("job", "list", "--since", "2d")
+    said = parse_qs(urlsplit(service.paths("GET")[0]).query)["since"][0]
+    ago = datetime.now(UTC) - datetime.fromisoformat(said)
+    assert timedelta(days=2) <= ago < timedelta(days=2, minutes=10)
+    for wrong in ("yesterday", "2026-13-01", "9999999999d"):
+        ran = penstock("job", "list", "--since", wrong)
+        assert ran.exit_code == 2
+        assert wrong in ran.stderr
+
+
+def test_all_and_an_owner_exclude_each_other(penstock: Run) -> None:
+    ran = penstock("job", "list", "--all", "--owner", "ada")
+    assert ran.exit_code == 2
+    assert "exclude each other" in ran.stderr
 
 
 def test_show_factory_includes_its_health(penstock: Run) -> None:

@@ -28,7 +28,20 @@ from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move,
 from penstock.domain.units.comparison import Comparison, LastSweep, Missing
 from penstock.domain.users.users import Token, User, user_key
 from penstock.kernel.errors import TooBig
-from penstock.kernel.rows import Change, Check, Create, Delete, Due, Look, Replace, Row, holds, next_version, shard_of
+from penstock.kernel.rows import (
+    Change,
+    Check,
+    Create,
+    Delete,
+    Due,
+    Listed,
+    Look,
+    Replace,
+    Row,
+    holds,
+    next_version,
+    shard_of,
+)
 from penstock.ports import Store
 from penstock.testing.store import MemoryStore
 from tests.concurrency import faults
@@ -485,6 +498,16 @@ def test_listings_are_paged_in_both_directions(store: Store) -> None:
     assert [pool.name for pool in store.listed("pools", Pool, after="b")] == ["c"]
     assert [pool.name for pool in store.listed("pools", Pool, after="b", newest=True)] == ["a"]
     assert [pool.name for pool in store.listed("pools", Pool, limit=2, newest=True)] == ["c", "b"]
+
+
+def test_the_entries_of_a_listing_are_read_without_its_rows(store: Store) -> None:
+    assert store.commit([Create(Pool(name=name, limit=1)) for name in "bac"])
+    assert list(store.entries("pools")) == [Listed(name, pool_key(name)) for name in "abc"]
+    for page in (1, 2, 100):
+        assert [entry.sort for entry in store.entries("pools", newest=True, page=page)] == ["c", "b", "a"]
+    assert [entry.sort for entry in store.entries("pools", after="b")] == ["c"]
+    assert [entry.sort for entry in store.entries("pools", after="b", newest=True)] == ["a"]
+    assert list(store.entries("nothing")) == []
 
 
 NAMES = ("a", "b", "c")

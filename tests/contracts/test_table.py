@@ -109,10 +109,16 @@ def test_an_entry_that_cannot_be_moved_is_a_fault(table: Table, monkeypatch: pyt
 def test_the_index_has_a_time_and_after_it_how_many_nudges_there_were() -> None:
     """Text that sorts by time, whatever the number."""
     time = NOW.isoformat(timespec="milliseconds")
-    for look, text in ((Look(NOW), time), (Look(NOW, 12), f"{time}#12")):
+    for look, text in (
+        (Look(NOW), time),
+        (Look(NOW, 12), f"{time}#12"),
+        (Look(NOW, 0, "", "running"), f"{time}@running"),
+        (Look(NOW, 1, "", "running"), f"{time}#1@running"),
+    ):
         assert dynamodb.look_text(look) == text
         assert dynamodb.look_of(text, "pool.3") == look
         assert dynamodb.look_of(text, "pool.3").shard == "pool.3"
+        assert dynamodb.look_of(text, "pool.3").tag == look.tag
 
 
 def test_a_row_that_cannot_be_read_is_left_out(table: Table, caplog: pytest.LogCaptureFixture) -> None:

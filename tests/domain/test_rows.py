@@ -107,7 +107,7 @@ def test_a_row_is_kept_at(row: Row, key: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     ("row", "place"),
     [
-        (job(), Place("jobs#ada", "J1")),
+        (job(), Place("jobs#ada", "J1##default,ubuntu#build")),
         (pool(), Place("pools", "resource/bench")),
         (unit(due=NOW), None),
         (unit(due=None), Place("workers", "w-1")),

@@ -9,7 +9,16 @@ import pytest
 
 from penstock.domain.users import lifecycle
 from penstock.domain.users.lifecycle import IN_FLIGHT, LIVE, WATCHED_EVERY
-from penstock.domain.users.users import Revoked, Standing, Status, User, Withdrawal, explain_denial, explain_status
+from penstock.domain.users.users import (
+    FORMER,
+    Revoked,
+    Standing,
+    Status,
+    User,
+    Withdrawal,
+    explain_denial,
+    explain_status,
+)
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Look, Place
 from tests.domain.helpers import MINUTE, NOW, SECOND
@@ -61,7 +70,7 @@ def test_a_renamed_user_leaves_a_name_that_leads_to_the_new_one() -> None:
     assert (now.name, now.former, now.names) == ("evi", ("eve", "eva"), ("evi", "eve", "eva"))
     assert (now.privileges, now.status, now.version, now.due) == (("target.lab",), None, 0, None)
     assert former.status == Status(Standing.RENAMED, "root", NOW, to="evi")
-    assert (former.privileges, former.due, former.place) == ((), NOW, None)
+    assert (former.privileges, former.due, former.place) == ((), NOW, Place(FORMER, "eve"))
     again = lifecycle.follow(former, "evo")
     assert again.status
     assert again.status.to == "evo"
@@ -109,7 +118,12 @@ def test_when_a_user_may_be_removed(one: User, why: str | None) -> None:
 def test_a_removed_user_is_a_name_without_rights() -> None:
     found = lifecycle.remove(disabled(names=(), is_last=True), "root", NOW + MINUTE)
     assert found.status == Status(Standing.REMOVED, "root", NOW + MINUTE)
-    assert (found.privileges, found.withdrawal, found.due, found.place) == ((), None, NOW + MINUTE, None)
+    assert (found.privileges, found.withdrawal, found.due, found.place) == (
+        (),
+        None,
+        NOW + MINUTE,
+        Place(FORMER, "eve"),
+    )
 
 
 def test_how_far_the_jobs_were_looked_at() -> None:

@@ -11,8 +11,9 @@ from penstock.domain.users.users import ACT_AS, User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import explain, pins
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import jobs, listing
 from penstock.usecases.jobs import submit as jobs_submit
+from penstock.usecases.jobs.listing import Wanted
 from penstock.usecases.site import apply
 from penstock.usecases.users import privileges, users
 from tests.usecases.locked import LOCKED
@@ -97,12 +98,12 @@ def test_who_may_submit_for_it_sees_its_jobs_and_files_and_nobody_else_does(
     finish(twin, job)
     (kept,) = of(twin, Artifact)
     assert jobs.find(twin.on, gate, job).id == job
-    assert [row.id for row in jobs.list_jobs(twin.on, gate, HUBRIS, {}, {}, 9, "")[0]] == [job]
+    assert [row.id for row in listing.list_jobs(twin.on, gate, HUBRIS, Wanted(), 9, "")[0]] == [job]
     assert [one.artifact.id for one in explain.list_artifacts(twin.on, gate, HUBRIS, 9, "")[0]] == [kept.id]
     assert pins.find(twin.on, gate, kept.id) == kept
     for hidden in (
         lambda: jobs.find(twin.on, ada, job),
-        lambda: jobs.list_jobs(twin.on, ada, HUBRIS, {}, {}, 9, ""),
+        lambda: listing.list_jobs(twin.on, ada, HUBRIS, Wanted(), 9, ""),
         lambda: explain.list_artifacts(twin.on, ada, HUBRIS, 9, ""),
         lambda: pins.find(twin.on, ada, kept.id),
     ):

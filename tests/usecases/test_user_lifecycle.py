@@ -19,7 +19,8 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import explain
-from penstock.usecases.jobs import cancel, flow, jobs
+from penstock.usecases.jobs import flow, jobs, listing
+from penstock.usecases.jobs.listing import Wanted
 from penstock.usecases.site import apply
 from penstock.usecases.users import lifecycle, privileges, tokens, users
 from penstock.usecases.users.tokens import Wish
@@ -209,12 +210,16 @@ def test_many_jobs_are_ended_in_steps(twin: Twin, root: User, eve: User, monkeyp
 def test_settled_jobs_are_looked_through_in_pages(
     twin: Twin, root: User, eve: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Those that succeeded: the others are listed apart."""
     monkeypatch.setattr(lifecycle, "PAGE", 2)
     monkeypatch.setattr(lifecycle, "PAGES", 2)
     old = submitted(twin, eve, resources=["bench"])
     behind = submitted(twin, eve, resources=["bench"])
     for _ in range(5):
-        cancel.cancel(twin.on, eve, submitted(twin, eve, inputs=["data"]))
+        done = submitted(twin, eve)
+        hello(twin, done)
+        finish(twin, done)
+        twin.run()
     disable(twin, root)
     assert not job_of(twin, behind).is_settled
     sweep(twin)
@@ -262,7 +267,7 @@ def test_a_renamed_user_keeps_tokens_jobs_and_files(twin: Twin, root: User, eve:
     assert jobs.find(twin.on, bearer, job).owner == "eve"
     twin.pass_time(1)
     new = submitted(twin, bearer)
-    listed = jobs.list_jobs(twin.on, bearer, None, {}, {}, 10, "")[0]
+    listed = listing.list_jobs(twin.on, bearer, None, Wanted(), 10, "")[0]
     assert [(each.id, each.owner) for each in listed] == [(new, "eva"), (job, "eve")]
     assert job_of(twin, submitted(twin, bearer, owner="eve")).owner == "eva"
     assert explain.list_artifacts(twin.on, bearer, "eve", 10, "") == ([], None)

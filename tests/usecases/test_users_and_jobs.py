@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
 from penstock.domain.jobs.jobs import State
@@ -60,59 +58,6 @@ def test_how_many_privileges_a_user_may_have(twin: Twin) -> None:
 def test_only_operators_do_what_operators_do(ada: User, root: User) -> None:
     assert status(users.require_admin, ada) == 403
     users.require_admin(root)
-
-
-def listed(
-    twin: Twin, user: User, filters: Mapping[str, str] | None = None, owner: str | None = None, **given: object
-) -> list[str]:
-    asked: dict[str, object] = {"tags": {}, "limit": 100, "page": ""} | given
-    return [job.id for job in jobs.list_jobs(twin.on, user, owner, filters or {}, **asked)[0]]  # type: ignore[arg-type]
-
-
-def test_a_user_lists_their_own_jobs_and_an_operator_those_of_others(twin: Twin, ada: User, root: User) -> None:
-    job = submit(twin, ada)
-    assert listed(twin, ada) == listed(twin, ada, owner="ada") == listed(twin, root, owner="ada") == [job]
-    assert listed(twin, root) == []
-    assert status(listed, twin, ada, owner="root") == 403
-    assert status(listed, twin, root, owner="No Name") == 400
-
-
-def test_jobs_are_listed_by_their_state_target_and_tags(twin: Twin, ada: User) -> None:
-    first, second = submit(twin, ada, tags={"kind": "build"}), submit(twin, ada, target="linux")
-    cancel.cancel(twin.on, ada, second)
-    twin.run()
-    hello(twin, first)
-    assert listed(twin, ada, {"state": "running"}) == [first]
-    assert listed(twin, ada, {"state": "settled"}) == [second]
-    assert listed(twin, ada, {"target": "default"}) == [first]
-    assert listed(twin, ada, {"target": "linux"}) == [second, first]
-    assert listed(twin, ada, {"target": "lab"}) == []
-    assert listed(twin, ada, tags={"kind": "build"}) == [first]
-    assert listed(twin, ada, tags={"kind": "test"}) == []
-    assert listed(twin, ada, {"target": "linux", "state": "settled"}) == [second]
-
-
-def test_pages_of_jobs_follow_each_other(twin: Twin, ada: User) -> None:
-    names = [submit(twin, ada) for _ in range(3)][::-1]
-    assert listed(twin, ada, limit=2) == names[:2]
-    found, after = jobs.list_jobs(twin.on, ada, None, {}, {}, 2, "")
-    assert after == names[1]
-    found, end = jobs.list_jobs(twin.on, ada, None, {}, {}, 2, str(after))
-    assert ([job.id for job in found], end) == (names[2:], None)
-
-
-def test_a_page_is_full_at_exactly_a_hundred_and_there_may_be_more(twin: Twin, ada: User) -> None:
-    names = [submit(twin, ada) for _ in range(101)][::-1]
-    assert listed(twin, ada, {"target": "lab"}) == []
-    assert listed(twin, ada, limit=101) == names
-
-
-def test_a_filtered_list_looks_at_so_many_jobs_and_says_where_it_stopped(
-    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = [submit(twin, ada) for _ in range(201)][::-1]
-    monkeypatch.setattr(jobs, "SCANNED", 100)
-    assert jobs.list_jobs(twin.on, ada, None, {"target": "lab"}, {}, 5, "") == ([], names[99])
 
 
 def test_a_job_is_cancelled_once_and_that_is_said_once(twin: Twin, ada: User) -> None:

@@ -7,14 +7,14 @@ from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Reply, Router, Tags, UlidPage
+from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Pattern, Reply, Router, Tags, UlidPage
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
 from penstock.domain.commands import SubmitJob
-from penstock.domain.jobs import unused
+from penstock.domain.jobs import states, unused
 from penstock.domain.jobs.failures import MEANINGS, Failure
 from penstock.domain.jobs.holds import HeldUnits
-from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.pools.pools import WORKER, Lease
 from penstock.domain.units import units
 from penstock.domain.users.users import READ, SUBMIT
@@ -22,9 +22,12 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import discard
-from penstock.usecases.jobs import cancel, flow, holds, jobs, submit
+from penstock.usecases.jobs import cancel, flow, holds, jobs, listing, submit
+from penstock.usecases.jobs.listing import Wanted
 
 router = Router("jobs")
+
+_PATTERN = Pattern(r"[^\n]{0,200}", "name is one line of at most 200 characters")
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,9 @@ class JobView:
     approved_by: Annotated[
         str | None, "Who approved it for that; null until somebody has. `github/` stands before a login."
     ] = None
+    waits_for: Annotated[
+        str | None, "What it waits for, such as the pool `target/linux`; null if it does not wait."
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -213,16 +219,24 @@ def list_jobs(
     on: System,
     user: Caller,
     *,
-    state: Annotated[JobState | None, "Only jobs in this state."] = None,
+    state: Annotated[
+        JobState | JobOutcome | None,
+        "Only jobs in this state, or with this outcome. `waiting` are all that wait, those that are queued too.",
+    ] = None,
     target: Annotated[str, "Only jobs that asked for this target."] = "",
+    name: Annotated[
+        str, _PATTERN, "Only jobs of this name; in it `*` is any text, `?` any character, `[ab]` one of these."
+    ] = "",
+    since: Annotated[datetime | None, "Only jobs that were submitted at this time or later, as RFC 3339."] = None,
     tag: Tags,
     owner: Annotated[str | None, "Only jobs of this owner; others' are for operators. By default your own."] = None,
+    all: Annotated[bool, "Whether to list the jobs of every owner, which is for operators."] = False,
     limit: Limit = 50,
     page: UlidPage = "",
 ) -> JobPage:
-    filters = {"state": state or "", "target": target}
-    rows, following = jobs.list_jobs(on, user, owner, filters, tag, limit, page)
-    return JobPage([show(row, flow.leases_of(on, row)) for row in rows], following)
+    wanted = Wanted(state or "", target, name, tag, since)
+    rows, following = listing.list_jobs(on, user, owner, wanted, limit, page, everybody=all)
+    return JobPage([show(row, _shown_leases(on, row)) for row in rows], following)
 
 
 @router.get("/v1/jobs/{job}", "Show a job", READ)
@@ -262,12 +276,19 @@ def get_timings(on: System, user: Caller, job: str) -> TimingsView:
     return timings(found, flow.leases_of_job(on, found.id), on.world.now())
 
 
+def _shown_leases(on: System, job: Job) -> list[Lease]:
+    """The leases of a job, if a list shows anything of them: its resources, or that it stands in a queue."""
+    has_resources = any(need.order != WORKER for need in job.request.needs)
+    return flow.leases_of(on, job) if has_resources or job.state is State.ACQUIRING else []
+
+
 def _whole(on: System, job: Job) -> JobView:
     return show(job, flow.leases_of(on, job), holds.held_units(on, job))
 
 
 def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> JobView:
     """A job with the resources of its present attempt, and what of it is held."""
+    queue = states.queue_in(leases)
     return view(
         JobView,
         row,
@@ -276,6 +297,8 @@ def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> Jo
         row.history,
         row.run,
         row.end,
+        state=states.shown(row.state, is_in_queue=queue is not None),
+        waits_for=states.waits_for(row, queue),
         resources=_resources(row, leases),
         failure=show_failure(row.run.failure) if row.is_settled and row.run.failure else None,
         held=view(HeldJob, row.keep, **_held(kept)) if row.keep and kept else None,

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from penstock.api.app import Caller, Router
 from penstock.api.shapes import JobOutcome, JobState, view
+from penstock.domain.jobs import states
 from penstock.domain.logs.logs import Event
 from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import jobs, listing
 from penstock.usecases.logs import logs
 
 router = Router("jobs")
@@ -58,7 +59,8 @@ def read_events(
     if not found.is_settled:
         logs.watch(on, job)
     events = [show(event) for event in logs.read(on, job, after, limit)]
-    return view(EventPage, found, found.end, items=events, next=events[-1].seq if events else after)
+    state = states.shown(found.state, is_in_queue=listing.queue_of(on, found) is not None)
+    return view(EventPage, found, found.end, state=state, items=events, next=events[-1].seq if events else after)
 
 
 def show(found: Event) -> EventView:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Operator, Router
-from penstock.api.shapes import PoolKind, view
+from penstock.api.shapes import JobName, JobOwner, PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, operated, show_quarantine
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
@@ -15,6 +16,7 @@ from penstock.domain.users.users import OPERATE_POOL, READ
 from penstock.kernel import rows
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
+from penstock.usecases.jobs.names import NOBODY, Named, names_of
 from penstock.usecases.pools import forecast
 from penstock.usecases.site import apply
 from penstock.usecases.workers import presence
@@ -27,10 +29,11 @@ QUEUED = 1000
 
 @dataclass(frozen=True)
 class Waiting:
-    """Who waits for a pool: how many, and the first of them."""
+    """Who waits for a pool: how many, and the first of them. `names` are those of these jobs, and of the holders."""
 
     count: int = 0
     first: Sequence[Claim] = ()
+    names: Mapping[str | None, Named] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class SlotView:
         "away: its host is away. withdrawn: it is not granted any more.",
     ]
     job: Annotated[str | None, "The id of the job that has it."]
+    job_name: JobName
+    job_owner: JobOwner
     attempt: Annotated[int | None, "The number of that job's attempt."]
     since: Annotated[str | None, "Since when it is in this state, as RFC 3339."]
     fence: Annotated[int, "How often it was granted: a number that grows with each grant."]
@@ -67,6 +72,8 @@ class QueuedView:
 
     position: Annotated[int, "Its place. Places count from 1."]
     job: Annotated[str, "The job's id."]
+    job_name: JobName
+    job_owner: JobOwner
     attempt: Annotated[int, "The number of its attempt."]
     since: Annotated[str, "Since when it waits, as RFC 3339."]
     priority: Annotated[int, "Its priority."]
@@ -149,9 +156,9 @@ def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     slots = [slot for state in shown for slot in on.store.find(pk, f"{state}#", Slot)]
     apart = forecast.quarantined_of(on, slots, SHOWN) if whole else []
     known = presence.hosts_of(on, pool) if whole else {}
-    waiting = Waiting(
-        forecast.queue_length(on, pool.name), forecast.first_waiting(on, pool.name, QUEUED)[:QUEUED] if whole else ()
-    )
+    first = forecast.first_waiting(on, pool.name, QUEUED)[:QUEUED] if whole else ()
+    names = names_of(on, (each.job for each in (*slots, *first))) if whole else {}
+    waiting = Waiting(forecast.queue_length(on, pool.name), first, names)
     return show(pool, slots, waiting, apart, known, whole=whole)
 
 
@@ -177,33 +184,43 @@ def show(
         warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
         coming=sum(_is_coming(slot) for slot in slots),
         away=sum(slot.state is SlotState.AWAY for slot in slots),
-        slots=_slots(shown, apart, known or {}) if whole else None,
-        queue=[
-            view(QueuedView, claim, position=place, turn=rows.born(claim.turn) if claim.turn else None)
-            for place, claim in enumerate(waiting.first, 1)
-        ]
-        if whole
-        else None,
+        slots=_slots(shown, waiting.names, apart, known or {}) if whole else None,
+        queue=_queue(waiting) if whole else None,
     )
+
+
+def _queue(waiting: Waiting) -> list[QueuedView]:
+    return [_queued(place, claim, waiting.names.get(claim.job, NOBODY)) for place, claim in enumerate(waiting.first, 1)]
+
+
+def _queued(place: int, row: Claim, named: Named) -> QueuedView:
+    return view(QueuedView, row, named, position=place, turn=rows.born(row.turn) if row.turn else None)
 
 
 def _is_coming(row: Slot) -> bool:
     return row.state is SlotState.FREE and row.unit is not None and row.since is None
 
 
-def _slots(rows: Sequence[Slot], apart: Sequence[Unit], known: Mapping[str, Host | None]) -> list[SlotView]:
+def _slots(
+    rows: Sequence[Slot],
+    names: Mapping[str | None, Named],
+    apart: Sequence[Unit],
+    known: Mapping[str, Host | None],
+) -> list[SlotView]:
     quarantines = {unit.id: show_quarantine(unit) for unit in apart}
     return [
-        view(
-            SlotView,
+        _slot(
             row,
-            slot=row.name,
-            state=_state(row),
-            quarantine=quarantines.get(row.unit or ""),
-            host=_host(known[row.name]) if row.name in known else None,
+            names.get(row.job, NOBODY),
+            quarantines.get(row.unit or ""),
+            _host(known[row.name]) if row.name in known else None,
         )
         for row in rows
     ]
+
+
+def _slot(row: Slot, named: Named, quarantine: QuarantineView | None, host: HostView | None) -> SlotView:
+    return view(SlotView, row, named, slot=row.name, state=_state(row), quarantine=quarantine, host=host)
 
 
 def _state(row: Slot) -> str:

@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 JobState = Literal["waiting", "queued", "acquiring", "running", "settled"]
 JobOutcome = Literal["succeeded", "failed", "cancelled", "errored"]
+JobName = Annotated[str | None, "The job's name; null if no job is named, or nothing is left of it."]
+JobOwner = Annotated[str | None, "The user or repository that owns the job; null likewise."]
 PoolKind = Literal["numbered", "named", "amount"]
 NextPage = Annotated[str | None, "The page to ask for next; null on the last page."]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from penstock.api.app import Operator, Router, UnitPage
-from penstock.api.shapes import NextPage, view
+from penstock.api.shapes import JobName, JobOwner, NextPage, view
 from penstock.domain.units import lifecycle, units
 from penstock.domain.units.lifecycle import STAGES
 from penstock.domain.units.units import DriverStep, Unit, UnitHealth, UnitKind, UnitLease, UnitState
@@ -15,6 +16,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
+from penstock.usecases.jobs.names import NOBODY, Named, names_of
 from penstock.usecases.units import listing, maintenance, quarantine
 
 router = Router("workers and resources")
@@ -109,6 +111,8 @@ class UnitView:
     slot: Annotated[str, "Its slot; for a host, the host's name."]
     state: Annotated[str, "How far it is in its life."]
     job: Annotated[str | None, "The id of its present job, or of its last; null if it had none yet."]
+    job_name: JobName
+    job_owner: JobOwner
     attempt: Annotated[int | None, "The number of that job's attempt."]
     since: Annotated[str, "Since when it is in this state, as RFC 3339."]
     due: Annotated[str | None, "When the service looks at it again if it hears nothing, as RFC 3339."]
@@ -155,6 +159,8 @@ class ResourcePage:
     next: NextPage
 
 
+Names = Mapping[str | None, Named]
+
 NO_PROOF = ReleaseUnit()
 NO_REASON = RemoveUnit()
 
@@ -162,13 +168,15 @@ NO_REASON = RemoveUnit()
 @router.get("/v1/workers", "List the workers", READ)
 def list_workers(on: System, user: Operator, *, page: UnitPage = "") -> WorkerPage:
     found, further = listing.read_page(on, UnitKind.WORKER, page, PAGE)
-    return WorkerPage([show_worker(on, unit) for unit in found], further)
+    names = _names(on, found)
+    return WorkerPage([show_worker(on, unit, names) for unit in found], further)
 
 
 @router.get("/v1/resources", "List the resources", READ)
 def list_resources(on: System, user: Operator, *, page: UnitPage = "") -> ResourcePage:
     found, further = listing.read_page(on, UnitKind.RESOURCE, page, PAGE)
-    return ResourcePage([show_resource(on, unit) for unit in found], further)
+    names = _names(on, found)
+    return ResourcePage([show_resource(on, unit, names) for unit in found], further)
 
 
 @router.get("/v1/workers/{worker}", "Show a worker", READ)
@@ -265,18 +273,25 @@ def recycle_resource(on: System, user: Operator, resource: str, ask: RemoveUnit 
     return show_resource(on, maintenance.recycle(on, user, *_resource(on, user, resource), ask.reason))
 
 
-def show_worker(on: System, row: Unit) -> WorkerView:
-    """A worker."""
-    return view(WorkerView, row, *_parts(row), target=row.type, factory=row.maker, **_unit(row, on.world.now()))
+def show_worker(on: System, row: Unit, names: Names | None = None) -> WorkerView:
+    """A worker. `names` are those of its page's jobs."""
+    return view(
+        WorkerView, row, *_parts(on, row, names), target=row.type, factory=row.maker, **_unit(row, on.world.now())
+    )
 
 
-def show_resource(on: System, row: Unit) -> ResourceView:
+def show_resource(on: System, row: Unit, names: Names | None = None) -> ResourceView:
     """A resource, without its metadata. [SEC-1]"""
-    return view(ResourceView, row, *_parts(row), well=row.maker, **_unit(row, on.world.now()))
+    return view(ResourceView, row, *_parts(on, row, names), well=row.maker, **_unit(row, on.world.now()))
 
 
-def _parts(row: Unit) -> tuple[UnitLease, DriverStep, UnitHealth]:
-    return row.lease, row.step, row.health
+def _names(on: System, found: Iterable[Unit]) -> Names:
+    return names_of(on, (unit.lease.job for unit in found))
+
+
+def _parts(on: System, row: Unit, names: Names | None) -> tuple[UnitLease, DriverStep, UnitHealth, Named]:
+    known = _names(on, [row]) if names is None else names
+    return row.lease, row.step, row.health, known.get(row.lease.job, NOBODY)
 
 
 def _unit(row: Unit, now: datetime) -> dict[str, Any]:

@@ -6,14 +6,16 @@ from dataclasses import field
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Operator, Router
-from penstock.api.shapes import JobState, PoolKind, view
+from penstock.api.shapes import JobName, JobOwner, JobState, PoolKind, view
+from penstock.domain.jobs import states
 from penstock.domain.jobs.plans import Plan
-from penstock.domain.pools.graph import Graph
-from penstock.domain.pools.why import Why
+from penstock.domain.pools.graph import Graph, Node
+from penstock.domain.pools.why import Block, ClaimAhead, Holder, Why
 from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs.names import NOBODY, Named, names_of
 from penstock.usecases.pools import forecast
 
 router = Router("waiting")
@@ -26,6 +28,8 @@ class HolderView:
     slot: Annotated[str, "The slot."]
     job: Annotated[str, "The id of the job that holds it."]
     since: Annotated[str, "Since when, as RFC 3339."]
+    job_name: JobName = None
+    job_owner: JobOwner = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class AheadView:
 
     job: Annotated[str, "The job's id."]
     since: Annotated[str, "Since when it waits, as RFC 3339."]
+    job_name: JobName = None
+    job_owner: JobOwner = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,8 @@ class NodeView:
     id: Annotated[str, "The job's id, or the pool's name."]
     kind: Annotated[Literal["job", "pool"], "Which of both it is."]
     label: Annotated[str, "What to call it."]
+    job_name: JobName = None
+    job_owner: JobOwner = None
 
 
 @dataclass(frozen=True)
@@ -148,17 +156,39 @@ class GraphView:
 
 @router.get("/v1/jobs/{job}/why", "Show why a job is where it is", READ)
 def explain_job(on: System, user: Caller, job: str) -> WhyView:
-    return show_why(jobs.explain(on, jobs.find(on, user, job)))
+    return show_why(on, jobs.explain(on, jobs.find(on, user, job)))
 
 
 @router.get("/v1/graph", "Show which jobs wait for what, and which hold it", READ)
 def get_graph(on: System, user: Operator) -> GraphView:
-    return show_graph(forecast.wait_graph(on))
+    return show_graph(on, forecast.wait_graph(on))
 
 
-def show_why(found: Why) -> WhyView:
-    """An explanation."""
-    return view(WhyView, found, unblocks=found.next_steps)
+def show_why(on: System, found: Why) -> WhyView:
+    """An explanation. Who waits sees who has what it waits for, and who comes first. [SEC-2]"""
+    block = found.blocked_on
+    state = states.shown(found.state, is_in_queue=block is not None)
+    return view(
+        WhyView, found, state=state, unblocks=found.next_steps, blocked_on=_show_block(on, block) if block else None
+    )
+
+
+def _show_block(on: System, block: Block) -> BlockView:
+    known = names_of(on, [*(each.job for each in block.held_by), *(each.job for each in block.ahead)])
+    return view(
+        BlockView,
+        block,
+        held_by=[_show_holder(each, known.get(each.job, NOBODY)) for each in block.held_by],
+        ahead=[_show_ahead(each, known.get(each.job, NOBODY)) for each in block.ahead],
+    )
+
+
+def _show_holder(row: Holder, named: Named) -> HolderView:
+    return view(HolderView, row, named)
+
+
+def _show_ahead(row: ClaimAhead, named: Named) -> AheadView:
+    return view(AheadView, row, named)
 
 
 def show_plan(found: Plan) -> PlanView:
@@ -175,7 +205,13 @@ def show_plan(found: Plan) -> PlanView:
     )
 
 
-def show_graph(found: Graph) -> GraphView:
+def show_graph(on: System, found: Graph) -> GraphView:
     """Who waits for whom."""
     edges = [view(EdgeView, edge, from_=edge.start, to=edge.end, kind=edge.tie) for edge in found.edges]
-    return view(GraphView, found, edges=edges)
+    known = names_of(on, (node.id for node in found.nodes if node.kind == "job"))
+    nodes = [_show_node(node, known.get(node.id, NOBODY)) for node in found.nodes]
+    return view(GraphView, found, nodes=nodes, edges=edges)
+
+
+def _show_node(row: Node, named: Named) -> NodeView:
+    return view(NodeView, row, named)

@@ -63,6 +63,7 @@ from penstock.kernel.rows import (
     Delete,
     Due,
     Key,
+    Listed,
     Look,
     Replace,
     Row,
@@ -171,15 +172,17 @@ def due_shards(*, later: bool) -> list[str]:
 
 
 def look_text(look: Look) -> str:
-    """A look as the due index sorts it: its time, and after a nudge how many there were."""
+    """A look as the due index sorts it: its time, after a nudge how many there were, and the row's tag."""
     time = look.at.isoformat(timespec="milliseconds")
-    return f"{time}#{look.nudges}" if look.nudges else time
+    nudged = f"{time}#{look.nudges}" if look.nudges else time
+    return f"{nudged}@{look.tag}" if look.tag else nudged
 
 
 def look_of(text: str, shard: str) -> Look:
-    """The look that a shard of the index has. What stands behind `@` is not part of it."""
-    time, _, nudges = text.partition("@")[0].partition("#")
-    return Look(datetime.fromisoformat(time), int(nudges or 0), shard)
+    """The look that a shard of the index has."""
+    nudged, _, tag = text.partition("@")
+    time, _, nudges = nudged.partition("#")
+    return Look(datetime.fromisoformat(time), int(nudges or 0), shard, tag)
 
 
 class DueIndex(GlobalSecondaryIndex["Item"]):  # type: ignore[no-untyped-call]
@@ -503,6 +506,15 @@ class Table:
             while page := list(islice(keys, limit - len(found))):
                 found += self._listed_still(name, [Key(item.pk, item.sk) for item in page], kind)
         return found
+
+    def entries(self, name: str, *, after: str = "", newest: bool = False, page: int = 100) -> Iterator[Listed]:
+        """What a listing has, page by page as it is taken: no row is read."""
+        place = self._item.list_sort
+        edge = None if not after else (place < after if newest else place > after)
+        with _reading():
+            index = self._item.listing_index
+            for item in index.query(name, edge, page_size=page, scan_index_forward=not newest):
+                yield Listed(item.list_sort, Key(item.pk, item.sk))
 
     def _listed_still(self, name: str, keys: Sequence[Key], kind: type[R]) -> list[R]:
         rows = {row.key: row for row in map(row_of, self._item.batch_get(keys)) if row.place and row.place.name == name}

@@ -6,6 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -248,6 +249,17 @@ def duration(text: str) -> int:
     if isinstance(seconds, str):
         raise click.BadParameter(f"`{text}`: {seconds}")
     return seconds
+
+
+def since(text: str) -> str:
+    """A time, as RFC 3339: written so, or as how long ago that is, such as 2d. Raises BadParameter."""
+    from penstock.cli import times
+
+    try:
+        found = times.parse(text) if "-" in text else times.now() - timedelta(seconds=duration(text))
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"`{text}` is no time: write 2d for two days ago, or 2026-01-31T10:00:00Z") from None
+    return found.isoformat(timespec="milliseconds")
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -46,6 +46,10 @@ def moment(key: str) -> Callable[[Mapping[str, Any]], Any]:
     return read
 
 
+NAMED_JOB = (Column("JOB", "job"), Column("NAME", "job_name"), Column("OWNER", "job_owner"))
+"""The job that an object names: its id, what it is called, and whose it is."""
+
+
 class Output:
     """Where the results of a command go."""
 

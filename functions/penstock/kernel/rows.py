@@ -56,15 +56,23 @@ class Place(NamedTuple):
     sort: str
 
 
+class Listed(NamedTuple):
+    """What a listing knows of a row: its place there, and its key."""
+
+    sort: str
+    key: Key
+
+
 @dataclass(frozen=True)
 class Look:
-    """When the sweep looks at a row, as the due index has it; how often the row was nudged since its last write; and
-    the shard of the index that has it.
+    """When the sweep looks at a row, as the due index has it; how often the row was nudged since its last write; the
+    shard of the index that has it; and the row's tag when that was written.
     """
 
     at: datetime
     nudges: int = 0
     shard: str = field(default="", compare=False)
+    tag: str = field(default="", compare=False)
 
 
 class Due(NamedTuple):
@@ -121,6 +129,16 @@ class Row:
         return self.later or self.due_as == self.ends_as
 
     @property
+    def tag(self) -> str:
+        """What the due index says of the row besides, such as its state; it may be that of an earlier write."""
+        return ""
+
+    def outgrew(self, has: Look) -> bool:
+        """Whether the due index is to be written although it has an earlier time, because its tag misleads."""
+        del has
+        return False
+
+    @property
     def place(self) -> Place | None:
         """The listing that this row appears in; None when it appears in none."""
         return None
@@ -147,16 +165,17 @@ def next_look(row: Row) -> Look | None:
 
     An earlier time that the index has already stays, in its shard, for then the write does not change the index. The
     sweep reads the row before it nudges anybody, and moves the entry of one that is not due, or that belongs to another
-    shard. After a nudge the time is exact again.
+    shard. After a nudge the time is exact again, and when the row outgrew its entry.
     """
     exact, has = exact_look(row), row.indexed
-    return has if exact and has and not has.nudges and has.at <= exact.at else exact
+    stays = exact and has and not has.nudges and has.at <= exact.at and not row.outgrew(has)
+    return has if stays else exact
 
 
 def exact_look(row: Row) -> Look | None:
     """A look at a row at its deadline, in whole milliseconds, as the index has it, in the shard that it belongs to."""
     at = row.deadline
-    return Look(at.replace(microsecond=at.microsecond // 1000 * 1000), 0, shard_of(row)) if at else None
+    return Look(at.replace(microsecond=at.microsecond // 1000 * 1000), 0, shard_of(row), row.tag) if at else None
 
 
 @dataclass(frozen=True)

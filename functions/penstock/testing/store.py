@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -20,6 +20,7 @@ from penstock.kernel.rows import (
     Delete,
     Due,
     Key,
+    Listed,
     Look,
     Replace,
     Row,
@@ -106,6 +107,11 @@ class MemoryStore:
             return False
         self.rows[due.key] = with_version(row, row.version, look)
         return True
+
+    def entries(self, name: str, *, after: str = "", newest: bool = False, page: int = 100) -> Iterator[Listed]:
+        del page
+        for row in self.listed(name, Row, limit=len(self.rows), after=after, newest=newest):
+            yield Listed(row.place.sort if row.place else "", row.key)
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         places = sorted((row.place.sort, key) for key, row in self.rows.items() if row.place and row.place.name == name)

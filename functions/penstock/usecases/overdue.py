@@ -132,7 +132,7 @@ def _needs_no_move(due: Due, row: Row | None, now: datetime) -> bool:
 
 def next_time(look: Look, now: datetime) -> Look:
     """When to look at a row again that is nudged now."""
-    return Look(now + BACK_OFF * 2 ** min(look.nudges, DOUBLINGS), look.nudges + 1, look.shard)
+    return Look(now + BACK_OFF * 2 ** min(look.nudges, DOUBLINGS), look.nudges + 1, look.shard, look.tag)
 
 
 def part_of(key: Key) -> int:

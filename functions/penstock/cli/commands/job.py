@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli import times
-from penstock.cli.command import Command, Entry, Group, Listing, Session, arguments, duration, pair, pass_session
+from penstock.cli.command import (
+    Command, Entry, Group, Listing, Session, arguments, duration, pair, pass_session, since,
+)
 from penstock.cli.errors import CliError, Refused
-from penstock.cli.output import STYLES, Column, Moment, Output, moment
+from penstock.cli.output import NAMED_JOB, STYLES, Column, Moment, Output, moment
 from penstock.cli.references import JOB, TARGET
 from penstock.cli.terminal import clean
 
@@ -52,23 +54,28 @@ group = Group(
     },
 )
 
-STATES = ["waiting", "queued", "acquiring", "running", "settled"]
+STATES = ["waiting", "queued", "acquiring", "running", "settled", "succeeded", "failed", "cancelled", "errored"]
+"""The states of jobs, and their outcomes."""
 
 
 JOBS = (
     Column("ID", "id"),
     Column("STATE", lambda job: job.get("outcome") or job["state"]),
+    Column("WAITS FOR", "waits_for"),
     Column("TARGET", "target"),
     Column("SUBMITTED", moment("times.submitted")),
     Column("NAME", "name"),
     Column("TAGS", "tags"),
 )
 
+OWNER = Column("OWNER", "owner")
+"""Whose job it is; shown in a list of everybody's."""
 
-AHEAD = (Column("JOB", "job"), Column("WAITING SINCE", moment("since")))
+
+AHEAD = (*NAMED_JOB, Column("WAITING SINCE", moment("since")))
 
 
-HOLDERS = (Column("SLOT", "slot"), Column("JOB", "job"), Column("SINCE", moment("since")))
+HOLDERS = (Column("SLOT", "slot"), *NAMED_JOB, Column("SINCE", moment("since")))
 
 
 RESOURCES = (Column("NAME", "name"), Column("TYPE", "type"), Column("STATE", "state"), Column("SLOT", "slot"))
@@ -92,31 +99,38 @@ ATTEMPTS = (
 
 
 @click.command("list", cls=Listing)
-@click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
+@click.option("--state", type=click.Choice(STATES), help="Only jobs in this state, or with this outcome.")
+@click.option("--name", metavar="PATTERN", help="Only jobs of this name: 'build*' for all that begin so.")
+@click.option("--since", type=since, metavar="D", help="Only jobs submitted since then: 2d, or 2026-01-31T10:00:00Z.")
 @click.option("--target", type=TARGET, metavar="NAME", help="Only jobs for this target.")
 @click.option("--owner", metavar="NAME", help="Jobs of this repository or user (default: your jobs).")
+@click.option("--all", "everybody", is_flag=True, help="Jobs of every owner (operators only).")
 @click.option("-T", "--tag", "tags", type=pair, multiple=True, metavar="K=V", help="Only jobs with this tag.")
 @click.option(
     "--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Show at most N entries."
 )
-@click.option("--all", "everything", is_flag=True, help="Show all of them, without a limit.")
+@click.option("--no-limit", "everything", is_flag=True, help="Show all entries.")
 @pass_session
 def list_(
     session: Session,
-    state: str | None,
-    target: str | None,
-    owner: str | None,
-    tags: tuple[tuple[str, str], ...],
-    limit: int,
+    /,
+    everybody: bool,
     everything: bool,
+    limit: int,
+    tags: tuple[tuple[str, str], ...],
+    **asked: str | None,
 ) -> None:
-    """List jobs, newest first."""
-    query = [(name, value) for name, value in (("state", state), ("target", target), ("owner", owner)) if value]
+    """List jobs, newest first. `waiting` are all jobs that wait, whatever for."""
+    if everybody and asked["owner"]:
+        raise click.UsageError("--owner and --all exclude each other")
+    query = [(name, value) for name, value in asked.items() if value]
     query += [("tag", f"{name}={value}") for name, value in tags]
+    query += [("all", "true")] if everybody else []
     pages = session.api.items("jobs", query=query, most=None if everything else limit)
-    session.out.table(pages, JOBS, "no such jobs" if query else "no jobs yet: `penstock job run FILE` submits one")
+    columns = (*JOBS, OWNER) if everybody else JOBS
+    session.out.table(pages, columns, "no such jobs" if query else "no jobs yet: `penstock job run FILE` submits one")
     if pages.more and not session.json:
-        session.out.note("there are more: --all lists them, --limit N lists N")
+        session.out.note("there are more: --no-limit lists them, --limit N lists N")
 
 
 @click.command(cls=Command)
@@ -136,7 +150,10 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
     target, resolved = job["target"], job.get("target_resolved")
     out.details(
         [
-            *((name, job.get(name)) for name in ("id", "name", "owner", "state", "outcome", "reason", "exit_code")),
+            *(
+                (name, job.get(name))
+                for name in ("id", "name", "owner", "state", "waits_for", "outcome", "reason", "exit_code")
+            ),
             ("target", target if resolved in (None, target) else f"{target} (now {resolved})"),
             *(
                 (name, job.get(name))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session
-from penstock.cli.output import Column, Output, moment
+from penstock.cli.output import NAMED_JOB, Column, Output, moment
 from penstock.cli.references import POOL
 
 POOLS = (
@@ -25,7 +25,7 @@ POOLS = (
 SLOTS = (
     Column("SLOT", "slot"),
     Column("STATE", "state"),
-    Column("JOB", "job"),
+    *NAMED_JOB,
     Column("SINCE", moment("since")),
     Column("UNIT", "unit"),
 )
@@ -43,7 +43,7 @@ HOSTS = (
 
 QUEUE = (
     Column("POSITION", "position"),
-    Column("JOB", "job"),
+    *NAMED_JOB,
     Column("WAITING SINCE", moment("since")),
     Column("PRIORITY", "priority"),
 )
@@ -167,7 +167,8 @@ def dot(graph: Mapping[str, Any]) -> str:
 
 def _lines(graph: Mapping[str, Any]) -> Iterator[str]:
     for node in graph["nodes"]:
-        yield f"  {_quoted(node['id'])} [label={_quoted(node['label'])}, shape={SHAPES[node['kind']]}];"
+        label = f"{node['label']}: {node['job_name']} ({node['job_owner']})" if node.get("job_name") else node["label"]
+        yield f"  {_quoted(node['id'])} [label={_quoted(label)}, shape={SHAPES[node['kind']]}];"
     for edge in graph["edges"]:
         label = "waits" if edge["kind"] == "waits" else "held by"
         ends = f"{_quoted(edge['from'])} -> {_quoted(edge['to'])}"

@@ -11,7 +11,7 @@ import click
 
 from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
 from penstock.cli.errors import Interrupted
-from penstock.cli.output import Column, Moment, moment
+from penstock.cli.output import NAMED_JOB, Column, Moment, moment
 from penstock.cli.references import RESOURCE, WORKER
 from penstock.cli.terminal import clean
 
@@ -28,7 +28,7 @@ def _held(unit: Mapping[str, Any]) -> str | None:
 
 COMMON = (
     Column("STATE", "state"),
-    Column("JOB", "job"),
+    *NAMED_JOB,
     Column("SINCE", moment("since")),
     Column("HELD", _held),
     Column("NEXT", "next_step"),

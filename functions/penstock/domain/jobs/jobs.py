@@ -8,8 +8,7 @@
 A job settles exactly once [JOB-1]: only `settle` makes it settled, and it accepts only an unsettled job. A cancellation
 is recorded beside the state, so that it never races with it.
 
-Beside the job's row: its spec (what to run and publish) unless that is short, the accepted submission, and whether
-somebody watches the log.
+Beside the job's row: its spec unless that is short, the accepted submission, and whether somebody watches the log.
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from penstock.domain.jobfile.sections import CacheAsk, Post
+from penstock.domain.jobs import places
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.reviews import Review
 from penstock.domain.jobs.tasks import NewTask, as_json
 from penstock.domain.pools.pools import Need
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Key, Place, Row
+from penstock.kernel.rows import Key, Look, Place, Row
 
 START_WITHIN = timedelta(minutes=1)
 """How long an accepted job may wait for its flow before the sweep starts it again."""
@@ -297,7 +297,14 @@ class Job(Row):
 
     @property
     def place(self) -> Place:
-        return Place(f"jobs#{self.owner}", self.id)
+        return places.place(self.owner, self.end.outcome or "", self.id, self.name, self.request)
+
+    @property
+    def tag(self) -> str:
+        return self.state.value
+
+    def outgrew(self, has: Look) -> bool:
+        return places.outgrew(has, self.tag, self.times.settled or self.started)
 
     @property
     def deadline(self) -> datetime | None:

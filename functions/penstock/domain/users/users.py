@@ -36,7 +36,8 @@ have it unless it is granted to them: a tag in a file that they run proves nothi
 PRIORITY = "priority"
 """The privilege to go before others in a queue: to submit jobs with a priority above 0."""
 
-LISTING = "users"
+LISTING, FORMER = "users", "former users"
+"""Where users are listed; and former names, and users who were removed: their jobs may still be there."""
 
 MAX_REVOCATIONS = 100
 """How many revocations are remembered of one user."""
@@ -118,8 +119,9 @@ class User(Row):
         return user_key(self.name)
 
     @property
-    def place(self) -> Place | None:
-        return None if self.is_a(Standing.RENAMED) or self.is_a(Standing.REMOVED) else Place(LISTING, self.name)
+    def place(self) -> Place:
+        is_former = self.is_a(Standing.RENAMED) or self.is_a(Standing.REMOVED)
+        return Place(FORMER if is_former else LISTING, self.name)
 
     @property
     def deadline(self) -> datetime | None:

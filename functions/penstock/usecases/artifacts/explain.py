@@ -26,6 +26,7 @@ from penstock.domain.artifacts.artifacts import (
 from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.artifacts.why import Explanation, OwnerReason
 from penstock.domain.caches import CacheEntry
+from penstock.domain.jobs import places
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.published import Published, published_key
 from penstock.domain.replies import SignedOutput
@@ -37,6 +38,7 @@ from penstock.system import System
 from penstock.usecases import caches
 from penstock.usecases.artifacts import outputs, owners
 from penstock.usecases.artifacts import pins as artifacts_pins
+from penstock.usecases.jobs import listing
 
 DRY_RUN_ROWS = 500
 """How many rows a dry run reads."""
@@ -109,8 +111,9 @@ def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tu
 
 def _newest_jobs(on: System, owners: Sequence[str], after: str) -> list[str]:
     """The newest jobs before one, of all names that a user has had."""
-    found = [on.store.listed(f"jobs#{of}", Job, limit=JOBS_AT_ONCE, after=after, newest=True) for of in owners]
-    return sorted((job.id for jobs in found for job in jobs), reverse=True)[:JOBS_AT_ONCE]
+    names = [name for owner in owners for name in places.listings(owner)]
+    found = (places.id_in(entry.sort) for _, entry in listing.entries(on, names, after, JOBS_AT_ONCE))
+    return list(islice(dict.fromkeys(found), JOBS_AT_ONCE))
 
 
 def why(on: System, artifact: Artifact, known: RowCache | None = None) -> Explanation:

@@ -1,9 +1,6 @@
-"""A user's jobs: find, list and explain them. Called by the API, and by the other use cases of jobs."""
+"""A user's jobs: find and explain them. Called by the API, and by the other use cases of jobs."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from itertools import chain
 
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.artifacts.inputs import Input
@@ -15,17 +12,13 @@ from penstock.domain.pools.pools import Lease, LeaseState, lease_key
 from penstock.domain.pools.why import Stopped, Why
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
-from penstock.domain.users import users
 from penstock.domain.users.users import User
 from penstock.kernel import limits, rows
-from penstock.kernel.errors import Refused, not_found
+from penstock.kernel.errors import not_found
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import backlogs, flow
 from penstock.usecases.pools import forecast
-
-SCANNED = 1000
-"""How many jobs one page of a filtered list reads."""
 
 
 def find(on: System, user: User, job_id: str) -> Job:
@@ -39,52 +32,6 @@ def find(on: System, user: User, job_id: str) -> Job:
 def by_id(on: System, job_id: str) -> Job | None:
     """A job, whoever's; None if there is none."""
     return on.store.get(job_key(job_id), Job) if rows.is_ulid(job_id) else None
-
-
-def list_jobs(
-    on: System,
-    user: User,
-    owner: str | None,
-    filters: Mapping[str, str],
-    tags: Mapping[str, str],
-    limit: int,
-    page: str,
-) -> tuple[list[Job], str | None]:
-    """Some of a user's jobs, newest first, and the next page. Filters: state, target."""
-    if owner and not user.may_see(owner):
-        raise Refused(
-            403, "privilege-missing", f"only operators, and who may act for it, list the jobs of {owner[:200]}"
-        )
-    if owner and not users.is_name(owner):
-        raise Refused(400, "bad-request", "owner is the name of a user")
-    found: list[Job] = []
-    after, scanned = page, 0
-    while scanned < SCANNED:
-        rows = _newest(on, [owner] if owner else user.names, after)
-        for row in rows:
-            scanned, after = scanned + 1, row.id
-            if _matches(row, filters, tags):
-                found.append(row)
-            if len(found) == limit:
-                return found, after
-        if len(rows) < 100:
-            return found, None
-    return found, after
-
-
-def _newest(on: System, owners: Sequence[str], after: str) -> list[Job]:
-    """The newest 100 jobs before one, of all names that a user has had."""
-    found = [on.store.listed(f"jobs#{owner}", Job, limit=100, after=after, newest=True) for owner in owners]
-    return found[0] if len(found) == 1 else sorted(chain(*found), key=lambda job: job.id, reverse=True)[:100]
-
-
-def _matches(job: Job, filters: Mapping[str, str], tags: Mapping[str, str]) -> bool:
-    state, target = filters.get("state"), filters.get("target")
-    return (
-        (not state or job.state == state)
-        and (not target or target in (job.request.target, job.request.target_resolved))
-        and all(job.request.tags.get(name) == value for name, value in tags.items())
-    )
 
 
 def explain(on: System, job: Job) -> Why:

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from penstock.domain import published
 from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.places import listing
 from penstock.domain.pools.pools import WORKER, LeaseState
 from penstock.domain.users import lifecycle
 from penstock.domain.users.users import ADMIN, Standing, Token, User, token_listing, user_key
@@ -138,7 +139,7 @@ def _walk(on: System, user: User) -> User:
     assert todo
     before, seen = todo.before, [*todo.live]
     for _ in range(PAGES):
-        page = on.store.listed(f"jobs#{todo.names[0]}", Job, limit=PAGE, after=before, newest=True)
+        page = on.store.listed(listing(todo.names[0]), Job, limit=PAGE, after=before, newest=True)
         for job in page:
             before = job.id
             seen += _live(on, user, [job])

@@ -1,0 +1,36 @@
+"""Whose job it is and what it is called, for all that shows the ids of jobs: read for a page at once.
+
+Whoever may see that a job holds or awaits something may see its name and its owner: who waits for a bench wants to know
+whom to ask. Of the job itself, others than its owner and operators see nothing more. [SEC-2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
+from penstock.system import System
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a job is called, and whose it is; None of a job of which no row is left."""
+
+    job_name: str | None = None
+    job_owner: str | None = None
+
+
+NOBODY = Named()
+
+
+def names_of(on: System, jobs: Iterable[str | None]) -> Mapping[str | None, Named]:
+    """The names and owners of some jobs, by their ids."""
+    ids = iter(dict.fromkeys(job for job in jobs if job))
+    found: dict[str | None, Named] = {}
+    while some := list(islice(ids, limits.BATCH_KEYS)):
+        read = on.store.rows_at([job_key(job) for job in some])
+        found |= {row.id: Named(row.name, row.owner) for row in read.values() if isinstance(row, Job)}
+    return found

@@ -12,7 +12,16 @@ import click
 
 from penstock.cli import times
 from penstock.cli.command import (
-    Command, Entry, Group, Listing, Session, arguments, duration, pair, pass_session, since,
+    Command,
+    Entry,
+    Group,
+    Listing,
+    Session,
+    arguments,
+    duration,
+    pair,
+    pass_session,
+    since,
 )
 from penstock.cli.errors import CliError, Refused
 from penstock.cli.output import NAMED_JOB, STYLES, Column, Moment, Output, moment

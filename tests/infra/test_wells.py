@@ -40,7 +40,7 @@ def test_other_peoples_drivers_are_in_the_layer_and_found_there(
 ) -> None:
     (layer,) = layers(stacks_with_own_layer["drivers"])
     shown = "[f'{each.name} of {each.package}' for each in installed_drivers()]"
-    script = f"from penstock.drivers import installed_drivers; print(*{shown}, sep=';')"
+    script = f"from penstock.drivers.installed import installed_drivers; print(*{shown}, sep=';')"
     folders = [str(SOURCES / "functions"), str(layer)]
     code = f"import sys; sys.path[:0] = {folders!r}; sys.dont_write_bytecode = True; {script}"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)

@@ -21,7 +21,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -30,16 +29,12 @@ from itertools import islice
 from typing import Any
 
 from penstock.kernel.errors import Misconfigured
-from penstock.kernel.frozen import dataclass
 from penstock.ports import Driver, Option
 
 MAKER = "PENSTOCK_MAKER"
 GROUPS = {"factory": "penstock.factories", "well": "penstock.wells"}
 """The entry points under which other packages name their drivers."""
 NOTHING: Mapping[str, Any] = {}
-FLAGS = ("reusable", "quarantines", "makes_nothing", "hosts")
-"""What a driver's class may say of its units."""
-
 FACTORIES = {
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
     "hosts": "penstock.drivers.factories.hosts:HostsFactory",
@@ -118,36 +113,6 @@ class Registry:
     def _new(self, kind: str, driver: str, settings: Mapping[str, Any], name: str) -> Driver:
         driver_: Driver = _load(kind, driver)(settings, {**self._environment, MAKER: name})
         return driver_
-
-
-@dataclass(frozen=True)
-class InstalledDriver:
-    """An installed driver: its class, as `module:name`, and the package that brought it."""
-
-    kind: str
-    name: str
-    where: str
-    package: str
-
-    def details(self) -> dict[str, Any]:
-        """All fields, the flags that its class sets, and why it cannot be loaded, if so."""
-        says, trouble = list[str](), None
-        try:
-            of = _load(self.kind, self.name)
-            says = [each for each in FLAGS if getattr(of, each, False)]
-        except Misconfigured as error:
-            trouble = str(error)
-        return {**asdict(self), "says": says, "trouble": trouble}
-
-
-def installed_drivers() -> list[InstalledDriver]:
-    """All drivers, Penstock's own first."""
-    found = [InstalledDriver(kind, name, where, "penstock") for kind in GROUPS for name, where in _ours(kind).items()]
-    for kind in GROUPS:
-        for name, entry in sorted(_theirs(kind).items()):
-            package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
-            found += [] if name in _ours(kind) else [InstalledDriver(kind, name, entry.value, package)]
-    return found
 
 
 def load(kind: str, driver: str) -> Any:

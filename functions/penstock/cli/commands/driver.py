@@ -36,9 +36,9 @@ group = Group("driver", "List the drivers of factories and wells, and test one a
 @pass_session
 def list_(session: Session) -> None:
     """List the installed drivers, Penstock's own and those of other packages. Needs no service."""
-    from penstock import drivers
+    from penstock.drivers.installed import installed_drivers
 
-    session.out.table([each.details() for each in drivers.installed_drivers()], COLUMNS, "none")
+    session.out.table([each.details() for each in installed_drivers()], COLUMNS, "none")
 
 
 @group.command(

@@ -44,13 +44,13 @@ def whose(operation: Operation) -> str:
     if operation.caller.who == "For operators only.":
         return "operators"
     if not operation.caller.has_scopes:
-        return "the job's worker"
+        return "the job's worker" if operation.caller.must else "anybody"
     return "anybody, if public" if operation.open else "any user"
 
 
 def scope(operation: Operation) -> str:
     """What a token needs for an operation."""
-    if operation.caller is None:
+    if operation.caller is None or not (operation.caller.must or operation.caller.has_scopes):
         return OPEN
     if not operation.caller.has_scopes:
         return "the worker's own token"

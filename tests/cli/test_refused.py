@@ -24,7 +24,7 @@ def test_bad_token(penstock: Run) -> None:
 
 def test_no_token(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PENSTOCK_TOKEN")
-    assert "hint: give a token with --token" in penstock("job", "list").stderr
+    assert "or give one with --token" in penstock("job", "list").stderr
 
 
 def test_forbidden(penstock: Run) -> None:

@@ -32,6 +32,8 @@ BODIES: dict[str, Any] = {
     "create_user": {"name": "eve", "privileges": ["target.lab"]},
     "accept_repository": {"id": 77},
     "create_token": {"name": "ci", "scopes": ["read", "submit:oxide:hubris"], "expires_in": 60},
+    "begin_login": {"host": "bench"},
+    "approve_login": {"scopes": ["read"], "expires_in": 60},
     "disable_user": {"leases": "end"},
     "rename_user": {"name": "adele"},
     "sign_output": {"expires_in": 60},
@@ -116,6 +118,7 @@ class Stage:
         path = f"/v1/agent/jobs/{self.job}"
         self.agent(f"{path}/events", BODIES["agent_events"])
         self.tested = ""
+        self.login: dict[str, Any] = {}
         self.left_out: bool | str = False
         self.archive = self.save("old")
         assert self.agent(f"{path}/caches/commit", self.archived("old")).json["kept"]
@@ -160,6 +163,11 @@ class Stage:
             self.end()
         if "published" in operation or operation == "unpublish":
             self.service.ask("POST", f"/v1/jobs/{self.job}/outputs/{self.output}/publish", BODIES["publish_output"])
+
+    def begun(self) -> dict[str, Any]:
+        """A login that waits: its code and its secret."""
+        self.login = self.login or self.service.ask("POST", "/v1/logins", BODIES["begin_login"], as_=None).json
+        return self.login
 
     def unit(self, order: int) -> str:
         rows = self.service.twin.store.rows.values()
@@ -209,6 +217,8 @@ class Stage:
 
     def prepare_users(self, operation: str, values: dict[str, str]) -> None:
         """What operations on users and tokens need."""
+        if operation == "take_login":
+            self.service.ask("POST", f"/v1/logins/{values['code']}/approve", BODIES["approve_login"], as_="root")
         if operation == "revoke_token":
             values["token"] = self.service.ask("POST", "/v1/users/ada/tokens", as_="root").json["id"]
         if operation in ("enable_user", "remove_user"):
@@ -238,12 +248,15 @@ class Stage:
             "host": "bench-7",
             "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
             "delivery": "d-1", "user": "oxide:hubris", "token": "",
+            "code": self.begun()["code"] if "{code}" in operation.path else "",
         }  # fmt: skip
 
     def body(self, operation: Operation) -> Any:
         """The body of an operation's request."""
         parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
         said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}}
+        if operation.name == "take_login":
+            said["take_login"] = {"secret": self.begun()["secret"]}
         body = {**said, **BODIES}.get(operation.name)
         if operation.name == "agent_parts":
             body = {**parts, "id": self.begin_parts()}

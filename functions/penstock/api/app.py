@@ -255,6 +255,16 @@ Operator = Annotated[Bearer, Authenticated(_operator, "For operators only.")]
 Anybody = Annotated[Bearer | None, Authenticated(_anybody, "Needs no token for what is public.", must=False)]
 """Whoever calls, if they say so."""
 
+
+def _address(on: System, event: Event, path: Mapping[str, str], need: Need) -> str:
+    """The address that a request came from, as the gateway saw it: headers say what callers like. [SEC-2]"""
+    del on, path, need
+    return str(event.request_context.http.source_ip or "")
+
+
+Stranger = Annotated[str, Authenticated(_address, "", must=False, has_scopes=False)]
+"""Whoever calls, who shows no token: the address that they call from."""
+
 Page = Annotated[
     str,
     Pattern(r"[A-Za-z0-9._:-]{0,200}", "page must be what `next` of the page before it says"),

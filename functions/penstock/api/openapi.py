@@ -26,6 +26,7 @@ PLACES = {Source.PATH: "path", Source.QUERY: "query", Source.HEADER: "header"}
 
 PATHS = {
     "artifact": "The artifact's id.",
+    "code": "The code that the machine shows, with or without the hyphen.",
     "cache": "The id of the cache's entry.",
     "delivery": "The delivery's id.",
     "host": "The host's name.",

@@ -8,6 +8,7 @@ from penstock.api import (
     github,
     identity,
     jobs,
+    logins,
     logs,
     pools,
     probes,
@@ -27,6 +28,6 @@ ROUTERS = tuple(
     noun.router
     for noun in (
         jobs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools, shares, units,
-        site, probes, users, tokens, github, identity, document,
+        site, probes, users, tokens, logins, github, identity, document,
     )
 )  # fmt: skip

@@ -53,6 +53,7 @@ from penstock.domain.units.comparison import Comparison, LastSweep
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
+from penstock.domain.users.logins import Login, LoginPace
 from penstock.domain.users.users import Tally, Token, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Newer, Throttled, TooBig
@@ -86,7 +87,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
-        SiteText, Tally,
+        SiteText, Tally, Login, LoginPace,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, ReviewRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,

@@ -28,8 +28,10 @@ ENTRIES = {
     "share": Entry(f"{COMMANDS}.share:group", "Show whose jobs are served first, where owners have shares."),
     "target": Entry(f"{COMMANDS}.site:target", "Show the execution environments that jobs can name."),
     "resource-type": Entry(f"{COMMANDS}.site:resource_type", "Show the types of resources that jobs can request."),
+    "login": Entry(f"{COMMANDS}.login:group", "Sign in to a service; let another machine sign in as you."),
+    "logout": Entry(f"{COMMANDS}.login:logout", "Sign out: revoke the token of the profile, and remove it."),
     "whoami": Entry(f"{COMMANDS}.user:whoami", "Show your user name and privileges."),
-    "profile": Entry(f"{COMMANDS}.profile:group", "List and choose the services in your configuration file."),
+    "profile": Entry(f"{COMMANDS}.profile:group", "List, choose and remove the services in your configuration file."),
     "config": Entry(
         f"{COMMANDS}.site_config:config", "Check, compare, apply and show the site's configuration (operators only)."
     ),

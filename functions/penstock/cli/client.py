@@ -242,19 +242,22 @@ def _retry_after(response: httpx.Response | None) -> float:
 
 
 HINTS = {
-    401: "the token is wrong, expired or revoked: give another with --token or PENSTOCK_TOKEN, or choose a --profile",
+    401: "the token is wrong, expired or revoked: `penstock login` gets another, --profile chooses another service",
     403: "`penstock whoami` shows your privileges and your token's scopes; an operator grants more",
     429: "wait a little, then try again",
 }
 HINTS_BY_CODE = {
     "environment-not-allowed": "the site's `[environments]` say whose jobs may ask, and from which branches",
+    "login-not-found": "`penstock login` on the machine that asks shows the code; it is good for ten minutes",
+    "login-over": "`penstock login` begins another",
+    "login-taken": "`penstock login` begins another; `penstock token list` shows the token that was taken",
     "not-a-reviewer": "ask one of them, or an operator to make you one",
     "own-job": "ask another of them",
 }
 """For the code of a problem, where the hint for its status does not help."""
 
 
-NO_TOKEN = "give a token with --token or PENSTOCK_TOKEN, or choose a --profile"
+NO_TOKEN = "`penstock login` gets a token; or give one with --token or PENSTOCK_TOKEN, or choose a --profile"
 OURS = "this is the service's fault, not yours; try again, and tell its operator if it stays"
 
 

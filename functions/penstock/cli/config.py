@@ -21,15 +21,19 @@ import tomlkit
 from penstock.cli.errors import Refused
 
 LOCAL = "local"
-NOWHERE = "`penstock local up` starts a service here; or set PENSTOCK_URL and PENSTOCK_TOKEN"
+NOWHERE = (
+    "`penstock login URL` signs you in to a service, `penstock local up` starts one here; "
+    "or set PENSTOCK_URL and PENSTOCK_TOKEN"
+)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A service and a token for it."""
+    """A service and a token for it. `made` says that `penstock login` had it made; so `logout` revokes it."""
 
     url: str
     token: str | None = None
+    made: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def _profile(file: Path, name: str, table: object) -> Profile:
     token = table.get("token")
     if token is not None and not isinstance(token, str):
         raise Refused(f"{file}: [profile.{name}]: token is not a string", "put the token in double quotes")
-    return Profile(table["url"], token)
+    return Profile(table["url"], token, table.get("made_by_login") is True)
 
 
 def resolve(
@@ -94,11 +98,12 @@ def resolve(
     if not url and not found:
         raise Refused("no service is configured", NOWHERE)
     chosen = found if found and (not url or url.rstrip("/") == found.url.rstrip("/")) else None
-    address = _checked(url or (chosen.url if chosen else ""))
+    address = checked(url or (chosen.url if chosen else ""))
     return Target(address, token or (chosen.token if chosen else None), name if chosen else None)
 
 
-def _checked(url: str) -> str:
+def checked(url: str) -> str:
+    """The URL of a service, without a slash at its end. Raises Refused for what is none."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -125,24 +130,32 @@ def _edit(file: Path) -> Iterator[tomlkit.TOMLDocument]:
 
 
 def save_profile(file: Path, name: str, profile: Profile) -> None:
-    """Add or replace a profile. Raises Refused when the file can't be written."""
+    """Add a profile, or replace what is in it. Raises Refused when the file can't be written."""
     with _edit(file) as document:
         tables = document.setdefault("profile", tomlkit.table(is_super_table=True))
         table = tables.setdefault(name, tomlkit.table())
         table["url"] = profile.url
-        if profile.token:
-            table["token"] = profile.token
+        for key, value in (("token", profile.token), ("made_by_login", profile.made)):
+            if value:
+                table[key] = value
+            elif key in table:
+                table.remove(key)
 
 
 def remove_profile(file: Path, name: str) -> None:
-    """Remove a profile, also as the default. An unknown profile is ignored."""
+    """Remove a profile. If it was the default, the one before it is again. An unknown profile is ignored."""
     config = load(file)
     if name not in config.profiles:
         return
     with _edit(file) as document:
         document["profile"].remove(name)
+        before = document.get("former_default")
         if config.default == name:
             document.remove("default_profile")
+            if before in config.profiles and before != name:
+                document["default_profile"] = before
+        if before is not None and before in (name, document.get("default_profile")):
+            document.remove("former_default")
 
 
 def use_profile(file: Path, name: str) -> None:
@@ -151,4 +164,15 @@ def use_profile(file: Path, name: str) -> None:
     if name not in known:
         raise Refused(f"there is no profile `{name}`", f"profiles: {', '.join(sorted(known)) or 'none yet'}")
     with _edit(file) as document:
-        document["default_profile"] = name
+        before = document.get("default_profile")
+        if before != name:
+            _put(document, "former_default", before)
+            _put(document, "default_profile", name)
+
+
+def _put(document: tomlkit.TOMLDocument, key: str, value: str | None) -> None:
+    """Set a key at the top of the file, above all tables; or remove it."""
+    if value is not None:
+        document[key] = value
+    elif key in document:
+        document.remove(key)

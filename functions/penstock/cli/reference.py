@@ -95,8 +95,8 @@ people has further lines, `lines` has them.
 
 1. the options `--url` and `--token`
 2. the variables `PENSTOCK_URL` and `PENSTOCK_TOKEN`
-3. a profile: the one that `--profile` names; else `PENSTOCK_PROFILE`; else the one that you chose with `penstock
-   profile use`; else `local`, which `penstock local up` makes
+3. a profile: the one that `--profile` names; else `PENSTOCK_PROFILE`; else the one that you signed in to last with
+   `penstock login`, or chose with `penstock profile use`; else `local`, which `penstock local up` makes
 
 Profiles are in `~/.config/penstock/config.toml`. The token of a profile is only sent to the URL of that profile.
 

@@ -7,6 +7,7 @@ the cursor, sets titles, writes to the clipboard, or shows letters in another or
 from __future__ import annotations
 
 import re
+import sys
 
 CONTROL = frozenset(map(chr, (*range(32), 127, *range(128, 160), 0x2028, 0x2029)))
 BIDIRECTIONAL = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
@@ -34,3 +35,8 @@ def colours_only(text: str) -> str:
     """A line of a log: it may have colours, which end with it, and tabs. Everything else that a terminal obeys goes."""
     shown = clean(SEQUENCES.sub(lambda found: found[1] or "", text), keep="\x1b\t")
     return shown if "\x1b" not in shown or shown.endswith((RESET, "\x1b[m")) else shown + RESET
+
+
+def can_ask() -> bool:
+    """Whether a person can answer a question: standard input is a terminal."""
+    return sys.stdin.isatty()

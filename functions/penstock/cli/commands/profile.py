@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from penstock.cli import config
@@ -14,11 +12,12 @@ from penstock.cli.output import Column, Fit
 PROFILES = (
     Column("NAME", "name", fit=Fit.ID),
     Column("URL", "url"),
+    Column("IN USE", "in_use"),
     Column("DEFAULT", "default"),
     Column("TOKEN", "has_token"),
 )
 
-group = Group("profile", "List and choose the services in ~/.config/penstock/config.toml.")
+group = Group("profile", "List, choose and remove the services in ~/.config/penstock/config.toml.")
 
 
 @group.command("list", cls=Listing)
@@ -26,12 +25,26 @@ group = Group("profile", "List and choose the services in ~/.config/penstock/con
 def list_(session: Session) -> None:
     """List the profiles, without their tokens."""
     known = config.load(session.config_path)
-    default = session.profile or os.environ.get("PENSTOCK_PROFILE") or known.default or config.LOCAL
+    default, used = known.default or config.LOCAL, _in_use(session)
     found = [
-        {"name": name, "url": profile.url, "default": name == default, "has_token": bool(profile.token)}
+        {
+            "name": name,
+            "url": profile.url,
+            "in_use": name == used,
+            "default": name == default,
+            "has_token": bool(profile.token),
+        }
         for name, profile in sorted(known.profiles.items())
     ]
     session.out.table(found, PROFILES, f"no profiles: {config.NOWHERE}")
+
+
+def _in_use(session: Session) -> str | None:
+    """The profile that other commands use here; None if a URL goes before all profiles, or there is none."""
+    try:
+        return session.target.profile
+    except Refused:
+        return None
 
 
 @group.command(cls=Command)
@@ -41,6 +54,20 @@ def use(session: Session, name: str) -> None:
     """Set the default profile."""
     config.use_profile(session.config_path, name)
     session.out.done(f"{name} is the default", {"default_profile": name})
+
+
+@group.command(cls=Command)
+@arguments("NAME")
+@pass_session
+def remove(session: Session, name: str) -> None:
+    """Remove a profile, with its token. The token is not revoked: `penstock logout` does that before."""
+    found = config.load(session.config_path).profiles.get(name)
+    if found is None:
+        raise Refused(f"there is no profile `{name}`", "`penstock profile list` shows them")
+    config.remove_profile(session.config_path, name)
+    session.out.done(f"the profile {name} is removed", {"name": name, "url": found.url})
+    if found.made and not session.json:
+        session.out.note("its token still works, until it expires: `penstock token list` shows it, `revoke` ends it")
 
 
 SHELLS = ["bash", "zsh", "fish"]

@@ -22,6 +22,11 @@ TOKENS = (
     Column("PARENT", "parent"),
 )
 
+SCOPE = (
+    "What it is good for: read, submit[:OWNER], review, operate[:POOL], host:POOL/NAME, site, users, all. "
+    "May be repeated (default: what your own token is good for)."
+)
+
 Lasting = int | Literal["never"] | None
 
 group = Group("token", "Make, list and revoke tokens.")
@@ -40,8 +45,7 @@ def lasting(text: str) -> int | Literal["never"]:
     "scopes",
     multiple=True,
     metavar="SCOPE",
-    help="What it is good for: read, submit[:OWNER], review, operate[:POOL], host:POOL/NAME, site, users, all. "
-    "May be repeated (default: what your own token is good for).",
+    help=SCOPE,
 )
 @click.option(
     "--expires", type=lasting, metavar="D", help="Lifetime, such as 12h, 30d, or never (default: 90d at most)."

@@ -67,7 +67,16 @@ def mint(on: System, by: Bearer, name: str, wish: Wish) -> tuple[str, Token]:
     user = by if name in by.names else users.find(on, name)
     if user is not by:
         users.require_admin(by)
-    parent = by.token
+    scopes, expires = allowed(on, by.token, wish)
+    lineage = (*by.token.ancestors, by.token.id)
+    return _issue(on, user, replace(wish, scopes=[str(each) for each in scopes]), by.name, lineage, expires)
+
+
+def allowed(on: System, parent: Token, wish: Wish) -> tuple[list[Scope], datetime | None]:
+    """The scopes and the expiry of a token that is made from another as somebody wishes. [SEC-2]
+
+    Raises Refused 400; 403 for scopes that the parent lacks; 422 for outliving it, or too many ancestors.
+    """
     wanted = _scopes(wish.scopes) if wish.scopes else parse_scopes(parent.scopes)
     beyond = exceeding_scope(wanted, parse_scopes(parent.scopes))
     if beyond:
@@ -76,13 +85,13 @@ def mint(on: System, by: Bearer, name: str, wish: Wish) -> tuple[str, Token]:
     if len(parent.ancestors) >= ANCESTORS:
         text = f"this token comes from {ANCESTORS} others already; make the new one with one of them"
         raise Refused(422, "too-many-ancestors", text)
-    lineage = (*parent.ancestors, parent.id)
-    return _issue(on, user, replace(wish, scopes=[str(each) for each in wanted]), by.name, lineage, parent.expires)
+    return wanted, _expiry(wish.lasts, on.world.now(), parent.expires)
 
 
 def mint_first(on: System, name: str, lasts: Lasting, by: str) -> tuple[str, Token]:
     """Make a token without a parent, for who may write the table: it can do all that its user may."""
-    return _issue(on, users.find(on, name), Wish(scopes=[ALL], lasts=lasts), by, ())
+    user = users.find(on, name)
+    return _issue(on, user, Wish(scopes=[ALL]), by, (), _expiry(lasts, on.world.now(), None))
 
 
 def _scopes(texts: Sequence[str]) -> list[Scope]:
@@ -117,12 +126,21 @@ def _expiry(lasts: Lasting, now: datetime, most: datetime | None) -> datetime | 
 
 
 def _issue(
-    on: System, user: User, wish: Wish, by: str, ancestors: tuple[str, ...], most: datetime | None = None
+    on: System, user: User, wish: Wish, by: str, ancestors: tuple[str, ...], expires: datetime | None
 ) -> tuple[str, Token]:
-    """Write a new token, and who made it. Raises Refused 400, 422; 409 if the user has too many, or one has that id."""
+    """Write a new token, and who made it. Raises Refused 409 if the user has too many, or one has that id."""
+    secret, token, changes = draft(on, user, wish, by, ancestors, expires)
+    if not on.store.commit(changes):
+        raise Refused(409, "token-exists", "there is a token with this id already; try again")
+    return secret, token
+
+
+def draft(
+    on: System, user: User, wish: Wish, by: str, ancestors: tuple[str, ...], expires: datetime | None
+) -> tuple[str, Token, Sequence[Change]]:
+    """A new token, and the changes that write it, and who made it. Raises Refused 409 if the user has too many."""
     now = on.world.now()
     _check_number(on, user, now)
-    expires = _expiry(wish.lasts, now, most)
     sort, id = token_kind(parse_scopes(wish.scopes), user), on.world.ulid()
     secret = token_secret(sort, id, on.world.secret())
     token = Token(
@@ -131,9 +149,7 @@ def _issue(
     )  # fmt: skip
     until = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
     text = f"token {id} for {', '.join(token.scopes)}, {until}"
-    if not on.store.commit(audit.record(on, [Create(token)], by, "make token", f"user {user.name}", text)):
-        raise Refused(409, "token-exists", "there is a token with this id already; try again")
-    return secret, token
+    return secret, token, audit.record(on, [Create(token)], by, "make token", f"user {user.name}", text)
 
 
 def _check_number(on: System, user: User, now: datetime) -> None:

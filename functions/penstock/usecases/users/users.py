@@ -69,7 +69,17 @@ def _shown(on: System, secret: str) -> tuple[Token, User]:
         raise Refused(401, "old-token", "tokens of this form are no longer accepted; ask an operator for a new one")
     id = users.token_id_in(secret)
     token = on.store.get(token_key(id), Token) if id else None
-    if token is None or not token.is_shown_by(secret):
+    return _good(on, token if token and token.is_shown_by(secret) else None)
+
+
+def good_token(on: System, id: str) -> tuple[Token, User]:
+    """A token by its id, and its user, if both are good. Raises Refused 401. [SEC-2]"""
+    return _good(on, on.store.get(token_key(id), Token))
+
+
+def _good(on: System, token: Token | None) -> tuple[Token, User]:
+    """A token and its user, if both are good. Raises Refused 401."""
+    if token is None:
         raise Refused(401, "unknown-token", "this token is not known here, or no longer")
     if token.revoked:
         raise Refused(401, "token-revoked", f"this token was revoked at {token.revoked.at:%Y-%m-%d %H:%M:%SZ}")

@@ -6,12 +6,16 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import Registry
-from penstock.ports import Order, Ready
+from penstock.ports import Order, Ready, UnitContext
+from penstock.testing.contract import Rig
 from tests.cli.conftest import plain as run
 
 PAGE = (Path(__file__).parents[2] / "docs/drivers/writing-a-driver.md").read_text()
@@ -121,6 +125,65 @@ def test_a_driver_that_fails_a_check_is_reported(installed: Path, tmp_path: Path
     assert done.exit_code == 1
     wrong = {each["check"]: each["wrong"] for each in json.loads(done.stdout) if each["wrong"]}
     assert promise in wrong
+
+
+def test_a_driver_that_says_that_it_makes_nothing_need_not_list(installed: Path) -> None:
+    done = run("driver", "test", "lock", "--lag", "0")
+    assert (done.exit_code, done.output.count("ok      ")) == (0, 12)
+
+
+def test_a_list_that_stays_wrong_is_reported_after_the_lag(installed: Path, tmp_path: Path) -> None:
+    """Not after ten minutes for each check."""
+    code = "def list(self):\n        return ()"
+    (installed / "odd.py").write_text(f"{BLOCKS[0]}\n\nclass Odd(ShelfWell):\n    {code}\n")
+    settings = ("--settings", str(tmp_path / "shelf.toml"))
+    done = run("driver", "test", "odd:Odd", *settings, "--points", "1", "--lag", "0.5")
+    assert done.exit_code == 1
+    assert len(re.findall(r"it lists none, where there should be r-\w+(?:, r-\w+)?, for 1 s", done.output)) > 3
+
+
+class Fenced:
+    """A driver that notes under which fence it is called for which unit."""
+
+    reusable = True
+    called: ClassVar[list[tuple[str, int]]] = []
+
+    def __init__(self, fence: int = 0) -> None:
+        self.fence = fence
+
+    def with_context(self, of: UnitContext) -> Fenced:
+        return Fenced(of.fence)
+
+    def create(self, order: Order) -> Ready:
+        self.called.append(("create", self.fence))
+        return Ready()
+
+    def clean(self, unit: str, now: datetime) -> CleanProof:
+        self.called.append(("clean", self.fence))
+        return CleanProof(by="fenced", time=now, checked="all")
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof:
+        self.called.append(("destroy", self.fence))
+        return CleanProof(by="fenced", time=now, checked="all")
+
+    def list(self) -> list[str]:
+        return []
+
+
+def test_each_lease_has_a_higher_fence_than_those_before() -> None:
+    Fenced.called.clear()
+    rig = Rig(Fenced)
+    one, two = rig.unit(), rig.unit()
+    rig.create(one)
+    rig.create(one)
+    rig.clean(one)
+    rig.clean(one)
+    rig.create(one)
+    rig.destroy(one)
+    rig.create(two)
+    rig.destroy(two)
+    names = ["create", "create", "clean", "clean", "create", "destroy", "create", "destroy"]
+    assert Fenced.called == list(zip(names, [1, 1, 1, 1, 2, 2, 3, 3], strict=True))
 
 
 @pytest.mark.parametrize("name", ["none", "none:None", "shelf:None", "shelf:driver_errors", "broken"])

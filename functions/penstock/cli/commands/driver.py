@@ -7,7 +7,8 @@ import os
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -59,16 +60,20 @@ def list_(session: Session) -> None:
 @click.option(
     "--patience", default=120, metavar="N", help="Most polls per step before the suite gives up (default: 120)."
 )
-@click.option("--nothing-listed", is_flag=True, help="For drivers that create nothing external, such as locks.")
+@click.option(
+    "--lag", default=5.0, metavar="S", help="Seconds until `list` must show what was made or destroyed (default: 5)."
+)
+@click.option("--nothing-listed", is_flag=True, help="For drivers that create nothing external and do not say so.")
 @pass_session
 def test(
     session: Session, driver: str, kind: str, settings: Path | None, type_: str, slot: str, points: int, patience: int,
-    nothing_listed: bool,
+    lag: float, nothing_listed: bool,
 ) -> int:  # fmt: skip
     """Run the contract test suite against a driver, given by name or as module:Class.
 
     The suite makes and destroys some dozens of real units with the given settings, so use an account or a service for
-    tests. Prints one line for each check. Exits with 0 if all checks pass, else with 1.
+    tests. Prints one line for each check, and on a terminal also the one that runs. Where a service lists late, give it
+    a longer --lag. Exits with 0 if all checks pass, else with 1.
     """
     from penstock.testing.contract import Rig, report
     from penstock.testing.contract.checks import settings_are_checked
@@ -77,17 +82,28 @@ def test(
     with tempfile.TemporaryDirectory(prefix="penstock-") as home:
         make = partial(of, given, _environment(home))
         new = partial(
-            Rig, make, kind, type_, slot, is_listed=not nothing_listed, points=points, patience=patience,
-            name=partial(_unit, kind),
+            Rig, make, kind, type_, slot, is_listed=not (nothing_listed or getattr(of, "makes_nothing", False)),
+            points=points, patience=patience, lag=lag, name=partial(_unit, kind),
         )  # fmt: skip
         good = _tell(session, report.asked("its settings are checked", lambda: settings_are_checked(of, given)))
-        found = [good, *(_tell(session, each) for each in report.run(new))]
+        with _progress(session) as begins:
+            found = [good, *(_tell(session, each) for each in report.run(new, begins))]
     if session.json:
         session.out.json([{"check": each.check, "wrong": each.wrong} for each in found])
     wrong = sum(each.wrong is not None for each in found)
     if not session.json:
         session.out.note(f"{len(found)} checks, {wrong} failed", "red" if wrong else "green")
     return FAILED if wrong else 0
+
+
+@contextmanager
+def _progress(session: Session) -> Iterator[Callable[[str], object]]:
+    """What shows the check that runs, on a terminal."""
+    if not session.out.errors.is_terminal:
+        yield lambda says: None
+        return
+    with session.out.errors.status("") as status:
+        yield status.update
 
 
 def _tell(session: Session, found: Any) -> Any:

@@ -18,10 +18,11 @@ class Found:
     wrong: str | None = None
 
 
-def run(new: Callable[[], Rig]) -> Iterator[Found]:
-    """Each check with a rig of its own; what it made is destroyed after it."""
+def run(new: Callable[[], Rig], begins: Callable[[str], object] = lambda says: None) -> Iterator[Found]:
+    """Each check with a rig of its own; what it made is destroyed after it. `begins` is told when a check begins."""
     for says, check in CHECKS.items():
         rig = new()
+        begins(says)
         yield asked(says, lambda rig=rig, check=check: check(rig))  # type: ignore[misc]
         left = _left(rig)
         if left:

@@ -39,7 +39,8 @@ class Rig:
 
     `is_listed` says that its units exist outside; of a lock, whose slot is all there is, they do not. `points` is at
     how many lines a call may die at most, and `own` where the driver's own code is, if not in its package. A driver
-    that is not threadsafe is not asked by two at once: one that a test has scripted.
+    that is not threadsafe is not asked by two at once: one that a test has scripted. `lag` is for how many
+    seconds a list may be wrong before that is a failure.
     """
 
     make: Callable[[], Driver]
@@ -53,11 +54,15 @@ class Rig:
     points: int = 8
     own: str = ""
     patience: int = 120
+    lag: float = 600.0
     pause: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     name: Callable[[int], str] = "kit-{}".format
     used: list[str] = field(default_factory=list)
     _notes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _fences: dict[str, int] = field(default_factory=dict)
+    _cleaned: set[str] = field(default_factory=set)
+    _leases: Any = field(default_factory=lambda: count(1))
     _numbers: Any = field(default_factory=lambda: count(1))
 
     def unit(self) -> str:
@@ -72,15 +77,22 @@ class Rig:
 
     def driver(self, unit: str) -> Driver:
         """A new driver, that was told what the rows know of a unit, if it wants to."""
-        made = self.make()
-        return (
-            made.with_context(UnitContext(self.slot, 1, self._notes.get(unit, {})))
-            if isinstance(made, ContextDriver)
-            else made
-        )
+        made, fence = self.make(), self._fence(unit)
+        if not isinstance(made, ContextDriver):
+            return made
+        return made.with_context(UnitContext(self.slot, fence, self._notes.get(unit, {})))
+
+    def _fence(self, unit: str) -> int:
+        """The fence of a unit's lease: each lease of the slot has a higher one than those before."""
+        if unit not in self._fences:
+            self._fences[unit] = next(self._leases)
+        return self._fences[unit]
 
     def create(self, unit: str) -> Ready:
-        """Have a unit made, however often that must be asked for."""
+        """Have a unit made, however often that must be asked for. After it was cleaned, that is for another lease."""
+        if unit in self._cleaned:
+            self._cleaned.remove(unit)
+            del self._fences[unit]
         done = self._until(unit, "create", lambda: self.driver(unit).create(self.order(unit)))
         assert isinstance(done, Ready)
         size = len(_json("metadata", done.metadata))
@@ -97,7 +109,9 @@ class Rig:
                 raise Broken("it says `reusable = True` and has no `clean`")
             return driver.clean(unit, self.now())
 
-        return self._proof("clean", self._until(unit, "clean", call))
+        proof = self._proof("clean", self._until(unit, "clean", call))
+        self._cleaned.add(unit)
+        return proof
 
     def destroy(self, unit: str) -> CleanProof:
         """Have a unit destroyed."""
@@ -113,11 +127,17 @@ class Rig:
     def expect(self, *units: str) -> None:
         """Wait until just these of ours are listed."""
         wanted = set(units) if self.is_listed else set()
+        waited = 0.0
         for tries in range(self.patience):
-            if self.listed() == wanted:
-                return
-            self.pause(min(5.0, 0.02 * 2 ** min(tries, 8)))
-        raise Broken(f"it lists {_words(self.listed())}, where there should be {_words(wanted)}")
+            found = self.listed()
+            if found == wanted or waited >= self.lag:
+                break
+            pause = min(5.0, 0.02 * 2 ** min(tries, 8))
+            self.pause(pause)
+            waited += pause
+        found = self.listed() if found != wanted else found
+        if found != wanted:
+            raise Broken(f"it lists {_words(found)}, where there should be {_words(wanted)}, for {waited:.0f} s")
 
     def _until(self, unit: str, what: str, ask: Callable[[], T | NotYet]) -> T:
         """Ask until it is done, as the core does."""

@@ -1,11 +1,16 @@
 """penstock local, when nothing is up. That it comes up is tested with the local cloud itself."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from penstock.cli.config import Profile, load, path, save_profile
+from penstock.cli import terminal
+from penstock.cli.commands import local
+from penstock.cli.config import Profile, load, path, save_profile, use_profile
+from penstock.local import cloud, giveback
+from penstock.local.state import LocalCloudError, Running
 from tests.cli.conftest import plain
 
 
@@ -36,3 +41,98 @@ def test_reset_needs_one() -> None:
 def test_up_needs_its_configuration() -> None:
     result = plain("local", "up", "--config", "missing.toml")
     assert (result.exit_code, "missing.toml" in result.stderr) == (2, True)
+
+
+RUNNING = Running(url="http://127.0.0.1:9", token="t", pid=7, home="/h")
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Running | None]:
+    """A local cloud that another command started; and how often it is still there."""
+    looks: list[Running | None] = [RUNNING]
+    monkeypatch.setattr(cloud, "up", lambda **_: RUNNING)
+    monkeypatch.setattr(cloud, "status", lambda: looks.pop(0) if len(looks) > 1 else looks[0])
+    return looks
+
+
+def downs(monkeypatch: pytest.MonkeyPatch, left: list[str]) -> list[dict[str, bool]]:
+    """How it is taken down."""
+    given: list[dict[str, bool]] = []
+
+    def down(report: Callable[[str], None], **more: bool) -> list[str]:
+        given.append(more)
+        return left
+
+    monkeypatch.setattr(cloud, "down", down)
+    monkeypatch.setattr(giveback, "contents", lambda call, running: ["3 jobs"])
+    return given
+
+
+def interrupted(_: float) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_second_up_leaves_the_cloud_running(
+    runs: list[Running | None], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = downs(monkeypatch, [])
+    monkeypatch.setattr(local.time, "sleep", interrupted)
+    file = path({"HOME": str(home)})
+    save_profile(file, "work", Profile("https://w.example"))
+    use_profile(file, "work")
+    result = plain("local", "up", "--port", "8000")
+    assert result.exit_code == 0
+    assert "--port, --workers and --config change nothing" in result.stderr
+    assert "it still runs" in result.stderr
+    assert given == []
+    assert load(file).default == "local"
+
+
+def test_a_second_up_ends_when_the_cloud_does(runs: list[Running | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    runs[:] = [None]
+    monkeypatch.setenv("PENSTOCK_URL", "http://127.0.0.1:1")
+    result = plain("local", "up")
+    assert (result.exit_code, "it was ended" in result.stderr) == (0, True)
+    assert "change nothing" not in result.stderr
+    assert "PENSTOCK_URL is set, and goes before the profile" in result.stderr
+
+
+def test_who_started_it_ends_it_with_ctrl_c(
+    runs: list[Running | None], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = downs(monkeypatch, ["worker w1 of here: dirty"])
+    monkeypatch.setattr(cloud, "owns", lambda running: running is RUNNING)
+    monkeypatch.setattr(local.time, "sleep", interrupted)
+    file = path({"HOME": str(home)})
+    save_profile(file, "work", Profile("https://w.example"))
+    use_profile(file, "work")
+    result = plain("local", "up")
+    assert (result.exit_code, given) == (0, [{"give_back": True}])
+    assert "worker w1 of here: dirty" in result.stderr
+    assert load(file).default == "work"  # as before
+
+
+def test_down_says_what_goes_and_asks_on_a_terminal(
+    runs: list[Running | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = downs(monkeypatch, [])
+    assert plain("local", "down").exit_code == 0
+    assert len(given) == 1
+    monkeypatch.setattr(terminal, "can_ask", lambda: True)
+    result = plain("local", "down", input="n\n")
+    assert (result.exit_code, len(given)) == (130, 1)
+    assert "deletes all that is in it:\n  3 jobs\n" in result.stderr
+    assert plain("local", "down", input="y\n").exit_code == 0
+    assert plain("local", "down", "--yes").exit_code == 0
+    assert len(given) == 3
+
+
+def test_down_ends_also_what_does_not_answer(runs: list[Running | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    given = downs(monkeypatch, [])
+
+    def contents(*_: object) -> list[str]:
+        raise LocalCloudError("no")
+
+    monkeypatch.setattr(giveback, "contents", contents)
+    result = plain("local", "down")
+    assert (result.exit_code, len(given), "does not answer" in result.stderr) == (0, 1, True)

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from penstock.drivers.factories import process
-from penstock.local import cloud, stack
+from penstock.local import cloud, giveback, stack
 from penstock.local.stack import Assembly, zipped
 from penstock.local.state import LocalCloudError, Running, StateFolder
 from tests.local.conftest import quiet
@@ -77,6 +77,21 @@ def test_up_serves_the_site_and_down_leaves_nothing(place: StateFolder) -> None:
     assert not left(place)
     assert sorted(path.name for path in place.root.iterdir()) == ["host.log", "key", "lock"]
     cloud.down(quiet, place)
+
+
+@pytest.mark.e2e
+def test_down_gives_back_what_a_job_holds(up: Running, place: StateFolder) -> None:
+    job = cloud.call(up, "POST", "/v1/jobs", {"script": "#!/bin/sh\nsleep 600\n", "resources": ["bench"]})["id"]
+    until = time.monotonic() + WAIT_SECONDS
+    while cloud.call(up, "GET", f"/v1/jobs/{job}")["state"] != "running" and time.monotonic() < until:
+        time.sleep(0.2)
+    assert {each.job for each in giveback.kept(cloud.call, up)} == {job}
+    assert giveback.contents(cloud.call, up)[1:] == ["1 job under way, to be cancelled now"]
+    said: list[str] = []
+    assert cloud.owns(up)
+    assert cloud.down(said.append, place, give_back=True) == []
+    assert said == [f"ending job {job}", "stopping the local cloud"]
+    assert not left(place)
 
 
 @pytest.mark.e2e

@@ -11,7 +11,7 @@ import contextlib
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -176,3 +176,11 @@ def _put(document: tomlkit.TOMLDocument, key: str, value: str | None) -> None:
         document[key] = value
     elif key in document:
         document.remove(key)
+
+
+def warn_of_variables(note: Callable[[str, str], None], environment: Mapping[str, str] = os.environ) -> None:
+    """Say which variables go before the profile that was just chosen."""
+    found = [name for name in ("PENSTOCK_URL", "PENSTOCK_TOKEN", "PENSTOCK_PROFILE") if environment.get(name)]
+    if found:
+        verb = "is set, and goes" if len(found) == 1 else "are set, and go"
+        note(f"{' and '.join(found)} {verb} before the profile: unset it to use the profile", "yellow")

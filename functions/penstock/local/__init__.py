@@ -3,6 +3,7 @@
 cloud              starts and stops it
 stack              the stack that it deploys: synthesised from app.py
 deploy             the deployment: assets, CloudFormation, the first operator
+giveback           ends jobs and cleans what they hold, before the cloud ends
 guard              the process that starts the emulator, and ends whatever the local cloud started
 emulator           the process that serves MiniStack and the API
 fixes              what MiniStack does differently from AWS, corrected

@@ -20,7 +20,7 @@ import tomlkit
 
 from penstock import sources
 from penstock.drivers.factories import process
-from penstock.local import guard, stack
+from penstock.local import giveback, guard, stack
 from penstock.local.state import LocalCloudError, Running, StateFolder
 
 Report = Callable[[str], None]
@@ -55,12 +55,34 @@ def up(
             return _bring_up(place, port, site, tied, report, context)
 
 
-def down(report: Report, place: StateFolder | None = None) -> None:
-    """Stop the local cloud and every process that it started. Does nothing if it is not running."""
+def owns(running: Running) -> bool:
+    """Whether this process started a local cloud as a tied one, which ends with it."""
+    return running.pid in _TIES
+
+
+def down(report: Report, place: StateFolder | None = None, *, give_back: bool = False) -> list[str]:
+    """Stop the local cloud and every process that it started. Does nothing if it is not running.
+
+    With `give_back`, what jobs hold is given back and cleaned before; what could not be is returned. Ctrl-C skips that.
+    """
     place = place or StateFolder.default()
     with place.alone():
+        left = _given_back(report, place.load()) if give_back else []
         report("stopping the local cloud")
         _take_down(place)
+    return left
+
+
+def _given_back(report: Report, running: Running | None) -> list[str]:
+    """What is left after everything was given back; a sentence if that could not be found out."""
+    if running is None:
+        return []
+    try:
+        return [str(each) for each in giveback.give_back(call, running, report)]
+    except LocalCloudError as error:
+        return [str(error)]
+    except KeyboardInterrupt:
+        return ["interrupted: what jobs held may be left"]
 
 
 def status(place: StateFolder | None = None) -> Running | None:
@@ -69,13 +91,13 @@ def status(place: StateFolder | None = None) -> Running | None:
 
 
 def reset(report: Report, place: StateFolder | None = None) -> Running:
-    """Delete all data: jobs, logs, users, configuration. The URL stays the same; the token changes."""
+    """Give back what jobs hold, and delete all data: jobs, logs, users, configuration. The URL stays the same."""
     place = place or StateFolder.default()
     running = status(place)
     if running is None:
         raise LocalCloudError("the local cloud is not up: `penstock local up` starts it")
     port = httpx.URL(running.url).port
-    down(report, place)
+    down(report, place, give_back=True)
     return up(report=report, port=port, place=place)
 
 
@@ -175,7 +197,6 @@ def start(place: StateFolder, listener: socket.socket, tied: bool) -> int:
     if tied:
         watched, ours = os.pipe()
         descriptors.append(watched)
-        _TIES.append(ours)
     port = listener.getsockname()[1]
     numbers = [str(each) for each in (descriptors[0], port, *descriptors[1:])]
     with place.log.open("ab") as log:
@@ -191,12 +212,13 @@ def start(place: StateFolder, listener: socket.socket, tied: bool) -> int:
         )
     if tied:
         os.close(watched)
+        _TIES[started.pid] = ours
     place.record_guard(started.pid)
     return started.pid
 
 
-_TIES: list[int] = []
-"""Writing ends of the pipes of tied guards: held open until this process ends."""
+_TIES: dict[int, int] = {}
+"""Writing ends of the pipes of tied guards, by the guard: held open until this process ends."""
 
 
 def environment(place: StateFolder, port: int) -> Mapping[str, str]:

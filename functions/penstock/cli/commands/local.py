@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.status import Status
 
-from penstock.cli import extras, times
+from penstock.cli import extras, terminal, times
 from penstock.cli.command import Command, Group, Session, pass_session
-from penstock.cli.config import LOCAL, Profile, remove_profile, save_profile
+from penstock.cli.config import LOCAL, Profile, remove_profile, save_profile, use_profile, warn_of_variables
 from penstock.cli.errors import Broken, Refused
 from penstock.cli.output import Output
 
@@ -86,7 +86,10 @@ group = Group("local", "Run the whole service on this machine, without a cloud a
 @click.option("-d", "--detach", is_flag=True, help="Return and leave it running.")
 @pass_session
 def up(session: Session, port: int | None, workers: int | None, file: Path | None, detach: bool) -> None:
-    """Start the local cloud and print its URL and token. Ctrl-C stops it, unless you give --detach."""
+    """Start the local cloud, print its URL and token, and use it as the profile `local`.
+
+    Ctrl-C stops it, unless you give --detach. If a local cloud runs already, this shows it, and Ctrl-C leaves it.
+    """
     extras.require("local")
     from penstock.local import cloud
 
@@ -95,14 +98,40 @@ def up(session: Session, port: int | None, workers: int | None, file: Path | Non
     signal.signal(signal.SIGTERM, _as_interrupt)
     with _steps(session) as steps:
         running = cloud.up(report=steps, port=port, workers=workers, config=file, tied=not detach)
-    save_profile(session.config_path, LOCAL, Profile(running.url, running.token))
+    _use(session, running)
     _show(session, running, token=True)
     if detach:
         if not session.json:
-            session.out.note("`penstock local down` ends it")
+            session.out.note("`penstock local down` ends it, with all its data")
+    elif cloud.owns(running):
+        session.out.note("running; Ctrl-C ends it, with all its data")
+        _wait(session)
+    else:
+        _attach(session, [port, workers, file])
+
+
+def _use(session: Session, running: Running) -> None:
+    """Save the profile, and use it from now on."""
+    save_profile(session.config_path, LOCAL, Profile(running.url, running.token))
+    use_profile(session.config_path, LOCAL)
+    if not session.json:
+        warn_of_variables(session.out.note)
+
+
+def _attach(session: Session, unused: list[object]) -> None:
+    """Stay as long as a local cloud that another command started. Ctrl-C leaves it."""
+    from penstock.local import cloud
+
+    if any(unused):
+        session.out.note("--port, --workers and --config change nothing: it runs already", "yellow")
+    session.out.note("another command started it; Ctrl-C leaves it running, `penstock local down` ends it")
+    try:
+        while cloud.status():
+            time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        session.out.note("it still runs")
         return
-    session.out.note("running; Ctrl-C ends it")
-    _wait(session)
+    session.out.note("it was ended")
 
 
 @contextlib.contextmanager
@@ -137,18 +166,50 @@ def _wait(session: Session) -> None:
 
 
 @group.command(cls=Command)
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @pass_session
-def down(session: Session) -> None:
-    """Stop the local cloud and every process that it started."""
+def down(session: Session, yes: bool) -> None:
+    """Stop the local cloud and every process that it started, and delete its data.
+
+    Says what will be deleted; on a terminal it asks before. Jobs that hold something are cancelled first, and what they
+    hold is given back and cleaned. Ctrl-C skips that.
+    """
+    from penstock.local import cloud
+
+    running = cloud.status()
+    if running:
+        _tell_what_goes(session, running)
+        if not yes and terminal.can_ask():
+            click.confirm("End it and delete that?", abort=True, err=True)
     _down(session)
+
+
+def _tell_what_goes(session: Session, running: Running) -> None:
+    """Say what a local cloud has."""
+    import httpx
+
+    from penstock.local import cloud, giveback
+    from penstock.local.state import LocalCloudError
+
+    session.out.note(f"this ends the local cloud at {running.url} and deletes all that is in it:")
+    try:
+        lines = giveback.contents(cloud.call, running)
+    except (LocalCloudError, httpx.HTTPError):
+        lines = ["it does not answer, so what is in it is not known"]
+    for line in lines:
+        session.out.note(f"  {line}")
 
 
 def _down(session: Session) -> None:
     from penstock.local import cloud
 
     with _steps(session) as steps:
-        cloud.down(steps)
+        left = cloud.down(steps, give_back=True)
     remove_profile(session.config_path, LOCAL)
+    if left:
+        session.out.note("what was left, and has to be cleaned by hand if it is outside this machine:", "yellow")
+        for line in left:
+            session.out.note(f"  {line}", "yellow")
 
 
 @group.command(cls=Command)
@@ -176,7 +237,7 @@ def reset(session: Session) -> None:
 
     with _steps(session) as steps:
         running = cloud.reset(steps)
-    save_profile(session.config_path, LOCAL, Profile(running.url, running.token))
+    _use(session, running)
     _show(session, running, token=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import time
@@ -66,7 +65,7 @@ def to(session: Session, service: str | None, with_token: bool) -> None:
         f"signed in to {address} as {who['name']}; the profile {name} is in use",
         {"url": address, "user": who["name"], "profile": name, "expires": (who.get("token") or {}).get("expires")},
     )
-    warn_of_variables(session)
+    config.warn_of_variables(session.out.note)
 
 
 def _address(session: Session, url: str | None) -> str:
@@ -139,14 +138,6 @@ def revoke(session: Session, profile: Profile) -> bool:
             raise
         return False
     return True
-
-
-def warn_of_variables(session: Session) -> None:
-    """Say which variables go before the profile that was just chosen."""
-    found = [name for name in ("PENSTOCK_URL", "PENSTOCK_TOKEN", "PENSTOCK_PROFILE") if os.environ.get(name)]
-    if found:
-        verb = "is set, and goes" if len(found) == 1 else "are set, and go"
-        session.out.note(f"{' and '.join(found)} {verb} before the profile: unset it to use the profile", "yellow")
 
 
 @group.command(cls=Command)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.users.logins import PER_ADDRESS
 from penstock.domain.users.users import TOKENS, Token, TokenKind, token_secret
 from penstock.kernel.rows import ulid
 from penstock.testing.site import site_toml
@@ -373,3 +374,22 @@ def test_what_was_done_is_on_record(service: Service) -> None:
         assert deed in done
     assert any(token["id"] in each["detail"] for each in found)
     assert json.dumps(found).count(token["token"]) == 0
+
+
+def test_whoever_begins_logins_does_not_choose_their_address(service: Service) -> None:
+    """SEC-2: headers that callers send change neither what is shown, nor where they are counted."""
+    for number in range(PER_ADDRESS):
+        said = {"x-forwarded-for": f"203.0.113.{number}", "forwarded": f"for=203.0.113.{number}"}
+        code = service.ask("POST", "/v1/logins", {"host": "x"}, as_=None, headers=said).json["code"]
+        assert service.ask("GET", f"/v1/logins/{code}").json["address"] == "127.0.0.1"
+    said = {"x-forwarded-for": "203.0.113.99"}
+    refused(service.ask("POST", "/v1/logins", {"host": "x"}, as_=None, headers=said), 429, "too-many-logins")
+
+
+def test_a_hosts_token_neither_sees_nor_approves_a_login(service: Service) -> None:
+    """SEC-2."""
+    code = service.ask("POST", "/v1/logins", {"host": "x"}, as_=None).json["code"]
+    secret = token_secret(TokenKind.HOST, "0" * 26, "x" * 43)
+    service.give("root", secret, "host:target/lab/bench-7")
+    refused(service.ask("GET", f"/v1/logins/{code}", token=secret), 403, "scope-missing")
+    refused(service.ask("POST", f"/v1/logins/{code}/approve", token=secret), 403, "scope-missing")

@@ -193,6 +193,7 @@ def test_a_token_that_is_not_good_is_not_saved(url: str, file: Path, given: str,
         ("http://127.0.0.1.example.com", "not encrypted"),
         ("https://ada:secret@penstock.example", "more than a URL"),
         ("https://penstock.example/?x=1", "more than a URL"),
+        ("https://penstock.example/#x", "more than a URL"),
         ("ftp://penstock.example", "not the URL"),
     ],
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock.domain.users import logins as rules
-from penstock.domain.users.logins import PER_ADDRESS, PER_SITE, WRONG_CODES
+from penstock.domain.users.logins import PER_ADDRESS, PER_SITE, WRONG_CODES, LoginPace
 from penstock.domain.users.users import ANCESTORS, DEFAULT_LIFE, Bearer
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Key
 from penstock.testing.twin import Twin
 from penstock.usecases.users import audit, lifecycle, logins, tokens, users
 from penstock.usecases.users.tokens import Lasting, Wish
@@ -225,6 +228,44 @@ def test_nobody_guesses_codes(twin: Twin) -> None:
     assert logins.find(twin.on, ada, code)
 
 
+def test_who_guessed_too_often_is_refused_unread(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-2: so the time that it takes says nothing of a code."""
+    ada = show(twin, first(twin))
+    for _ in range(WRONG_CODES):
+        refused(logins.find, twin.on, ada, "BCDF-GHJK")
+    get, read = twin.store.get, list[str]()
+
+    def noted(key: Key, kind: Any) -> Any:
+        read.append(key.sk)
+        return get(key, kind)
+
+    monkeypatch.setattr(twin.store, "get", noted)
+    assert refused(logins.find, twin.on, ada, "BCDF-GHJK") == (429, "too-many-logins")
+    assert read == ["login-pace"]
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_of_two_that_begin_at_once_both_are_counted(twin: Twin, before: int) -> None:
+    """SEC-2."""
+    for _ in range(before):
+        begin(twin)
+    before_the_next_commit(twin, lambda: begin(twin))
+    begin(twin)
+    for of in ("all", f"from#{HOME}"):
+        pace = twin.store.get(rules.pace_key(of), LoginPace)
+        assert pace
+        assert pace.level == before + 2
+
+
+def test_who_has_too_many_tokens_gets_no_more(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "TOKENS", 2)
+    ada = show(twin, first(twin))
+    code, secret = begin(twin)
+    logins.approve(twin.on, ada, code, Wish())
+    tokens.mint(twin.on, ada, "ada", Wish())
+    assert refused(logins.take, twin.on, code, secret) == (409, "too-many-tokens")
+
+
 def test_right_codes_are_not_counted(twin: Twin) -> None:
     ada = show(twin, first(twin))
     code, _ = begin(twin)
@@ -255,5 +296,6 @@ def test_who_approved_is_in_the_audit_log(twin: Twin) -> None:
         ("make token", "user ada"),
         ("approve login", "user ada"),
     ]
+    assert entries[1].detail.endswith(" for all, until 2026-04-01 00:00:00Z")
     assert entries[0].detail == f"for a machine at {HOME}"
     assert entries[2].detail == f"for bench at {HOME}"

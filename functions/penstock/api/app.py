@@ -259,7 +259,7 @@ Anybody = Annotated[Bearer | None, Authenticated(_anybody, "Needs no token for w
 def _address(on: System, event: Event, path: Mapping[str, str], need: Need) -> str:
     """The address that a request came from, as the gateway saw it: headers say what callers like. [SEC-2]"""
     del on, path, need
-    return str(event.request_context.http.source_ip or "")
+    return str(event.request_context.http.source_ip)
 
 
 Stranger = Annotated[str, Authenticated(_address, "", must=False, has_scopes=False)]

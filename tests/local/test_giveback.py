@@ -86,6 +86,14 @@ def test_what_is_held_or_in_quarantine_is_not_waited_for() -> None:
     ]
 
 
+def test_what_is_on_its_way_is_left_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100))
+    monkeypatch.setattr(giveback.time, "monotonic", lambda: float(next(clock)))
+    cloud = Cloud(unit("r1", "dirty", "j1"), unit("w1", "cleaning", "j1"))
+    assert len(giveback.give_back(cloud.call, RUNNING, pytest.fail, seconds=3)) == 2
+    assert len(giveback.contents(cloud.call, RUNNING)) == 1
+
+
 def test_what_does_not_go_in_time_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
     monkeypatch.setattr(giveback.time, "monotonic", lambda: float(next(clock)))

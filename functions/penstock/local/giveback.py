@@ -17,6 +17,9 @@ SECONDS = 90.0
 PAUSE = 0.25
 """Seconds between two looks."""
 
+LIVE = ("creating", "ready")
+"""The states of what a job has, or is about to have."""
+
 REASON = "the local cloud goes down"
 
 Call = Callable[..., Any]
@@ -70,7 +73,9 @@ def _give_back(call: Call, running: Running, report: Callable[[str], None], seco
 
 
 def _end(call: Call, running: Running, unit: Kept, told: set[str], report: Callable[[str], None]) -> None:
-    """Cancel the job that has it, or have it destroyed if nobody does; each once."""
+    """Cancel the job that has it, or have it destroyed if nobody does; each once. What is on its way is left to go."""
+    if unit.state not in LIVE and unit.state != "idle":
+        return
     if unit.state == "idle" or not unit.job:
         path, name = f"/v1/{unit.sort}s/{unit.id}/recycle", unit.id
         body: Any = {"reason": REASON}
@@ -104,7 +109,7 @@ def contents(call: Call, running: Running) -> list[str]:
     """What is in a local cloud, for who is about to end it: jobs, how many hold something, and users."""
     users = call(running, "GET", "/v1/users")["items"]
     jobs = [len(call(running, "GET", f"/v1/jobs?owner={user['name']}&limit=100")["items"]) for user in users]
-    holding = {each.job for each in kept(call, running) if each.job and each.state not in ("idle", "quarantined")}
+    holding = {each.job for each in kept(call, running) if each.job and each.state in LIVE}
     many = f"{sum(jobs)} or more jobs" if 100 in jobs else _many(sum(jobs), "job")
     lines = [f"{many} with logs and files, {_many(len(users), 'user')}, all tokens, the site's configuration"]
     if holding:

@@ -64,7 +64,7 @@ def test_up_serves_the_site_and_down_leaves_nothing(place: StateFolder) -> None:
     assert said[-4:] == [
         f"starting the local cloud on {running.url.removeprefix('http://')}",
         "uploading 4 assets",
-        f"deploying {Assembly.read(stack.assembly(quiet)).resources} resources",
+        f"deploying {Assembly.read(stack.assembly(quiet, cloud.LENDING)).resources} resources",
         "applying the site's configuration",
     ]
     pools = cloud.call(running, "GET", "/v1/pools")["items"]
@@ -92,6 +92,30 @@ def test_down_gives_back_what_a_job_holds(up: Running, place: StateFolder) -> No
     assert cloud.down(said.append, place, give_back=True) == []
     assert said == [f"ending job {job}", "stopping the local cloud"]
     assert not left(place)
+
+
+LENT = """#!/bin/sh
+set -e
+bmat resource get keys access_key_id
+bmat resource get scratch url
+"""
+
+
+@pytest.mark.e2e
+def test_wells_lend_a_role_and_a_bucket_in_a_plain_local_cloud(place: StateFolder) -> None:
+    running = cloud.up(report=quiet, place=place, tied=True, config=stack.SOURCES / "examples" / "lent.toml")
+    job = cloud.call(running, "POST", "/v1/jobs", {"script": LENT, "resources": ["keys", "scratch"]})["id"]
+    until = time.monotonic() + WAIT_SECONDS
+    while (shown := cloud.call(running, "GET", f"/v1/jobs/{job}"))["state"] != "settled" and time.monotonic() < until:
+        time.sleep(0.2)
+    events = cloud.call(running, "GET", f"/v1/jobs/{job}/events")["items"]
+    assert shown["outcome"] == "succeeded", (shown["reason"], events)
+    printed = [each["payload"] for each in events if each["stream"] == "stdout"]
+    assert len(printed) == 2, printed
+    assert printed[1].startswith("s3://penstock-lent/jobs/Penstock.us-east-1/scratch/r-")
+    while any(each.sort == "resource" for each in giveback.kept(cloud.call, running)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not [each for each in giveback.kept(cloud.call, running) if each.sort == "resource"]
 
 
 @pytest.mark.e2e

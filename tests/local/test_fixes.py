@@ -13,7 +13,7 @@ from ministack.services import dynamodb, lambda_svc, stepfunctions
 
 from penstock.local import fixes
 from penstock.local.fixes import DRIVING, PROCESSES
-from tests.local.conftest import ROLE, Host
+from tests.local.conftest import ANYTHING, ROLE, TRUST, Host, policy
 
 WAIT_SECONDS = 240  # for machines that do much else
 
@@ -285,3 +285,21 @@ def test_a_grant_may_be_for_some_keys_of_a_table(host: Host, test: str, keys: st
     ):
         with pytest.raises(ClientError, match="AccessDenied"):
             refused()
+
+
+def test_a_role_is_changed_only_if_it_has_the_boundary_that_a_policy_asks_for(host: Host) -> None:
+    iam = host.client("iam")
+    arn = iam.create_policy(PolicyName="at-most", PolicyDocument=policy(ANYTHING))["Policy"]["Arn"]
+    trust = policy({**TRUST, "Action": "sts:AssumeRole"})
+    iam.create_role(RoleName="bound", AssumeRolePolicyDocument=trust, PermissionsBoundary=arn)
+    iam.create_role(RoleName="free", AssumeRolePolicyDocument=trust)
+    grant = {
+        "Effect": "Allow",
+        "Action": "iam:PutRolePolicy",
+        "Resource": "*",
+        "Condition": {"StringEquals": {"iam:PermissionsBoundary": arn}},
+    }
+    own = host.acting_as("binder", grant, "iam")
+    own.put_role_policy(RoleName="bound", PolicyName="one", PolicyDocument=policy(ANYTHING))
+    with pytest.raises(ClientError, match="AccessDenied"):
+        own.put_role_policy(RoleName="free", PolicyName="one", PolicyDocument=policy(ANYTHING))

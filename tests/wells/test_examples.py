@@ -14,6 +14,7 @@ from penstock.drivers import MAKER, Registry
 from penstock.drivers.wells.accounts import cleaner, well
 from penstock.drivers.wells.accounts import settings as accounts
 from penstock.drivers.wells.accounts.well import AccountsWell
+from penstock.local import cloud
 from penstock.ports import NotYet, Order, Ready, UnitContext
 from tests.wells.service import NOW
 
@@ -34,6 +35,14 @@ def test_the_site_and_the_job_are_good() -> None:
         check(block)
     file = jobfile_parse((ROOT / "examples/wells.sh").read_text(), "wells.sh")
     assert [each.type for each in file.resources] == ["project", "sandbox"]  # type: ignore[union-attr]
+
+
+def test_the_site_that_lends_what_the_local_cloud_has_is_good() -> None:
+    text = (ROOT / "examples/lent.toml").read_text()
+    check(text)
+    role, bucket = cloud.LENDING["sts_roles"], cloud.LENDING["s3_well"]
+    assert text.count(f'role = "{role}"') == 2
+    assert f'bucket = "{bucket.partition("/")[0]}"\nprefix = "{bucket.partition("/")[2]}"' in text
 
 
 def test_the_page_has_the_bounds_of_the_code() -> None:

@@ -27,6 +27,13 @@ Report = Callable[[str], None]
 
 DOWN_SECONDS = 20.0
 
+LENDING = {
+    "sts_roles": "arn:aws:iam::000000000000:role/penstock-lent",
+    "sts_boundary": "arn:aws:iam::000000000000:policy/penstock-lent",
+    "s3_well": "penstock-lent/jobs",
+}
+"""What lets the wells `sts` and `s3` lend the role and the bucket that deploy.py makes: settings of the stack."""
+
 
 def up(
     *,
@@ -104,7 +111,7 @@ def reset(report: Report, place: StateFolder | None = None) -> Running:
 def _bring_up(
     place: StateFolder, port: int | None, site: str, tied: bool, report: Report, context: Mapping[str, str] | None
 ) -> Running:
-    assembly = stack.assembly(report, context)
+    assembly = stack.assembly(report, {**LENDING, **(context or {})})
     with listen(port) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         report(f"starting the local cloud on {url.removeprefix('http://')}")

@@ -8,6 +8,7 @@ error. It is a process of its own so that it sees the local cloud's credentials 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -28,6 +29,12 @@ BOOTSTRAP_VERSION = "30"
 """What a bootstrapped account has in /cdk-bootstrap/hnb659fds/version; the stack's rules ask for 6 or more."""
 
 
+LENT = "penstock-lent"
+"""The name of the role that wells lend in the local cloud, of its boundary, and of the bucket."""
+
+LEND = ["sts:AssumeRole", "sts:TagSession", "sts:SetSourceIdentity"]
+
+
 class DeployError(Exception):
     """CloudFormation refused or rolled back."""
 
@@ -37,6 +44,7 @@ def main() -> None:
     assembly, url = Assembly.read(Path(sys.argv[1])), sys.argv[2]
     cloud = Cloud(url)
     try:
+        cloud.make_lent()
         outputs = cloud.deploy(assembly, {"PublicUrl": url}, _say)
     except (DeployError, ClientError) as error:
         sys.exit(str(error))
@@ -71,6 +79,21 @@ class Cloud:
         report(f"deploying {assembly.resources} resources")
         self._apply(assembly.stack, template_url, parameters)
         return self.outputs(assembly.stack)
+
+    def make_lent(self) -> None:
+        """Make the role and the bucket that the wells `sts` and `s3` lend, if they are not there. Jobs that have
+        credentials of the role reach this bucket, whatever a site's policies say, and nothing else.
+        """
+        s3, iam = self.client("s3"), self.client("iam")
+        _ensure_bucket(s3, LENT)
+        most = _policy(
+            {"Effect": "Allow", "Action": "s3:*", "Resource": [f"arn:aws:s3:::{LENT}{end}" for end in ("", "/*")]}
+        )
+        trust = _policy({"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": LEND})
+        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+            arn = iam.create_policy(PolicyName=LENT, PolicyDocument=most)["Policy"]["Arn"]
+            iam.create_role(RoleName=LENT, AssumeRolePolicyDocument=trust, PermissionsBoundary=arn)
+            iam.attach_role_policy(RoleName=LENT, PolicyArn=arn)
 
     def outputs(self, stack: str) -> dict[str, str]:
         """A stack's outputs by name."""
@@ -117,6 +140,11 @@ class Cloud:
         for name, value in self._names.items():
             text = text.replace(name, value)
         return text
+
+
+def _policy(statement: Mapping[str, Any]) -> str:
+    """A policy document of one statement."""
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
 def _ensure_bucket(s3: Any, bucket: str) -> None:

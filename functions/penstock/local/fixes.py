@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from ministack.core import iam_actions, lambda_runtime
-from ministack.services import dynamodb, lambda_svc, stepfunctions
+from ministack.services import dynamodb, iam, lambda_svc, stepfunctions
 from ministack.services.cloudformation import provisioners
 
 from penstock.local import lambda_processes
@@ -49,6 +49,7 @@ def apply() -> None:
     an_answer_to_a_task_names_no_machine()
     a_closed_task_does_not_exist()
     no_condition_knows_the_keys_of_rows()
+    no_condition_knows_the_boundary_of_a_role()
 
 
 def a_flow_starts_after_150_ms() -> None:
@@ -235,6 +236,24 @@ def _partition_keys(request: Any) -> list[str]:
     writes = [write for each in request.get("TransactItems", [request]) for write in (each, *each.values())]
     items = [write.get("Key") or write.get("Item") for write in writes if isinstance(write, dict)]
     return [item["pk"]["S"] for item in items if item and "pk" in item]
+
+
+def no_condition_knows_the_boundary_of_a_role() -> None:
+    """AWS gives a policy `iam:PermissionsBoundary`: that of the role that a request changes. The emulator does not.
+
+    Source: IAM User Guide, "IAM and AWS STS condition context keys".
+    """
+    context = iam_actions.request_tag_context
+
+    @wraps(context)
+    def with_boundary(service: str, action: str, body: bytes, params: dict[str, Any]) -> dict[str, Any]:
+        known: dict[str, Any] = context(service, action, body, params)
+        named = params.get("RoleName") if service == "iam" else None
+        role = iam._roles.get(named[0] if isinstance(named, list) else named) if named else None
+        boundary = (role or {}).get("PermissionsBoundary")
+        return known | ({"iam:permissionsboundary": boundary, "iam:PermissionsBoundary": boundary} if boundary else {})
+
+    iam_actions.request_tag_context = with_boundary
 
 
 def a_closed_task_does_not_exist() -> None:

@@ -146,9 +146,9 @@ def test_a_cool_down_is_described_in_a_sentence() -> None:
     said = "factory aws: no capacity for ec2/spot until 12:09 UTC (tried 2 times): none on spot"
     assert cooldowns.describe(row, NOW) == said
     assert "(tried once)" in cooldowns.describe(cooled(), NOW)
-    assert "unless the next that tries finds some" in cooldowns.describe(row, row.until)
+    assert "for ec2/spot; the next unit that needs it tries it (" in cooldowns.describe(row, row.until)
     probed = cooldowns.probe(row, "w-1", row.until)
-    assert "unless w-1, which tries now, finds some" in cooldowns.describe(probed, row.until)
+    assert "for ec2/spot; w-1 tries it now (" in cooldowns.describe(probed, row.until)
 
 
 def test_failures_are_counted_by_their_code() -> None:

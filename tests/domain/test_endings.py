@@ -16,7 +16,12 @@ SETTLED = State.SETTLED
 REPORTED = [
     # result, the job, outcome, reason
     (Result.SUCCEEDED, {}, Outcome.SUCCEEDED, "said"),
-    (Result.SUCCEEDED, {"cancelled_by": "ada"}, Outcome.SUCCEEDED, "said"),
+    (
+        Result.SUCCEEDED,
+        {"cancelled_by": "ada"},
+        Outcome.SUCCEEDED,
+        "said; ada cancelled it too late to stop its script",
+    ),
     (Result.FAILED, {}, Outcome.FAILED, "said"),
     (Result.FAILED, {"cancelled_by": "ada"}, Outcome.CANCELLED, "cancelled by ada: said"),
     (Result.FAILED, {"retry_failed": True, "retries": 0}, Outcome.FAILED, "said"),

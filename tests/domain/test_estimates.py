@@ -238,7 +238,8 @@ def test_the_slowest_step_decides() -> None:
     quick, slow = Forecast(BENCH, 1, 0.0, None, ()), Forecast(BENCH, 2, 60.0, "b", ())
     unknown = Forecast(BENCH, 1, None, "c", ())
     assert combined_start([quick, slow]) == (60.0, "b")
-    assert combined_start([slow, unknown]) == (None, "b")
+    assert combined_start([slow, unknown]) == (None, "c")
+    assert combined_start([slow, replace(unknown, basis=None)]) == (None, None)
     assert combined_start([]) == (None, None)
 
 

@@ -234,3 +234,12 @@ def test_a_settled_job_is_not_settled_again() -> None:
 def test_a_settled_job_is_due_only_while_its_flow_is_to_be_stopped() -> None:
     assert jobs.settle(job(stop_from=1), Outcome.ERRORED, "lost", NOW).due == NOW
     assert jobs.settle(job(), Outcome.ERRORED, "lost", NOW).due is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "asks"), [(Kind.CANCELLED, "ada", False), (Kind.CANCELLED, "bob", True), (Kind.EXITED, "ada", None)]
+)
+def test_who_cancelled_their_own_job_is_not_told_to_ask_somebody(kind: Kind, by: str, asks: bool | None) -> None:
+    meaning = failures.meaning_of(Failure(kind, {"cancelled_by": by}), "ada")
+    assert ("ask that user" in meaning.advice) is bool(asks)
+    assert (meaning == MEANINGS[kind]) is (asks is not False)

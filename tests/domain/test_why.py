@@ -7,6 +7,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job, Outcome, PastAttempt, State, Times
 from penstock.domain.pools import why
+from penstock.domain.pools.delays import Cause, Delay
 from penstock.domain.pools.forecast import Action, Forecast, Unblock
 from penstock.domain.pools.pools import Lease, LeaseState, SlotState
 from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain, short_block
@@ -228,12 +229,14 @@ def test_what_moves_a_job_on_that_waits_for_no_slot(
 def test_why_says_that_the_last_worker_is_quarantined() -> None:
     past = (PastAttempt(1, "lost", "the worker was lost"),)
     queued = job(state=State.QUEUED, attempt=2, attempts=past)
-    found = explain(queued, [], None, quarantined="worker w-1 is quarantined since yesterday: its disk is gone")
+    says = "worker w-1 is quarantined since yesterday: its disk is gone"
+    kept = Delay("w-1", Cause.QUARANTINE, NOW, says, "an operator releases, recycles or removes worker w-1")
+    found = explain(queued, [], None, kept=kept)
     assert found.summary == (
         "attempt 2 starts when what attempt 1 used is put back (the worker was lost); "
         "worker w-1 is quarantined since yesterday: its disk is gone"
     )
-    assert found.next_steps == "an operator releases what keeps what attempt 1 used"
+    assert (found.next_steps, found.expected_start) == (kept.act, None)
 
 
 @pytest.mark.parametrize(

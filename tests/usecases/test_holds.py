@@ -12,7 +12,7 @@ from penstock.domain.commands import Hello
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Claim, collection
 from penstock.domain.replies import ResultReceived
-from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.units.units import UnitKind, UnitState, format_time
 from penstock.domain.users.users import User
 from penstock.kernel.errors import RateLimited, Refused
 from penstock.kernel.rows import Change, Key, Replace
@@ -612,6 +612,10 @@ def test_who_waits_for_what_an_operator_keeps_is_told_so(twin: Twin, ada: User) 
     job = submit(twin, ada, target="linux")
     twin.run()
     found = jobs.explain(twin.on, job_of(twin, job))
-    assert "held are 1 kept by operators; position 1" in found.summary
-    assert found.next_steps == "an operator releases what keeps slot 1 of target/linux and 4 of quota/vcpus"
-    assert found.expected_start is None
+    held = unit_of(twin, agent.worker).hold
+    assert held
+    until = held.until
+    what = f"worker {agent.worker}"
+    assert f"{what} is held by root until {format_time(until)}: looking; position 1" in found.summary
+    assert found.next_steps == f"root or an operator releases {what}, or its hold ends at {format_time(until)}"
+    assert found.expected_start == until

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome, PastAttempt, State
+from penstock.domain.pools.delays import Cause
 from penstock.domain.pools.pools import (
     WORKER,
     HoldTimes,
@@ -252,7 +253,7 @@ def test_while_its_script_may_run_the_next_attempt_waits_and_is_told_for_what(tw
     assert databases(twin)[0].state is UnitState.CLEANING, "the script may use it"
     found = jobs.explain(twin.on, job_of(twin, job))
     assert f"worker {worker.id} is quarantined since" in found.summary
-    assert found.next_steps == "an operator releases what keeps what attempt 1 used"
+    assert found.next_steps == f"an operator releases, recycles or removes worker {worker.id}"
     twin.drivers.hand.stuck = None
     units_quarantine.confirm_removed(twin.on, ROOT, worker.is_a, worker.id, "switched it off")
     twin.run()
@@ -274,7 +275,8 @@ def test_nothing_else_is_told_to_be_in_quarantine(twin: Twin, ada: User, what: s
     if lease and what == "no lease":
         drop(twin, lease)
     assert "quarantined" not in jobs.explain(twin.on, job_of(twin, job)).summary
-    assert jobs._quarantined_worker(twin.on, job_of(twin, job)) is None
+    kept = jobs._kept_worker(twin.on, job_of(twin, job))
+    assert (kept and kept.cause) == (Cause.CLEANING if what == "being destroyed" else None)
 
 
 def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(ada: User) -> None:
@@ -288,9 +290,9 @@ def test_who_waits_behind_it_is_told_which_it_is_since_when_why_and_what_helps(a
     since = worker.since.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
     said = f"worker {worker.id} is quarantined since {since}: {worker.step.reason}"
     assert found.blocked_on
-    assert found.blocked_on.quarantined == (said,)
+    assert {each.delay.says for each in found.blocked_on.kept} == {said}
     assert said in found.summary
-    assert found.next_steps == "an operator releases what keeps slot 1 of target/other and 4 of quota/vcpus"
+    assert found.next_steps == f"an operator releases, recycles or removes worker {worker.id}"
     assert found.expected_start is None
 
 

@@ -11,8 +11,8 @@ from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Pattern, Reply
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
 from penstock.domain.commands import SubmitJob
-from penstock.domain.jobs import states, unused
-from penstock.domain.jobs.failures import MEANINGS, Failure
+from penstock.domain.jobs import failures, states, unused
+from penstock.domain.jobs.failures import Failure
 from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.pools.pools import WORKER, Lease
@@ -300,7 +300,7 @@ def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> Jo
         state=states.shown(row.state, is_in_queue=queue is not None),
         waits_for=states.waits_for(row, queue),
         resources=_resources(row, leases),
-        failure=show_failure(row.run.failure) if row.is_settled and row.run.failure else None,
+        failure=show_failure(row.run.failure, row.owner) if row.is_settled and row.run.failure else None,
         held=view(HeldJob, row.keep, **_held(kept)) if row.keep and kept else None,
         cache_scope=row.request.cache_scope or None,
         environment=row.review.environment if row.review else None,
@@ -319,9 +319,9 @@ def _resources(row: Job, leases: Sequence[Lease]) -> list[JobResource]:
     return found
 
 
-def show_failure(found: Failure) -> JobFailure:
-    """Why a job did not succeed."""
-    meaning = MEANINGS[found.kind]
+def show_failure(found: Failure, owner: str) -> JobFailure:
+    """Why a job of `owner` did not succeed."""
+    meaning = failures.meaning_of(found, owner)
     return view(
         JobFailure,
         found,

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from penstock.api.app import Caller, Operator, Router
 from penstock.api.shapes import JobName, JobOwner, PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, operated, show_quarantine
+from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
@@ -17,7 +18,7 @@ from penstock.kernel import rows
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs.names import NOBODY, Named, names_of
-from penstock.usecases.pools import forecast
+from penstock.usecases.pools import delays, forecast
 from penstock.usecases.site import apply
 from penstock.usecases.workers import presence
 
@@ -37,11 +38,41 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Details:
+    """What is shown of single slots: the units in quarantine, the pool's hosts, and by unit what keeps it."""
+
+    apart: Sequence[Unit] = ()
+    known: Mapping[str, Host | None] = field(default_factory=dict)
+    kept: Mapping[str, Delay] = field(default_factory=dict)
+
+
+NO_DETAILS = Details()
+
+
+@dataclass(frozen=True)
 class HostView:
     """Whether a host is there."""
 
     is_there: Annotated[bool, "Whether its agent calls."]
     since: Annotated[str | None, "Since when it is or is not there, as RFC 3339; null if it never called."]
+
+
+@dataclass(frozen=True)
+class KeptView:
+    """What keeps a unit when its job has ended, or will keep it then."""
+
+    slot: Annotated[str, "The slot that the unit has."]
+    unit: Annotated[str, "The unit that is kept. A resource may wait for the worker of its job's attempt."]
+    cause: Annotated[
+        Literal["hold", "quarantine", "failing", "cleaning"],
+        "hold: somebody holds it. quarantine: only an operator moves it on. failing: its maker could not clean it. "
+        "cleaning: its maker or its agent cleans it.",
+    ]
+    since: Annotated[str, "Since when, as RFC 3339."]
+    until: Annotated[str | None, "When that ends by itself, as RFC 3339; null if nobody knows."]
+    by: Annotated[str | None, "Who holds it; null if nobody does."]
+    says: Annotated[str, "All that as a sentence."]
+    ends_when: Annotated[str, "What ends it, and who does that."]
 
 
 @dataclass(frozen=True)
@@ -63,6 +94,7 @@ class SlotView:
     fence: Annotated[int, "How often it was granted: a number that grows with each grant."]
     unit: Annotated[str | None, "The id of the worker or resource on it."]
     quarantine: Annotated[QuarantineView | None, "The quarantine of that unit; null if it is in none."] = None
+    kept: Annotated[KeptView | None, "What keeps its unit from being given back; null if nothing does."] = None
     host: Annotated[HostView | None, "The host that the slot stands for; null in a pool without hosts."] = None
 
 
@@ -159,19 +191,19 @@ def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     first = forecast.first_waiting(on, pool.name, QUEUED)[:QUEUED] if whole else ()
     names = names_of(on, (each.job for each in (*slots, *first))) if whole else {}
     waiting = Waiting(forecast.queue_length(on, pool.name), first, names)
-    return show(pool, slots, waiting, apart, known, whole=whole)
+    kept = delays.delays_of(on, slots) if whole else {}
+    return show(pool, slots, waiting, Details(apart, known, kept), whole=whole)
 
 
 def show(
     row: Pool,
     slots: Sequence[Slot],
     waiting: Waiting,
-    apart: Sequence[Unit] = (),
-    known: Mapping[str, Host | None] | None = None,
+    details: Details = NO_DETAILS,
     *,
     whole: bool,
 ) -> PoolView:
-    """A pool; `whole` with its slots and its queue. `apart` are the units in quarantine, `known` its hosts."""
+    """A pool; `whole` with its slots and its queue."""
     shown = [slot for slot in slots if slot.state is not SlotState.OFF]
     return view(
         PoolView,
@@ -184,7 +216,7 @@ def show(
         warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
         coming=sum(_is_coming(slot) for slot in slots),
         away=sum(slot.state is SlotState.AWAY for slot in slots),
-        slots=_slots(shown, waiting.names, apart, known or {}) if whole else None,
+        slots=_slots(shown, waiting.names, details) if whole else None,
         queue=_queue(waiting) if whole else None,
     )
 
@@ -201,26 +233,28 @@ def _is_coming(row: Slot) -> bool:
     return row.state is SlotState.FREE and row.unit is not None and row.since is None
 
 
-def _slots(
-    rows: Sequence[Slot],
-    names: Mapping[str | None, Named],
-    apart: Sequence[Unit],
-    known: Mapping[str, Host | None],
-) -> list[SlotView]:
-    quarantines = {unit.id: show_quarantine(unit) for unit in apart}
+def _slots(rows: Sequence[Slot], names: Mapping[str | None, Named], details: Details) -> list[SlotView]:
+    quarantines = {unit.id: show_quarantine(unit) for unit in details.apart}
+    known = details.known
     return [
         _slot(
             row,
             names.get(row.job, NOBODY),
-            quarantines.get(row.unit or ""),
-            _host(known[row.name]) if row.name in known else None,
+            quarantine=quarantines.get(row.unit or ""),
+            kept=show_kept(row.name, details.kept[row.unit]) if row.unit and row.unit in details.kept else None,
+            host=_host(known[row.name]) if row.name in known else None,
         )
         for row in rows
     ]
 
 
-def _slot(row: Slot, named: Named, quarantine: QuarantineView | None, host: HostView | None) -> SlotView:
-    return view(SlotView, row, named, slot=row.name, state=_state(row), quarantine=quarantine, host=host)
+def _slot(row: Slot, named: Named, **more: QuarantineView | KeptView | HostView | None) -> SlotView:
+    return view(SlotView, row, named, slot=row.name, state=_state(row), **more)
+
+
+def show_kept(slot: str, row: Delay) -> KeptView:
+    """What keeps the unit on a slot."""
+    return view(KeptView, row, slot=slot, ends_when=row.act)
 
 
 def _state(row: Slot) -> str:

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Operator, Router
+from penstock.api.pools import KeptView, show_kept
 from penstock.api.shapes import JobName, JobOwner, JobState, PoolKind, view
 from penstock.domain.jobs import states
 from penstock.domain.jobs.plans import Plan
@@ -64,6 +65,7 @@ class BlockView:
     free: Annotated[int, "How many of them are free."]
     paused: Annotated[bool, "Whether an operator has paused the pool."]
     away: Annotated[list[AwayView], "Its hosts that are away."] = field(default_factory=list)
+    kept: Annotated[list[KeptView], "Its units that are not given back, and why."] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def _show_block(on: System, block: Block) -> BlockView:
         block,
         held_by=[_show_holder(each, known.get(each.job, NOBODY)) for each in block.held_by],
         ahead=[_show_ahead(each, known.get(each.job, NOBODY)) for each in block.ahead],
+        kept=[show_kept(each.slot, each.delay) for each in block.kept],
     )
 
 

@@ -300,16 +300,21 @@ def describe(row: CoolDown, now: datetime) -> str:
         Cause.RATE: f"the provider asks to slow down ({row.scope})",
         Cause.CAPACITY: f"no capacity for {row.scope}",
         Cause.QUOTA: f"the quota of {row.scope} is used up",
-        Cause.WRONG: f"misconfigured for {row.scope}; nobody asks again",
-        Cause.BROKEN: f"its workers are {row.scope}, one after the other; none is made",
+        Cause.WRONG: f"misconfigured for {row.scope}",
+        Cause.BROKEN: f"its workers are {row.scope}, one after the other",
     }[row.cause]
     times = "once" if row.count == 1 else f"{row.count} times"
-    until = f"until {row.until:%H:%M} UTC"
+    return f"{row.maker.replace('/', ' ', 1)}: {what}{_next_try(row, now)} (tried {times}): {row.why}"
+
+
+def _next_try(row: CoolDown, now: datetime) -> str:
+    """When it is tried again, or by which unit."""
     if row.is_probed(now):
-        until = f"unless {row.probe}, which tries now, finds some"
-    elif row.until <= now:
-        until = "unless the next that tries finds some"
-    return f"{row.maker.replace('/', ' ', 1)}: {what} {until} (tried {times}): {row.why}"
+        return f"; {row.probe} tries it now"
+    if row.until <= now:
+        return "; the next unit that needs it tries it"
+    stops = {Cause.WRONG: "; nobody asks again", Cause.BROKEN: "; none is made"}
+    return f"{stops.get(row.cause, '')} until {row.until:%H:%M} UTC"
 
 
 def count_failure(row: Failure | None, maker: str, error: DriverError, now: datetime) -> Failure:

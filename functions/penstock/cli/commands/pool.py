@@ -31,8 +31,8 @@ SLOTS = (
 )
 
 
-APART = Column("QUARANTINED", lambda slot: (slot.get("quarantine") or {}).get("reason"))
-"""Why a slot is with a unit that an operator has to see to; shown where there is one."""
+KEPT = Column("KEPT BECAUSE", lambda slot: (slot.get("kept") or {}).get("says"))
+"""Why a slot's unit is not given back: it is held, in quarantine, or not clean; shown where there is one."""
 
 HOSTS = (
     Column("HOST", "slot"),
@@ -113,9 +113,9 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
     slots = pool.get("slots") or ()
     queue = pool.get("queue") or ()
     has_turns = any(each.get("turn") for each in queue)
-    is_apart = any(slot.get("quarantine") for slot in slots)
+    is_kept = any(slot.get("kept") for slot in slots)
     for title, rows, columns in (
-        ("slots", slots, (*SLOTS, APART) if is_apart else SLOTS),
+        ("slots", slots, (*SLOTS, KEPT) if is_kept else SLOTS),
         ("hosts", [slot for slot in slots if slot.get("host")], HOSTS),
         ("queue", queue, (*QUEUE, TURN) if has_turns else QUEUE),
     ):

@@ -256,6 +256,18 @@ def failure(kind: Kind, evidence: Mapping[str, Any]) -> Failure:
     return Failure(kind, kept)
 
 
+OWN_CANCELLATION = Meaning(
+    "the owner of the job cancelled it", "submit the job again: `penstock job retry`", ("cancelled_by",)
+)
+"""What a cancellation means to who cancelled the job: there is nobody else to ask."""
+
+
+def meaning_of(found: Failure, owner: str) -> Meaning:
+    """What a failure of an owner's job means, and what to do."""
+    is_own = found.kind is Kind.CANCELLED and found.evidence.get("cancelled_by") == owner
+    return OWN_CANCELLATION if is_own else MEANINGS[found.kind]
+
+
 def _is(value: object, type_: type) -> bool:
     return isinstance(value, type_) and not isinstance(value, bool)
 

@@ -77,11 +77,17 @@ def _by_report(job: Job, report: Report, now: datetime) -> Job:
         by = job.cancellation.cancelled_by or "the worker"
         return _cancelled(job, f"cancelled by {by}: {report.reason}", now, report.exit_code)
     if report.result is Result.SUCCEEDED:
-        return jobs.settle(job, Outcome.SUCCEEDED, report.reason, now, report.exit_code)
+        return jobs.settle(job, Outcome.SUCCEEDED, _in_spite(job, report.reason), now, report.exit_code)
     if report.result is Result.FAILED and job.limits.retry_failed and _may_retry(job):
         return jobs.retry(job, report, "failed", now, failure=_told(job, Kind.EXITED).kind)
     why = _told(job, Kind.TIMED_OUT if report.result is Result.TIMED_OUT else Kind.EXITED)
     return jobs.settle(job, Outcome.FAILED, report.reason, now, report.exit_code, why)
+
+
+def _in_spite(job: Job, reason: str) -> str:
+    """Why a job succeeded although somebody cancelled it: its outputs, for instance, were being uploaded by then."""
+    by = job.cancellation.cancelled_by
+    return f"{reason}; {by} cancelled it too late to stop its script" if by else reason
 
 
 def _lost(job: Job, report: Report, now: datetime) -> Job:

@@ -5,10 +5,14 @@ rules. Times in it are in seconds from now. A holder gives everything back at on
 
 How long a holder keeps its slots is estimated from the holders before it. The estimate decides the times, and which of
 several holders is likely to be first; what has to happen at all follows from the rules alone.
+
+A holder that waits for more itself gives nothing back before it was granted that. And what keeps a unit after its job,
+such as an operator's hold, has to end too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,6 +23,7 @@ from math import inf
 from typing import NamedTuple
 
 from penstock.domain.pools import pools
+from penstock.domain.pools.delays import Cause, Delay
 from penstock.domain.pools.grants import Pick, Stock, has_reservation, heads, overtaken_by, pick
 from penstock.domain.pools.pools import RECENT_HOLDERS, WORKER, Claim, HoldTimes, Pool, Slot, SlotState, serving_order
 from penstock.kernel.frozen import dataclass
@@ -82,12 +87,35 @@ class Queue:
         return [slot for slot in self.slots if slot.state is SlotState.HELD]
 
 
-class GiveBack(NamedTuple):
-    """A job gives something back. `what` names it."""
+class Holder(NamedTuple):
+    """A job and its attempt; or a unit that is kept, and that no job has any more."""
 
     job: str
+    attempt: int = 0
+    unit: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is known by: its job or its unit; "" for operators of whose units nothing was read."""
+        return self.job or self.unit
+
+
+class GiveBack(NamedTuple):
+    """A holder gives something back. `what` names it; it is "" if all of that is kept by somebody else from then on."""
+
+    holder: Holder
     pool: str
     what: str
+    delay: Delay | None = None
+
+    @property
+    def unblock(self) -> Unblock:
+        """What has to happen for it."""
+        if self.delay:
+            return Unblock(Action.LET_GO, self.pool, self.what, unit=self.delay.unit, said=self.delay.act)
+        if not self.what:
+            return Unblock(Action.END, self.pool, "ends", self.holder.job)
+        return Unblock(Action.GIVE_BACK, self.pool, self.what, self.holder.job)
 
 
 @dataclass(frozen=True)
@@ -98,25 +126,42 @@ class SimulatedGrant:
     steps: tuple[GiveBack, ...]
 
 
-Holder = tuple[str, int]
-"""A holder: a job and its attempt."""
+NEW = "new slot "
+"""How the names of slots begin that exist in a simulation only. No slot's name has a space."""
+
+NO_DELAYS: Mapping[str, Delay] = {}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is simulated: some queues, and whose claim is to be granted.
+
+    `delays`: what keeps units, by unit. `waits_too`: who waits for more gives nothing back before.
+    """
+
+    queues: Mapping[str, Queue]
+    whose: ClaimId
+    now: datetime
+    delays: Mapping[str, Delay]
+    waits_too: bool = True
 
 
 class Simulation:
     """One run of some queues, to see when one claim is granted.
 
-    With `only`, no other jobs give anything back.
+    With `only`, no other holders give anything back.
     """
 
-    def __init__(
-        self, queues: Mapping[str, Queue], whose: ClaimId, now: datetime, only: Collection[str] | None = None
-    ) -> None:
+    def __init__(self, scene: Scene, only: Collection[str] | None = None) -> None:
+        queues, now = scene.queues, scene.now
         self._pools = {name: replace(queue.pool, over=False) for name, queue in queues.items()}
         self._means = {name: queue.mean_hold for name, queue in queues.items()}
         self._claims = {name: list(queue.claims) for name, queue in queues.items()}
         self._free = {name: queue.free for name, queue in queues.items()}
         self._owed = {name: sum(slot.withdrawn for slot in queue.held) for name, queue in queues.items()}
-        self._whose, self._only = whose, only
+        self._scene, self._whose, self._only = scene, scene.whose, only
+        self._kept = {delay.unit: delay for delay in scene.delays.values()}
+        self._waiting = Counter(_whose(claim) for claims in self._claims.values() for claim in claims)
         self._held: dict[Holder, list[Slot]] = {}
         self._ends: dict[Holder, float | None] = {}
         self._heap: list[tuple[float, int, Holder]] = []
@@ -124,7 +169,14 @@ class Simulation:
         self._time, self._is_granted = 0.0, False
         held = (slot for queue in queues.values() for slot in queue.held)
         for slot in sorted(held, key=lambda slot: (slot.since or now, slot.pool, slot.name)):
-            self._hold((slot.job or "", slot.attempt or 0), [slot], ((slot.since or now) - now).total_seconds())
+            self._hold(self._holder(slot), [slot], ((slot.since or now) - now).total_seconds())
+
+    def _holder(self, slot: Slot) -> Holder:
+        """Who has a slot: what keeps its unit, if its job has ended."""
+        delay = self._scene.delays.get(slot.unit or "")
+        if delay and delay.has_ended:
+            return Holder("", 0, delay.unit)
+        return Holder(slot.job or "", slot.attempt or 0)
 
     def resume(self, name: str) -> None:
         """An operator resumes a pool."""
@@ -141,7 +193,7 @@ class Simulation:
             self._owed[name] -= back
             self._restore(name, back)
             self._free[name] += [
-                Slot(pool=name, name=f"new-{number}", state=SlotState.FREE) for number in range(more - back)
+                Slot(pool=name, name=f"{NEW}{number}", state=SlotState.FREE) for number in range(more - back)
             ]
         self._serve([name])
 
@@ -167,46 +219,75 @@ class Simulation:
         return SimulatedGrant(self._time if is_known else None, tuple(steps))
 
     def _hold(self, holder: Holder, slots: Iterable[Slot], since: float) -> None:
-        """Record that a holder has some slots since a time. They are expected back after the pool's mean hold time.
-
-        What no job holds, an operator does: it comes back last, at an unknown time.
-        """
+        """Record that a holder has some slots since a time."""
         mine = self._held.setdefault(holder, [])
         for slot in slots:
             mine.append(slot)
-            mean = self._means[slot.pool]
-            ends = [self._ends.get(holder), max(0.0, since + mean) if mean is not None and holder[0] else None]
+            ends = (self._ends.get(holder), self._end(holder, slot, since))
             self._ends[holder] = max((end for end in ends if end is not None), default=None)
-        first = self._ends[holder] or max(0.0, since)
-        heappush(self._heap, (first if holder[0] else inf, next(self._number), holder))
+        first = self._ends[holder]
+        if first is None:
+            first = max(0.0, since) if self._is_timed(holder) else inf
+        heappush(self._heap, (first, next(self._number), holder))
+
+    def _end(self, holder: Holder, slot: Slot, since: float) -> float | None:
+        """When a slot is expected back: after the pool's mean hold time, or when its unit's hold ends.
+
+        What no job holds comes back last, at an unknown time, unless its unit is only being cleaned.
+        """
+        delay = self._kept.get(holder.unit)
+        if delay and delay.until:
+            return max(0.0, since, (delay.until - self._scene.now).total_seconds())
+        mean = self._means[slot.pool]
+        return max(0.0, since + mean) if mean is not None and self._is_timed(holder) else None
+
+    def _is_timed(self, holder: Holder) -> bool:
+        """Whether a holder gives back by itself, after some time."""
+        delay = self._kept.get(holder.unit)
+        return bool(holder.job) or (delay is not None and delay.cause is Cause.CLEANING)
 
     def _next(self) -> Holder | None:
         """The holder that gives back next. An entry from before its holder got more is skipped."""
         while self._heap:
             time, _, holder = heappop(self._heap)
             is_last = holder in self._held and time >= (self._ends[holder] or 0.0)
-            if is_last and holder != self._whose[:2] and (self._only is None or holder[0] in self._only):
+            if is_last and self._may_end(holder):
                 return holder
         return None
+
+    def _may_end(self, holder: Holder) -> bool:
+        """Whether a holder can give back now. Who waits for more has another entry once it was granted that."""
+        if holder == Holder(*self._whose[:2]) or (self._scene.waits_too and self._waiting[holder]):
+            return False
+        return self._only is None or holder.label in self._only
 
     def _give_back(self, holder: Holder) -> GiveBack:
         """A job ends: its claims are removed, then its units are put back, and the pools are served each time."""
         slots = sorted(self._held.pop(holder), key=_turn)
-        wanted = [
+        told = [
             slot for slot in slots if any(ClaimId.from_claim(one) == self._whose for one in self._claims[slot.pool])
         ]
-        told = wanted or slots
-        left = [name for name, claims in self._claims.items() if any(_whose(claim) == holder for claim in claims)]
-        for name in left:
-            self._claims[name][:] = [claim for claim in self._claims[name] if _whose(claim) != holder]
-        self._serve(left)
-        for _, unit in groupby(slots, key=lambda slot: slot.unit):
+        told = told or slots
+        self._withdraw_claims(holder)
+        kept = [slot for slot in slots if holder.job and slot.unit in self._scene.delays]
+        for slot in kept:
+            self._hold(Holder("", 0, self._scene.delays[str(slot.unit)].unit), [slot], self._time)
+        for _, unit in groupby((slot for slot in slots if slot not in kept), key=lambda slot: slot.unit):
             mine = list(unit)
             for slot in mine:
                 self._put_back(slot)
             self._serve(slot.pool for slot in mine)
         self._serve(self._pools)
-        return GiveBack(holder[0], told[0].pool, " and ".join(self._name(slot) for slot in told))
+        back = " and ".join(self._name(slot) for slot in told if slot not in kept)
+        return GiveBack(holder, told[0].pool, back, self._kept.get(holder.unit))
+
+    def _withdraw_claims(self, holder: Holder) -> None:
+        """A job that ends wants nothing more."""
+        left = [name for name, claims in self._claims.items() if any(_whose(claim) == holder for claim in claims)]
+        for name in left:
+            self._claims[name][:] = [claim for claim in self._claims[name] if _whose(claim) != holder]
+        self._waiting[holder] = 0
+        self._serve(left)
 
     def _put_back(self, slot: Slot) -> None:
         pool = self._pools[slot.pool]
@@ -221,6 +302,8 @@ class Simulation:
         pool = self._pools[slot.pool]
         if pool.is_amount:
             return f"{slot.count} of {pool.name}"
+        if slot.name.startswith(NEW):
+            return f"a slot of {pool.name}"
         return slot.name if pool.names is not None else f"slot {slot.name} of {pool.name}"
 
     def _serve(self, names: Iterable[str]) -> None:
@@ -239,6 +322,7 @@ class Simulation:
         for name, claim in found.rows.items():
             pool = self._pools[name]
             self._claims[name].remove(claim)
+            self._waiting[_whose(claim)] -= 1
             if pool.is_amount:
                 self._pools[name] = replace(pool, used=pool.used + claim.count)
                 got.append(Slot(pool=name, name=claim.job, state=SlotState.HELD, count=claim.count))
@@ -249,11 +333,11 @@ class Simulation:
             claims = self._claims[claim.pool]
             claims[claims.index(claim)] = replace(claim, overtaken=claim.overtaken + 1)
         mine = [replace(slot, order=whose.step, unit=f"of step {whose.step}") for slot in got]
-        self._hold((whose.job, whose.attempt), mine, self._time)
+        self._hold(Holder(whose.job, whose.attempt), mine, self._time)
 
 
 def _whose(claim: Claim) -> Holder:
-    return claim.job, claim.attempt
+    return Holder(claim.job, claim.attempt)
 
 
 def _turn(slot: Slot) -> tuple[object, ...]:
@@ -275,6 +359,7 @@ class Action(StrEnum):
     RESUME = "resume"
     RAISE = "raise"
     GIVE_BACK = "give back"
+    LET_GO = "let go"
     HELLO = "hello"
     MAKE = "make"
     PUT_BACK = "put back"
@@ -289,7 +374,8 @@ class Unblock:
     """One thing that has to happen. `what` is given back or made, by `job`; `limit` is what is enough.
 
     For a job that has to end, `what` says how; for a file that has to arrive, which; for a review, who has to approve.
-    Where one of many jobs has to end, it says whose.
+    Where one of many jobs has to end, it says whose. `unit` is what is let go of, and `said` how that happens; of
+    what is to be made, when its maker is asked again.
     """
 
     way: Action
@@ -298,6 +384,8 @@ class Unblock:
     job: str = ""
     limit: int = 0
     is_named: bool = False
+    unit: str = ""
+    said: str = ""
 
     def __str__(self) -> str:
         return {
@@ -308,8 +396,9 @@ class Unblock:
             Action.GIVE_BACK: f"an operator releases what keeps {self.what}"
             if not self.job
             else f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by job {self.job}",
+            Action.LET_GO: self.said,
             Action.HELLO: "the agent of its worker says hello",
-            Action.MAKE: f"{self.what} is made ready",
+            Action.MAKE: f"{self.what} is made ready{self.said}",
             Action.PUT_BACK: f"what its attempt {self.what} used is put back",
             Action.END: f"job {self.job} {self.what}",
             Action.ARRIVE: f"its input {self.what} arrives",
@@ -339,28 +428,53 @@ class Forecast:
         return bool(self.unblocks) or self.seconds is None
 
 
-def forecast(queues: Mapping[str, Queue], claim: Claim, now: datetime) -> Forecast:
-    """The forecast for a claim that is in its queues."""
-    whose = ClaimId.from_claim(claim)
+def forecast(
+    queues: Mapping[str, Queue], claim: Claim, now: datetime, delays: Mapping[str, Delay] = NO_DELAYS
+) -> Forecast:
+    """The forecast for a claim that is in its queues. `delays`: what keeps units, by unit."""
+    scene = Scene(queues, ClaimId.from_claim(claim), now, delays)
     pool = blocking(queues, claim)
-    acts = _by_operators(queues, claim)
-    found = _play(queues, whose, now, acts)
-    acts, steps = _pruned(queues, whose, now, acts, found.steps) if found else (acts, ())
-    given = tuple(Unblock(Action.GIVE_BACK, step.pool, step.what, step.job) for step in steps)
-    position = len(queues[pool].before(whose)) + 1
-    seconds = found.seconds if found and not acts else None
-    return Forecast(pool, position, seconds, _basis(queues[pool], now) if steps else None, (*acts, *given))
+    acts, steps, seconds = _way(scene, claim)
+    position = len(queues[pool].before(scene.whose)) + 1
+    basis = _basis(queues[pool], now, [step.delay for step in steps if step.delay]) if steps and not acts else None
+    given = tuple(step.unblock for step in steps)
+    return Forecast(pool, position, None if acts else seconds, basis, (*acts, *given))
 
 
-def _play(
-    queues: Mapping[str, Queue],
-    whose: ClaimId,
-    now: datetime,
-    acts: Sequence[Unblock],
-    only: Collection[str] | None = None,
-) -> SimulatedGrant | None:
+Way = tuple[tuple["Unblock", ...], tuple[GiveBack, ...], float | None]
+"""What operators do, what is given back then, and after how many seconds that is."""
+
+
+def _way(scene: Scene, claim: Claim) -> Way:
+    """How a claim is granted, with as few things to do for operators as possible.
+
+    Where nobody can tell how those who have something get what they wait for, they are taken to end without it.
+    """
+    own = _by_operators(scene.queues, [claim])
+    every = _by_operators(scene.queues, [claim, *_of_holders(scene.queues)])
+    for how, acts in ((scene, own), (scene, every), (replace(scene, waits_too=False), own)):
+        found = _play(how, acts)
+        if found:
+            less, steps, seconds = _pruned(how, acts, found)
+            return less, steps, seconds
+    return own, (), None
+
+
+def _of_holders(queues: Mapping[str, Queue]) -> list[Claim]:
+    """A claim of each holder that waits for more."""
+    holders = {(slot.job, slot.attempt) for queue in queues.values() for slot in queue.held if slot.job}
+    claims = {
+        ClaimId.from_claim(claim): claim
+        for queue in queues.values()
+        for claim in queue.claims
+        if (claim.job, claim.attempt) in holders and queues.keys() >= set(claim.pools)
+    }
+    return list(claims.values())
+
+
+def _play(scene: Scene, acts: Sequence[Unblock], only: Collection[str] | None = None) -> SimulatedGrant | None:
     """How a claim is granted after operators did these things in order."""
-    play = Simulation(queues, whose, now, only)
+    play = Simulation(scene, only)
     for act in acts:
         if act.way is Action.RESUME:
             play.resume(act.pool)
@@ -377,9 +491,12 @@ def blocking(queues: Mapping[str, Queue], claim: Claim) -> str:
     return next(short, claim.pools[0])
 
 
-def _by_operators(queues: Mapping[str, Queue], claim: Claim) -> tuple[Unblock, ...]:
-    """What only an operator can do for a claim: resume paused pools, raise limits that are too low."""
-    wanted = {name: queues[name].wanted_by(ClaimId.from_claim(claim)) for name in claim.pools}
+def _by_operators(queues: Mapping[str, Queue], claims: Sequence[Claim]) -> tuple[Unblock, ...]:
+    """What only an operator can do for some claims: resume paused pools, raise limits that are too low."""
+    wanted: dict[str, int] = {}
+    for claim in claims:
+        for name in claim.pools:
+            wanted[name] = max(wanted.get(name, 0), queues[name].wanted_by(ClaimId.from_claim(claim)))
     paused = [Unblock(Action.RESUME, name) for name in wanted if queues[name].pool.paused]
     low = [
         Unblock(Action.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
@@ -389,25 +506,30 @@ def _by_operators(queues: Mapping[str, Queue], claim: Claim) -> tuple[Unblock, .
     return (*paused, *low)
 
 
-def _pruned(
-    queues: Mapping[str, Queue], whose: ClaimId, now: datetime, acts: Sequence[Unblock], steps: Sequence[GiveBack]
-) -> tuple[tuple[Unblock, ...], tuple[GiveBack, ...]]:
+def _pruned(scene: Scene, acts: Sequence[Unblock], found: SimulatedGrant) -> Way:
     """The same steps without those that happened to come first but are unnecessary."""
-    acts, steps = tuple(acts), tuple(steps)
-    if len(acts) + len(steps) > MAX_PRUNED:
-        return acts, steps
+    acts, best = tuple(acts), found
+    if len(acts) + len(found.steps) > MAX_PRUNED:
+        return acts, found.steps, found.seconds
     for act in acts:
         less = tuple(one for one in acts if one != act)
-        found = _play(queues, whose, now, less, [step.job for step in steps])
-        acts, steps = (less, found.steps) if found else (acts, steps)
-    for step in steps:
-        found = _play(queues, whose, now, acts, [one.job for one in steps if one.job != step.job])
-        steps = found.steps if found else steps
-    return acts, steps
+        shorter = _play(scene, less, [step.holder.label for step in best.steps])
+        acts, best = (less, shorter) if shorter else (acts, best)
+    for step in best.steps:
+        label = step.holder.label
+        best = _play(scene, acts, [one.holder.label for one in best.steps if one.holder.label != label]) or best
+    return acts, best.steps, found.seconds
 
 
-def _basis(queue: Queue, now: datetime) -> str | None:
-    """What the estimate is based on."""
+def _basis(queue: Queue, now: datetime, delays: Sequence[Delay]) -> str | None:
+    """What the estimate is based on; None if something has no end that is known."""
+    if any(delay.until is None and delay.cause is not Cause.CLEANING for delay in delays):
+        return None
+    held = [delay.says for delay in delays if delay.until]
+    return "; ".join([*held, *filter(None, [_by_the_mean(queue, now)])]) or None
+
+
+def _by_the_mean(queue: Queue, now: datetime) -> str | None:
     pool, times = queue.pool, queue.times
     if times is None or not times.holds:
         return None
@@ -425,8 +547,9 @@ def combined_start(forecasts: Sequence[Forecast]) -> tuple[float | None, str | N
 
     The steps follow one another, but the queues move all the time: the slowest step decides.
     """
-    if any(one.seconds is None for one in forecasts):
-        return None, next((one.basis for one in forecasts if one.basis), None)
+    unknown = [one for one in forecasts if one.seconds is None]
+    if unknown:
+        return None, next((one.basis for one in unknown if one.basis), None)
     last = max(forecasts, key=lambda one: one.seconds or 0.0, default=None)
     return (last.seconds, last.basis) if last else (None, None)
 

@@ -10,7 +10,8 @@ from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.jobs.reviews import Review
-from penstock.domain.pools.forecast import Action, Forecast, Unblock, combined_start, format_duration
+from penstock.domain.pools.delays import Delay
+from penstock.domain.pools.forecast import NO_DELAYS, Action, Forecast, Unblock, combined_start, format_duration
 from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.site.site import Environment
 from penstock.domain.units.units import format_time
@@ -30,6 +31,14 @@ class Holder:
     slot: str
     job: str
     since: datetime
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A slot whose unit is kept by what `delay` says."""
+
+    slot: str
+    delay: Delay
 
 
 @dataclass(frozen=True)
@@ -58,8 +67,8 @@ class Block:
     """The pool that a job waits for. `position` counts from 1; it is 0 in a job's log, where nobody counts who waits.
     `aside`: slots that an operator holds, and no job.
 
-    `quarantined`: a sentence for each quarantined unit that has some of those; `away`: the pool's hosts that are not
-    connected.
+    `kept`: slots whose units are held, in quarantine or not clean; `away`: the pool's hosts that are not connected.
+    Of what a job has ended with only `kept` tells, and no longer `held_by`.
     """
 
     pool: str
@@ -72,7 +81,7 @@ class Block:
     free: int
     paused: bool
     aside: int = 0
-    quarantined: tuple[str, ...] = ()
+    kept: tuple[Kept, ...] = ()
     away: tuple[AwayHost, ...] = ()
 
 
@@ -104,11 +113,15 @@ class Why:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A cool-down that keeps a unit from being made: as a sentence, its cause, and when it ends."""
+    """A cool-down that keeps a unit from being made: as a sentence, its cause, and when it ends.
+
+    `probe` is the other unit that tries now, if one does.
+    """
 
     said: str
     why: str
     until: datetime
+    probe: str = ""
 
 
 def block(
@@ -116,7 +129,7 @@ def block(
     slots: Sequence[Slot],
     claims: Sequence[Claim],
     job: str,
-    quarantined: Sequence[str] = (),
+    delays: Mapping[str, Delay] = NO_DELAYS,
     away: Sequence[AwayHost] = (),
 ) -> Block | None:
     """Why a pool cannot grant a job's claim; None if the job has no claim there."""
@@ -124,18 +137,20 @@ def block(
     if place is None:
         return None
     held = [slot for slot in slots if slot.state is SlotState.HELD]
+    found = [(slot, delays.get(slot.unit or "")) for slot in held]
+    had = [slot for slot, delay in found if delay is None or not delay.has_ended]
     return Block(
         pool=pool.name,
         kind=pool.sort,
         position=place + 1,
         ahead=tuple(ClaimAhead(claim.job, claim.since) for claim in claims[:place]),
-        held_by=tuple(Holder(slot.name, slot.job, slot.since) for slot in held if slot.job is not None and slot.since),
+        held_by=tuple(Holder(slot.name, slot.job, slot.since) for slot in had if slot.job is not None and slot.since),
         limit=pool.limit,
         held=pool.used if pool.is_amount else len(held),
         free=pool.limit - pool.used if pool.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         paused=pool.paused,
-        aside=sum(slot.count for slot in held if slot.job is None),
-        quarantined=tuple(quarantined),
+        aside=sum(slot.count for slot in had if slot.job is None),
+        kept=tuple(Kept(slot.name, delay) for slot, delay in found if delay),
         away=tuple(away),
     )
 
@@ -170,12 +185,14 @@ def explain(
     forecasts: Sequence[Forecast] = (),
     now: datetime | None = None,
     stopped: Sequence[Stopped] = (),
-    quarantined: str | None = None,
+    kept: Delay | None = None,
+    *,
+    is_made: bool = True,
 ) -> Why:
     """Why a job is where it is, given the leases of its present attempt and the block of the waiting one.
 
     `forecasts`: of the waiting step and those after it; `stopped`: the cool-downs of its unit, the first to end first;
-    `quarantined`: the last attempt's worker, if it is in quarantine.
+    `kept`: what keeps the unit that the job waits for, or its last attempt's worker; `is_made`: whether that unit is.
     """
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
@@ -190,9 +207,10 @@ def explain(
     if current and blocked:
         return _in_a_queue(job, current, blocked, forecasts, now)
     if current:
-        return _being_made(job, current, unit_reason, stopped)
+        made = is_made and current.order == WORKER
+        return _being_made(job, current, _note(unit_reason, stopped), _making(job, current, stopped, now, made), kept)
     if job.history.attempts and job.state is State.QUEUED:
-        return _between_attempts(job, since, quarantined)
+        return _between_attempts(job, since, kept)
     return Why(job.id, job.state, "the job is about to take its next step", None, None, since)
 
 
@@ -205,27 +223,54 @@ def _in_a_queue(job: Job, lease: Lease, blocked: Block, forecasts: Sequence[Fore
     )
 
 
-def _being_made(job: Job, lease: Lease, unit_reason: str | None, stopped: Sequence[Stopped]) -> Why:
+def _being_made(job: Job, lease: Lease, note: str, making: Making, kept: Delay | None) -> Why:
+    made = "its worker to say hello" if lease.order == WORKER else f"{lease.type} to be made ready"
+    summary = f"the job waits for {made}{f' ({kept.says})' if kept else note}"
+    if kept:
+        unblocks = (_let_go(kept, lease.pool), *making.unblocks)
+        return Why(job.id, job.state, summary, None, lease.type, lease.since, kept.until, kept.says, unblocks)
+    basis = "its maker is asked again then; whether it has some is not known" if making.again else None
+    return Why(job.id, job.state, summary, None, lease.type, lease.since, making.again, basis, making.unblocks)
+
+
+@dataclass(frozen=True)
+class Making:
+    """How a unit is made: when its maker is asked again, and what has to happen."""
+
+    again: datetime | None
+    unblocks: tuple[Unblock, ...]
+
+
+def _making(job: Job, lease: Lease, stopped: Sequence[Stopped], now: datetime | None, is_made: bool) -> Making:
+    """How the unit of a granted lease is made. `is_made`: there is a machine, whose agent has to say hello."""
+    again = next((one.until for one in stopped if now is None or one.until > now), None)
+    probe = next((one.probe for one in stopped if one.probe), "")
     is_worker = lease.order == WORKER
-    made = "its worker to say hello" if is_worker else f"{lease.type} to be made ready"
-    note = _note(unit_reason, stopped)
-    act = Unblock(Action.HELLO if is_worker else Action.MAKE, lease.pool, what=lease.type, job=job.id)
-    summary = f"the job waits for {made}{note}"
-    again = stopped[0].until if stopped else None
-    basis = "its maker is asked again then; whether it has some is not known" if stopped else None
-    return Why(job.id, job.state, summary, None, lease.type, lease.since, again, basis, unblocks=(act,))
+    hello = Unblock(Action.HELLO, lease.pool, lease.type, job.id)
+    what = "its worker" if is_worker else lease.type
+    make = Unblock(Action.MAKE, lease.pool, what, job.id, unit=probe, said=_when(again, probe))
+    return Making(again, (*([] if is_made else [make]), *([hello] if is_worker else [])))
 
 
-def _between_attempts(job: Job, since: datetime, quarantined: str | None) -> Why:
+def _when(again: datetime | None, probe: str) -> str:
+    if probe:
+        return f", once {probe} is, which is tried first"
+    return f": its maker is asked again at {format_time(again)}" if again else ""
+
+
+def _let_go(kept: Delay, pool: str = "") -> Unblock:
+    return Unblock(Action.LET_GO, pool, unit=kept.unit, said=kept.act)
+
+
+def _between_attempts(job: Job, since: datetime, kept: Delay | None) -> Why:
     last = job.history.attempts[-1]
     summary = f"attempt {job.attempt} starts when what attempt {last.attempt} used is put back ({last.reason})"
-    if quarantined:
-        freed = Unblock(Action.GIVE_BACK, what=f"what attempt {last.attempt} used")
-        return Why(job.id, job.state, f"{summary}; {quarantined}", None, None, since, unblocks=(freed,))
+    if kept:
+        said = f"{summary}; {kept.says}"
+        return Why(job.id, job.state, said, None, None, since, kept.until, unblocks=(_let_go(kept),))
     if job.flow.parked_until:
-        said = (
-            f"the job gave back what it held ({last.reason}), and queues again at {format_time(job.flow.parked_until)}"
-        )
+        until = job.flow.parked_until
+        said = f"the job gave back what it held ({last.reason}), and queues again at {format_time(until)}"
         return Why(job.id, job.state, said, None, None, since)
     back = Unblock(Action.PUT_BACK, what=str(last.attempt), job=job.id)
     return Why(job.id, job.state, summary, None, None, since, unblocks=(back,))
@@ -265,7 +310,14 @@ def _reasons(blocked: Block) -> list[str]:
     tail = (f" and {more} more" if blocked.position else " and others") if more > 0 else ""
     told = [f"held are {holders}{tail}"] if holders else []
     told += [f"away {'are' if len(blocked.away) > 1 else 'is'} {_named(blocked.away)}"] if blocked.away else []
-    return [*told, *blocked.quarantined]
+    return [*told, *_kept(blocked)]
+
+
+def _kept(blocked: Block) -> list[str]:
+    """What keeps units of the pool, a sentence each."""
+    says = list(dict.fromkeys(each.delay.says for each in blocked.kept))
+    more = len(says) - MAX_NAMED
+    return [*says[:MAX_NAMED], *([f"{more} more are kept so"] if more > 0 else [])]
 
 
 def _named(away: Sequence[AwayHost]) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.artifacts.inputs import Input
+from penstock.domain.cooldowns import CoolDown
 from penstock.domain.jobs import plans, prerequisites
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.prerequisites import Verdict
-from penstock.domain.pools import pools, why
+from penstock.domain.pools import delays, pools, why
+from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.pools import Lease, LeaseState, lease_key
 from penstock.domain.pools.why import Stopped, Why
-from penstock.domain.units import quarantine
-from penstock.domain.units.units import Unit, UnitState, unit_key
+from penstock.domain.units import units
+from penstock.domain.units.units import Unit, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel import limits, rows
 from penstock.kernel.errors import not_found
@@ -72,8 +74,9 @@ def _explain_attempt(on: System, job: Job) -> Why:
     found = forecast.forecast_step(on, job, waiting.step) if waiting else None
     if waiting is None or found is None:
         stopped = _blocking_cooldowns(on, unit) if unit else []
-        kept = _quarantined_worker(on, job)
-        return why.explain(job, had, None, unit.step.reason if unit else None, stopped=stopped, quarantined=kept)
+        kept = delays.delay_of(unit, now) if unit else _kept_worker(on, job)
+        reason, is_made = (unit.step.reason, unit.creation.made is not None) if unit else (None, True)
+        return why.explain(job, had, None, reason, now=now, stopped=stopped, kept=kept, is_made=is_made)
     rest = [forecast.forecast_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
     forecasts = [found[0], *(one[0] for one in rest if one)]
     return why.explain(job, had, found[1], None, forecasts, now)
@@ -81,17 +84,27 @@ def _explain_attempt(on: System, job: Job) -> Why:
 
 def _blocking_cooldowns(on: System, unit: Unit) -> list[Stopped]:
     """The cool-downs that keep a unit from being made."""
+    return [_stopped(on, row, unit) for row in cooldowns.blocking(on, unit)]
+
+
+def _stopped(on: System, row: CoolDown, unit: Unit) -> Stopped:
+    """A cool-down as it concerns a unit: another may try first. If that is gone, its time to try has to pass."""
     now = on.world.now()
-    return [Stopped(cooling_rules.describe(row, now), row.why, row.until) for row in cooldowns.blocking(on, unit)]
+    says = cooling_rules.describe(row, now)
+    if row.probe is None or row.probe == unit.id or not row.is_probed(now):
+        return Stopped(says, row.why, row.until)
+    probe = on.store.get(unit_key(row.probe), Unit)
+    if probe and (probe.is_leased or units.is_prewarming(probe)):
+        return Stopped(says, row.why, row.until, row.probe)
+    return Stopped(says, row.why, row.probe_until or row.until)
 
 
-def _quarantined_worker(on: System, job: Job) -> str | None:
-    """That the worker of a queued job's last attempt is in quarantine, if it is. [JOB-2]"""
+def _kept_worker(on: System, job: Job) -> Delay | None:
+    """What keeps the worker of a queued job's last attempt while its lease is not over: the next one waits. [JOB-2]"""
     if job.state is not State.QUEUED:
         return None
     lease = on.store.get(lease_key(job.id, job.attempt - 1, pools.WORKER), Lease)
-    unit = flow.unit_of(on, lease) if lease else None
-    return quarantine.describe(unit) if unit and unit.state is UnitState.QUARANTINED else None
+    return delays.first_delay([(lease, flow.unit_of(on, lease))], on.world.now()) if lease else None
 
 
 def check_prerequisites(on: System, job: Job) -> tuple[Verdict, dict[str, Job]]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import forecast, grants, graph, pools, why
+from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import ClaimId, Forecast, Queue
 from penstock.domain.pools.grants import WINDOW, heads
 from penstock.domain.pools.graph import Graph
@@ -25,9 +26,9 @@ from penstock.domain.pools.pools import (
     pool_key,
 )
 from penstock.domain.pools.why import Block
-from penstock.domain.units import quarantine
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.system import System
+from penstock.usecases.pools import delays
 from penstock.usecases.workers import presence
 
 POOLS_READ = 32
@@ -52,23 +53,34 @@ def forecast_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | No
         return None
     for claim in claims:
         queues[claim.pool] = _with_claim(queues[claim.pool], claim)
-    found = forecast.forecast(queues, claims[0], now)
-    blocked = _block(on, queues, found.pool, job, step)
+    kept = delays.delays_of(on, [slot for queue in queues.values() for slot in queue.held])
+    found = forecast.forecast(queues, claims[0], now, kept)
+    blocked = _block(on, queues[found.pool], job, step, kept)
     place = _position(on, queues[found.pool], next(claim for claim in claims if claim.pool == found.pool))
     return replace(found, position=place), blocked and replace(blocked, position=place)
 
 
 def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
-    """The queues of some claims, and of everything that the claims in these queues wait for."""
+    """The queues of some claims, and of everything that the claims in these queues wait for, and those who hold
+    something.
+    """
     found: dict[str, Queue] = {}
     wanted = [claim.pool for claim in claims]
+    followed = delays.HOLDERS_READ
     for name in wanted:  # which grows
         queue = read_queue(on, name)
         if queue:
             found[name] = queue
-            more = (pool for claim in queue.claims for pool in claim.pools)
+            more = [pool for claim in queue.claims for pool in claim.pools]
+            steps = delays.waiting_steps(on, queue.held, followed)
+            followed -= len(steps)
+            more += [need for job, step in steps for need in _pools_of(job, step)]
             wanted += [pool for pool in dict.fromkeys(more) if pool not in wanted][: max(0, POOLS_READ - len(wanted))]
     return found
+
+
+def _pools_of(job: Job, step: int) -> list[str]:
+    return [pool for need in job.request.needs if need.step == step for pool in need.takes]
 
 
 def _with_claim(queue: Queue, claim: Claim) -> Queue:
@@ -85,13 +97,10 @@ def _position(on: System, queue: Queue, claim: Claim) -> int:
     return len(queue.before(ClaimId.from_claim(claim))) + 1
 
 
-def _block(on: System, queues: Mapping[str, Queue], pool: str, job: Job, step: int) -> Block | None:
-    queue = queues[pool]
+def _block(on: System, queue: Queue, job: Job, step: int, kept: Mapping[str, Delay]) -> Block | None:
     if why.is_granted(queue.slots, job, step):
         return None
-    quarantined = [quarantine.describe(unit) for unit in quarantined_of(on, queue.slots, why.MAX_NAMED)]
-    away = presence.absent_hosts(on, queue.pool)
-    return why.block(queue.pool, queue.slots, queue.claims, job.id, quarantined, away)
+    return why.block(queue.pool, queue.slots, queue.claims, job.id, kept, presence.absent_hosts(on, queue.pool))
 
 
 def short_block(on: System, job: Job, step: int) -> Block | None:

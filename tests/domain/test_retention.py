@@ -170,5 +170,15 @@ def test_every_default_is_within_its_bounds() -> None:
 
 def test_what_is_discarded_ends_at_once_whatever_keeps_it_longer() -> None:
     row = Retention(job="J", until=NOW + 24 * HOUR, longer=NOW + 99 * HOUR, dependents=("D",), look=NOW + HOUR)
-    after = retention.discard(row, NOW)
+    after = retention.discard(row, "ada", NOW)
     assert (after.ended, after.end, after.dependents, after.deadline) == (NOW, NOW, (), NOW)
+    assert after.discarded_by == "ada"
+
+
+@pytest.mark.parametrize(
+    ("by", "says"),
+    [("ada", "ada discarded what the job had"), (None, "the site keeps what a job had for a limited time")],
+)
+def test_what_is_gone_says_since_when_and_why(by: str | None, says: str) -> None:
+    found = retention.outputs_gone("J1", NOW, by)
+    assert found.detail == f"the outputs of job J1 are gone since {NOW:%Y-%m-%d %H:%M} UTC: {says}"

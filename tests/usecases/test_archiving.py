@@ -384,7 +384,9 @@ def test_a_log_is_gone_with_the_retention_of_its_job(twin: Twin, ada: User) -> N
         logs.read(twin.on, job, 0, 10)
     since = f"{job_of(twin, job).end.outputs_gone:%Y-%m-%d %H:%M} UTC"
     assert (refused.value.status, refused.value.code) == (410, "log-gone")
-    assert refused.value.detail == f"the log of job {job} is gone since {since}"
+    assert refused.value.detail == (
+        f"the log of job {job} is gone since {since}: the site keeps what a job had for a limited time"
+    )
     logs.append(twin.on, job, 1, "too late")
     assert not of(twin, Batch)
     assert (

@@ -12,9 +12,10 @@ from penstock.domain.users.audit import Entry
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
-from penstock.usecases.artifacts import pins
+from penstock.usecases.artifacts import outputs, pins
 from penstock.usecases.artifacts.discard import discard
 from penstock.usecases.jobs import cancel, prerequisites
+from penstock.usecases.logs import logs
 from tests.usecases.dependencies import depends
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.retained_jobs import ended, nothing_is_left, of, tidy, with_a_row_of_its_own
@@ -41,6 +42,12 @@ def test_all_that_a_job_has_is_deleted_within_one_sweep(
         discard(twin.on, ada, job_of(twin, job))
         twin.pass_time(1)
     assert gone(twin, job)
+    with pytest.raises(Refused, match="UTC: ada discarded what the job had") as told:
+        outputs.sign(twin.on, job_of(twin, job), "no-output", 60)
+    assert (told.value.status, told.value.code) == (410, "outputs-gone")
+    with pytest.raises(Refused, match="UTC: ada discarded what the job had") as told:
+        logs.read(twin.on, job, 0, 10)
+    assert (told.value.status, told.value.code) == (410, "log-gone")
     assert [(row.by, row.did, row.what) for row in of(twin, Entry) if row.did == "discard"] == [
         ("ada", "discard", f"job {job}")
     ]

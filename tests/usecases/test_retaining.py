@@ -164,7 +164,10 @@ def test_nobody_depends_on_what_is_gone(twin: Twin, ada: User) -> None:
     assert (refusal(twin, job).status, refusal(twin, job).code) == (422, "outputs-gone")
     drop(twin, kept(twin, job))
     put(twin, job_of(twin, job), state=State.SETTLED, outputs_gone=datetime.fromisoformat("2026-02-03T04:05:06+00:00"))
-    assert refusal(twin, job).detail == f"the outputs of job {job} are gone since 2026-02-03 04:05 UTC"
+    assert refusal(twin, job).detail == (
+        f"the outputs of job {job} are gone since 2026-02-03 04:05 UTC: "
+        "the site keeps what a job had for a limited time"
+    )
     assert refusal(twin, "nothing").status == 404
 
 

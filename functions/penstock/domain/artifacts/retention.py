@@ -93,7 +93,8 @@ class Retention(Row):
 
     `until` is None while the job is unsettled. `longer`: a later time, for the latest failure of a name. `dependents`:
     unsettled jobs that need the artifacts; while there are some it does not end, and at `look` the sweep checks that
-    they are still unsettled. `ended`: since when the artifacts are being released.
+    they are still unsettled. `ended`: since when the artifacts are being released; `discarded_by`: who had
+    that done before its time.
     """
 
     kind: ClassVar[str] = "retention"
@@ -105,6 +106,7 @@ class Retention(Row):
     dependents: tuple[str, ...] = ()
     look: datetime | None = None
     ended: datetime | None = None
+    discarded_by: str | None = None
 
     @property
     def key(self) -> Key:
@@ -129,7 +131,10 @@ def retention_key(job: str) -> Key:
 
 def told_by(job: Job) -> Retention | None:
     """The retention that a job's own row tells of; None if it tells of none."""
-    return Retention(job=job.id, until=job.end.kept_until, ended=job.end.outputs_gone) if job.end.kept_until else None
+    end = job.end
+    if not end.kept_until:
+        return None
+    return Retention(job=job.id, until=end.kept_until, ended=end.outputs_gone, discarded_by=end.discarded_by)
 
 
 def teller(row: Retention, job: Job | None) -> Retention | Job:
@@ -144,7 +149,8 @@ def is_short(row: Retention) -> bool:
 
 def tell(job: Job, row: Retention) -> Job:
     """A job whose own row tells of its retention."""
-    return replace(job, end=replace(job.end, kept_until=row.until, outputs_gone=row.ended))
+    end = replace(job.end, kept_until=row.until, outputs_gone=row.ended, discarded_by=row.discarded_by)
+    return replace(job, end=end)
 
 
 def hand_over(job: Job) -> Job:
@@ -204,20 +210,26 @@ def end(row: Retention, now: datetime) -> Retention:
     return replace(row, ended=now)
 
 
-def discard(row: Retention, now: datetime) -> Retention:
+def discard(row: Retention, by: str, now: datetime) -> Retention:
     """A retention that ends before its time, because nobody wants the artifacts. Those that need them have settled."""
-    return end(replace(row, until=now, longer=None, dependents=()), now)
+    return end(replace(row, until=now, longer=None, dependents=(), discarded_by=by), now)
 
 
-def outputs_gone(job: str, since: datetime) -> Refused:
-    """The refusal of a request for outputs that are deleted."""
-    return Refused(422, "outputs-gone", f"the outputs of job {job} are gone since {since:%Y-%m-%d %H:%M} UTC")
+def outputs_gone(job: str, since: datetime, by: str | None) -> Refused:
+    """The refusal of a request for outputs that are deleted. `by`: who discarded them, if somebody did."""
+    said = f"the outputs of job {job} are gone since {since:%Y-%m-%d %H:%M} UTC: {why_gone(by)}"
+    return Refused(422, "outputs-gone", said)
+
+
+def why_gone(by: str | None) -> str:
+    """Why what a job had is deleted: somebody discarded it, or its time was over."""
+    return f"{by} discarded what the job had" if by else "the site keeps what a job had for a limited time"
 
 
 def pinned(row: Retention, dependent: str) -> Retention | Refused:
     """A retention with one more dependent, until that settles; or the refusal. [ART-1]"""
     if row.ended:
-        return outputs_gone(row.job, row.ended)
+        return outputs_gone(row.job, row.ended, row.discarded_by)
     if dependent in row.dependents:
         return row
     if len(row.dependents) >= limits.DEPENDENTS:

@@ -231,7 +231,8 @@ class End:
     """How a job ended. `settle` fills it in, once.
 
     `kept_until` is until when what the job owns is kept, as long as its row alone says so: None when a retention does,
-    and when all is deleted. `outputs_gone` is since when nobody gets it any more.
+    and when all is deleted. `outputs_gone` is since when nobody gets it any more, and `discarded_by` who
+    wanted that before its time.
     """
 
     outcome: Outcome | None = None
@@ -239,6 +240,7 @@ class End:
     exit_code: int | None = None
     kept_until: datetime | None = None
     outputs_gone: datetime | None = None
+    discarded_by: str | None = None
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def discard(on: System, user: User, job: Job) -> None:
         needed = _dependent(on, row)
         if needed:
             raise Refused(409, "outputs-needed", f"job {needed} depends on job {job.id}, and has not settled yet")
-        changes = settle.retention_changes(row, found, retention.discard(row, on.world.now()))
+        changes = settle.retention_changes(row, found, retention.discard(row, user.name, on.world.now()))
         return audit.record(on, changes, user.name, "discard", f"job {job.id}"), None
 
     transact(on, decide)

@@ -161,7 +161,8 @@ def sign(on: System, job: Job, name: str, seconds: int) -> SignedOutput:
     row = find(on, job, name)
     if row is None:
         if job.end.outputs_gone:
-            raise Refused(410, "outputs-gone", retention.outputs_gone(job.id, job.end.outputs_gone).detail)
+            told = retention.outputs_gone(job.id, job.end.outputs_gone, job.end.discarded_by)
+            raise Refused(410, "outputs-gone", told.detail)
         raise not_found("output", name[:64])
     return sign_artifact(on, row.id, row.path, row.content, seconds)
 

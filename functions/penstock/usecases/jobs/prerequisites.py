@@ -176,5 +176,6 @@ def _first_pin(job: Job, dependent: str) -> list[Change]:
     retention beside this one.
     """
     if job.is_settled:
-        raise retention.outputs_gone(job.id, job.end.outputs_gone or job.times.submitted)
+        since = job.end.outputs_gone or job.times.submitted
+        raise retention.outputs_gone(job.id, since, job.end.discarded_by)
     return [Create(Retention(job=job.id, dependents=(dependent,))), Replace(job, job)]

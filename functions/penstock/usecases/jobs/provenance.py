@@ -69,7 +69,7 @@ def _made(on: System, job: Job) -> Made:
         why = f"only the outputs of a job that succeeded are vouched for; job {job.id} is {how}"
         raise Refused(409, "not-succeeded", why)
     if job.end.outputs_gone:
-        raise outputs_gone(job.id, job.end.outputs_gone)
+        raise outputs_gone(job.id, job.end.outputs_gone, job.end.discarded_by)
     outputs = [row for row in owners.outputs_of(on, job.id) if row.attempt == job.attempt]
     if not outputs:
         raise Refused(422, "no-outputs", f"job {job.id} has no outputs")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 
+from penstock.domain.artifacts import retention
 from penstock.domain.artifacts.volumes import object_name
-from penstock.domain.jobs.jobs import WATCH_WINDOW, Job, Watch, watch_key
+from penstock.domain.jobs.jobs import WATCH_WINDOW, Job, Watch, job_key, watch_key
 from penstock.domain.logs import archives, logs
 from penstock.domain.logs.logs import CONTROL, Archive, ArchiveState, Batch, Event, Line, LogLimits, archive_key
 from penstock.domain.replies import LogFull
@@ -101,7 +102,9 @@ def _read_archive(on: System, job: str, after: int) -> list[Event]:
     if row is None or row.state not in (ArchiveState.ARCHIVED, ArchiveState.GONE):
         return []
     if row.state is ArchiveState.GONE:
-        raise Refused(410, "log-gone", f"the log of job {job} is gone since {row.since:%Y-%m-%d %H:%M} UTC")
+        found = on.store.get(job_key(job), Job)
+        why = retention.why_gone(found.end.discarded_by if found else None)
+        raise Refused(410, "log-gone", f"the log of job {job} is gone since {row.since:%Y-%m-%d %H:%M} UTC: {why}")
     block = archives.block(row, after)
     if block is None:
         return []

@@ -79,7 +79,6 @@ class Jobs:
             json={"script": '#!/bin/bash\ncat "$PENSTOCK_INPUT/data"\n', "inputs": ["data"]},
         )
         self.sent = str(answer.json()["id"])
-        local.until(lambda: local.job(self.queued)["state"] == "acquiring")
         local.until(lambda: local.call("GET", f"/v1/jobs/{self.queued}/why").json()["blocked_on"])
 
     def go_on(self) -> None:

@@ -6,5 +6,5 @@
     run        all steps, in order
 
 Node synthesises the stack, as everywhere. The CDK's own command is not used:
-docs/decisions/0084-deploy-by-change-sets.md says why.
+docs/decisions/0083-deploy-by-change-sets.md says why.
 """

@@ -2,7 +2,7 @@
 
 The machine shows a short code, which the user types, and keeps a long secret, with which it takes the token. Of both
 only hashes are stored. The code alone gives nothing to anybody: who knows it can only approve, with a token of theirs.
-docs/decisions/0081-a-login-is-approved-by-code.md
+docs/decisions/0080-a-login-is-approved-by-code.md
 """
 
 from __future__ import annotations

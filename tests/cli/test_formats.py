@@ -44,7 +44,9 @@ def test_unknown_columns(penstock: Run, jobs: Service) -> None:
     for words in (("--columns", "id,nmae"), ("--sort", "nmae"), ("--format", "template={nmae}")):
         result = penstock(*LIST, *words)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr.startswith("error: there is no column `nmae`\nhint: columns: ID, STATE, TARGET,")
+        assert result.stderr.startswith(
+            "error: there is no column `nmae`\nhint: columns: ID, STATE, WAITS FOR, TARGET,"
+        )
         assert "; or a key of the JSON: attempt, attempts," in result.stderr
 
 

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from penstock.domain.jobs import places
-from penstock.domain.jobs.jobs import Outcome, Request
+from penstock.domain.jobs import jobs, places
+from penstock.domain.jobs.jobs import Outcome, Request, State, start
 from penstock.kernel import limits
 from penstock.kernel.rows import Look
-from tests.domain.helpers import NOW
+from tests.domain.helpers import NOW, job
 
 ID = "01KDVDNA02G83EFRTNJJN6PQ8A"
 SET: Mapping[str, str] = {"set": "s1", "kind": "build"}
 
 
 def sort(name: str = "build", tags: Mapping[str, str] = SET, target: str = "default") -> str:
-    return places.place("ada", "", ID, name, Request(target, "ubuntu", (), tags=tags)).sort
+    return jobs.place_sort(ID, name, Request(target, "ubuntu", (), tags=tags))
 
 
 @pytest.mark.parametrize(
     ("outcome", "name"),
-    [("", "jobs#ada"), ("succeeded", "jobs#ada"), *((word, f"jobs#ada#{word}") for word in places.APART)],
+    [("", "jobs#ada"), ("succeeded", "jobs#ada"), *((word, f"jobs#ada#{word}") for word in jobs.APART)],
 )
 def test_who_did_not_succeed_is_listed_apart(outcome: str, name: str) -> None:
-    assert places.place("ada", outcome, ID, "b", Request("t", "t", ())).name == name == places.listing("ada", outcome)
+    assert jobs.listing("ada", outcome) == name
     assert name in places.listings("ada")
     assert len(places.listings("ada")) == 4
-    assert set(places.APART) == set(Outcome) - {Outcome.SUCCEEDED}
+    assert set(jobs.APART) == set(Outcome) - {Outcome.SUCCEEDED}
 
 
 def test_an_entry_has_the_id_first_and_says_what_never_changes() -> None:
@@ -57,10 +58,10 @@ def test_an_entry_rules_out_what_is_not_looked_for(name: str, target: str, tags:
 
 
 def test_what_has_no_room_in_an_entry_only_the_row_says() -> None:
-    fits, over = "n" * places.NAME_CHARS, "n" * (places.NAME_CHARS + 1)
+    fits, over = "n" * jobs.PLACED_NAME, "n" * (jobs.PLACED_NAME + 1)
     assert not places.may_match(sort(fits), "x", "", {})
     assert places.may_match(sort(over), "x", "", {})
-    tags = {f"t{number}": "v" for number in range(places.TAGS)}
+    tags = {f"t{number}": "v" for number in range(jobs.PLACED_TAGS)}
     assert not places.may_match(sort(tags=tags), "", "", {"a": "b"})
     assert places.may_match(sort(tags={**tags, "one": "more"}), "", "", {"a": "b"})
 
@@ -70,10 +71,10 @@ def test_a_name_may_have_what_divides_an_entry() -> None:
 
 
 def test_the_longest_place_is_no_longer_than_a_key_may_be() -> None:
-    name, target = "🦀" * places.NAME_CHARS, "t" * 64
-    tags = {f"t{number}": "v" for number in range(places.TAGS)}
-    place = places.place("ada", "", ID, name, Request(target, "u" * 64, (), tags=tags))
-    assert len(place.sort.encode()) <= limits.SORT_KEY_BYTES
+    name, target = "🦀" * jobs.PLACED_NAME, "t" * 64
+    tags = {f"t{number}": "v" for number in range(jobs.PLACED_TAGS)}
+    place = jobs.place_sort(ID, name, Request(target, "u" * 64, (), tags=tags))
+    assert len(place.encode()) <= limits.SORT_KEY_BYTES
 
 
 MINUTE = timedelta(minutes=1)
@@ -83,7 +84,8 @@ MINUTE = timedelta(minutes=1)
 def test_an_entry_that_lasts_is_right_and_is_written_where_it_would_not_be(minutes: int) -> None:
     look, lasts = Look(NOW + minutes * MINUTE, tag="acquiring"), minutes > 5
     assert places.is_sure(look, NOW) is lasts
-    assert places.outgrew(look, "running", NOW) is lasts
-    assert not places.outgrew(look, "acquiring", NOW)
-    assert not places.outgrew(look, "running", None)
+    queued = job(state=State.ACQUIRING)
+    assert start(queued, "w-1", NOW).outgrew(look) is lasts
+    assert not start(queued, "w-1", NOW).outgrew(replace(look, tag="running"))
+    assert not queued.outgrew(replace(look, tag="queued"))
     assert not places.is_sure(Look(NOW + minutes * MINUTE), NOW)

@@ -7,8 +7,9 @@ from functools import partial
 import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, stray
-from penstock.domain.jobs.jobs import End, Job, Spec, State, Submission, Watch
-from penstock.domain.logs.logs import Batch
+from penstock.domain.jobs.jobs import End, Job, Spec, State
+from penstock.domain.jobs.submissions import Submission
+from penstock.domain.logs.logs import Batch, Watch
 from penstock.domain.pools.pools import LeaseState, Pool, SlotName, SlotState
 from penstock.domain.site.site import SiteText
 from penstock.domain.units.units import PREFIXES, UnitKind, UnitState, unit_in

@@ -1,6 +1,7 @@
 """What is remembered of requests is found by who asked, and forgotten in time."""
 
-from penstock.domain.jobs.jobs import SUBMISSION_KEPT, WATCH_WINDOW, Submission, Watch, submission_key, watch_key
+from penstock.domain.jobs.submissions import SUBMISSION_KEPT, Submission, submission_key
+from penstock.domain.logs.logs import WATCH_WINDOW, Watch, watch_key
 from tests.domain.helpers import NOW
 
 

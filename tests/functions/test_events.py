@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs.jobs import Watch
 from penstock.domain.logs import logs as domain_logs
-from penstock.domain.logs.logs import Archive, archive_key
+from penstock.domain.logs.logs import Archive, Watch, archive_key
 from penstock.kernel.rows import Change
 from penstock.usecases.logs import archives
 from tests.functions.agent import call

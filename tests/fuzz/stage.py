@@ -103,6 +103,7 @@ class Stage:
             "resource": [each["id"] for each in resources],
             "cache": [self.archive],
             "delivery": ["d-1"],
+            "code": [self.user("POST", "/v1/logins", {"host": "laptop"}).body["code"]],
             "token": [each["id"] for each in self.user("GET", "/v1/users/ada/tokens").body["items"]],
             "owner": ["ada"],
             "series": ["nightly"],

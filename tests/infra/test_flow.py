@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from infra.flow import DEFINITION
+from penstock.kernel.rows import FORM
 
 FLOW: dict[str, Any] = json.loads(DEFINITION.read_text())
 PARKED = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
@@ -68,7 +69,7 @@ def test_a_parked_step_tells_the_schedule_ids_and_its_token(name: str, does: str
     assert STATES[name]["Resource"] == PARKED
     assert STATES[name]["Parameters"] == {
         "QueueUrl": "${schedule_queue_url}",
-        "MessageBody": {"do": does, **ids, **more},
+        "MessageBody": {"form": FORM, "do": does, **ids, **more},
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.packages import closure
 
-CLIENT = {"click", "cryptography", "httpx", "pathspec", "platformdirs", "rich", "tomlkit"}
+CLIENT = {"click", "cryptography", "httpx", "jmespath", "pathspec", "platformdirs", "rich", "tomlkit"}
 MOST = 20
 """Packages that a client has in all: with whatever its own libraries need."""
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.jobs import places
-from penstock.domain.jobs.jobs import Result, State
+from penstock.domain.jobs.jobs import PLACED_NAME, Result, State
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Due, Key, Look, Row, exact_look, next_look
@@ -58,7 +58,7 @@ def test_operators_and_nobody_else_list_everybodys_jobs(twin: Twin, ada: User, r
 
 def test_jobs_are_listed_by_their_state_target_name_and_tags(twin: Twin, ada: User) -> None:
     first = submit(twin, ada, tags={"kind": "build"}, name="build-it")
-    second = submit(twin, ada, target="linux", name="x" * (places.NAME_CHARS + 1))
+    second = submit(twin, ada, target="linux", name="x" * (PLACED_NAME + 1))
     cancel.cancel(twin.on, ada, second)
     twin.run()
     hello(twin, first)
@@ -184,7 +184,7 @@ def test_where_few_rows_match_twice_as_many_are_read_and_what_is_too_much_comes_
         sizes.append(len(keys))
         return read(keys)
 
-    long = "x" * places.NAME_CHARS
+    long = "x" * PLACED_NAME
     right = [submit(twin, ada, name=f"{long}-right") for _ in range(4)][::-1]
     for _ in range(3):
         submit(twin, ada, name=f"{long}-wrong")
@@ -209,7 +209,7 @@ def test_where_half_of_the_rows_match_as_many_are_read_as_are_missing(
         sizes.append(len(keys))
         return read(keys)
 
-    long = "x" * places.NAME_CHARS
+    long = "x" * PLACED_NAME
     for name in ("right", "wrong", "right", "wrong"):
         submit(twin, ada, name=f"{long}-{name}")
     monkeypatch.setattr(twin.store, "rows_at", counted)

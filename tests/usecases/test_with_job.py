@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from penstock.domain.commands import SubmitJob
-from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, Spec, State, Submission
+from penstock.domain.jobs.jobs import START_WITHIN, Job, Outcome, Spec, State
+from penstock.domain.jobs.submissions import Submission
 from penstock.domain.pools.pools import Claim, Lease, LeaseState, Slot, SlotState
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.domain.users import users as user_rules

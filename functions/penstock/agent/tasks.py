@@ -100,6 +100,8 @@ def _job_variables(job: Job, task: Task) -> dict[str, str]:
 
 def _account(job: Job, task: Task) -> Account | None:
     """Return the account that runs a task; None for the user that runs the agent. Raises PermissionError."""
+    if task.uid is None and task.gid is None:
+        return job.machine.account
     return task_account(job.machine.account, task.uid, task.gid)
 
 

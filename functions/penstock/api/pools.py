@@ -248,8 +248,10 @@ def _slots(rows: Sequence[Slot], names: Mapping[str | None, Named], details: Det
     ]
 
 
-def _slot(row: Slot, named: Named, **more: QuarantineView | KeptView | HostView | None) -> SlotView:
-    return view(SlotView, row, named, slot=row.name, state=_state(row), **more)
+def _slot(
+    row: Slot, named: Named, quarantine: QuarantineView | None, kept: KeptView | None, host: HostView | None
+) -> SlotView:
+    return view(SlotView, row, named, slot=row.name, state=_state(row), quarantine=quarantine, kept=kept, host=host)
 
 
 def show_kept(slot: str, row: Delay) -> KeptView:

@@ -40,10 +40,11 @@ from penstock.domain.github.deliveries import Delivery, ListCheck, Pause, Payloa
 from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs.backlogs import Backlogged
 from penstock.domain.jobs.dependencies import Dependent
-from penstock.domain.jobs.jobs import Job, Spec, Submission, Watch
+from penstock.domain.jobs.jobs import Job, Spec
 from penstock.domain.jobs.reviews import ReviewRequest
 from penstock.domain.jobs.store import Value
-from penstock.domain.logs.logs import Archive, Batch
+from penstock.domain.jobs.submissions import Submission
+from penstock.domain.logs.logs import Archive, Batch, Watch
 from penstock.domain.pools.pools import Claim, HoldTimes, Lease, Pool, Slot, SlotName
 from penstock.domain.pools.shares import Use
 from penstock.domain.probes.canaries import Canary

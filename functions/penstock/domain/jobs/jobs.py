@@ -8,7 +8,7 @@
 A job settles exactly once [JOB-1]: only `settle` makes it settled, and it accepts only an unsettled job. A cancellation
 is recorded beside the state, so that it never races with it.
 
-Beside the job's row: its spec unless that is short, the accepted submission, and whether somebody watches the log.
+Beside the job's row: its spec, unless that is short.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
+from zlib import crc32
 
 from penstock.domain.jobfile.sections import CacheAsk, Post
-from penstock.domain.jobs import places
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.failures import Failure, Kind
 from penstock.domain.jobs.reviews import Review
@@ -299,14 +299,16 @@ class Job(Row):
 
     @property
     def place(self) -> Place:
-        return places.place(self.owner, self.end.outcome or "", self.id, self.name, self.request)
+        return Place(listing(self.owner, self.end.outcome or ""), place_sort(self.id, self.name, self.request))
 
     @property
     def tag(self) -> str:
         return self.state.value
 
     def outgrew(self, has: Look) -> bool:
-        return places.outgrew(has, self.tag, self.times.settled or self.started)
+        """Whether its entry in the due index would name for long a state that it has left."""
+        since = self.times.settled or self.started
+        return since is not None and has.tag != self.tag and has.at - since > TAGGED_WITHIN
 
     @property
     def deadline(self) -> datetime | None:
@@ -346,6 +348,33 @@ class Job(Row):
         if self.provenance.canary:
             return set()
         return {each for each in need.privileges if self.review is None or each not in self.review.privileges}
+
+
+APART = (Outcome.FAILED, Outcome.CANCELLED, Outcome.ERRORED)
+"""The outcomes whose jobs are in listings of their own."""
+
+TAGGED_WITHIN = timedelta(minutes=5)
+"""For how long the due index may have a job with a state that it has left."""
+
+PLACED_NAME, PLACED_TAGS, LEFT_OUT = 64, 25, "*"
+"""How long a name and how many tags may be to stand in a listing, and what stands for tags that may not."""
+
+
+def listing(owner: str, outcome: str = "") -> str:
+    """The name of a listing of an owner's jobs."""
+    return f"jobs#{owner}#{outcome}" if outcome in APART else f"jobs#{owner}"
+
+
+def place_sort(id: str, name: str, asked: Request) -> str:
+    """A job's place in its listing, and what that says of it: places.py."""
+    sums = "".join(map(tag_sum, asked.tags.items())) if len(asked.tags) <= PLACED_TAGS else LEFT_OUT
+    targets = ",".join(dict.fromkeys((asked.target, asked.target_resolved)))
+    return f"{id}#{sums}#{targets}#{name if len(name) <= PLACED_NAME else ''}"
+
+
+def tag_sum(tag: tuple[str, str]) -> str:
+    """What a listing has of a tag: a checksum in four hex digits."""
+    return f"{crc32('='.join(tag).encode()) & 0xFFFF:04x}"
 
 
 def job_key(job: str) -> Key:
@@ -553,57 +582,3 @@ class Spec(Row):
 def spec_key(job: str) -> Key:
     """The key of a job's spec."""
     return Key(f"job#{job}", "spec")
-
-
-SUBMISSION_KEPT = timedelta(days=1)
-"""How long an Idempotency-Key is remembered."""
-
-WATCH_WINDOW = timedelta(seconds=30)
-"""How long a job counts as watched after somebody read its log."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Submission(Row):
-    """An accepted submission: its owner's Idempotency-Key, and the digest of the request."""
-
-    kind: ClassVar[str] = "submission"
-    owner: str
-    key_digest: str
-    request_digest: str
-    job: str
-    time: datetime
-
-    @property
-    def key(self) -> Key:
-        return submission_key(self.owner, self.key_digest)
-
-    @property
-    def expiry(self) -> datetime:
-        return self.time + SUBMISSION_KEPT
-
-
-@dataclass(frozen=True, kw_only=True)
-class Watch(Row):
-    """Somebody is reading a job's log: until then its agent sends lines faster."""
-
-    kind: ClassVar[str] = "watch"
-    job: str
-    until: datetime
-
-    @property
-    def key(self) -> Key:
-        return watch_key(self.job)
-
-    @property
-    def expiry(self) -> datetime:
-        return self.until
-
-
-def submission_key(owner: str, key_digest: str) -> Key:
-    """The key of the submission with this digest of an Idempotency-Key."""
-    return Key(f"submission#{owner}", key_digest)
-
-
-def watch_key(job: str) -> Key:
-    """The key of a job's Watch."""
-    return Key(f"job#{job}", "watch")

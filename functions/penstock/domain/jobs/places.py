@@ -1,4 +1,4 @@
-"""Where jobs are listed, and what a listing says of each: so a list reads the rows that it shows, and few others.
+"""What a listing says of each job in it: so a list reads the rows that it shows, and few others.
 
 An owner's jobs are in one listing until they settle, and those that succeeded stay there: to move would cost each of
 them two writes. Those that failed, were cancelled or errored are in a listing of their own. All are sorted by id, which
@@ -14,49 +14,18 @@ writes, but then its entry ends soon. Where an entry lasts longer, its state is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
-from zlib import crc32
 
-from penstock.kernel.rows import Look, Place
-
-if TYPE_CHECKING:
-    from penstock.domain.jobs.jobs import Request
-
-NAME_CHARS = 64
-"""How long a name may be to stand in a listing."""
-
-TAGS = 25
-"""How many tags may."""
+from penstock.domain.jobs.jobs import APART, LEFT_OUT, TAGGED_WITHIN, listing, tag_sum
+from penstock.kernel.rows import Look
 
 ID_CHARS, SUM_CHARS = 26, 4
-
-LEFT_OUT = "*"
-"""What stands for tags that do not fit. A name that does not is empty, as no job's is."""
-
-TAGGED_WITHIN = timedelta(minutes=5)
-"""For how long the due index may have a job with a state that it has left."""
-
-APART = ("failed", "cancelled", "errored")
-"""The outcomes whose jobs are in listings of their own."""
-
-
-def listing(owner: str, outcome: str = "") -> str:
-    """The name of a listing of an owner's jobs."""
-    return f"jobs#{owner}#{outcome}" if outcome in APART else f"jobs#{owner}"
 
 
 def listings(owner: str) -> list[str]:
     """The names of all listings of an owner's jobs."""
     return [listing(owner, outcome) for outcome in ("", *APART)]
-
-
-def place(owner: str, outcome: str, id: str, name: str, asked: Request) -> Place:
-    """A job's place. `outcome` is empty until it has settled."""
-    sums = "".join(map(_sum, asked.tags.items())) if len(asked.tags) <= TAGS else LEFT_OUT
-    targets = ",".join(dict.fromkeys((asked.target, asked.target_resolved)))
-    return Place(listing(owner, outcome), f"{id}#{sums}#{targets}#{name if len(name) <= NAME_CHARS else ''}")
 
 
 def id_in(sort: str) -> str:
@@ -73,7 +42,7 @@ def may_match(sort: str, name: str, target: str, tags: Mapping[str, str]) -> boo
     return (
         (not name or not shown or is_called(shown, name))
         and (not target or target in targets.split(","))
-        and (sums == LEFT_OUT or {*map(_sum, tags.items())} <= _sums(sums))
+        and (sums == LEFT_OUT or {*map(tag_sum, tags.items())} <= _sums(sums))
     )
 
 
@@ -82,20 +51,9 @@ def is_called(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern)
 
 
-def outgrew(has: Look, tag: str, since: datetime | None) -> bool:
-    """Whether the due index has to learn at once that a job has begun or settled, `since` then: its entry would say
-    something else for long.
-    """
-    return since is not None and has.tag != tag and has.at - since > TAGGED_WITHIN
-
-
 def is_sure(look: Look, now: datetime) -> bool:
     """Whether the state that the due index has of an unsettled job is right; else its row has to be read."""
     return bool(look.tag) and look.at - now > TAGGED_WITHIN
-
-
-def _sum(tag: tuple[str, str]) -> str:
-    return f"{crc32('='.join(tag).encode()) & 0xFFFF:04x}"
 
 
 def _sums(told: str) -> set[str]:

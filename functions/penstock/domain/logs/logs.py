@@ -333,3 +333,29 @@ def archive_when_settled(job: Job, spans: Spans) -> Archive | None:
 def is_short(last: Batch) -> bool:
     """Whether a log that ends with a batch is better left in its rows."""
     return last.size < SHORT_BYTES
+
+
+WATCH_WINDOW = timedelta(seconds=30)
+"""How long a job counts as watched after somebody read its log."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(Row):
+    """Somebody is reading a job's log: until then its agent sends lines faster."""
+
+    kind: ClassVar[str] = "watch"
+    job: str
+    until: datetime
+
+    @property
+    def key(self) -> Key:
+        return watch_key(self.job)
+
+    @property
+    def expiry(self) -> datetime:
+        return self.until
+
+
+def watch_key(job: str) -> Key:
+    """The key of a job's Watch."""
+    return Key(f"job#{job}", "watch")

@@ -20,7 +20,8 @@ from penstock.domain.github.commits import CheckSet, Stage, set_key
 from penstock.domain.github.policy import JOBS, Policy
 from penstock.domain.jobfile import JobFile, Problem, Problems, name_in, parse, sets
 from penstock.domain.jobfile.sets import Member, Unfit
-from penstock.domain.jobs.jobs import Job, Submission, job_key, submission_key
+from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.submissions import Submission, submission_key
 from penstock.domain.users import users as user_rules
 from penstock.domain.users.users import User
 from penstock.kernel import limits

@@ -13,7 +13,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from itertools import chain
 
-from penstock.domain.jobs import places, states
+from penstock.domain.jobs import jobs, places, states
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.users import users
 from penstock.domain.users.users import User
@@ -118,7 +118,7 @@ def _candidates(
 ) -> Iterator[tuple[bool, Listed]]:
     """The entries of listings that may have a job that is looked for, and for each whether it may be one."""
     names = [name for owner in owners for name in _listings(owner, wanted.state)]
-    live = _unsettled(on) if wanted.state and wanted.state not in places.APART else {}
+    live = _unsettled(on) if wanted.state and wanted.state not in jobs.APART else {}
     now = on.world.now()
     for may, entry in entries(on, names, page, AT_ONCE if wanted.is_narrow else limit, wanted):
         yield may and _may_be(wanted.state, live.get(entry.key), now), entry
@@ -126,7 +126,7 @@ def _candidates(
 
 def _listings(owner: str, state: str) -> list[str]:
     """The listings that have jobs which are what a word says."""
-    return places.listings(owner) if state in ("", State.SETTLED) else [places.listing(owner, state)]
+    return places.listings(owner) if state in ("", State.SETTLED) else [jobs.listing(owner, state)]
 
 
 def _unsettled(on: System) -> dict[Key, Look]:
@@ -138,7 +138,7 @@ def _unsettled(on: System) -> dict[Key, Look]:
 
 def _may_be(word: str, look: Look | None, now: datetime) -> bool:
     """Whether a job may be what a word says, by what the due index has of it: None once it has settled."""
-    if not word or word in places.APART:
+    if not word or word in jobs.APART:
         return True
     may = states.rows_of(word)
     if look is None:

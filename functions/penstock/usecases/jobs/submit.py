@@ -44,12 +44,12 @@ from penstock.domain.jobs.jobs import (
     Request,
     Spec,
     State,
-    Submission,
     Times,
     job_key,
 )
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.jobs.reviews import Review
+from penstock.domain.jobs.submissions import Submission
 from penstock.domain.jobs.tasks import check_tasks
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why

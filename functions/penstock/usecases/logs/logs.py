@@ -7,9 +7,21 @@ from datetime import timedelta
 
 from penstock.domain.artifacts import retention
 from penstock.domain.artifacts.volumes import object_name
-from penstock.domain.jobs.jobs import WATCH_WINDOW, Job, Watch, job_key, watch_key
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs import archives, logs
-from penstock.domain.logs.logs import CONTROL, Archive, ArchiveState, Batch, Event, Line, LogLimits, archive_key
+from penstock.domain.logs.logs import (
+    CONTROL,
+    WATCH_WINDOW,
+    Archive,
+    ArchiveState,
+    Batch,
+    Event,
+    Line,
+    LogLimits,
+    Watch,
+    archive_key,
+    watch_key,
+)
 from penstock.domain.replies import LogFull
 from penstock.domain.site.site import Limits
 from penstock.kernel.errors import Refused

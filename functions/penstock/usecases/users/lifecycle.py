@@ -12,8 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from penstock.domain import published
-from penstock.domain.jobs.jobs import Job, job_key
-from penstock.domain.jobs.places import listing
+from penstock.domain.jobs.jobs import Job, job_key, listing
 from penstock.domain.pools.pools import WORKER, LeaseState
 from penstock.domain.users import lifecycle
 from penstock.domain.users.users import ADMIN, Standing, Token, User, token_listing, user_key

@@ -1,4 +1,4 @@
-"""The shell examples of the documentation, and the commands of `penstock` in them."""
+"""The shell examples of the documentation: their lines, the commands of `penstock` in them, and the job files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ NAMES = ("decisions", "cli.md")
 """What is not read: decisions tell of what was, and the command reference is generated."""
 
 
+class Line(NamedTuple):
+    """A line of a shell example, without its comment. `block` counts the blocks of its page."""
+
+    page: str
+    block: int
+    text: str
+
+
 class Command(NamedTuple):
     """A command of `penstock` as a page gives it."""
 
@@ -30,18 +38,35 @@ def pages() -> list[Path]:
     return [page for page in found if not any(name in page.parts for name in NAMES)]
 
 
-def commands() -> list[Command]:
-    """All commands of `penstock`, in the order of the pages."""
+def blocks(page: Path, *languages: str) -> Iterator[str]:
+    """What stands in a page's fences of some languages."""
+    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    yield from (text for language, text in found if language in languages)
+
+
+def lines() -> list[Line]:
+    """All lines of shell examples, in the order of the pages. Some are a program's output, and not typed."""
     return [each for page in pages() for each in _of_page(page)]
 
 
-def _of_page(page: Path) -> Iterator[Command]:
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    for block in (text for language, text in found if language in SHELLS):
+def commands() -> list[Command]:
+    """All commands of `penstock`, in the order of the pages."""
+    typed = (each for each in lines() if is_penstock(each))
+    return [Command(each.page, each.text, words) for each in typed for words in _simple(each.text)]
+
+
+def is_penstock(line: Line) -> bool:
+    """Whether a line is one of `penstock`."""
+    return line.text.startswith("penstock ")
+
+
+def _of_page(page: Path) -> Iterator[Line]:
+    name = page.relative_to(ROOT).as_posix()
+    for number, block in enumerate(blocks(page, *SHELLS)):
         for line in block.replace("\\\n", " ").splitlines():
-            text = COMMENT.sub("", line.strip().removeprefix("$ "))
-            for words in _simple(text) if text.startswith("penstock ") else ():
-                yield Command(page.relative_to(ROOT).as_posix(), " ".join(text.split()), words)
+            text = " ".join(COMMENT.sub("", line.strip().removeprefix("$ ")).split())
+            if text:
+                yield Line(name, number, text)
 
 
 def _simple(text: str) -> Iterator[tuple[str, ...]]:

@@ -1,14 +1,20 @@
-"""Every command that a page gives is one that `penstock` has, with options and arguments that it takes."""
+"""Every command that a page gives is one that `penstock` has, with options and arguments that it takes. Scripts are
+bash, job files have no mistakes, and what is run besides exists. tests/e2e/test_examples.py types the commands.
+"""
 
 from __future__ import annotations
 
+import re
+import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from penstock.cli.app import cli
-from tests.docs.shell import Command, commands
+from tests.docs.shell import ROOT, Command, blocks, commands, lines, pages
 
 GIVEN = commands()
 
@@ -55,3 +61,51 @@ def test_many_are_read() -> None:
 def test_a_wrong_command_line_is_noticed(words: tuple[str, ...]) -> None:
     with pytest.raises(click.ClickException):
         parse(words)
+
+
+def ran(pattern: str) -> list[tuple[str, str]]:
+    """What lines of shell examples run besides `penstock`, by page: the groups of a pattern."""
+    return [(each.page, found[1]) for each in lines() if (found := re.search(pattern, each.text))]
+
+
+def test_what_is_made_is_a_target_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    given = ran(r"(?:^|&& )make (\w+)")
+    assert len(given) > 4
+    assert [each for each in given if each[1] not in targets] == []
+
+
+def test_the_tests_and_programs_that_are_run_exist() -> None:
+    given = [(page, word) for page, rest in ran(r"(?:^|/)pytest (.*)") for word in rest.split() if "/" in word]
+    given += ran(r"python (\S+\.py)\b")
+    assert len(given) > 12
+    assert [each for each in given if not (ROOT / each[1]).exists()] == []
+
+
+def test_the_modules_that_are_run_exist() -> None:
+    given = ran(r"python -m ([\w.]+)")
+    assert len(given) > 10
+    assert [each for each in given if not is_run_by_name(each[1])] == []
+
+
+def is_run_by_name(name: str) -> bool:
+    """Whether `python -m` runs a module: a package needs a `__main__`."""
+    spec = find_spec(name)
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    return find_spec(f"{name}.__main__") is not None if is_package else spec is not None
+
+
+SCRIPTS = [(page.relative_to(ROOT).as_posix(), text) for page in pages() for text in blocks(page, "bash", "sh")]
+
+
+@pytest.mark.parametrize(("page", "text"), SCRIPTS)
+def test_scripts_are_what_bash_understands(page: str, text: str) -> None:
+    done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), page
+
+
+@pytest.mark.parametrize(("page", "text"), [each for each in SCRIPTS if each[1].startswith("#!")])
+def test_job_files_have_no_mistakes(page: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "job.sh").write_text(text)
+    done = CliRunner().invoke(cli, ["job", "lint", str(tmp_path / "job.sh")])
+    assert done.exit_code == 0, f"{page}: {done.output}"

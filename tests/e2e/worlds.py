@@ -1,0 +1,342 @@
+"""What each page of the documentation assumes: files, jobs, users, in place of its placeholders.
+
+A command that a page gains and that fails in test_examples.py needs a word in the function of its page here; one that
+cannot run on a machine without an account needs a reason in LEFT_OUT.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.docs.shell import ROOT
+from tests.e2e.pages import Reader, Setup, Words, World, fenced
+
+LEFT_OUT = {
+    "penstock deploy": "it changes an AWS account; the options of all pages are tried together, with --diff",
+}
+"""Beginnings of lines that are not typed, and why."""
+
+CODES: dict[tuple[str, str], tuple[int, str]] = {}
+"""By page and line: the exit code of a command that does not exit with 0, and why."""
+
+SAYS = {
+    "penstock driver test shelf:ShelfWell --settings shelf.toml": "12 checks, 0 failed",
+    "penstock job run flash.sh": "/work/report.txt  17 B",
+    "penstock job copy JOB /work/report.txt -": "flashing",
+    "penstock job tail JOB --grep 'error|warning'": "an error",
+}
+"""By line: what its page says that it prints."""
+
+DEPLOYED = {
+    "ARN,ARN": "arn:aws:lambda:eu-west-1:123456789012:function:one,arn:aws:lambda:eu-west-1:123456789012:function:two",
+    "arn:…": "arn:aws:iam::123456789012:policy/jobs-at-most",
+    "subnet-…,subnet-…": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
+    "sg-…": "sg-0123456789abcdef0",
+}
+"""What stands in place of placeholders in options of a deployment."""
+
+FETCHED = {
+    "libcloud": "the functions' layer is made anew, with libraries from the package registry",
+    "drivers": "the same; the file is the reader's",
+}
+"""Options of a deployment that are not tried, and why."""
+
+JOB = '#!/bin/bash\n#: name = "{name}"\n#: variety = "basic"\n{more}{script}\n'
+HOUR = "sleep 3600"
+SITE = Path(__file__).with_name("examples.toml")
+APPLIED = SITE.read_text() + '\n[targets.gpu]\nfactory = "aws"\nlimit = 1\n'
+"""The site.toml of readers: one target more than the site has, so that something is applied."""
+
+
+READDRESS = "sed -i 's,http://[^\"]*,{0.local.running.url},' ~/.config/penstock/config.toml"
+"""The emulator's gateways have names that no resolver here knows, and the one address that reaches them."""
+
+
+def job(name: str, script: str = "echo done", more: str = "") -> str:
+    """A job file."""
+    return JOB.format(name=name, script=script, more=more)
+
+
+def template(folder: Path) -> Path:
+    """A folder with the files that pages name, in a branch of a git repository."""
+    files = {
+        "build.sh": job("build", 'echo built > "$PENSTOCK_WORK/out.tar"', '#: output_rules = ["/work/out.tar"]\n'),
+        "test.sh": job("test"),
+        "report.sh": job("report"),
+        "ci/build.sh": job("build", more='#: paths = ["src/**"]\n'),
+        "ci/test.sh": job("test", more='#: [dependencies.build]\n#: job = "build"\n'),
+        "hello.sh": (ROOT / "examples/hello.sh").read_text(),
+        "site.toml": APPLIED,
+        "data.csv": "1,2\n",
+        "big/model.bin": "model\n",
+        "token.txt": "a-token-of-nobody\n",
+        "src/a.rs": "",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git = ["git", "-c", "user.name=ada", "-c", "user.email=ada@example.com"]
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "all"], ["switch", "-qc", "topic"]):
+        subprocess.run([*git, *words], cwd=folder, check=True)
+    (folder / "src/a.rs").write_text("changed")
+    return folder
+
+
+def everybody(world: World) -> Words:
+    """Names that several pages use: each page has its own. And the address of the service, where AWS would say it."""
+    names = {"oxide:hubris": f"oxide:{world.name}", "gate": f"gate-{world.name}"}
+    return names | {
+        f"--save {each}": f"--save {each} && {READDRESS.format(world)}" for each in ("prod", "rescue", "root")
+    }
+
+
+def settled(world: World, script: str = "echo done", more: str = "", *words: str) -> str:
+    """A job that succeeded."""
+    id = submitted(world, script, more, *words)
+    found = world.local.settled(id)
+    assert found["outcome"] == "succeeded", found
+    return id
+
+
+def submitted(world: World, script: str, more: str = "", *words: str) -> str:
+    """A job."""
+    return world.local.submit(job(world.name, script, more).removeprefix("#!/bin/bash\n"), *words)
+
+
+def running(world: World, script: str = HOUR, more: str = "", *words: str) -> str:
+    """A job whose script runs until the page has been read."""
+    id = submitted(world, script, more, *words)
+    world.ends.callback(world.local.cli, "job", "cancel", id)
+    world.local.until(lambda: world.local.job(id)["state"] == "running")
+    return id
+
+
+def repository(world: World, *privileges: str) -> str:
+    """The page's repository, and a user `gate` who may submit for it. Returns a token of that user."""
+    names = everybody(world)
+    gate = str(names["gate"])
+    for name in (str(names["oxide:hubris"]), gate):
+        world.good("user", "create", name)
+    for each in privileges:
+        world.good("user", "grant", gate, each)
+    return token(world, gate)
+
+
+def token(world: World, user: str) -> str:
+    """A new token of a user."""
+    return str(json.loads(world.good("token", "create", "--user", user, "--json"))["token"])
+
+
+def first_steps(world: World) -> Words:
+    """docs/users/README.md: its own job file, a job that it ran, and one that still runs."""
+    (flash,) = fenced(world.page, "bash")
+    (world.folder / "flash.sh").write_text(flash)
+    report = '#: output_rules = ["=/work/report.txt"]\n'
+    return {
+        "PENSTOCK_URL=https://...": f"PENSTOCK_URL={world.local.running.url}",
+        "PENSTOCK_TOKEN=...": f"PENSTOCK_TOKEN={world.local.running.token}",
+        "job cancel JOB": lambda: f"job cancel {running(world)}",
+        "JOB": settled(world, 'echo "flashing" > "$PENSTOCK_WORK/report.txt"', report),
+    }
+
+
+def caches(world: World) -> Words:
+    """An entry of a cache."""
+    repository(world)
+    done = world.type(f"penstock job run {ROOT / 'examples/cache.sh'}")
+    assert done.returncode == 0, done.stdout
+    return {"ID": world.local.json("cache", "list")[0]["id"]}
+
+
+def dependencies(world: World) -> Words:
+    """A set that was submitted, and jobs to depend on."""
+    ended = settled(world)
+    return {
+        "3f2a91c07b44": world.name[-12:],
+        "01KE...": ended,
+        "01KF...": ended,
+        "job run ci/ --since main": "job run ci/ --no-wait --since main",
+        "job run ci/ --since main --plan": "job run ci/ --since main --plan",
+        "job run ci/ --changed": "job run ci/ --no-wait --changed",
+    }
+
+
+def environments(world: World) -> Words:
+    """Two jobs that wait for a reviewer. What is asked is answered."""
+    world.good("user", "create", "carla")
+    text = job("deploy", more='#: target = "signer"\n#: environment = "production"\n')
+    head = {"authorization": f"Bearer {token(world, 'carla')}"}
+    one, other = (world.local.call("POST", "/v1/jobs", json={"script": text}, headers=head).json() for _ in range(2))
+    return {"job approve JOB --refuse": f"job approve {other['id']} --refuse", "JOB": one["id"]}
+
+
+def logs(world: World) -> Words:
+    """Jobs that ended, a job of tasks, and a set."""
+    one, other = settled(world, "echo an error"), settled(world)
+    tasks = {"tasks": [{"name": "build", "script": "#!/bin/bash\necho built"}], "name": "tasks", "target": "default"}
+    answer = world.local.call("POST", "/v1/jobs", json=tasks)
+    assert answer.status_code == 201, answer.text
+    world.local.settled(answer.json()["id"])
+    set = world.name[-12:]
+    world.good("job", "run", "ci/", "--set", set)
+    return {
+        "JOB": one,
+        "JOB1": one,
+        "JOB2": other,
+        "3f2a91c07b44": set,
+        "tail JOB --task": f"tail {answer.json()['id']} --task",
+    }
+
+
+def vouched(world: World) -> Words:
+    """A job that asks for a token as the page says, and a user who may submit for the repository, and does."""
+    asks, *_ = fenced(world.page, "bash")
+    settled(world, asks)
+    return {"penstock job run": f"penstock --token {repository(world)} job run"}
+
+
+def github(world: World) -> Words:
+    """A repository that was known."""
+    repository(world)
+    return {}
+
+
+def provenance(world: World) -> Words:
+    """A job of a repository whose commit somebody vouches for."""
+    gate = repository(world, "as", "identity.vouch")
+    (world.folder / "app.sh").write_text(
+        job("app", 'echo app > "$PENSTOCK_WORK/app.tar.gz"', '#: output_rules = ["=/work/app.tar.gz"]\n')
+    )
+    owner = str(everybody(world)["oxide:hubris"])
+    of = ["--owner", owner, "-T", "ref=refs/heads/main", "-T", "sha=" + "4c371f0a" * 5]
+    made = json.loads(world.good("--token", gate, "job", "run", "app.sh", "--no-wait", "--json", *of))["id"]
+    assert world.local.settled(made)["outcome"] == "succeeded"
+    return {"JOB": made}
+
+
+def publishing(world: World) -> Words:
+    """A job of a repository with an output to publish."""
+    repository(world)
+    owner = str(everybody(world)["oxide:hubris"])
+    rules = '#: output_rules = ["=/work/image.tar"]\n'
+    return {"JOB": settled(world, 'echo image > "$PENSTOCK_WORK/image.tar"', rules, "--owner", owner)}
+
+
+def retention(world: World) -> Words:
+    """A job with an output."""
+    made = settled(world, 'echo kept > "$PENSTOCK_WORK/kept.txt"', '#: output_rules = ["=/work/kept.txt"]\n')
+    (output,) = world.local.json("job", "outputs", made)
+    return {"ID": output["id"], "JOB": made}
+
+
+def store(world: World) -> Words:
+    """A job that says what the page's scripts say."""
+    made = running(world, "\n".join([*fenced(world.page, "bash"), HOUR]))
+    world.local.until(lambda: world.type(f"penstock job store get {made} url").returncode == 0)
+    return {"JOB": made}
+
+
+def waiting(world: World) -> Words:
+    """A job that waits for a resource that another one has."""
+    running(world, more='#: resources = ["axle"]\n')
+    waits = submitted(world, "true", '#: resources = ["axle"]\n')
+    world.ends.callback(world.local.cli, "job", "cancel", waits)
+    return {"JOB": waits} | ({} if shutil.which("dot") else {"| dot -Tsvg > site.svg": "> site.dot"})
+
+
+def job_files(world: World) -> Words:
+    """Some of them."""
+    return {"FILE...": "hello.sh build.sh"}
+
+
+def operations(world: World) -> Words:
+    """A job that runs on a worker, and a worker that is gone: what follows its log comes to an end."""
+    job, gone = running(world), settled(world)
+    worker = world.local.job(gone)["worker"]
+    return {
+        "w-01…": world.local.job(job)["worker"],
+        "01…": job,
+        "worker tail w-01…": f"worker tail {worker}",
+    }
+
+
+def privileges(world: World) -> Words:
+    """A user who submits for others, and a token to revoke."""
+    world.good("user", "create", str(everybody(world)["gate"]))
+    made = json.loads(world.good("token", "create", "--json"))
+    removed = "penstock user remove adele"
+    return {"ID": made["id"], removed: patiently(removed)}
+
+
+def patiently(text: str) -> str:
+    """A command that succeeds some minutes after those before it, as its page says. Who types it waits for that."""
+    return f"until {text}; do sleep 1; done"
+
+
+def incident(world: World) -> Words:
+    """The thief has a token of root, and two users."""
+    stolen = json.loads(world.good("user", "bootstrap", "--user", "root", "--json"))["token"]
+    for name in ("mallory", "bob"):
+        world.good("--token", stolen, "user", "create", name, "--privilege", "admin")
+    world.good("--token", stolen, "pool", "pause", "target/linux")
+    removed = "penstock user remove mallory"
+    return {"ID": stolen.split("_")[2], removed: patiently(removed)}
+
+
+def shelf(world: World) -> Words:
+    """The page's driver, and its settings."""
+    code = next(each for each in fenced(world.page, "python") if "class ShelfWell" in each)
+    (world.folder / "shelf.py").write_text(code)
+    (world.folder / "shelf.toml").write_text(f'path = "{world.folder}/shelf"\n')
+    return {}
+
+
+def rack(world: World) -> Words:
+    """The example service, as the page starts it, and its settings."""
+    secret = "a secret of at least thirty-two characters"
+    (world.folder / "rack.secret").write_text(secret)
+    serves = subprocess.Popen(
+        [sys.executable, "-S", str(ROOT / "examples/http_well.py"), "0"],
+        env={"WELL_SECRET": secret, "PYTHONPATH": str(ROOT / "functions")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    world.ends.callback(serves.wait)
+    world.ends.callback(serves.terminate)
+    assert serves.stdout
+    url = serves.stdout.readline().strip()
+    (world.folder / "rack.toml").write_text(f'url = "{url}"\nsecret = "file:{world.folder}/rack.secret"\n')
+    return {}
+
+
+SETUPS: dict[str, Setup] = {
+    "docs/operators/operations.md": operations,
+    "docs/users/dependencies.md": dependencies,
+    "docs/users/events.md": logs,
+    "docs/users/README.md": first_steps,
+    "docs/drivers/writing-a-driver.md": shelf,
+    "docs/operators/wells/http.md": rack,
+    "docs/operators/privileges.md": privileges,
+    "docs/users/caches.md": caches,
+    "docs/users/environments.md": environments,
+    "docs/users/github.md": github,
+    "docs/users/identity.md": vouched,
+    "docs/users/job-files.md": job_files,
+    "docs/users/provenance.md": provenance,
+    "docs/users/publishing.md": publishing,
+    "docs/users/retention.md": retention,
+    "docs/users/store.md": store,
+    "docs/users/waiting.md": waiting,
+    "docs/operators/incident.md": incident,
+}
+"""Pages that are not here need only the files. The first take longest, and begin first."""
+
+LAST = ("docs/operators/README.md", "docs/operators/site.md", "docs/operators/incident.md")
+"""They apply another site and disable users, so no other page is read meanwhile."""
+
+READER = Reader(SETUPS, everybody, LEFT_OUT, LAST)

@@ -12,8 +12,11 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHELLS = ("", "sh", "bash", "console")
 COMMENT = re.compile(r"(^|\s)#.*$")
-NAMES = ("decisions", "cli.md")
-"""What is not read: decisions tell of what was, and the command reference is generated."""
+EXAMPLE = "Example: "
+"""How the help of a command begins the line of its example."""
+
+NAMES = ("decisions",)
+"""What is not read: decisions tell of what was."""
 
 
 class Line(NamedTuple):
@@ -64,7 +67,7 @@ def _of_page(page: Path) -> Iterator[Line]:
     name = page.relative_to(ROOT).as_posix()
     for number, block in enumerate(blocks(page, *SHELLS)):
         for line in block.replace("\\\n", " ").splitlines():
-            text = " ".join(COMMENT.sub("", line.strip().removeprefix("$ ")).split())
+            text = " ".join(COMMENT.sub("", line.strip().removeprefix("$ ").removeprefix(EXAMPLE)).split())
             if text:
                 yield Line(name, number, text)
 

@@ -140,9 +140,7 @@ def first_steps(world: World) -> Words:
     (flash,) = fenced(world.page, "bash")
     (world.folder / "flash.sh").write_text(flash)
     report = '#: output_rules = ["=/work/report.txt"]\n'
-    return {
-        "PENSTOCK_URL=https://...": f"PENSTOCK_URL={world.local.running.url}",
-        "PENSTOCK_TOKEN=...": f"PENSTOCK_TOKEN={world.local.running.token}",
+    return login(world) | {
         "job cancel JOB": lambda: f"job cancel {running(world)}",
         "JOB": settled(world, 'echo "flashing" > "$PENSTOCK_WORK/report.txt"', report),
     }
@@ -335,7 +333,7 @@ def reference(world: World) -> Words:
     (world.folder / "shelf").mkdir()
     (world.folder / "shelf.py").rename(world.folder / "shelf" / "well.py")
     image = settled(world, 'echo image > "$PENSTOCK_WORK/image.tar"', '#: output_rules = ["=/work/image.tar"]\n')
-    return {
+    return login(world) | {
         "job publish ID": f"job publish {image}",
         "artifact pin ID": f"artifact pin {world.local.json('job', 'outputs', image)[0]['id']}",
         "JOB": app,
@@ -344,7 +342,46 @@ def reference(world: World) -> Words:
     }
 
 
+LOGIN = "penstock login https://penstock.example.com"
+
+
+def login(world: World) -> Words:
+    """Somebody who is signed in already approves the code that the command shows."""
+    return {LOGIN: f"{shows(world)}; {approves(world)} && wait $!"}
+
+
+def shows(world: World) -> str:
+    """The command, in the background, and a look for its code."""
+    return f"penstock login {world.local.running.url} > said 2>&1 & until grep -q approve said; do sleep 0.2; done"
+
+
+def approves(world: World) -> str:
+    """The other command, where somebody is signed in."""
+    there = f"--url {world.local.running.url} --token {world.local.running.token}"
+    return f"penstock {there} login $(grep -o 'approve [A-Z-]*' said) --yes"
+
+
+def sign_in(world: World) -> Words:
+    """A token in a file. The page has both commands that sign in with a code."""
+    (world.folder / "token.txt").write_text(token(world, "admin"))
+    url = world.local.running.url
+    return {
+        LOGIN: shows(world),
+        "penstock login approve BCDF-GHJK": approves(world),
+        f"{LOGIN} --with-token": f"penstock login {url} --with-token",
+        "https://lab.example.com --profile lab": f"{url} --with-token --profile lab < token.txt",
+        "--profile team": "--profile lab",
+    }
+
+
+def lent(world: World) -> Words:
+    """The cloud that is up already is shown."""
+    return {"local up --config examples/lent.toml": f"local up --detach --config {ROOT}/examples/lent.toml"}
+
+
 SETUPS: dict[str, Setup] = {
+    "docs/operators/wells/sts.md": lent,
+    "docs/users/sign-in.md": sign_in,
     "docs/users/cli.md": reference,
     "docs/operators/operations.md": operations,
     "docs/users/dependencies.md": dependencies,

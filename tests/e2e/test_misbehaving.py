@@ -112,7 +112,7 @@ def end(odd: Local, jobs: list[str]) -> None:
 
 
 def test_nobody_waits_for_what_another_wells_driver_does(odd: Local) -> None:
-    """M5: beside seven such jobs an unrelated one waited for 165 s, and nothing said why."""
+    """Before, an unrelated job waited for 165 s beside seven such jobs, and nothing said why."""
     stuck = {how: [odd.submit("true", "--resource", how) for _ in range(3)] for how in HOW}
     every = [job for jobs in stuck.values() for job in jobs]
     for _ in range(3):

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -92,6 +92,35 @@ def test_an_installed_driver_is_registered(installed: Path, tmp_path: Path) -> N
     made = registry.well("shelf", settings, "here").create(Order("r-1", "thing", "1"))
     assert isinstance(made, Ready)
     assert "no such luck" in registry.complaints("well", "broken", {})[0]
+
+
+def test_a_driver_is_found_that_is_installed_while_a_process_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The functions of a local cloud are such processes."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    registry, settings = Registry({}), {"path": str(tmp_path)}
+    assert "there is no well driver 'late'" in registry.complaints("well", "late", settings)[0]
+    info = folder / "late-1.0.dist-info"
+    info.mkdir()
+    (folder / "latecomer.py").write_text(BLOCKS[0])
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[penstock.wells]\nlate = latecomer:ShelfWell\n")
+    assert registry.complaints("well", "late", settings) == []
+
+
+def test_the_documented_driver_leaves_alone_what_it_did_not_make(installed: Path, tmp_path: Path) -> None:
+    """What else is in its folder, and what another well made there."""
+    mine, others = (Registry({}).well("shelf", {"path": str(tmp_path / "things")}, name) for name in ("mine", "theirs"))
+    others.create(Order("r-2", "thing", "1"))
+    (tmp_path / "things" / "papers").mkdir()
+    mine.create(Order("r-1", "thing", "1"))
+    assert list(mine.list()) == ["r-1"]
+    mine.destroy("r-1", datetime.now(UTC))
+    assert (list(mine.list()), list(others.list())) == ([], ["r-2"])
+    assert (tmp_path / "things" / "papers").is_dir()
 
 
 def test_driver_list_shows_own_and_installed_drivers(installed: Path) -> None:

@@ -19,11 +19,12 @@ Drivers of other packages are found through the entry points `penstock.factories
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
+from functools import lru_cache
+from importlib import import_module, invalidate_caches
 from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from typing import Any
@@ -160,12 +161,25 @@ def _ours(kind: str) -> Mapping[str, str]:
 
 
 def _theirs(kind: str) -> Mapping[str, EntryPoint]:
-    return _installed(GROUPS[kind], tuple(sys.path))
+    return _installed(GROUPS[kind], tuple((each, _changed(each)) for each in sys.path))
 
 
-@cache
-def _installed(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """The entry points of the packages on a path. Cached: finding them reads a file of each package."""
+def _changed(folder: str) -> int:
+    """When something was last added to a folder or removed from it, in nanoseconds; 0 for what is no folder."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _installed(group: str, path: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
+    """The entry points of the packages on a path, as of when its folders were last changed.
+
+    Cached, as finding them reads a file of each package. Functions of a local cloud run on while packages are
+    installed.
+    """
+    invalidate_caches()  # their modules are found too
     return {entry.name: entry for entry in entry_points(group=group)}
 
 

@@ -283,7 +283,7 @@ class Service:
 
     def _timings(self, job: Job) -> dict[str, Any]:
         spans = {"queued": 1.5, "acquiring": 58.5, "running": 90.0, "total": 150.0}
-        return {"times": job.json()["times"], "intervals": spans, "cost": None, "held": HELD}
+        return {"times": job.json()["times"], "intervals": spans, "held": HELD}
 
     def _read(self, job: Job, query: dict[str, list[str]]) -> tuple[int, Any]:
         """A page of a job's log."""

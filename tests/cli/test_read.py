@@ -6,10 +6,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from penstock.api.document import document
 from penstock.domain.users.users import TokenKind, token_secret
 from penstock.kernel.rows import ulid
 from tests.cli.conftest import Run
-from tests.cli.service import FACTORY, HELD, OUTPUT, POOL, SETTLED, SHARES, SUBMITTED, Service
+from tests.cli.service import FACTORY, HELD, OUTPUT, POOL, SETTLED, SHARES, SLOTS, SUBMITTED, Service
 
 
 def ids(text: str) -> list[str]:
@@ -156,6 +157,13 @@ def test_timings(penstock: Run, service: Service) -> None:
     assert json.loads(penstock("job", "timings", "j1", "--json").stdout)["held"] == HELD
 
 
+@pytest.mark.parametrize("words", [("job", "timings", "--help"), ("job", "--help")])
+def test_timings_promise_a_cost_only_if_the_api_gives_one(penstock: Run, words: tuple[str, ...]) -> None:
+    (said,) = [line for line in penstock(*words).stdout.splitlines() if "how long each phase" in line]
+    given = json.loads(document())["components"]["schemas"]["TimingsView"]["properties"]
+    assert ("cost" in said) == ("cost" in given)
+
+
 def test_outputs(penstock: Run, service: Service) -> None:
     assert json.loads(penstock("job", "outputs", service.add(), "--json").stdout) == [OUTPUT]
     assert "/work/out/log.txt  38.0 KiB" in penstock("job", "outputs", "j1").stdout
@@ -166,6 +174,15 @@ def test_show_pool_says_why_its_units_fail(penstock: Run, monkeypatch: pytest.Mo
     monkeypatch.setitem(POOL, "setback", setback)
     said = " ".join(penstock("pool", "show", "resource/bench").stdout.split())
     assert "2 came to nothing, the last as its agent did not say hello; tried again from 2026-01-01T10:00:00Z" in said
+
+
+def test_show_pool_says_why_a_slot_does_not_come_back(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "resource r1 is held by root until 2026-01-01T10:00:00Z: a look"
+    assert "KEPT BECAUSE" not in penstock("pool", "show", "resource/bench").stdout
+    monkeypatch.setitem(SLOTS[0], "kept", {"says": said})
+    shown = " ".join(penstock("pool", "show", "resource/bench").stdout.split())
+    assert "KEPT BECAUSE" in shown
+    assert said in shown
 
 
 def test_pools(penstock: Run, service: Service) -> None:

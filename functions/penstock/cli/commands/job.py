@@ -54,7 +54,7 @@ group = Group(
         "provenance": Entry(f"{HERE}.provenance:provenance", "Print the signed statement about a job's outputs."),
         "verify": Entry(f"{HERE}.provenance:verify", "Check that a job made a file. Needs no service."),
         "publish": Entry(f"{HERE}.published:publish", "Publish an output under a permanent name."),
-        "timings": Entry(f"{HERE}.job:timings", "Show how long each phase took, and what it cost."),
+        "timings": Entry(f"{HERE}.job:timings", "Show how long each phase took, and what was held meanwhile."),
         "hold": Entry(f"{HERE}.job:hold", "If the script fails, keep its worker and resources."),
         "release": Entry(f"{HERE}.job:release", "End the hold of a job."),
         "retry": Entry(f"{HERE}.job:retry", "Submit the same job again."),
@@ -219,14 +219,13 @@ def show_block(out: Output, facts: list[tuple[str, Any]], block: Mapping[str, An
 @arguments("JOB")
 @pass_session
 def timings(session: Session, job: str) -> None:
-    """Show how long each phase of a job took, what it cost, and how long its resources were idle."""
+    """Show how long each phase of a job took, what it held, and how long of that its script did not run."""
     found = session.api.get("jobs", job, "timings")
     if session.json:
         session.out.json(found)
         return
     spans = found.get("intervals") or {}
     session.out.details((name, times.duration(spent)) for name, spent in spans.items() if spent is not None)
-    session.out.details((f"cost {name}", value) for name, value in (found.get("cost") or {}).items())
     if found.get("held"):
         session.out.line("held, and how long of that the script did not run", "dim")
         session.out.rows(found["held"], HELD, indent=2)

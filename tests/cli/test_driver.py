@@ -17,6 +17,7 @@ from penstock.drivers import Registry
 from penstock.ports import Order, Ready, UnitContext
 from penstock.testing.contract import Rig
 from tests.cli.conftest import plain as run
+from tests.cli.screens import run_on_terminal
 
 PAGE = (Path(__file__).parents[2] / "docs/drivers/writing-a-driver.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
@@ -169,6 +170,17 @@ def test_a_list_that_stays_wrong_is_reported_after_the_lag(installed: Path, tmp_
     done = run("driver", "test", "odd:Odd", *settings, "--points", "1", "--lag", "0.5")
     assert done.exit_code == 1
     assert len(re.findall(r"it lists none, where there should be r-\w+(?:, r-\w+)?, for 1 s", done.output)) > 3
+
+
+def test_a_terminal_shows_the_check_that_runs(installed: Path, tmp_path: Path) -> None:
+    code = "def list(self):\n        return ()"
+    (installed / "odd.py").write_text(f"{BLOCKS[0]}\n\nclass Odd(ShelfWell):\n    {code}\n")
+    settings = ("--settings", str(tmp_path / "shelf.toml"))
+    seen = run_on_terminal(["driver", "test", "odd:Odd", *settings, "--points", "1", "--lag", "0.5"])
+    promise = "what is made is listed, for everybody, until it is destroyed"
+    first = next(line for screen in seen.screens for line in screen if line.endswith(promise))
+    assert first[1:].strip() == promise, "nothing but a spinner before it"
+    assert f"FAILED  {promise}" in seen.written
 
 
 class Fenced:

@@ -16,6 +16,8 @@ from penstock.usecases.jobs import listing
 from penstock.usecases.jobs.listing import Wanted
 from tests.usecases.manyjobs import MANY, CountedStore, store_of_many
 
+pytestmark = pytest.mark.xdist_group("many")  # one process makes the rows
+
 
 @pytest.fixture(scope="module")
 def many() -> CountedStore:

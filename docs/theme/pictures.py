@@ -69,7 +69,6 @@ def main(folder: Path = FOLDER) -> None:
         scenes = {
             "lint": "job lint wrong.sh",
             "list": "job list",
-            "show": f"job show {built}",
             "tail": f"job tail {built} --no-follow",
             "why": f"job why {waits}",
             "pool": "pool show resource/bench",

@@ -9,10 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from docs.theme import pictures
+
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[2]
 LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?([^\" >]+)|<link\b[^>]*\bhref=\"?([^\" >]+)")
+
+
+def test_the_pictures_of_the_terminal_are_made(tmp_path: Path) -> None:
+    pictures.main(tmp_path)
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made == {path.name for path in (ROOT / "docs" / "pictures").glob("*.svg")} - {"architecture.svg"}
+    shown = (tmp_path / "why.svg").read_text(encoding="utf-8")
+    assert "bench-1" in shown
+    assert "url(http" not in shown
 
 
 def test_the_site_is_built_from_every_page() -> None:

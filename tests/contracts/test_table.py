@@ -328,3 +328,13 @@ def test_dynamodb_deletes_a_row_that_expires_and_no_other() -> None:
     of = model("state", "eu-central-1")
     assert item_of(Pause(installation=9, until=NOW), 1, of).ttl == int(NOW.timestamp())
     assert item_of(pool(), 1, of).ttl is None
+
+
+def test_only_what_no_field_has_is_kept_as_unknown() -> None:
+    """Else a field that has its default again would get back what was read."""
+    body = json.loads(dynamodb.dump(replace(ONE, fence=2)))
+    read = dynamodb.load(Slot.kind, json.dumps(body | {"later": {"a": [1]}}), 1)
+    assert read.unknown == {"later": {"a": [1]}}
+    assert isinstance(read, Slot)
+    assert json.loads(dynamodb.dump(replace(read, fence=0))) == json.loads(dynamodb.dump(ONE)) | read.unknown
+    assert dynamodb.load(Slot.kind, json.dumps(body), 1).unknown is None

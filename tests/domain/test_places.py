@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.jobs import jobs, places
-from penstock.domain.jobs.jobs import Outcome, Request, State, start
+from penstock.domain.jobs.jobs import Outcome, Request, State, settle, start
 from penstock.kernel import limits
 from penstock.kernel.rows import Look
 from tests.domain.helpers import NOW, job
@@ -66,6 +66,10 @@ def test_what_has_no_room_in_an_entry_only_the_row_says() -> None:
     assert places.may_match(sort(tags={**tags, "one": "more"}), "", "", {"a": "b"})
 
 
+def test_a_job_that_was_listed_before_listings_said_anything_is_found_by_its_row() -> None:
+    assert places.may_match(ID, "build", "linux", {"a": "b"})
+
+
 def test_a_name_may_have_what_divides_an_entry() -> None:
     assert places.may_match(sort("a#b,c"), "a#b,c", "default", SET)
 
@@ -89,3 +93,5 @@ def test_an_entry_that_lasts_is_right_and_is_written_where_it_would_not_be(minut
     assert not start(queued, "w-1", NOW).outgrew(replace(look, tag="running"))
     assert not queued.outgrew(replace(look, tag="queued"))
     assert not places.is_sure(Look(NOW + minutes * MINUTE), NOW)
+    ended = settle(start(queued, "w-1", NOW - 9 * MINUTE), Outcome.SUCCEEDED, "it ended", NOW)
+    assert ended.outgrew(look) is lasts, "it counts from its end, and no longer from its start"

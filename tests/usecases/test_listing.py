@@ -160,10 +160,6 @@ def test_a_page_looks_at_so_many_entries_and_rows_and_says_where_it_stopped(
     assert listing.list_jobs(twin.on, ada, None, Wanted(name="x*"), 40, names[14]) == ([], None)
 
 
-def test_a_job_that_was_listed_before_listings_said_anything_is_found_by_its_row() -> None:
-    assert places.may_match("01KDVDNA02G83EFRTNJJN6PQ8A", "build", "linux", {"a": "b"})
-
-
 def test_since_leaves_out_what_was_submitted_before_and_may_be_before_all_time(twin: Twin, ada: User) -> None:
     first = submit(twin, ada)
     twin.pass_time(60)
@@ -216,3 +212,25 @@ def test_where_half_of_the_rows_match_as_many_are_read_as_are_missing(
     found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 2, "")
     assert (len(found), sizes) == (2, [2, 1, 1])
     assert after is None
+
+
+def test_where_more_match_at_the_end_than_a_page_has_the_next_page_has_the_others(twin: Twin, ada: User) -> None:
+    """Of 1 row no one matches, of the next 2 neither; then there are 3 more, of which all do."""
+    long = "x" * PLACED_NAME
+    right = [submit(twin, ada, name=f"{long}-right") for _ in range(3)][::-1]
+    for _ in range(3):
+        submit(twin, ada, name=f"{long}-wrong")
+    found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 1, "")
+    assert ([job.id for job in found], after) == (right[:1], right[0])
+    found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 2, str(after))
+    assert ([job.id for job in found], after) == (right[1:], right[2])
+
+
+def test_the_next_page_does_not_read_again_what_this_one_has_read(twin: Twin, ada: User) -> None:
+    """Of 1 row no one matches, of the next 2 the first: that fills the page, and the next begins after the second."""
+    long = "x" * PLACED_NAME
+    jobs = [submit(twin, ada, name=f"{long}-{name}") for name in ("right", "wrong", "right", "wrong")][::-1]
+    found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 1, "")
+    assert ([job.id for job in found], after) == ([jobs[1]], jobs[2])
+    found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 1, str(after))
+    assert ([job.id for job in found], after) == ([jobs[3]], jobs[3])

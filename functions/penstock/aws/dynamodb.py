@@ -143,9 +143,9 @@ def load(kind: str, body: str, version: int, look: Look | None = None) -> Row:
         raise Newer(f"there are no rows of the kind {kind!r} in this release")
     row: Row = converter().structure(fields | {"version": version}, KINDS[kind])
     object.__setattr__(row, "indexed", look)
-    if not fields.keys() <= _names(kind):
-        unknown = {name: value for name, value in fields.items() if name not in _names(kind)}
-        object.__setattr__(row, "unknown", unknown)
+    known = _names(kind)
+    unknown = {name: value for name, value in fields.items() if name not in known}
+    object.__setattr__(row, "unknown", unknown or None)
     return row
 
 

@@ -299,7 +299,7 @@ class Job(Row):
 
     @property
     def place(self) -> Place:
-        return Place(listing(self.owner, self.end.outcome or ""), place_sort(self.id, self.name, self.request))
+        return Place(listing(self.owner, self.end.outcome), place_sort(self.id, self.name, self.request))
 
     @property
     def tag(self) -> str:
@@ -360,8 +360,8 @@ PLACED_NAME, PLACED_TAGS, LEFT_OUT = 64, 25, "*"
 """How long a name and how many tags may be to stand in a listing, and what stands for tags that may not."""
 
 
-def listing(owner: str, outcome: str = "") -> str:
-    """The name of a listing of an owner's jobs."""
+def listing(owner: str, outcome: str | None = None) -> str:
+    """The name of a listing of an owner's jobs, which has those with an outcome; None for those that go on."""
     return f"jobs#{owner}#{outcome}" if outcome in APART else f"jobs#{owner}"
 
 

@@ -91,11 +91,11 @@ def _stopped(on: System, row: CoolDown, unit: Unit) -> Stopped:
     """A cool-down as it concerns a unit: another may try first. If that is gone, its time to try has to pass."""
     now = on.world.now()
     says = cooling_rules.describe(row, now)
-    if row.probe is None or row.probe == unit.id or not row.is_probed(now):
+    if row.probe == unit.id or not row.is_probed(now):
         return Stopped(says, row.why, row.until)
-    probe = on.store.get(unit_key(row.probe), Unit)
+    probe = on.store.get(unit_key(str(row.probe)), Unit)
     if probe and (probe.is_leased or units.is_prewarming(probe)):
-        return Stopped(says, row.why, row.until, row.probe)
+        return Stopped(says, row.why, row.until, probe.id)
     return Stopped(says, row.why, row.probe_until or row.until)
 
 

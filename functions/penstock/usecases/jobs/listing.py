@@ -73,8 +73,7 @@ def list_jobs(
         hits = [job for job in _read(on, keys) if is_wanted(on, job, wanted)]
         found += hits
         size = limit - len(found) if 2 * len(hits) >= len(keys) else 2 * len(keys)
-    is_whole = walk.is_at_end and len(found) <= limit
-    return found[:limit], None if is_whole else found[limit - 1].id if len(found) >= limit else walk.last
+    return found[:limit], found[limit - 1].id if len(found) > limit else None if walk.is_at_end else walk.last
 
 
 def _read(on: System, keys: Sequence[Key]) -> list[Job]:

@@ -48,6 +48,15 @@ def test_each_job_has_its_own_token_and_gets_it_for_the_last_one(worker):
     assert "no process of job job-1 is left" in asked[0]["cleaned"]
 
 
+@pytest.mark.parametrize(("first", "counts"), [("GONE", "DONE"), ("REFUSED", "REFUSED"), ("TERMINATED", "TERMINATED")])
+def test_a_heartbeat_that_is_answered_between_the_report_and_its_answer_ends_nothing(first, counts):
+    """JOB-1: the report was accepted, so that heartbeat is told that the job needs its worker no more."""
+    control = client.Control()
+    control.abandon(client.Abandon[first])
+    control.abandon(client.Abandon.DONE)
+    assert control.abandoned is client.Abandon[counts]
+
+
 @pytest.mark.parametrize("status", [410, 401])
 def test_an_agent_that_is_no_longer_wanted_ends(worker, status):
     job = worker(reuse=True)

@@ -72,7 +72,11 @@ class Abandon(Enum):
 
 
 class Control:
-    """Whether the work goes on. The first reason to stop counts, and the first to abandon."""
+    """Whether the work goes on. The first reason to stop counts, and the first to abandon.
+
+    But a report that was accepted is no loss: a heartbeat that comes between it and its answer is told that the worker
+    is no longer wanted for this job. A warm worker then cleans and goes on.
+    """
 
     def __init__(self) -> None:
         self.stopped: Stop | None = None
@@ -113,7 +117,8 @@ class Control:
         with self._changed:
             if not self.abandoned and why is not Abandon.DONE:
                 log(f"abandoning the work: {why.value}")
-            self.abandoned = self.abandoned or why
+            is_reported = why is Abandon.DONE and self.abandoned is Abandon.GONE
+            self.abandoned = why if is_reported else self.abandoned or why
             self._changed.notify_all()
 
     @property

@@ -107,7 +107,7 @@ def test_who_started_it_ends_it_with_ctrl_c(
     save_profile(file, "work", Profile("https://w.example"))
     use_profile(file, "work")
     result = plain("local", "up")
-    assert (result.exit_code, given) == (0, [{"give_back": True}])
+    assert (result.exit_code, given) == (0, [{"give_back": True, "keep": False}])
     assert "worker w1 of here: dirty" in result.stderr
     assert load(file).default == "work"  # as before
 
@@ -125,6 +125,29 @@ def test_down_says_what_goes_and_asks_on_a_terminal(
     assert plain("local", "down", input="y\n").exit_code == 0
     assert plain("local", "down", "--yes").exit_code == 0
     assert len(given) == 3
+
+
+def test_down_may_keep_what_there_is_and_then_does_not_ask(
+    runs: list[Running | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = downs(monkeypatch, [])
+    monkeypatch.setattr(terminal, "can_ask", lambda: True)
+    result = plain("local", "down", "--keep")
+    assert (result.exit_code, given) == (0, [{"give_back": True, "keep": True}])
+    assert "deletes" not in result.stderr
+
+
+def test_what_was_kept_is_not_deleted_without_a_word(
+    runs: list[Running | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = downs(monkeypatch, [])
+    runs[0] = None
+    monkeypatch.setattr(cloud, "keeps", lambda: True)
+    monkeypatch.setattr(terminal, "can_ask", lambda: True)
+    result = plain("local", "down", input="n\n")
+    assert (result.exit_code, given) == (130, [])
+    assert "deletes what an earlier one has kept" in result.stderr
+    assert plain("local", "down", input="y\n").exit_code == 0
 
 
 def test_down_ends_also_what_does_not_answer(runs: list[Running | None], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -92,6 +94,49 @@ def test_down_gives_back_what_a_job_holds(up: Running, place: StateFolder) -> No
     assert cloud.down(said.append, place, give_back=True) == []
     assert said == [f"ending job {job}", "stopping the local cloud"]
     assert not left(place)
+
+
+@pytest.mark.e2e
+def test_what_is_kept_is_there_again(up: Running, place: StateFolder) -> None:
+    """Files, logs, users and the site; a job that waits goes on, with a flow that is started anew."""
+    script = '#!/bin/sh\necho said; echo kept > "$PENSTOCK_WORK/x"\n'
+    done = cloud.call(up, "POST", "/v1/jobs", {"script": script, "output_rules": ["=/work/x"]})["id"]
+    settled(up, done)
+    cloud.call(up, "POST", "/v1/users", {"name": "ada"})
+    token = cloud.call(up, "POST", "/v1/users/ada/tokens", {})["token"]
+    cloud.call(up, "PUT", "/v1/pools/resource/licence/limit", {"limit": 5})
+    holder = cloud.call(up, "POST", "/v1/jobs", {"script": "#!/bin/sh\nsleep 600\n", "resources": ["bench"]})["id"]
+    waits = cloud.call(up, "POST", "/v1/jobs", {"script": "#!/bin/sh\necho went on\n", "resources": ["bench"]})["id"]
+    until = time.monotonic() + WAIT_SECONDS
+    while cloud.call(up, "GET", f"/v1/jobs/{holder}")["state"] != "running" and time.monotonic() < until:
+        time.sleep(0.2)
+    said: list[str] = []
+    assert cloud.down(said.append, place, give_back=True, keep=True) == []
+    assert said == [f"ending job {holder}", "keeping what is in it", "stopping the local cloud"]
+
+    again = cloud.up(report=said.append, place=place, tied=True)
+    assert "restoring what was kept" in said
+    assert "applying the site's configuration" not in said
+    assert settled(again, waits)["outcome"] == "succeeded"
+    assert cloud.call(again, "GET", f"/v1/jobs/{holder}")["outcome"] == "cancelled"
+    assert cloud.call(again, "GET", "/v1/pools/resource/licence")["limit"] == 5
+    (output,) = cloud.call(again, "GET", f"/v1/jobs/{done}/outputs")["items"]
+    url = cloud.call(again, "POST", f"/v1/jobs/{done}/outputs/{output['id']}/sign", {})["url"]
+    assert httpx.get(url, trust_env=False).text == "kept\n"
+    events = cloud.call(again, "GET", f"/v1/jobs/{done}/events")["items"]
+    assert [each["payload"] for each in events if each["stream"] == "stdout"] == ["said"]
+    assert cloud.call(replace(again, token=token), "GET", "/v1/whoami")["name"] == "ada"
+    cloud.down(quiet, place)
+    assert not left(place)
+    assert not place.kept.exists()
+
+
+def settled(running: Running, job: str) -> dict[str, Any]:
+    until = time.monotonic() + WAIT_SECONDS
+    while (found := cloud.call(running, "GET", f"/v1/jobs/{job}"))["state"] != "settled":
+        assert time.monotonic() < until, found
+        time.sleep(0.2)
+    return dict(found)
 
 
 LENT = """#!/bin/sh

@@ -48,10 +48,12 @@ def up(
     """Start the local cloud and return when it accepts jobs. If it already runs, return that one.
 
     A tied one ends with this process, however this process ends. `context` are settings as `cdk deploy -c` takes them.
-    Raises LocalCloudError; then nothing is left running.
+    What `down` has kept is in it again, with its site unless there is another `config`. Raises LocalCloudError; then
+    nothing is left running.
     """
     place = place or StateFolder.default()
-    site = _site(config or sources.SITE, workers)
+    is_kept = place.kept.is_dir() and config is None and workers is None
+    site = None if is_kept else _site(config or sources.SITE, workers)
     with place.alone():
         running = place.load()
         if running is not None:
@@ -67,17 +69,57 @@ def owns(running: Running) -> bool:
     return running.pid in _TIES
 
 
-def down(report: Report, place: StateFolder | None = None, *, give_back: bool = False) -> list[str]:
+def down(report: Report, place: StateFolder | None = None, *, give_back: bool = False, keep: bool = False) -> list[str]:
     """Stop the local cloud and every process that it started. Does nothing if it is not running.
 
     With `give_back`, what jobs hold is given back and cleaned before; what could not be is returned. Ctrl-C skips that.
+    With `keep`, what is in it is kept for the next `up`; else also what was kept before goes. Raises LocalCloudError if
+    it cannot be kept; then it goes on running.
     """
     place = place or StateFolder.default()
     with place.alone():
-        left = _given_back(report, place.load()) if give_back else []
+        running = place.load()
+        resumed = _open_pools(running) if keep and running else []
+        left = _given_back(report, running) if give_back else []
+        if keep and running:
+            _keep(place, running, resumed, report)
         report("stopping the local cloud")
         _take_down(place)
+        if not keep:
+            shutil.rmtree(place.kept, ignore_errors=True)
     return left
+
+
+def _open_pools(running: Running) -> list[str]:
+    """The pools that are not paused: giving back pauses all."""
+    return [pool["pool"] for pool in call(running, "GET", "/v1/pools")["items"] if not pool["paused"]]
+
+
+def _keep(place: StateFolder, running: Running, resumed: list[str], report: Report) -> None:
+    report("keeping what is in it")
+    place.resumed.write_text(json.dumps(resumed))
+    _alone(place, running.url, "penstock.local.keeping", "save", str(place.kept), running.url)
+
+
+def _restore(place: StateFolder, running: Running, report: Report) -> None:
+    report("restoring what was kept")
+    _alone(place, running.url, "penstock.local.keeping", "restore", str(place.kept), running.url)
+    for pool in json.loads(place.resumed.read_text()):
+        call(running, "POST", f"/v1/pools/{pool}/resume")
+
+
+def _alone(place: StateFolder, url: str, *words: str) -> None:
+    """Run a module in a process that sees nothing of this machine's AWS settings. Raises LocalCloudError."""
+    port = int(url.rpartition(":")[2])
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        env={**environment(place, port), "AWS_REGION": REGION},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise LocalCloudError(done.stderr.strip())
 
 
 def _given_back(report: Report, running: Running | None) -> list[str]:
@@ -97,6 +139,11 @@ def status(place: StateFolder | None = None) -> Running | None:
     return (place or StateFolder.default()).load()
 
 
+def keeps(place: StateFolder | None = None) -> bool:
+    """Whether what was in a local cloud is kept for the next one."""
+    return (place or StateFolder.default()).kept.is_dir()
+
+
 def reset(report: Report, place: StateFolder | None = None) -> Running:
     """Give back what jobs hold, and delete all data: jobs, logs, users, configuration. The URL stays the same."""
     place = place or StateFolder.default()
@@ -109,7 +156,12 @@ def reset(report: Report, place: StateFolder | None = None) -> Running:
 
 
 def _bring_up(
-    place: StateFolder, port: int | None, site: str, tied: bool, report: Report, context: Mapping[str, str] | None
+    place: StateFolder,
+    port: int | None,
+    site: str | None,
+    tied: bool,
+    report: Report,
+    context: Mapping[str, str] | None,
 ) -> Running:
     assembly = stack.assembly(report, {**LENDING, **(context or {})})
     with listen(port) as listener:
@@ -120,8 +172,11 @@ def _bring_up(
     made = deploy(assembly, place, url, report)
     running = Running(url=url, token=made["token"], pid=pid, home=str(place.home))
     call(running, "PUT", f"/_penstock/api/{made['outputs']['ApiId']}")
-    report("applying the site's configuration")
-    call(running, "PUT", "/v1/config", {"toml": site})
+    if place.kept.is_dir():
+        _restore(place, running, report)
+    if site is not None:
+        report("applying the site's configuration")
+        call(running, "PUT", "/v1/config", {"toml": site})
     place.save(running)
     return running
 

@@ -95,6 +95,10 @@ class Cloud:
             iam.create_role(RoleName=LENT, AssumeRolePolicyDocument=trust, PermissionsBoundary=arn)
             iam.attach_role_policy(RoleName=LENT, PolicyArn=arn)
 
+    def arn(self, service: str, resource: str) -> str:
+        """The ARN of a resource of this account."""
+        return self._named(f"arn:${{AWS::Partition}}:{service}:${{AWS::Region}}:${{AWS::AccountId}}:{resource}")
+
     def outputs(self, stack: str) -> dict[str, str]:
         """A stack's outputs by name."""
         (described,) = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]

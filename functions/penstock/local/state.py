@@ -40,6 +40,7 @@ class StateFolder:
     host.log   what the emulator says               lock       held while it is brought up or down
     key        the deployer's AWS access key id
     home/      workers of the process factory       tmp/       unzipped functions
+    kept/      what is in it, while it is down      resumed    the pools to resume when it is restored
     """
 
     def __init__(self, root: Path) -> None:
@@ -50,6 +51,8 @@ class StateFolder:
         self.log = root / "host.log"
         self.home = root / "home"
         self.tmp = root / "tmp"
+        self.kept = root / "kept"
+        self.resumed = root / "resumed"
 
     @staticmethod
     def default() -> StateFolder:

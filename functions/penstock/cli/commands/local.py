@@ -102,7 +102,7 @@ def up(session: Session, port: int | None, workers: int | None, file: Path | Non
     _show(session, running, token=True)
     if detach:
         if not session.json:
-            session.out.note("`penstock local down` ends it, with all its data")
+            session.out.note("`penstock local down` ends it, with all its data; --keep keeps them")
     elif cloud.owns(running):
         session.out.note("running; Ctrl-C ends it, with all its data")
         _wait(session)
@@ -167,30 +167,35 @@ def _wait(session: Session) -> None:
 
 @group.command(cls=Command)
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--keep", is_flag=True, help="Keep its data for the next `penstock local up`.")
 @pass_session
-def down(session: Session, yes: bool) -> None:
+def down(session: Session, yes: bool, keep: bool) -> None:
     """Stop the local cloud and every process that it started, and delete its data.
 
     Says what will be deleted; on a terminal it asks before. Jobs that hold something are cancelled first, and what they
-    hold is given back and cleaned. Ctrl-C skips that.
+    hold is given back and cleaned. Ctrl-C skips that. With --keep, jobs, logs, files, users and the configuration are
+    there again after the next `penstock local up`, and jobs that wait go on waiting.
     """
     from penstock.local import cloud
 
     running = cloud.status()
-    if running:
+    if not keep and (running or cloud.keeps()):
         _tell_what_goes(session, running)
         if not yes and terminal.can_ask():
             click.confirm("End it and delete that?", abort=True, err=True)
-    _down(session)
+    _down(session, keep=keep)
 
 
-def _tell_what_goes(session: Session, running: Running) -> None:
-    """Say what a local cloud has."""
+def _tell_what_goes(session: Session, running: Running | None) -> None:
+    """Say what a local cloud has, or that one that does not run has kept something."""
     import httpx
 
     from penstock.local import cloud, giveback
     from penstock.local.state import LocalCloudError
 
+    if running is None:
+        session.out.note("no local cloud runs; this deletes what an earlier one has kept")
+        return
     session.out.note(f"this ends the local cloud at {running.url} and deletes all that is in it:")
     try:
         lines = giveback.contents(cloud.call, running)
@@ -200,11 +205,11 @@ def _tell_what_goes(session: Session, running: Running) -> None:
         session.out.note(f"  {line}")
 
 
-def _down(session: Session) -> None:
+def _down(session: Session, *, keep: bool = False) -> None:
     from penstock.local import cloud
 
     with _steps(session) as steps:
-        left = cloud.down(steps, give_back=True)
+        left = cloud.down(steps, give_back=True, keep=keep)
     remove_profile(session.config_path, LOCAL)
     if left:
         session.out.note("what was left, and has to be cleaned by hand if it is outside this machine:", "yellow")

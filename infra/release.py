@@ -55,7 +55,12 @@ def build(clone: Path, out: Path) -> dict[str, bytes]:
     """All files of a release of a clone, by name; `out` is an empty folder for what tools write."""
     epoch = int(_git(clone, "log", "-1", "--format=%ct"))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CDK_", "PYTHON"))}
-    environment = {**kept, "PYTHONPATH": f"{clone / 'functions'}:{clone}", "SOURCE_DATE_EPOCH": str(epoch)}
+    environment = {
+        **kept,
+        "PYTHONPATH": f"{clone / 'functions'}:{clone}",
+        "SOURCE_DATE_EPOCH": str(epoch),
+        "CDK_DISABLE_STACK_TRACE": "1",  # those of warnings name temporary files
+    }
     name = f"penstock-{version.current(clone)}"
 
     def run(*words: str, **more: str) -> None:

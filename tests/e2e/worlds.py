@@ -338,7 +338,6 @@ def reference(world: World) -> Words:
         "artifact pin ID": f"artifact pin {world.local.json('job', 'outputs', image)[0]['id']}",
         "JOB": app,
         "01KDVDNA02G83EFRTNJJN6PQ8A": entry(world),
-        "target/ubuntu-24.04": "target/linux",
     }
 
 

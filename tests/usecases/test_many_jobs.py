@@ -16,7 +16,7 @@ from penstock.usecases.jobs import listing
 from penstock.usecases.jobs.listing import Wanted
 from tests.usecases.manyjobs import MANY, CountedStore, store_of_many
 
-pytestmark = pytest.mark.xdist_group("many")  # one process makes the rows
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("many")]  # one process makes the rows, which takes 10 s
 
 
 @pytest.fixture(scope="module")

@@ -172,7 +172,7 @@ def stir(twin: Twin, data: st.DataObject) -> None:
     twin.run()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.parametrize("limit", [1, 2])
 def test_whoever_does_what_is_named_sees_the_job_start(limit: int, data: st.DataObject) -> None:

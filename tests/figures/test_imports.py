@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 
 MOST: dict[str, dict[str, int]] = tomllib.loads(Path(__file__).with_name("imports.toml").read_text())
 

@@ -19,7 +19,7 @@ from penstock import bootstrap
 from penstock.aws.cloudwatch import EmfMetrics
 from penstock.domain import metrics
 from penstock.domain.metrics import Level
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep
 from penstock.usecases.site import apply

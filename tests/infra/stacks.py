@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 
 ROLE = "arn:aws:iam::123456789012:role/workers"
 JOBS, SCRATCH = (f"arn:aws:iam::000000000000:role/{name}" for name in ("jobs", "scratch"))

@@ -17,7 +17,7 @@ from infra import bundle, bytecode, sbom
 from infra.node import use_bundled
 from infra.pins import pins
 from infra.sizes import SIZES
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 from tests.infra.template import Template
 
 LAMBDA_BRINGS = ("boto3", "botocore", "s3transfer", "urllib3", "dateutil", "six")

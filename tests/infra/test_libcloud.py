@@ -12,7 +12,7 @@ import pytest
 
 from infra.pins import pins
 from infra.settings import Settings
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 from tests.infra.template import Template, listed, text
 
 READS = ("secretsmanager:GetSecretValue", "ssm:GetParameter")

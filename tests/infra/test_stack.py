@@ -15,7 +15,7 @@ from infra.sizes import GITHUB_SIZES, SIZES
 from penstock.domain.jobs import jobs
 from penstock.domain.units.units import CLEAN_WITHIN
 from penstock.domain.units.visibility import CALL_WITHIN
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 from penstock.usecases.units import bells
 from tests.infra.template import Template
 

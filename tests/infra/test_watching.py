@@ -17,7 +17,7 @@ from penstock.cli.app import cli
 from penstock.domain import metrics
 from penstock.domain.metrics import METRICS, NAMESPACE, Level
 from penstock.domain.site.site import Site
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 from tests.infra.template import Template, text
 
 pytestmark = pytest.mark.xdist_group("infra")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from infra import names
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 from tests.infra.stacks import CLEANER, OTHER
 from tests.infra.template import Template, listed, text
 

@@ -14,8 +14,10 @@ import boto3
 import httpx
 import pytest
 
+from penstock.deploy.account import Account
 from penstock.local import cloud
 from penstock.local.state import Running, StateFolder
+from tests.local.assemblies import BUCKET
 
 ROLE = "arn:aws:iam::000000000000:role/any"
 
@@ -119,3 +121,16 @@ def place(tmp_path: Path) -> Iterator[StateFolder]:
 def up(place: StateFolder) -> Running:
     """A whole local cloud of a test's own."""
     return cloud.up(report=quiet, place=place, tied=True)
+
+
+@pytest.fixture
+def account(host: Host, monkeypatch: pytest.MonkeyPatch) -> Account:
+    """The host's account, prepared for deployments."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", host.url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", host.place.key())
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    found = Account(region="us-east-1")
+    found.client("s3").create_bucket(Bucket=BUCKET)
+    return found

@@ -2,65 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from penstock.deploy import options
-from penstock.deploy.account import Account, DeployError
+from penstock.deploy.account import Account
+from penstock.deploy.assembly import Assembly, DeployError
 from penstock.deploy.changes import Change, ChangeSet
-from penstock.local.stack import Assembly
-from tests.local.conftest import Host
+from tests.local.assemblies import BUCKET, assembled
 
 QUEUE = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "one"}}
 TOPIC = {"Type": "AWS::SNS::Topic"}
-BUCKET = "bootstrapped-000000000000-us-east-1"
-
-
-@pytest.fixture
-def account(host: Host, monkeypatch: pytest.MonkeyPatch) -> Account:
-    """The host's account, prepared for deployments."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", host.url)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", host.place.key())
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    found = Account(region="us-east-1")
-    found.client("s3").create_bucket(Bucket=BUCKET)
-    return found
-
-
-def assembled(folder: Path, stack: str, resources: dict[str, Any], **given: str) -> Assembly:
-    """What a synthesis would write for a stack of these resources, with these options and an asset."""
-    folder.mkdir(exist_ok=True)
-    (folder / "asset").mkdir(exist_ok=True)
-    (folder / "asset" / "file.txt").write_text("content")
-    template = {
-        "Metadata": {"Penstock": {"options": given}},
-        "Parameters": {"PublicUrl": {"Type": "String", "Default": ""}},
-        "Resources": resources,
-        "Outputs": {"Url": {"Value": {"Ref": "PublicUrl"}}},
-    }
-    text = json.dumps(template)
-    (folder / "template.json").write_text(text)
-    place = {"bucketName": "bootstrapped-${AWS::AccountId}-${AWS::Region}"}
-    files = {
-        "a": {"source": {"path": "asset", "packaging": "zip"}, "destinations": {"x": {**place, "objectKey": "a.zip"}}},
-        "t": {
-            "source": {"path": "template.json", "packaging": "file"},
-            "destinations": {"x": {**place, "objectKey": f"{abs(hash(text))}.json"}},
-        },
-    }
-    (folder / f"{stack}.assets.json").write_text(json.dumps({"files": files}))
-    properties = {
-        "templateFile": "template.json",
-        "cloudFormationExecutionRoleArn": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/deployer",
-    }
-    artifact = {"type": "aws:cloudformation:stack", "properties": properties}
-    (folder / "manifest.json").write_text(json.dumps({"artifacts": {stack: artifact}}))
-    return Assembly.read(folder)
 
 
 def proposed(account: Account, assembly: Assembly) -> ChangeSet:

@@ -17,9 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
+from penstock import sources
+from penstock.deploy.assembly import Assembly, zipped
 from penstock.drivers.factories import process
 from penstock.local import cloud, giveback, stack
-from penstock.local.stack import Assembly, zipped
 from penstock.local.state import LocalCloudError, Running, StateFolder
 from tests.local.conftest import quiet
 
@@ -50,7 +51,7 @@ def owner(place: StateFolder) -> subprocess.Popen[str]:
     )
     started = subprocess.Popen(
         [sys.executable, "-c", script, str(place.root)],
-        env={**os.environ, "PYTHONPATH": str(stack.SOURCES / "functions")},
+        env={**os.environ, "PYTHONPATH": str(sources.ROOT / "functions")},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -148,7 +149,7 @@ bmat resource get scratch url
 
 @pytest.mark.e2e
 def test_wells_lend_a_role_and_a_bucket_in_a_plain_local_cloud(place: StateFolder) -> None:
-    running = cloud.up(report=quiet, place=place, tied=True, config=stack.SOURCES / "examples" / "lent.toml")
+    running = cloud.up(report=quiet, place=place, tied=True, config=sources.ROOT / "examples" / "lent.toml")
     job = cloud.call(running, "POST", "/v1/jobs", {"script": LENT, "resources": ["keys", "scratch"]})["id"]
     until = time.monotonic() + WAIT_SECONDS
     while (shown := cloud.call(running, "GET", f"/v1/jobs/{job}"))["state"] != "settled" and time.monotonic() < until:

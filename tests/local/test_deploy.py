@@ -1,72 +1,43 @@
-"""Deploying an assembly: create, update, nothing to do, and why it failed."""
+"""Deploying an assembly to the local cloud: the account is prepared, then it is created, updated, or left alone."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from penstock.local.deploy import Cloud, DeployError
-from penstock.local.stack import Assembly, zipped
-from tests.local.conftest import Host, quiet
+from penstock.deploy.account import Account
+from penstock.deploy.assembly import Assembly, DeployError, zipped
+from penstock.local.deploy import deploy
+from tests.local.assemblies import assembled
+from tests.local.conftest import quiet
 
 
-@pytest.fixture
-def cloud(host: Host, monkeypatch: pytest.MonkeyPatch) -> Cloud:
-    """The host's account, as its deployer sees it."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", host.place.key())
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    return Cloud(host.url)
-
-
-def assembled(folder: Path, stack: str, resources: dict[str, Any]) -> Assembly:
-    """What `cdk synth` would write for a stack of these resources with one asset."""
-    (folder / "asset").mkdir(exist_ok=True)
-    (folder / "asset" / "file.txt").write_text("content")
-    template = {
-        "Parameters": {"PublicUrl": {"Type": "String"}},
-        "Resources": resources,
-        "Outputs": {"Url": {"Value": {"Ref": "PublicUrl"}}},
-    }
-    (folder / "template.json").write_text(json.dumps(template))
-    place = {"bucketName": "assets-${AWS::AccountId}-${AWS::Region}"}
-    files = {
-        "a": {"source": {"path": "asset", "packaging": "zip"}, "destinations": {"x": {**place, "objectKey": "a.zip"}}},
-        "t": {
-            "source": {"path": "template.json", "packaging": "file"},
-            "destinations": {"x": {**place, "objectKey": "t.json"}},
-        },
-    }
-    (folder / f"{stack}.assets.json").write_text(json.dumps({"files": files}))
-    artifact = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "template.json"}}
-    (folder / "manifest.json").write_text(json.dumps({"artifacts": {stack: artifact, "Tree": {"type": "cdk:tree"}}}))
-    return Assembly.read(folder)
-
-
-def test_a_stack_is_created_then_updated_then_left_alone(cloud: Cloud, tmp_path: Path) -> None:
+def test_a_stack_is_created_then_updated_then_left_alone(account: Account, tmp_path: Path) -> None:
     queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "deployed"}}
-    first = assembled(tmp_path, "Grows", {"One": queue})
-    assert cloud.deploy(first, {"PublicUrl": "http://a"}, quiet) == {"Url": "http://a"}
-    assert cloud.deploy(first, {"PublicUrl": "http://a"}, quiet) == {"Url": "http://a"}
-    second = assembled(tmp_path, "Grows", {"One": queue, "Two": {"Type": "AWS::SNS::Topic"}})
-    assert cloud.deploy(second, {"PublicUrl": "http://b"}, quiet) == {"Url": "http://b"}
-    topics = [each["TopicArn"] for each in cloud.client("sns").list_topics()["Topics"]]
+    first = assembled(tmp_path / "first", "Grows", {"One": queue})
+    assert deploy(account, first, {"PublicUrl": "http://a"}, quiet) == {"Url": "http://a"}
+    assert deploy(account, first, {"PublicUrl": "http://a"}, quiet) == {"Url": "http://a"}
+    second = assembled(tmp_path / "second", "Grows", {"One": queue, "Two": {"Type": "AWS::SNS::Topic"}})
+    assert deploy(account, second, {"PublicUrl": "http://b"}, quiet) == {"Url": "http://b"}
+    topics = [each["TopicArn"] for each in account.client("sns").list_topics()["Topics"]]
     assert len([each for each in topics if ":Grows-" in each]) == 1
 
 
-def test_assets_are_where_the_template_expects_them(cloud: Cloud, tmp_path: Path) -> None:
-    cloud.deploy(assembled(tmp_path, "Assets", {"Q": {"Type": "AWS::SQS::Queue"}}), {"PublicUrl": "u"}, quiet)
-    stored = cloud.client("s3").get_object(Bucket="assets-000000000000-us-east-1", Key="a.zip")["Body"].read()
+def test_the_buckets_of_assets_are_made(account: Account, tmp_path: Path) -> None:
+    bare = assembled(tmp_path, "Bare", {"Q": {"Type": "AWS::SQS::Queue"}})
+    for file in bare.files.values():
+        file["destinations"]["x"]["bucketName"] = "new-${AWS::Region}"
+    deploy(account, bare, {"PublicUrl": "u"}, quiet)
+    stored = account.client("s3").get_object(Bucket="new-us-east-1", Key="a.zip")["Body"].read()
     assert stored == zipped(tmp_path / "asset")
 
 
-def test_a_stack_that_fails_says_which_resource_and_why(cloud: Cloud, tmp_path: Path) -> None:
+def test_a_stack_that_fails_says_which_resource_and_why(account: Account, tmp_path: Path) -> None:
     broken = {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 10_000_000}}
     with pytest.raises(DeployError, match=r"Broken \(AWS::SQS::Queue\)"):
-        cloud.deploy(assembled(tmp_path, "Fails", {"Broken": broken}), {"PublicUrl": "u"}, quiet)
+        deploy(account, assembled(tmp_path, "Unmade", {"Broken": broken}), {"PublicUrl": "u"}, quiet)
 
 
 def test_an_assembly_has_one_stack(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.local.stack import SOURCES
+from penstock.sources import ROOT as SOURCES
 
 EXAMPLES = SOURCES / "examples"
 WAIT_SECONDS = 240  # for machines that do much else

@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from penstock.local.stack import Assembly
+from penstock.deploy.assembly import Assembly, DeployError
 
 BOOTSTRAP = "npx aws-cdk@2.1148.1 bootstrap aws://{account}/{region}"
-
-
-class DeployError(Exception):
-    """What cannot be deployed, and why. What to do stands behind the last `; `, if anything."""
 
 
 class Account:
@@ -44,7 +41,7 @@ class Account:
     def client(self, service: str) -> Any:
         """A client of one service."""
         client: Any = self._session.client  # the stubs know services by literal names only
-        return client(service)
+        return client(service, config=Config(read_timeout=120))
 
     def named(self, text: str) -> str:
         """A text of the assembly, with this account, region and partition in it."""

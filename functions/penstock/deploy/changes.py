@@ -9,20 +9,22 @@ from typing import Any
 
 from botocore.exceptions import WaiterError
 
-from penstock.deploy.account import Account, DeployError
-from penstock.local.stack import Assembly
+from penstock.deploy.account import Account
+from penstock.deploy.assembly import Assembly, DeployError
 
 NAME = "penstock-{}"
 """Of another name each time. What an interrupted deployment left is deleted when the next one is executed. Source: the
 API reference of ExecuteChangeSet.
 """
 
+NO_PARAMETERS: Mapping[str, str] = {}
+
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 NO_CHANGES = ("didn't contain changes", "No updates are to be performed")
 """How CloudFormation says that everything is so already. Source: the API reference of CreateChangeSet."""
 
-PATIENCE = {"Delay": 5, "MaxAttempts": 720}
-"""An hour: snapshots of functions take minutes, and a table with indexes too."""
+PATIENCE_SECONDS = 3600
+"""Snapshots of functions take minutes, and a table with indexes too."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,19 @@ class Change:
 class ChangeSet:
     """The changes that would make a stack what an assembly says. It must be executed or dropped."""
 
-    def __init__(self, account: Account, assembly: Assembly, template: str) -> None:
-        """Ask CloudFormation what it would do. Raises DeployError if it refuses, or the stack cannot change now."""
-        self._formation, self._stack = account.client("cloudformation"), assembly.stack
+    def __init__(
+        self,
+        account: Account,
+        assembly: Assembly,
+        template: str,
+        parameters: Mapping[str, str] = NO_PARAMETERS,
+        look_each: int = 5,
+    ) -> None:
+        """Ask CloudFormation what it would do. Raises DeployError if it refuses, or the stack cannot change now.
+
+        `look_each`: seconds between two looks whether it is done.
+        """
+        self._formation, self._stack, self._look_each = account.client("cloudformation"), assembly.stack, look_each
         stack = _described(self._formation, assembly.stack)
         self.is_new = stack is None or stack["StackStatus"] == "REVIEW_IN_PROGRESS"
         if stack and not self.is_new:
@@ -63,7 +75,7 @@ class ChangeSet:
             TemplateURL=template,
             RoleARN=account.named(assembly.properties["cloudFormationExecutionRoleArn"]),
             Capabilities=CAPABILITIES,
-            Parameters=_parameters(assembly, stack or {}),
+            Parameters=_parameters(assembly, stack or {}, parameters),
         )["Id"]
         self.changes = self._wait()
 
@@ -73,15 +85,15 @@ class ChangeSet:
         self._formation.execute_change_set(ChangeSetName=self.id, StackName=self._stack)
         kind = "stack_create_complete" if self.is_new else "stack_update_complete"
         try:
-            self._formation.get_waiter(kind).wait(StackName=self._stack, WaiterConfig=PATIENCE)
+            patience = {"Delay": self._look_each, "MaxAttempts": PATIENCE_SECONDS // self._look_each}
+            self._formation.get_waiter(kind).wait(StackName=self._stack, WaiterConfig=patience)
         except WaiterError as error:
             raise DeployError(self._reasons(before) or f"the stack {self._stack}: {error}") from error
         return self.outputs()
 
     def outputs(self) -> Mapping[str, str]:
         """The stack's outputs by name."""
-        found = _described(self._formation, self._stack) or {}
-        return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
+        return outputs(self._formation, self._stack)
 
     def drop(self) -> None:
         """Leave everything as it is."""
@@ -160,7 +172,14 @@ def _check(stack: str, status: str) -> None:
         )
 
 
-def _parameters(assembly: Assembly, stack: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Parameters keep the values that somebody gave to them."""
-    has = {each["ParameterKey"] for each in stack.get("Parameters", [])}
-    return [{"ParameterKey": each, "UsePreviousValue": True} for each in assembly.parameters if each in has]
+def _parameters(assembly: Assembly, stack: Mapping[str, Any], given: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Parameters that are not given keep the values that somebody gave to them."""
+    has = {each["ParameterKey"] for each in stack.get("Parameters", [])} - given.keys()
+    kept = [{"ParameterKey": each, "UsePreviousValue": True} for each in assembly.parameters if each in has]
+    return [*kept, *({"ParameterKey": name, "ParameterValue": value} for name, value in given.items())]
+
+
+def outputs(formation: Any, stack: str) -> Mapping[str, str]:
+    """A stack's outputs by name; none if there is no such stack."""
+    found = _described(formation, stack) or {}
+    return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock import sources
-from penstock.deploy.account import Account, DeployError
+from penstock.deploy.account import Account
+from penstock.deploy.assembly import DeployError
 
 KEY = "Penstock"
 """Where infra/stack.py writes them in the template's metadata."""

@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock import sources
-from penstock.deploy.account import Account, DeployError
+from penstock.deploy.account import Account
+from penstock.deploy.assembly import Assembly, synthesise
 from penstock.deploy.changes import ChangeSet
 from penstock.deploy.options import context
-from penstock.local import stack
-from penstock.local.stack import Assembly
-from penstock.local.state import LocalCloudError
 
 Report = Callable[[str], None]
 
@@ -27,10 +25,7 @@ def synthesised(options: Mapping[str, str], report: Report) -> Iterator[Assembly
     report("synthesising the stack")
     sources.BUILT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=sources.BUILT) as folder:
-        try:
-            stack.synthesise(Path(folder) / "out", **context(options))
-        except LocalCloudError as error:
-            raise DeployError(str(error)) from error
+        synthesise(Path(folder) / "out", **context(options))
         yield Assembly.read(Path(folder) / "out")
 
 

@@ -98,12 +98,12 @@ def _open_pools(running: Running) -> list[str]:
 def _keep(place: StateFolder, running: Running, resumed: list[str], report: Report) -> None:
     report("keeping what is in it")
     place.resumed.write_text(json.dumps(resumed))
-    _alone(place, running.url, "penstock.local.keeping", "save", str(place.kept), running.url)
+    _alone(place, running.url, "penstock.local.keeping", "save", str(place.kept))
 
 
 def _restore(place: StateFolder, running: Running, report: Report) -> None:
     report("restoring what was kept")
-    _alone(place, running.url, "penstock.local.keeping", "restore", str(place.kept), running.url)
+    _alone(place, running.url, "penstock.local.keeping", "restore", str(place.kept))
     for pool in json.loads(place.resumed.read_text()):
         call(running, "POST", f"/v1/pools/{pool}/resume")
 

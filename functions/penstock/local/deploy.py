@@ -1,4 +1,4 @@
-"""Deploys a synthesised stack as the CDK's own command would, without Node: assets to S3, the rest to CloudFormation.
+"""Deploys an assembly to the local cloud, as `penstock deploy` does to an account, after it has prepared that account.
 
     python -m penstock.local.deploy ASSEMBLY URL
 
@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from penstock.bootstrap_admin import create_admin
-from penstock.local.stack import Assembly
+from penstock.deploy.account import Account
+from penstock.deploy.assembly import Assembly, DeployError
+from penstock.deploy.changes import ChangeSet
 
 Report = Callable[[str], None]
 
@@ -35,17 +35,13 @@ LENT = "penstock-lent"
 LEND = ["sts:AssumeRole", "sts:TagSession", "sts:SetSourceIdentity"]
 
 
-class DeployError(Exception):
-    """CloudFormation refused or rolled back."""
-
-
 def main() -> None:
     """Deploy and print the result. Exits with 1 and CloudFormation's reasons on failure."""
     assembly, url = Assembly.read(Path(sys.argv[1])), sys.argv[2]
-    cloud = Cloud(url)
     try:
-        cloud.make_lent()
-        outputs = cloud.deploy(assembly, {"PublicUrl": url}, _say)
+        account = Account()
+        make_lent(account)
+        outputs = deploy(account, assembly, {"PublicUrl": url}, _say)
     except (DeployError, ClientError) as error:
         sys.exit(str(error))
     token = create_admin({**os.environ, "TABLE": outputs["TableName"], "BUCKET": outputs["BucketName"]}, "never")
@@ -56,94 +52,44 @@ def _say(line: str) -> None:
     print(f"> {line}", file=sys.stderr, flush=True)
 
 
-class Cloud:
-    """Deployments to the AWS account at an endpoint."""
+def deploy(account: Account, assembly: Assembly, parameters: Mapping[str, str], report: Report) -> Mapping[str, str]:
+    """Create or update the stack and return its outputs. Raises DeployError with CloudFormation's reasons."""
+    report(f"uploading {len(assembly.files)} assets")
+    bootstrap(account, assembly)
+    template = account.publish(assembly)
+    report(f"deploying {assembly.resources} resources")
+    proposed = ChangeSet(account, assembly, template, parameters, look_each=1)
+    if proposed.changes:
+        return proposed.execute()
+    proposed.drop()
+    return proposed.outputs()
 
-    def __init__(self, endpoint: str) -> None:
-        self._session = boto3.Session()
-        self._endpoint = endpoint
-        account = self.client("sts").get_caller_identity()["Account"]
-        region = self._session.region_name
-        self._names = {"${AWS::AccountId}": account, "${AWS::Region}": region, "${AWS::Partition}": "aws"}
 
-    def client(self, service: str) -> Any:
-        """A client of one service."""
-        patient = Config(retries={"max_attempts": 3}, read_timeout=120)
-        client: Any = self._session.client  # the stubs know services by literal names only
-        return client(service, endpoint_url=self._endpoint, config=patient)
+def bootstrap(account: Account, assembly: Assembly) -> None:
+    """Prepare the account for deployments, as `cdk bootstrap` does: the buckets of assets, and the version's number."""
+    s3 = account.client("s3")
+    account.client("ssm").put_parameter(
+        Name="/cdk-bootstrap/hnb659fds/version", Value=BOOTSTRAP_VERSION, Type="String", Overwrite=True
+    )
+    places = [place for file in assembly.files.values() for place in file["destinations"].values()]
+    for bucket in sorted({account.named(place["bucketName"]) for place in places}):
+        _ensure_bucket(s3, bucket)
 
-    def deploy(self, assembly: Assembly, parameters: Mapping[str, str], report: Report) -> dict[str, str]:
-        """Create or update the stack and return its outputs. Raises DeployError with CloudFormation's reasons."""
-        report(f"uploading {len(assembly.files)} assets")
-        template_url = self._upload(assembly)
-        report(f"deploying {assembly.resources} resources")
-        self._apply(assembly.stack, template_url, parameters)
-        return self.outputs(assembly.stack)
 
-    def make_lent(self) -> None:
-        """Make the role and the bucket that the wells `sts` and `s3` lend, if they are not there. Jobs that have
-        credentials of the role reach this bucket, whatever a site's policies say, and nothing else.
-        """
-        s3, iam = self.client("s3"), self.client("iam")
-        _ensure_bucket(s3, LENT)
-        most = _policy(
-            {"Effect": "Allow", "Action": "s3:*", "Resource": [f"arn:aws:s3:::{LENT}{end}" for end in ("", "/*")]}
-        )
-        trust = _policy({"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": LEND})
-        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
-            arn = iam.create_policy(PolicyName=LENT, PolicyDocument=most)["Policy"]["Arn"]
-            iam.create_role(RoleName=LENT, AssumeRolePolicyDocument=trust, PermissionsBoundary=arn)
-            iam.attach_role_policy(RoleName=LENT, PolicyArn=arn)
-
-    def arn(self, service: str, resource: str) -> str:
-        """The ARN of a resource of this account."""
-        return self._named(f"arn:${{AWS::Partition}}:{service}:${{AWS::Region}}:${{AWS::AccountId}}:{resource}")
-
-    def outputs(self, stack: str) -> dict[str, str]:
-        """A stack's outputs by name."""
-        (described,) = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-        return {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
-
-    def _upload(self, assembly: Assembly) -> str:
-        """Upload every asset; the URL of the one that is the template."""
-        s3 = self.client("s3")
-        self.client("ssm").put_parameter(
-            Name="/cdk-bootstrap/hnb659fds/version", Value=BOOTSTRAP_VERSION, Type="String", Overwrite=True
-        )
-        template = ""
-        for file in assembly.files.values():
-            for place in file["destinations"].values():
-                bucket, key = self._named(place["bucketName"]), self._named(place["objectKey"])
-                _ensure_bucket(s3, bucket)
-                s3.put_object(Bucket=bucket, Key=key, Body=assembly.content(file["source"]))
-                if key.endswith(".json"):
-                    template = f"{self._endpoint}/{bucket}/{key}"
-        return template
-
-    def _apply(self, stack: str, template: str, parameters: Mapping[str, str]) -> None:
-        formation = self.client("cloudformation")
-        request = {
-            "StackName": stack,
-            "TemplateURL": template,
-            "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
-            "Parameters": [{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
-        }
-        try:
-            formation.create_stack(**request)
-            kind = "stack_create_complete"
-        except formation.exceptions.AlreadyExistsException:
-            kind = "stack_update_complete"
-            if not _update(formation, request):
-                return
-        try:
-            formation.get_waiter(kind).wait(StackName=stack, WaiterConfig={"Delay": 1, "MaxAttempts": 600})
-        except Exception as error:
-            raise DeployError(_reasons(formation, stack)) from error
-
-    def _named(self, text: str) -> str:
-        for name, value in self._names.items():
-            text = text.replace(name, value)
-        return text
+def make_lent(account: Account) -> None:
+    """Make the role and the bucket that the wells `sts` and `s3` lend, if they are not there. Jobs that have
+    credentials of the role reach this bucket, whatever a site's policies say, and nothing else.
+    """
+    s3, iam = account.client("s3"), account.client("iam")
+    _ensure_bucket(s3, LENT)
+    most = _policy(
+        {"Effect": "Allow", "Action": "s3:*", "Resource": [f"arn:aws:s3:::{LENT}{end}" for end in ("", "/*")]}
+    )
+    trust = _policy({"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": LEND})
+    with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+        arn = iam.create_policy(PolicyName=LENT, PolicyDocument=most)["Policy"]["Arn"]
+        iam.create_role(RoleName=LENT, AssumeRolePolicyDocument=trust, PermissionsBoundary=arn)
+        iam.attach_role_policy(RoleName=LENT, PolicyArn=arn)
 
 
 def _policy(statement: Mapping[str, Any]) -> str:
@@ -156,27 +102,6 @@ def _ensure_bucket(s3: Any, bucket: str) -> None:
         s3.head_bucket(Bucket=bucket)
     except ClientError:
         s3.create_bucket(Bucket=bucket)
-
-
-def _update(formation: Any, request: Mapping[str, Any]) -> bool:
-    """Whether there was anything to update."""
-    try:
-        formation.update_stack(**request)
-    except ClientError as error:
-        if "No updates are to be performed" in str(error):
-            return False
-        raise
-    return True
-
-
-def _reasons(formation: Any, stack: str) -> str:
-    events = formation.describe_stack_events(StackName=stack)["StackEvents"]
-    failed = [
-        f"{each['LogicalResourceId']} ({each['ResourceType']}): {each.get('ResourceStatusReason', 'no reason given')}"
-        for each in events
-        if each["ResourceStatus"].endswith("FAILED")
-    ]
-    return f"the stack {stack} could not be deployed:\n" + "\n".join(failed or ["CloudFormation gives no reason"])
 
 
 if __name__ == "__main__":

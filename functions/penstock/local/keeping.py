@@ -1,6 +1,6 @@
 """Keeps what is in a local cloud while it is down: the rows of its table and the objects of its bucket, in a folder.
 
-    python -m penstock.local.keeping save|restore FOLDER URL
+    python -m penstock.local.keeping save|restore FOLDER
 
 It is a process of its own for the same reason as the deployer. Messages are not kept: they only repeat what rows make
 due, and the first sweeps send them anew. Flows are started again from the rows of their jobs: a step that has its lease
@@ -21,11 +21,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from penstock.aws import dynamodb
 from penstock.aws.stepfunctions import StepFlows
+from penstock.deploy.account import Account
+from penstock.deploy.assembly import DeployError
+from penstock.deploy.changes import outputs
+from penstock.deploy.options import STACK
 from penstock.domain.jobs.jobs import Job, State
-from penstock.local.deploy import Cloud
 from penstock.usecases.jobs import flow
 
-STACK = "Penstock"
+MACHINE = f"arn:${{AWS::Partition}}:states:${{AWS::Region}}:${{AWS::AccountId}}:stateMachine:{STACK}-attempt"
 ROWS, OBJECTS, BYTES = "rows.jsonl", "objects.jsonl", "bytes"
 """What a folder has: a row a line, an object a line, and the bytes of each object in a file."""
 
@@ -35,47 +38,48 @@ BATCH = 25
 
 def main() -> None:
     """Save or restore, and print how much. Exits with 1 and the reason on failure."""
-    does, folder, cloud = sys.argv[1], Path(sys.argv[2]), Cloud(sys.argv[3])
+    does, folder = sys.argv[1], Path(sys.argv[2])
     try:
-        counted = save(cloud, folder) if does == "save" else restore(cloud, folder)
-    except (BotoCoreError, ClientError, OSError, ValueError) as error:
+        counted = (save if does == "save" else restore)(Account(), folder)
+    except (DeployError, BotoCoreError, ClientError, OSError, ValueError) as error:
         sys.exit(f"what is in the local cloud cannot be {'kept' if does == 'save' else 'restored'}: {error}")
     print(json.dumps(counted))
 
 
-def save(cloud: Cloud, folder: Path) -> dict[str, int]:
+def save(account: Account, folder: Path) -> dict[str, int]:
     """Write everything into a folder, and say how much. What was there is replaced only when all of it is written."""
     draft = folder.with_suffix(".draft")
     shutil.rmtree(draft, ignore_errors=True)
-    (draft / BYTES).mkdir(parents=True, mode=0o700)
-    outputs = cloud.outputs(STACK)
+    draft.mkdir(mode=0o700)
+    (draft / BYTES).mkdir()
+    made = outputs(account.client("cloudformation"), STACK)
     counted = {
-        "rows": _write(draft / ROWS, _rows(cloud, outputs["TableName"])),
-        "objects": _write(draft / OBJECTS, _objects(cloud, outputs["BucketName"], draft / BYTES)),
+        "rows": _write(draft / ROWS, _rows(account, made["TableName"])),
+        "objects": _write(draft / OBJECTS, _objects(account, made["BucketName"], draft / BYTES)),
     }
     shutil.rmtree(folder, ignore_errors=True)
     draft.rename(folder)
     return counted
 
 
-def restore(cloud: Cloud, folder: Path) -> dict[str, int]:
+def restore(account: Account, folder: Path) -> dict[str, int]:
     """Put everything from a folder into a cloud that was just deployed, and say how much."""
-    outputs, counted = cloud.outputs(STACK), {"rows": 0, "objects": 0}
-    store, batch, jobs = cloud.client("dynamodb"), [], []
+    made, counted = outputs(account.client("cloudformation"), STACK), {"rows": 0, "objects": 0}
+    store, batch, jobs = account.client("dynamodb"), [], []
     for row in map(_decoded, _read(folder / ROWS)):
         batch.append({"PutRequest": {"Item": row}})
         jobs += _with_flow(row)
         counted["rows"] += 1
         if len(batch) == BATCH:
-            batch = _put(store, outputs["TableName"], batch)
+            batch = _put(store, made["TableName"], batch)
     while batch:
-        batch = _put(store, outputs["TableName"], batch)
-    s3 = cloud.client("s3")
+        batch = _put(store, made["TableName"], batch)
+    s3 = account.client("s3")
     for number, each in enumerate(_read(folder / OBJECTS)):
         with (folder / BYTES / str(number)).open("rb") as body:
-            s3.put_object(Bucket=outputs["BucketName"], Body=body, **each)
+            s3.put_object(Bucket=made["BucketName"], Body=body, **each)
         counted["objects"] += 1
-    flows = StepFlows(cloud.client("stepfunctions"), cloud.arn("states", f"stateMachine:{STACK}-attempt"))
+    flows = StepFlows(account.client("stepfunctions"), account.named(MACHINE))
     for job in jobs:
         flows.start(job.id, job.attempt, flow.steps(job.request.needs))
     return counted
@@ -95,14 +99,14 @@ def _put(store: Any, table: str, batch: list[Any]) -> list[Any]:
     return list(store.batch_write_item(RequestItems={table: batch})["UnprocessedItems"].get(table, []))
 
 
-def _rows(cloud: Cloud, table: str) -> Iterator[Mapping[str, Any]]:
-    pages = cloud.client("dynamodb").get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+def _rows(account: Account, table: str) -> Iterator[Mapping[str, Any]]:
+    pages = account.client("dynamodb").get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
     for page in pages:
         yield from map(_encoded, page["Items"])
 
 
-def _objects(cloud: Cloud, bucket: str, folder: Path) -> Iterator[Mapping[str, Any]]:
-    s3, number = cloud.client("s3"), 0
+def _objects(account: Account, bucket: str, folder: Path) -> Iterator[Mapping[str, Any]]:
+    s3, number = account.client("s3"), 0
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
         for each in page.get("Contents", ()):
             found = s3.get_object(Bucket=bucket, Key=each["Key"])

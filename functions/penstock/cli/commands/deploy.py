@@ -149,7 +149,7 @@ def _errors() -> Iterator[None]:
     """What AWS refuses, and what cannot be deployed, ends the command with its message."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from penstock.deploy.account import DeployError
+    from penstock.deploy.assembly import DeployError
 
     try:
         yield

@@ -123,7 +123,7 @@ docs: $(STAMP) $(WRITERS)/installed ## write the documentation as a site into bu
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(WRITERS)/bin/mkdocs build --quiet && echo build/docs/index.html
 
 pictures: $(STAMP) ## make the pictures of the terminal in the documentation anew, on a cloud on this machine
-	@$(PYTHON) -m docs.theme.pictures
+	@$(PYTHON) -m docs.tools.pictures
 
 synth: $(STAMP) ## synthesise the stack into build/cdk.out, checked by the security rules
 	@CDK_OUTDIR=build/cdk.out $(PYTHON) app.py && echo build/cdk.out/Penstock.template.json
@@ -141,7 +141,7 @@ $(COMPILED): $(STAMP)
 	@touch $@
 
 # The site's libraries stay apart: what Penstock needs and what writes its pages need other versions of the same.
-$(WRITERS)/installed: docs/theme/requirements.txt
+$(WRITERS)/installed: docs/tools/requirements.txt
 	@$(PYTHON) -m venv --clear $(WRITERS)
 	@$(WRITERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	@touch $@

@@ -20,7 +20,7 @@ FILES = (
     "requirements.txt",
     "functions/requirements.txt",
     "functions/requirements-libcloud.txt",
-    "docs/theme/requirements.txt",
+    "docs/tools/requirements.txt",
 )
 
 PYTHONS = ("py2", "py3", "py311", "py312", "py313", "cp311", "cp312", "cp313")

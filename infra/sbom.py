@@ -26,7 +26,7 @@ BILLS: Mapping[str, Sequence[str]] = {
     "layer": ("functions/requirements.txt",),
     "layer-libcloud": ("functions/requirements.txt", "functions/requirements-libcloud.txt"),
     "setup": ("requirements.txt",),
-    "docs": ("docs/theme/requirements.txt",),
+    "docs": ("docs/tools/requirements.txt",),
 }
 """The requirements files of each bill: the functions' layer, the same with `-c libcloud=true`, what `make setup`
 installs, and what `make docs` builds with.

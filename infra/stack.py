@@ -87,7 +87,6 @@ class Penstock(Stack):
         if settings.well_subnets:
             network.join(self.functions, settings.well_subnets, settings.well_security_groups)
             acknowledge(self, network.REASONS)
-        self.functions.allow("well", accounts_statements(settings.accounts_lambdas))
         self._lend(settings)
         self._watch(settings)
         self._outputs()
@@ -138,7 +137,8 @@ class Penstock(Stack):
         acknowledge(self, cloud_secrets())
 
     def _lend(self, settings: Settings) -> None:
-        """Permit wells to lend the named roles and bucket, and the sweep to revoke and delete."""
+        """Permit wells to lend the named accounts, roles and bucket, and the sweep to revoke and delete."""
+        self.functions.allow("well", accounts_statements(settings.accounts_lambdas))
         lent = wells.LentResources.of(settings, self._site)
         for each, permissions in wells.STS_GRANTS.items() if settings.sts_roles else ():
             self.functions.allow(each, lent.statements(permissions))

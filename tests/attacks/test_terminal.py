@@ -79,15 +79,15 @@ def test_tables_details_notes_and_errors(attack: str, is_terminal: bool) -> None
 @pytest.mark.parametrize(
     "view",
     [
-        formats.View("csv"),
-        formats.View("template", template="{name} {more}"),
-        formats.View("jsonl", query="[].name"),
-        formats.View(query="[0].name"),
+        formats.Format("csv"),
+        formats.Format("template", template="{name} {more}"),
+        formats.Format("jsonl", query="[].name"),
+        formats.Format(query="[0].name"),
     ],
     ids=lambda view: view.form,
 )
 @attacks
-def test_formats_of_lists(attack: str, view: formats.View) -> None:
+def test_formats_of_lists(attack: str, view: formats.Format) -> None:
     at = Terminal(is_terminal=True)
     at.out.view, at.out.as_json = view, bool(view.query)
     at.out.table([{"name": f"a{attack}b", "more": [attack]}], [Column("NAME", "name"), Column("MORE", "more")], "none")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from penstock.cli import terminal as terminals
 from penstock.cli.commands import site_config
 from penstock.cli.merge import merge
 from tests.cli.conftest import Run
@@ -38,7 +39,7 @@ def removing(service: Service) -> Service:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody who can be asked."""
-    monkeypatch.setattr(site_config, "at_terminal", lambda: True)
+    monkeypatch.setattr(terminals, "can_ask", lambda: True)
 
 
 def test_a_check_shows_changes_and_warnings(penstock: Run, service: Service) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from docs.theme import hooks
+from docs.tools import hooks
 
 PAGES = {path.relative_to(hooks.DOCS).as_posix(): path.read_text(encoding="utf-8") for path in hooks.DOCS.rglob("*.md")}
 

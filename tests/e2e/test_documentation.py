@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.theme import pictures
+from docs.tools import pictures
 
 pytestmark = pytest.mark.e2e
 

@@ -1,6 +1,6 @@
 """Every `penstock` command on every page is typed, in the page's order, to a real service on this machine.
 
-What a page assumes is in tests/e2e/worlds.py.
+What a page assumes is in tests/e2e/page_setups.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 from penstock.local import cloud
 from penstock.local.state import StateFolder
-from tests.e2e import worlds
+from tests.e2e import page_setups
 from tests.e2e.conftest import Local
 from tests.e2e.pages import LINES, PAGES, Read, Typed, Words, replaced, typed_in
 
@@ -27,7 +27,7 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     """A cloud of its own: pages name what its site has, and disable its operators."""
     folder = tmp_path_factory.mktemp("examples")
     place = StateFolder(folder / "state")
-    running = cloud.up(report=print, config=worlds.SITE, tied=True, place=place)
+    running = cloud.up(report=print, config=page_setups.SITE, tied=True, place=place)
     try:
         yield Local(running, folder, place.key(), place)
     finally:
@@ -39,8 +39,8 @@ def read(request: pytest.FixtureRequest, mine: Local, tmp_path_factory: pytest.T
     """All pages that tests ask for, read at once."""
     chosen = {each.callspec.params.get("page") for each in request.session.items if hasattr(each, "callspec")}
     folder = tmp_path_factory.mktemp("pages")
-    template = worlds.template(tmp_path_factory.mktemp("template"))
-    return worlds.READER.read(mine, folder, template, chosen & set(PAGES))
+    template = page_setups.template(tmp_path_factory.mktemp("template"))
+    return page_setups.READER.read(mine, folder, template, chosen & set(PAGES))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -50,16 +50,16 @@ def test_the_commands_of_a_page_do_what_it_says(page: str, read: Results) -> Non
     if isinstance(found, BaseException):
         raise found
     wrong = "\n".join(map(told, (each for each in found.typed if not is_right(page, each))))
-    assert not wrong, f"{page} (what it assumes is in tests/e2e/worlds.py):\n{wrong}"
+    assert not wrong, f"{page} (what it assumes is in tests/e2e/page_setups.py):\n{wrong}"
     left = [each for each in typed_in(page) if each not in {line.line for line in found.typed}]
-    assert [each for each in left if not each.startswith(tuple(worlds.LEFT_OUT))] == []
-    assert not found.unused, f"tests/e2e/worlds.py replaces what {page} does not have: {found.unused}"
+    assert [each for each in left if not each.startswith(tuple(page_setups.LEFT_OUT))] == []
+    assert not found.unused, f"tests/e2e/page_setups.py replaces what {page} does not have: {found.unused}"
 
 
 def is_right(page: str, typed: Typed) -> bool:
     """Whether a command ended as its page says, and printed that."""
-    code, _ = worlds.CODES.get((page, typed.line), (0, ""))
-    return typed.code == code and worlds.SAYS.get(typed.line, "") in typed.said
+    code, _ = page_setups.CODES.get((page, typed.line), (0, ""))
+    return typed.code == code and page_setups.SAYS.get(typed.line, "") in typed.said
 
 
 def told(typed: Typed) -> str:
@@ -75,8 +75,8 @@ def deployed() -> list[str]:
 
 def test_the_options_of_all_deployments_are_accepted(mine: Local) -> None:
     """By the stack, and by what stands for CloudFormation."""
-    given = [replaced(each, worlds.DEPLOYED, set()) for each in deployed()]
-    tried = {name: each for each in given if (name := each.partition("=")[0]) not in worlds.FETCHED}
+    given = [replaced(each, page_setups.DEPLOYED, set()) for each in deployed()]
+    tried = {name: each for each in given if (name := each.partition("=")[0]) not in page_setups.FETCHED}
     done = mine.cli("deploy", "--diff", *(word for each in tried.values() for word in ("-c", each)))
     assert done.returncode == 0, done.stdout + done.stderr
     for kind in ("AWS::SNS::Subscription", "AWS::Events::Rule", "SnapStart", "VpcConfig"):
@@ -85,25 +85,25 @@ def test_the_options_of_all_deployments_are_accepted(mine: Local) -> None:
 
 def test_tables_have_nothing_that_no_page_has() -> None:
     texts = [each.text for each in LINES]
-    for begins, why in worlds.LEFT_OUT.items():
+    for begins, why in page_setups.LEFT_OUT.items():
         assert why
         assert any(text.startswith(begins) for text in texts), begins
-    for page, line in worlds.CODES:
+    for page, line in page_setups.CODES:
         assert line in typed_in(page), (page, line)
-    assert set(worlds.FETCHED) <= {each.partition("=")[0] for each in deployed()}
-    assert all(any(placeholder in each for each in deployed()) for placeholder in worlds.DEPLOYED)
-    assert set(worlds.SAYS) <= set(texts)
-    assert {*worlds.SETUPS, *worlds.LAST} <= set(PAGES)
+    assert set(page_setups.FETCHED) <= {each.partition("=")[0] for each in deployed()}
+    assert all(any(placeholder in each for each in deployed()) for placeholder in page_setups.DEPLOYED)
+    assert set(page_setups.SAYS) <= set(texts)
+    assert {*page_setups.SETUPS, *page_setups.LAST} <= set(PAGES)
 
 
 def test_a_wrong_command_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     page, line = "docs/users/waiting.md", "penstock job why JOB"
     assert is_right(page, Typed(line, line, 0, ""))
     assert not is_right(page, Typed(line, line, 2, "error: there is no such job"))
-    monkeypatch.setitem(worlds.CODES, (page, line), (2, "the page says so"))
+    monkeypatch.setitem(page_setups.CODES, (page, line), (2, "the page says so"))
     assert is_right(page, Typed(line, line, 2, ""))
     assert not is_right(page, Typed(line, line, 0, ""))
-    said, text = next(iter(worlds.SAYS.items()))
+    said, text = next(iter(page_setups.SAYS.items()))
     assert is_right(page, Typed(said, said, 0, f"... {text}"))
     assert not is_right(page, Typed(said, said, 0, "something else"))
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.local import cloud
 from penstock.local.state import StateFolder
 from tests.e2e.conftest import SITE, Local
-from tests.e2e.everything import OPERATIONS, Everything
+from tests.e2e.operations import OPERATIONS, Everything
 
 pytestmark = pytest.mark.xdist_group("e2e")
 

@@ -2,12 +2,13 @@
 
 It runs every scenario of the crash sweep without a fault, and writes `forms.json` (what the code declares),
 `rows.jsonl` (examples of each kind, as they were stored) and `messages.jsonl` (examples of each message, with the
-function that it was for).
+function that it was for). `release.toml` has the commit: it must be that of the release.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,14 @@ from tests.crash.sweep import MORE, Sweep
 from tests.stored.forms import forms
 
 FOLDER = Path(__file__).parent / "released"
+ABOUT = "# What the files beside this one were recorded from, and what a deployment over it is tested from."
+
 MOST = 6
 """Of each kind of row, and of each message, so many examples of different form are kept at most."""
 
 
 def main() -> None:
-    """Write the three files."""
+    """Write the files."""
     rows: dict[str, dict[str, str]] = {}
     messages: dict[str, dict[str, str]] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -42,6 +45,8 @@ def main() -> None:
     (FOLDER / "forms.json").write_text(json.dumps(forms(), indent=1) + "\n", encoding="utf-8")
     _write("rows.jsonl", rows)
     _write("messages.jsonl", messages)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=FOLDER, capture_output=True, text=True, check=True).stdout
+    (FOLDER / "release.toml").write_text(f'{ABOUT}\ncommit = "{head.strip()}"\n', encoding="utf-8")
 
 
 def _watch(patch: pytest.MonkeyPatch, rows: dict[str, dict[str, str]], messages: dict[str, dict[str, str]]) -> None:

@@ -169,22 +169,28 @@ def test_since_leaves_out_what_was_submitted_before_and_may_be_before_all_time(t
     assert listed(twin.on, ada, since=then.replace(year=1900)) == [second, first]
 
 
+def counted(twin: Twin, patch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each read asks for from now on."""
+    sizes: list[int] = []
+    read = twin.store.rows_at
+
+    def note(keys: Sequence[Key]) -> Mapping[Key, Row]:
+        sizes.append(len(keys))
+        return read(keys)
+
+    patch.setattr(twin.store, "rows_at", note)
+    return sizes
+
+
 def test_where_few_rows_match_twice_as_many_are_read_and_what_is_too_much_comes_on_the_next_page(
     twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Long names are in no entry. Of 1 row no one matches, of the next 2 neither; of the next 4 all do, and 3 wait."""
-    sizes: list[int] = []
-    read = twin.store.rows_at
-
-    def counted(keys: Sequence[Key]) -> Mapping[Key, Row]:
-        sizes.append(len(keys))
-        return read(keys)
-
     long = "x" * PLACED_NAME
     right = [submit(twin, ada, name=f"{long}-right") for _ in range(4)][::-1]
     for _ in range(3):
         submit(twin, ada, name=f"{long}-wrong")
-    monkeypatch.setattr(twin.store, "rows_at", counted)
+    sizes = counted(twin, monkeypatch)
     found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 1, "")
     assert ([job.id for job in found], after, sizes) == (right[:1], right[0], [1, 2, 4])
     found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 2, str(after))
@@ -198,17 +204,10 @@ def test_where_few_rows_match_twice_as_many_are_read_and_what_is_too_much_comes_
 def test_where_half_of_the_rows_match_as_many_are_read_as_are_missing(
     twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes: list[int] = []
-    read = twin.store.rows_at
-
-    def counted(keys: Sequence[Key]) -> Mapping[Key, Row]:
-        sizes.append(len(keys))
-        return read(keys)
-
     long = "x" * PLACED_NAME
     for name in ("right", "wrong", "right", "wrong"):
         submit(twin, ada, name=f"{long}-{name}")
-    monkeypatch.setattr(twin.store, "rows_at", counted)
+    sizes = counted(twin, monkeypatch)
     found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 2, "")
     assert (len(found), sizes) == (2, [2, 1, 1])
     assert after is None

@@ -229,7 +229,7 @@ def _preview(on: System, ask: ApplySite) -> SiteChanges:
         SiteChanges,
         found,
         changes=[str(each) for each in found.differences],
-        warnings=list(warnings(apply.check(on, ask.toml, ask.path))),
+        warnings=list(warnings(found.site)),
         losses=[_loss(each) for each in found.losses],
         drift=[_drift(each) for each in found.drift],
         applied_at=found.was and found.was.applied_at,

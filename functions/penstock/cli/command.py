@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from penstock.cli import formats, references
-from penstock.cli.formats import View
+from penstock.cli.formats import Format
 from penstock.cli.output import Output
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Session:
     @cached_property
     def out(self) -> Output:
         """Where results and notices go."""
-        view = View(self.form, self.template, self.columns, self.sort, self.query)
+        view = Format(self.form, self.template, self.columns, self.sort, self.query)
         return Output(as_json=self.json, color=not (self.no_color or os.environ.get("NO_COLOR")), view=view)
 
     @property

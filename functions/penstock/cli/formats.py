@@ -24,7 +24,7 @@ Item = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class View:
+class Format:
     """What a user wants to see of a list."""
 
     form: str = "table"

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from penstock.cli import formats, tables, times
 from penstock.cli.errors import CliError, Interrupted
-from penstock.cli.formats import View
+from penstock.cli.formats import Format
 from penstock.cli.tables import Column as Column
 from penstock.cli.tables import Fit as Fit
 from penstock.cli.terminal import clean
@@ -53,9 +53,9 @@ NAMED_JOB = (Column("JOB", "job"), Column("NAME", "job_name"), Column("OWNER", "
 class Output:
     """Where the results of a command go."""
 
-    def __init__(self, *, as_json: bool = False, color: bool = True, view: View | None = None) -> None:
+    def __init__(self, *, as_json: bool = False, color: bool = True, view: Format | None = None) -> None:
         self.as_json = as_json
-        self.view = view or View()
+        self.view = view or Format()
         self.console = Console(file=sys.stdout, no_color=not color, highlight=False, markup=False)
         self.errors = Console(file=sys.stderr, no_color=not color, highlight=False, markup=False, stderr=True)
         self._last_notice = ""

@@ -38,5 +38,5 @@ def colours_only(text: str) -> str:
 
 
 def can_ask() -> bool:
-    """Whether a person can answer a question: standard input is a terminal."""
-    return sys.stdin.isatty()
+    """Whether a person can be asked a question, which is on standard error, and answer it."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

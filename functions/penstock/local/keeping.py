@@ -28,7 +28,6 @@ from penstock.deploy.options import STACK
 from penstock.domain.jobs.jobs import Job, State
 from penstock.usecases.jobs import flow
 
-MACHINE = f"arn:${{AWS::Partition}}:states:${{AWS::Region}}:${{AWS::AccountId}}:stateMachine:{STACK}-attempt"
 ROWS, OBJECTS, BYTES = "rows.jsonl", "objects.jsonl", "bytes"
 """What a folder has: a row a line, an object a line, and the bytes of each object in a file."""
 
@@ -79,7 +78,7 @@ def restore(account: Account, folder: Path) -> dict[str, int]:
         with (folder / BYTES / str(number)).open("rb") as body:
             s3.put_object(Bucket=made["BucketName"], Body=body, **each)
         counted["objects"] += 1
-    flows = StepFlows(account.client("stepfunctions"), account.named(MACHINE))
+    flows = StepFlows(account.client("stepfunctions"), made["FlowArn"])
     for job in jobs:
         flows.start(job.id, job.attempt, flow.steps(job.request.needs))
     return counted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli import extras
+from penstock.cli import extras, terminal
 from penstock.cli.command import Command, Session, mapping, pair, pass_session
 from penstock.cli.commands.local import Steps
 from penstock.cli.errors import Broken, Refused
@@ -104,7 +103,7 @@ def _is_agreed(proposed: ChangeSet, diff: bool, yes: bool) -> bool:
     """
     agreed = False
     try:
-        if proposed.changes and not (diff or yes) and not sys.stdin.isatty():
+        if proposed.changes and not (diff or yes) and not terminal.can_ask():
             raise Refused(
                 "nothing was changed: there is no terminal to ask at", "--yes changes it, --diff only shows it"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli import times
+from penstock.cli import terminal, times
 from penstock.cli.command import Command, Group, Session, arguments, pass_session
 from penstock.cli.commands.site import NO_SITE
 from penstock.cli.errors import Refused
@@ -167,7 +166,7 @@ def _apply(session: Session, file: str, merge: bool, yes: bool) -> Object:
         try:
             return dict(session.api.put("config", body=body, headers={"If-Match": base}))
         except Refused as error:
-            if error.status != CHANGED_MEANWHILE or not at_terminal():
+            if error.status != CHANGED_MEANWHILE or not terminal.can_ask():
                 raise
             session.out.note(f"{error.what}. What applying {file} would change now:", "yellow")
             moved = True
@@ -182,18 +181,13 @@ def _removed(plan: Object) -> list[str]:
 def _agree(session: Session, plan: Object) -> None:
     """Ask whether to go on. Raises Refused, with all that would be removed, where nobody can be asked."""
     removed = _removed(plan)
-    if not at_terminal():
+    if not terminal.can_ask():
         lines = [*removed, *(each["summary"] for each in plan["losses"])]
         hint = "--yes removes it without asking; `penstock config diff FILE` shows all changes"
         raise Refused("this would remove what the file does not have, and nobody is here to be asked", hint, lines)
     _show(session.out, plan, partial(session.out.note), "it changes nothing any more")
     question = f"Apply it? It removes {len(removed)} of these" if removed else "Apply it?"
     click.confirm(question, abort=True, err=True)
-
-
-def at_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 @config.command("show", cls=Command)

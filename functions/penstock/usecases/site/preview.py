@@ -59,10 +59,11 @@ class Drift:
 
 @dataclass(frozen=True)
 class Preview:
-    """All of it. `base` is the tag of the site that it compares with."""
+    """All of it. `site` is the one that would be applied; `base` is the tag of the one that it is compared with."""
 
     base: str
     was: SiteText | None
+    site: Site
     differences: list[Difference]
     losses: list[Loss]
     drift: list[Drift]
@@ -77,6 +78,7 @@ def preview(on: System, toml: str, path: str) -> Preview:
     return Preview(
         base=apply.tag(was),
         was=was,
+        site=site,
         differences=apply.differences(was, toml, site),
         losses=[*_losses(on, existing, site.pools()), *_without_maker(on, before, site)],
         drift=list(_drift(on, existing, before.pools())),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 import pytest
 
 from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.submissions import Submission
 from tests.functions.service import SCRIPT, Service, refused
 
 
@@ -192,6 +194,14 @@ def test_a_key_makes_submitting_twice_the_same_as_once(service: Service) -> None
     refused(submit(service, {"script": SCRIPT, "priority": -1}, **ask), 409, "idempotency-key-reused")
     other = service.ask("POST", "/v1/jobs", {"script": SCRIPT}, as_="bob", **ask)
     assert other.json != first.json
+
+
+def test_a_release_with_more_to_say_takes_a_request_for_the_same(service: Service) -> None:
+    """JOB-1: what a request does not say is not in the digest by which it is known again after an upgrade."""
+    service.ask("POST", "/v1/jobs", {"script": SCRIPT}, headers={"Idempotency-Key": "k"})
+    (kept,) = [row for row in service.twin.store.rows.values() if isinstance(row, Submission)]
+    said = json.dumps({"path": "job.sh", "script": SCRIPT}).encode()
+    assert kept.request_digest == hashlib.sha256(said).hexdigest()
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "k" * 10_000])

@@ -198,10 +198,15 @@ def _claim(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
 def _submission(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
     if key is None:
         return None
-    asked = hashlib.sha256(json.dumps(asdict(ask), sort_keys=True).encode()).hexdigest()
+    asked = hashlib.sha256(json.dumps(_given(ask), sort_keys=True).encode()).hexdigest()
     return Submission(
         owner=user.name, key_digest=digest(key), request_digest=asked, job=job.id, time=job.times.submitted
     )
+
+
+def _given(ask: SubmitJob) -> dict[str, Any]:
+    """What a request says. What it does not is left out, so that a release with more to say takes it for the same."""
+    return {name: value for name, value in asdict(ask).items() if value not in (None, [], {})}
 
 
 def _repeated_job(known: Submission, now: Submission) -> str:
@@ -391,11 +396,7 @@ def _scope(user: User, ask: SubmitJob) -> str:
 def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, ...]) -> Spec:
     """The row with a job's script, and all that only its agent and a retry need."""
     rules = tuple(rule.text for rule in file.output_rules)
-    request = {
-        key: value
-        for key, value in asdict(ask).items()
-        if key not in ("script", "tasks") and value not in (None, [], {})
-    }
+    request = {name: value for name, value in _given(ask).items() if name not in ("script", "tasks")}
     return Spec(
         job=job, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
         posts=file.post, toolchain=file.toolchain, skip_clone=file.skip_clone,

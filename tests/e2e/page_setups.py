@@ -333,7 +333,9 @@ def reference(world: World) -> Words:
     (world.folder / "shelf").mkdir()
     (world.folder / "shelf.py").rename(world.folder / "shelf" / "well.py")
     image = settled(world, 'echo image > "$PENSTOCK_WORK/image.tar"', '#: output_rules = ["=/work/image.tar"]\n')
+    canary = "penstock canary send target/ubuntu-24.04"  # which the site sent itself when it began
     return login(world) | {
+        canary: patiently(canary),
         "job publish ID": f"job publish {image}",
         "artifact pin ID": f"artifact pin {world.local.json('job', 'outputs', image)[0]['id']}",
         "JOB": app,

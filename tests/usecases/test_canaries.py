@@ -259,6 +259,17 @@ def test_an_operator_sends_one_now_unless_it_is_out(twin: Twin) -> None:
     assert [row.pool for row in canaries.list_canaries(twin.on)] == [DB, LINUX]
 
 
+def test_one_whose_job_has_settled_is_not_out_any_more(twin: Twin) -> None:
+    """What the sweep would note within minutes, an operator need not wait for."""
+    job = round_trip(twin, LINUX, Result.FAILED)
+    before = of(twin)
+    twin.store.commit([Replace(before, replace(before, is_out=True, failures=0, outcome=None))])
+    sent = canaries.send(twin.on, LINUX)
+    assert sent.is_out
+    assert sent.job != job
+    assert (sent.outcome, sent.failures) == ("failed", 1)
+
+
 def test_an_operator_whose_call_died_asks_again_and_finds_the_same_job(twin: Twin) -> None:
     """The job is submitted, and the function dies before that is noted."""
     before = round_trip(twin, LINUX, Result.SUCCEEDED)

@@ -53,13 +53,18 @@ def advance(on: System, key: Key) -> None:
 
 def _next(on: System, site: Site, canary: Canary, kind: Target | ResourceType, how: CanaryScript) -> Canary:
     now, every = on.world.now(), timedelta(seconds=how.every)
-    job = on.store.get(job_key(canary.job), Job) if canary.is_out and canary.job else None
+    job = _job(on, canary)
     if job is None:
         try:
             return canaries.submitted(canary, _submit(on, site, canary, kind, how), now)
         except Refused as refused:
             return canaries.refused(canary, str(refused), every, now)
     return canaries.settled(canary, job, every, now) if job.is_settled else canaries.recheck(canary, now)
+
+
+def _job(on: System, canary: Canary) -> Job | None:
+    """The job of a canary that is out."""
+    return on.store.get(job_key(canary.job), Job) if canary.is_out and canary.job else None
 
 
 def _submit(on: System, site: Site, canary: Canary, kind: Target | ResourceType, how: CanaryScript) -> str:
@@ -107,14 +112,16 @@ def send(on: System, pool: str) -> Canary:
 
     def decide() -> tuple[Sequence[Change], Canary]:
         canary = on.store.get(canary_key(pool), Canary) if len(pool) <= limits.NAME_CHARS else None
-        if canary is None or pool not in current_site(on).canaries():
+        found = current_site(on).canaries().get(pool)
+        if canary is None or found is None:
             raise not_found("canary", pool[: limits.NAME_CHARS])
-        if canary.is_out:
+        now, job = on.world.now(), _job(on, canary)
+        if job and not job.is_settled:
             raise Refused(409, "canary-is-out", f"the canary of {pool} is out: job {canary.job}")
-        now = on.world.now()
-        if canary.due and canary.due <= now:
+        if not job and canary.due and canary.due <= now:
             return [], canary
-        asked = replace(canary, due=now)
+        back = canaries.settled(canary, job, timedelta(seconds=found[1].every), now) if job else canary
+        asked = replace(back, due=now)
         return [Replace(canary, asked)], asked
 
     asked = transact(on, decide)

@@ -1,0 +1,48 @@
+/** The console: its frame, and which page an address shows. */
+
+import { lazy, Suspense } from "preact/compat";
+import { Route, Switch } from "wouter-preact";
+
+import { Loading, Page, Problem } from "./parts/page";
+import { Notices } from "./parts/notices";
+import { SessionProvider, useSession } from "./session";
+import { Top } from "./top";
+
+/** Each page is a file of its own, which is loaded when it is first looked at. */
+const PAGES = [
+  ["/", lazy(() => import("./pages/jobs"))],
+  ["/sign-in", lazy(() => import("./pages/sign-in"))],
+] as const;
+
+export function App() {
+  return (
+    <SessionProvider>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <Top />
+      <Pages />
+      <Notices />
+    </SessionProvider>
+  );
+}
+
+function Pages() {
+  const { who, error, renew } = useSession();
+  if (error) return <Page title="Penstock">{<Problem error={error} retry={() => void renew()} />}</Page>;
+  if (who === undefined) return <Loading />;
+  return (
+    <Suspense fallback={<Loading />}>
+      <Switch>
+        {PAGES.map(([path, page]) => (
+          <Route key={path} path={path} component={page} />
+        ))}
+        <Route>
+          <Page title="There is no such page">
+            <p>The address may be mistyped, or from another version of the console.</p>
+          </Page>
+        </Route>
+      </Switch>
+    </Suspense>
+  );
+}

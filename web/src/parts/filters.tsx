@@ -1,0 +1,53 @@
+/** Filters that stand in the address, so that a view can be sent to somebody or kept. */
+
+import { useSearchParams } from "wouter-preact";
+
+/** The address's filters, and a way to change one; an empty value takes it away. */
+export function useFilters(): [Record<string, string>, (name: string, value: string) => void] {
+  const [search, setSearch] = useSearchParams();
+  const change = (name: string, value: string) =>
+    setSearch(
+      (before) => {
+        const after = new URLSearchParams(before);
+        if (value) after.set(name, value);
+        else after.delete(name);
+        return after;
+      },
+      { replace: true },
+    );
+  return [Object.fromEntries(search), change];
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string | undefined;
+  options: readonly string[];
+  onChange: (value: string) => void;
+}
+
+/** One of some values, or any. */
+export function Choice({ label, value, options, onChange }: ChoiceProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select value={value ?? ""} onChange={(event) => onChange(event.currentTarget.value)}>
+        <option value="">any</option>
+        {options.map((each) => (
+          <option key={each} value={each}>
+            {each}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A text to look for. It counts once one leaves the field or presses Enter. */
+export function Wanted({ label, value, onChange, hint }: Omit<ChoiceProps, "options"> & { hint?: string }) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input type="search" defaultValue={value ?? ""} placeholder={hint} onChange={(event) => onChange(event.currentTarget.value)} />
+    </label>
+  );
+}

@@ -1,0 +1,41 @@
+/** States of jobs and units: a sign, a word and a colour, so that nobody depends on the colour. */
+
+const SIGNS: Record<string, [string, string]> = {
+  succeeded: ["✓", "good"],
+  failed: ["✕", "bad"],
+  errored: ["!", "bad"],
+  cancelled: ["⊘", "off"],
+  running: ["▶", "live"],
+  acquiring: ["◔", "live"],
+  queued: ["…", "wait"],
+  waiting: ["…", "wait"],
+  held: ["■", "live"],
+  free: ["□", "good"],
+  warm: ["▣", "good"],
+  ready: ["▣", "good"],
+  idle: ["▣", "good"],
+  coming: ["◔", "live"],
+  creating: ["◔", "live"],
+  cleaning: ["◔", "wait"],
+  quarantined: ["!", "bad"],
+  quarantine: ["!", "bad"],
+  away: ["!", "bad"],
+  revoked: ["⊘", "off"],
+  expired: ["⊘", "off"],
+  disabled: ["⊘", "off"],
+  gone: ["⊘", "off"],
+  withdrawn: ["⊘", "off"],
+  good: ["✓", "good"],
+  active: ["✓", "good"],
+};
+
+/** A state, for example of a job: its outcome once it has settled. */
+export function State({ of, outcome }: { of: string; outcome?: string | null | undefined }) {
+  const word = outcome ?? of;
+  const [sign, tone] = SIGNS[word] ?? ["•", "wait"];
+  return (
+    <span class={`state ${tone}`} data-state={word}>
+      <span aria-hidden="true">{sign}</span> {word}
+    </span>
+  );
+}

@@ -1,0 +1,96 @@
+/** The bar at the top: where one can go, who one is, dark or light. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Link, useLocation } from "wouter-preact";
+
+import { api, ask } from "./api/client";
+import { say } from "./parts/notices";
+import { useSession } from "./session";
+import { applyTheme, theme, type Theme } from "./theme";
+
+interface Place {
+  title: string;
+  to: string;
+  isForOperators?: boolean;
+}
+
+const PLACES: Place[] = [
+  { title: "Jobs", to: "/" },
+  { title: "Pools", to: "/pools" },
+  { title: "Graph", to: "/graph" },
+  { title: "Workers", to: "/workers" },
+  { title: "Resources", to: "/resources" },
+  { title: "Files", to: "/artifacts" },
+  { title: "Prices", to: "/prices" },
+  { title: "Shares", to: "/shares" },
+  { title: "Site", to: "/site" },
+  { title: "Operator", to: "/operator", isForOperators: true },
+  { title: "Users", to: "/users", isForOperators: true },
+];
+
+export function Top() {
+  const { who, isOperator } = useSession();
+  const [path] = useLocation();
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => menu.current?.removeAttribute("open"), [path]);
+  const places = PLACES.filter((each) => who && (isOperator || !each.isForOperators));
+  const links = places.map((each) => (
+    <Link key={each.to} href={each.to} aria-current={isAt(path, each.to) ? "page" : undefined}>
+      {each.title}
+    </Link>
+  ));
+  return (
+    <header class="top">
+      <Link href="/" class="brand">
+        Penstock
+      </Link>
+      <nav class="wide" aria-label="Pages">
+        {links}
+      </nav>
+      <details class="narrow" ref={menu}>
+        <summary>Menu</summary>
+        <nav aria-label="Pages">{links}</nav>
+      </details>
+      <ThemeChoice />
+      {who ? <Me name={who.name} /> : <Link href="/sign-in">Sign in</Link>}
+    </header>
+  );
+}
+
+const isAt = (path: string, to: string): boolean =>
+  to === "/" ? path === "/" || path.startsWith("/jobs") || path.startsWith("/sets") : path.startsWith(to);
+
+function ThemeChoice() {
+  const [chosen, setChosen] = useState<Theme>(theme());
+  const change = (next: Theme) => {
+    applyTheme(next);
+    setChosen(next);
+  };
+  return (
+    <label class="theme">
+      <span class="unseen">Colours</span>
+      <select value={chosen} onChange={(event) => change(event.currentTarget.value as Theme)}>
+        <option value="system">System</option>
+        <option value="light">Light</option>
+        <option value="dark">Dark</option>
+      </select>
+    </label>
+  );
+}
+
+function Me({ name }: { name: string }) {
+  const { renew } = useSession();
+  const leave = async () => {
+    await ask(api.DELETE("/v1/session"));
+    await renew();
+    say("Signed out");
+  };
+  return (
+    <span class="me">
+      <Link href="/tokens">{name}</Link>
+      <button type="button" class="quiet" onClick={() => void leave()}>
+        Sign out
+      </button>
+    </span>
+  );
+}

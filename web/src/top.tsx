@@ -47,12 +47,18 @@ export function Top() {
       <nav class="wide" aria-label="Pages">
         {links}
       </nav>
+      <span class="wide-only">
+        <ThemeChoice />
+        <Me />
+      </span>
       <details class="narrow" ref={menu}>
         <summary>Menu</summary>
-        <nav aria-label="Pages">{links}</nav>
+        <div class="menu">
+          <nav aria-label="Pages">{links}</nav>
+          <ThemeChoice />
+          <Me />
+        </div>
       </details>
-      <ThemeChoice />
-      {who ? <Me name={who.name} /> : <Link href="/sign-in">Sign in</Link>}
     </header>
   );
 }
@@ -78,16 +84,18 @@ function ThemeChoice() {
   );
 }
 
-function Me({ name }: { name: string }) {
-  const { renew } = useSession();
+/** Who is signed in, and the way out; or the way in. */
+function Me() {
+  const { who, renew } = useSession();
   const leave = async () => {
     await ask(api.DELETE("/v1/session"));
     await renew();
     say("Signed out");
   };
+  if (!who) return <Link href="/sign-in">Sign in</Link>;
   return (
     <span class="me">
-      <Link href="/tokens">{name}</Link>
+      <Link href="/tokens">{who.name}</Link>
       <button type="button" class="quiet" onClick={() => void leave()}>
         Sign out
       </button>

@@ -21,6 +21,7 @@ FILES = (
     "functions/requirements.txt",
     "functions/requirements-libcloud.txt",
     "docs/tools/requirements.txt",
+    "tests/web/requirements.txt",
 )
 
 PYTHONS = ("py2", "py3", "py311", "py312", "py313", "cp311", "cp312", "cp313")

@@ -1,0 +1,83 @@
+"""A local cloud with real jobs, and browsers that look at its console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.local import cloud
+from penstock.local.state import StateFolder
+from tests.e2e.conftest import Local
+from tests.web.browser import CHROMIUM, DESK, QUIET, Console
+from tests.web.scenes import Scene
+
+SITE = Path(__file__).with_name("site.toml")
+
+Visit = Callable[..., Console]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One browser and one cloud are for all of these tests, so they run in one process."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker("e2e")
+            item.add_marker(pytest.mark.xdist_group("web"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A browser, for as long as all tests take."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine: apt install chromium, or set CHROMIUM")
+    api = pytest.importorskip("playwright.sync_api", reason="`make e2e` installs playwright")
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    """A cloud for these tests alone: they pause pools and cancel jobs."""
+    folder = tmp_path_factory.mktemp("web")
+    place = StateFolder(folder / "state")
+    running = cloud.up(report=print, config=SITE, tied=True, place=place)
+    try:
+        yield Local(running, folder, place.key(), place)
+    finally:
+        cloud.down(print, place)
+
+
+@pytest.fixture(scope="session")
+def scene(local: Local) -> Scene:
+    """Jobs in every state, and what they hold and made."""
+    return Scene.of(local)
+
+
+@pytest.fixture
+def visit(browser: Any, local: Local) -> Iterator[Visit]:
+    """Makes a visitor: `visit(size=PHONE, colours="dark")`. At the end, no page of theirs may have said an error."""
+    made: list[Console] = []
+
+    def visitor(size: tuple[int, int] = DESK, colours: str = "light", **more: Any) -> Console:
+        width, height = size
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=colours, **more)
+        context.set_default_timeout(60_000)
+        made.append(Console(context.new_page(), local.running.url))
+        return made[-1]
+
+    yield visitor
+    for each in made:
+        each.page.context.close()
+    assert [error for each in made for error in each.errors] == []
+
+
+@pytest.fixture
+def operator(visit: Visit, local: Local) -> Console:
+    """An operator who is signed in."""
+    console = visit()
+    console.sign_in(local.running.token)
+    return console

@@ -1,0 +1,51 @@
+"""Nothing is asked for more often than somebody looks: a page that is open for long costs next to nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.web.browser import Console
+from tests.web.scenes import Scene
+
+TEN_MINUTES = 10 * 60
+MOST = 40
+"""Requests of one page in ten minutes in which nothing happens: after 2, 3, 4.5 … seconds, then every 30."""
+
+
+def looks(console: Console, seconds: int) -> list[str]:
+    """The requests of a page while its clock goes on for some seconds, without waiting for that."""
+    console.requests.clear()
+    for _ in range(seconds):
+        console.page.clock.run_for(1000)
+        console.page.evaluate("0")  # lets answers arrive between two ticks
+    return [each for each in console.requests if "/v1/" in each]
+
+
+@pytest.mark.parametrize("path", ["/?state=settled", "/jobs/{succeeded}"])
+def test_a_page_on_which_nothing_happens_asks_ever_less_often(operator: Console, scene: Scene, path: str) -> None:
+    operator.page.clock.install()
+    operator.open(path.format(**vars(scene)))
+    found = looks(operator, TEN_MINUTES)
+    assert len(found) <= MOST, found
+
+
+def test_a_job_that_has_settled_is_not_asked_for_again(operator: Console, scene: Scene) -> None:
+    operator.page.clock.install()
+    operator.open(f"/jobs/{scene.succeeded}")
+    looks(operator, 10)
+    again = [each for each in looks(operator, 60) if each.endswith(f"/v1/jobs/{scene.succeeded}")]
+    assert again == []
+
+
+def test_a_hidden_page_asks_nothing(operator: Console, scene: Scene) -> None:
+    del scene
+    operator.page.clock.install()
+    operator.open("/")
+    operator.page.evaluate(
+        "Object.defineProperty(document, 'hidden', {get: () => true, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    looks(operator, 2)
+    assert looks(operator, 60) == []
+    operator.page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    assert looks(operator, 2)

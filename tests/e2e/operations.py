@@ -22,7 +22,7 @@ from penstock.local.cloud import REGION
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START
 from tests.e2e.conftest import SITE, Local
-from tests.functions.stage import BODIES, BYTES, DELIVERY, DIGEST, EVENT, EVERY
+from tests.functions.stage import BODIES, BYTES, DELIVERY, DIGEST, EVENT, EVERY, HEADERS
 
 OPERATIONS = {each.name: each for each in EVERY}
 BENCHES = site_toml(factories={"floor": "hosts"}, targets={"benches": {"factory": "floor", "names": ["bench-7"]}})
@@ -66,7 +66,7 @@ class Everything:
         """Take an operation, with the body that it has in tests/functions/stage.py unless another is given."""
         operation = OPERATIONS[name]
         self.asked.add(name)
-        headers = {"authorization": f"Bearer {shown}"} if shown else {}
+        headers = {**HEADERS.get(name, {}), **({"authorization": f"Bearer {shown}"} if shown else {})}
         sent = {"json": body if body is not None else BODIES.get(name)} if operation.body else {}
         answer = self.local.call(operation.method, operation.path.format(**values) + query, headers=headers, **sent)
         assert answer.status_code == operation.status, f"{name}: {answer.status_code} {answer.text}"
@@ -79,6 +79,7 @@ class Everything:
         self.have_rows()
         self.users()
         self.login()
+        self.session()
         self.site()
         self.github()
         self.jobs()
@@ -133,6 +134,12 @@ class Everything:
         self.ask("get_login", code=begun["code"])
         self.ask("approve_login", code=begun["code"])
         assert self.ask("take_login", {"secret": begun["secret"]}, code=begun["code"])["token"]
+
+    def session(self) -> None:
+        """Ada signs in to the console, and out again."""
+        self.ask("get_console")
+        assert self.ask("begin_session", {"token": self.ada})["user"] == "ada"
+        assert self.ask("end_session") == {"ended": False}
 
     def site(self) -> None:
         text = SITE.read_text() + BENCHES + MORE

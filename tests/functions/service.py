@@ -79,6 +79,7 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    cookies: Sequence[str] = ()
 
     @property
     def json(self) -> Any:
@@ -149,7 +150,7 @@ class Service:
         raw = base64.b64decode(text) if given.get("isBase64Encoded") else text.encode()
         many = {name.lower(): ", ".join(values) for name, values in (given.get("multiValueHeaders") or {}).items()}
         one = {name.lower(): value for name, value in (given.get("headers") or {}).items()}
-        answer = Answer(given["statusCode"], many | one, raw)
+        answer = Answer(given["statusCode"], many | one, raw, given.get("cookies") or ())
         _as_described(method, path, answer)
         return answer
 
@@ -202,7 +203,7 @@ def request(
         "routeKey": "$default",
         "rawPath": path,
         "rawQueryString": urlencode(pairs, errors="surrogatepass"),
-        "headers": {name.lower(): value for name, value in headers.items()},
+        "headers": {name.lower(): value for name, value in headers.items() if name.lower() != "cookie"},
         "requestContext": {
             "accountId": "123456789012",
             "apiId": "api",
@@ -212,6 +213,8 @@ def request(
         },
         "isBase64Encoded": False,
     }
+    if "cookie" in headers:
+        event["cookies"] = headers["cookie"].split("; ")
     if joined:
         event["queryStringParameters"] = joined
     if body is not None:

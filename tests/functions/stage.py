@@ -63,6 +63,10 @@ BODIES: dict[str, Any] = {
 }
 
 
+CONSOLE = {"penstock-console": "1"}
+
+HEADERS = {"begin_session": CONSOLE, "end_session": CONSOLE}
+
 NAMES = {
     "published": "x.bin",
     "public": "x.bin",
@@ -236,7 +240,8 @@ class Stage:
         token = token_of("root") if by_user else WORKER_TOKEN
         token = None if operation.open or as_nobody else token
         body = body if self.left_out is False else None if self.left_out is True else self.left_out
-        return self.service.ask(operation.method, operation.path.format(**values), body, token=token, as_=None)
+        path, headers = operation.path.format(**values), HEADERS.get(operation.name)
+        return self.service.ask(operation.method, path, body, token=token, as_=None, headers=headers)
 
     def values(self, operation: Operation) -> dict[str, str]:
         """What stands in the path of an operation's request."""
@@ -254,7 +259,11 @@ class Stage:
     def body(self, operation: Operation) -> Any:
         """The body of an operation's request."""
         parts = {"id": self.output, "first": 1, "sha256": [DIGEST]}
-        said = {"agent_hello": self.greeting, "agent_commit": {"ids": [self.output]}}
+        said = {
+            "agent_hello": self.greeting,
+            "agent_commit": {"ids": [self.output]},
+            "begin_session": {"token": token_of("ada")},
+        }
         if operation.name == "take_login":
             said["take_login"] = {"secret": self.begun()["secret"]}
         body = {**said, **BODIES}.get(operation.name)

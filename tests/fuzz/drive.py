@@ -21,7 +21,7 @@ from werkzeug.test import Client
 from penstock.api import openapi
 from penstock.api.app import TITLES, Operation
 from tests.functions.service import SITE as OTHER_SITE
-from tests.functions.stage import BODIES, DIGEST
+from tests.functions.stage import BODIES, DIGEST, HEADERS
 from tests.fuzz.stage import TOKEN, Stage
 
 EVERY = [*openapi.users(), *openapi.agents()]
@@ -139,6 +139,7 @@ def _said(stage: Stage) -> dict[str, Any]:
         "agent_parts": parts,
         "agent_commit_cache": {"id": stage.archive, **ask},
         "apply_site": {"toml": OTHER_SITE},
+        "begin_session": {"token": stage.ada},
     }
 
 
@@ -149,7 +150,8 @@ def _ask(stage: Stage, operation: Operation, case: Case, draw: Callable[..., Any
     who = draw(st.sampled_from([*mine, *mine, *mine, *tokens]), "who")
     token = tokens[who]
     stage.again()
-    answer = case.call(headers={"Authorization": f"Bearer {token}"} if token else {})
+    ours = HEADERS.get(operation.name, {})
+    answer = case.call(headers={**ours, **({"Authorization": f"Bearer {token}"} if token else {})})
     stage.met[operation.name, answer.status_code] += 1
     case.validate_response(answer, checks=CHECKS)
     declared = {operation.status, *(each.status for each in operation.also)}

@@ -10,9 +10,28 @@ from tests.local.conftest import Host
 NO_CREDENTIALS = {"x-amz-target": "DynamoDB_20120810.ListTables", "content-type": "application/x-amz-json-1.0"}
 
 
-@pytest.mark.parametrize("headers", [{"Origin": "http://evil.example"}, {"Host": "evil.example"}])
-def test_web_pages_are_refused(host: Host, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "http://127.0.0.1"},
+        {"Host": "evil.example"},
+        {"Host": "evil.example", "Origin": "http://evil.example"},
+    ],
+)
+def test_pages_of_others_are_refused(host: Host, headers: dict[str, str]) -> None:
     assert host.ask("GET", "/_ministack/health", headers=headers).status_code == 403
+
+
+def test_a_page_of_another_port_is_refused_and_one_of_its_own_is_not(host: Host) -> None:
+    port = int(host.url.rpartition(":")[2])
+    assert host.ask("GET", "/_ministack/health", headers={"Origin": host.url}).status_code == 200
+    for other in (f"http://127.0.0.1:{port + 1}", f"https://127.0.0.1:{port}", f"http://localhost:{port}"):
+        assert host.ask("GET", "/_ministack/health", headers={"Origin": other}).status_code == 403
+    both = [("Origin", host.url), ("Origin", "http://evil.example")]
+    assert host.ask("GET", "/_ministack/health", headers=both).status_code == 403
 
 
 def test_aws_services_want_the_owners_key(host: Host) -> None:

@@ -303,3 +303,28 @@ def test_a_role_is_changed_only_if_it_has_the_boundary_that_a_policy_asks_for(ho
     own.put_role_policy(RoleName="bound", PolicyName="one", PolicyDocument=policy(ANYTHING))
     with pytest.raises(ClientError, match="AccessDenied"):
         own.put_role_policy(RoleName="free", PolicyName="one", PolicyDocument=policy(ANYTHING))
+
+
+def test_a_function_gets_cookies_apart_and_sets_several(host: Host) -> None:
+    """As API Gateway does for HTTP APIs, with payload format 2.0."""
+    source = (
+        "def handler(event, context):\n"
+        "    import json\n"
+        "    seen = [event.get('cookies'), event['headers'].get('cookie')]\n"
+        "    return {'statusCode': 200, 'body': json.dumps(seen), 'cookies': ['a=1; Path=/; HttpOnly', 'b=2']}\n"
+    )
+    host.function("cookies", source)
+    gateway = host.client("apigatewayv2")
+    api = gateway.create_api(Name="cookies", ProtocolType="HTTP")["ApiId"]
+    arn = host.client("lambda").get_function(FunctionName="cookies")["Configuration"]["FunctionArn"]
+    to = gateway.create_integration(
+        ApiId=api, IntegrationType="AWS_PROXY", IntegrationUri=arn, PayloadFormatVersion="2.0"
+    )
+    gateway.create_route(ApiId=api, RouteKey="$default", Target=f"integrations/{to['IntegrationId']}")
+    gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
+    owner = {"authorization": f"Credential={host.place.key()}/"}
+    path = f"/_aws/execute-api/{api}/$default/x"
+    answer = host.ask("GET", path, headers={**owner, "cookie": "x=1; y=a=b;"})
+    assert answer.json() == [["x=1", "y=a=b"], None]
+    assert answer.headers.get_list("set-cookie") == ["a=1; Path=/; HttpOnly", "b=2"]
+    assert host.ask("GET", path, headers=owner).json() == [None, None]

@@ -29,11 +29,12 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+from aws_lambda_powertools.shared.cookies import Cookie
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Event
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.api import body
+from penstock.api import body, cookies
 from penstock.domain.users.users import WHOLE, Bearer, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Newer, Refused, Throttled, Unreached
@@ -166,9 +167,10 @@ def text(app: BaseRouter) -> str:
         raise Refused(400, "malformed-json", "the body is not text in UTF-8") from None
 
 
-def reply(value: object, status: int = 200) -> Response[Any]:
+def reply(value: object, status: int = 200, cookies: Sequence[Cookie] = ()) -> Response[Any]:
     """A reply in JSON."""
-    return Response(status, "application/json", json.dumps(sent(value), ensure_ascii=False))
+    text = json.dumps(sent(value), ensure_ascii=False)
+    return Response(status, "application/json", text, cookies=list(cookies))
 
 
 def sent(value: Any) -> Any:
@@ -226,14 +228,18 @@ class Also:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply with another status than the usual one."""
+    """A reply with another status than the usual one, or with cookies."""
 
     status: int
     value: object
+    cookies: Sequence[Cookie] = ()
 
 
 def _caller(on: System, event: Event, _: Mapping[str, str], need: Need) -> Bearer:
-    return users.authenticate(on, event.headers.get("authorization"), need)
+    """Who shows a token, or else a session in a cookie. [SEC-2]"""
+    header = event.headers.get("authorization")
+    session = None if header else cookies.session(event)
+    return users.authenticate_session(on, session, need) if session else users.authenticate(on, header, need)
 
 
 def _operator(on: System, event: Event, path: Mapping[str, str], need: Need) -> Bearer:
@@ -243,7 +249,8 @@ def _operator(on: System, event: Event, path: Mapping[str, str], need: Need) -> 
 
 
 def _anybody(on: System, event: Event, path: Mapping[str, str], need: Need) -> Bearer | None:
-    return _caller(on, event, path, need) if event.headers.get("authorization") else None
+    is_shown = event.headers.get("authorization") or cookies.session(event)
+    return _caller(on, event, path, need) if is_shown else None
 
 
 Caller = Annotated[Bearer, Authenticated(_caller, "")]
@@ -425,7 +432,8 @@ class Operation:
         found = self.call(**given)
         if isinstance(found, Response):
             return found
-        return reply(found.value, found.status) if isinstance(found, Reply) else reply(found, self.status)
+        made = found if isinstance(found, Reply) else Reply(self.status, found)
+        return reply(made.value, made.status, made.cookies)
 
     def _read(self, router: APIGatewayHttpRouter, path: Mapping[str, str], each: Input) -> Any:
         event: Any = router.current_event

@@ -12,7 +12,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from penstock.api import workers
+from penstock.api import cookies, workers
 from penstock.api.app import Header, Input, Operation, Pattern, ProblemView, Router, Source, is_optional
 from penstock.api.document import DOCUMENT
 from penstock.api.routers import ROUTERS
@@ -22,6 +22,11 @@ SIMPLE: Mapping[Any, Mapping[str, Any]] = {
     str: {"type": "string"}, int: {"type": "integer"}, float: {"type": "number"}, bool: {"type": "boolean"},
     NoneType: {"type": "null"}, datetime: {"type": "string", "format": "date-time"}, Any: {},
 }  # fmt: skip
+SESSIONS = (
+    f"The console takes a session in place of a token, on every operation, with the header `{cookies.HEADER}: 1`. "
+    "`POST /v1/session` sets the cookie."
+)
+
 PLACES = {Source.PATH: "path", Source.QUERY: "query", Source.HEADER: "header"}
 
 PATHS = {
@@ -69,7 +74,10 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": {kind.__name__: shape(kind) for kind in shapes()},
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": cookies.SESSION, "description": SESSIONS},
+            },
         },
     }
 

@@ -15,6 +15,7 @@ from penstock.api import (
     provenance,
     published,
     reviews,
+    session,
     shares,
     site,
     store,
@@ -28,6 +29,6 @@ ROUTERS = tuple(
     noun.router
     for noun in (
         jobs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools, shares, units,
-        site, probes, users, tokens, logins, github, identity, document,
+        site, probes, users, tokens, logins, session, github, identity, document,
     )
 )  # fmt: skip

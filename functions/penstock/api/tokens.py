@@ -47,7 +47,10 @@ class TokenView:
     id: Annotated[str, "Its id, which is also a part of its secret."]
     user: Annotated[str, "The user whose token it is."]
     name: Annotated[str, "What it is called."]
-    kind: Annotated[Literal["user", "operator", "host"], "What it is for. Its secret begins with `pst_` and this word."]
+    kind: Annotated[
+        Literal["user", "operator", "host", "session"],
+        "What it is for. The secret of a token begins with `pst_` and this word; a session is in a browser's cookie.",
+    ]
     scopes: Annotated[list[str], "What it is good for."]
     state: Annotated[
         TokenState, "Whether it is good by itself. It is refused as well if a token that it comes from is."
@@ -103,4 +106,8 @@ def show(row: Token, now: datetime) -> TokenView:
 
 def _shown(row: Token, now: datetime) -> dict[str, object]:
     state: TokenState = "revoked" if row.revoked else "expired" if row.has_expired(now) else "good"
-    return {"kind": row.sort, "state": state, "revoked": row.revoked.at if row.revoked else None}
+    return {
+        "kind": "session" if row.session else row.sort,
+        "state": state,
+        "revoked": row.revoked.at if row.revoked else None,
+    }

@@ -96,7 +96,7 @@ class Front:
             return
         path = scope["path"]
         if self._foreign(scope):
-            await _reply(send, 403, {"error": "the local cloud answers this machine only, and no web pages"})
+            await _reply(send, 403, {"error": "the local cloud answers this machine only, and no other web pages"})
         elif path == METER and scope["method"] == "GET":
             await _reply(send, 200, self._meter.reading())
         elif path == f"{METER}/reset" and scope["method"] == "POST":
@@ -113,9 +113,10 @@ class Front:
             await self._emulator({**scope, "scheme": "https"}, receive, send)
 
     def _foreign(self, scope: Scope) -> bool:
-        """Whether a web page in a browser may have sent it: an Origin header, or a foreign Host (DNS rebinding)."""
-        headers = dict(scope["headers"])
-        return b"origin" in headers or headers.get(b"host", b"").decode("latin-1") not in self._hosts
+        """Whether another's web page may have sent it: the Origin of another, or a foreign Host (DNS rebinding)."""
+        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        host = dict(scope["headers"]).get(b"host", b"")
+        return any(each != b"http://" + host for each in origins) or host.decode("latin-1") not in self._hosts
 
     def _stranger(self, scope: Scope) -> bool:
         """Whether it lacks the owner's key: any user can reach the port, and functions run as the owner."""

@@ -48,6 +48,7 @@ def apply() -> None:
     an_open_flow_is_refused_when_it_is_started_again()
     an_answer_to_a_task_names_no_machine()
     a_closed_task_does_not_exist()
+    a_request_has_its_cookies_among_its_headers()
     no_condition_knows_the_keys_of_rows()
     no_condition_knows_the_boundary_of_a_role()
 
@@ -277,3 +278,21 @@ def _unless_closed(send: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str,
         return send(data)
 
     return checked
+
+
+def a_request_has_its_cookies_among_its_headers() -> None:
+    """An HTTP API gives a function the cookies apart, one by one, and not as a header. The emulator does not.
+
+    Source: Amazon API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs".
+    """
+    execute = lambda_svc._execute_function_with_config_scope
+
+    @wraps(execute)
+    def with_cookies(record: Any, event: Any, *rest: Any, **more: Any) -> Any:
+        if isinstance(event, dict) and event.get("version") == "2.0" and "cookie" in event.get("headers", {}):
+            headers = {name: value for name, value in event["headers"].items() if name != "cookie"}
+            sent = [each.strip() for each in event["headers"]["cookie"].split(";")]
+            event = {**event, "headers": headers, "cookies": [each for each in sent if each]}
+        return execute(record, event, *rest, **more)
+
+    lambda_svc._execute_function_with_config_scope = with_cookies

@@ -18,6 +18,7 @@ from typing import ClassVar, NamedTuple
 from zlib import crc32
 
 from penstock.domain.site.site import Limits
+from penstock.domain.users.sessions import Session
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import ALPHABET, Key, Place, Row
@@ -273,7 +274,7 @@ class Revocation:
 class Token(Row):
     """A user's token. `ancestors` are the ids of those that it comes from, its parent last.
 
-    `used` is when it was last used, to the hour. `by` is the user who made it.
+    `used` is when it was last used, to the hour. `by` is the user who made it. A `session` is taken from a cookie.
     """
 
     kind: ClassVar[str] = "token"
@@ -289,6 +290,7 @@ class Token(Row):
     used: datetime | None = None
     ancestors: tuple[str, ...] = ()
     revoked: Revocation | None = None
+    session: Session | None = None
 
     @property
     def key(self) -> Key:

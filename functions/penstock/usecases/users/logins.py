@@ -1,7 +1,8 @@
 """Logins by code begin, are approved by a user who is signed in, and are taken by the machine that waits. [SEC-2]
 
 The token is made when it is taken, so its secret is stored nowhere. It comes from the token that approved, so whoever
-revokes that ends it as well.
+revokes that ends it as well; or, if a session approved, from the token that the session comes from. A browser takes a
+session instead of a machine's token.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.domain.users import logins
+from penstock.domain.users import logins, sessions
 from penstock.domain.users.logins import Approval, Login, LoginPace
+from penstock.domain.users.sessions import Session
 from penstock.domain.users.users import Bearer, Token
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
@@ -49,7 +51,8 @@ def approve(on: System, by: Bearer, code: str, wish: Wish) -> Login:
 
     Raises Refused 400, 403, 404, 422, 429 as `tokens.mint` and `find` do, and 409 if another token approved. [SEC-2]
     """
-    scopes, expires = tokens.allowed(on, by.token, wish)
+    asked = on.world.now()
+    scopes, expires = tokens.allowed(tokens.giver(by.token, asked), wish, asked)
 
     def decide() -> tuple[Sequence[Change], Login]:
         was = find(on, by, code)
@@ -65,8 +68,10 @@ def approve(on: System, by: Bearer, code: str, wish: Wish) -> Login:
     return transact(on, decide)
 
 
-def take(on: System, code: str, secret: str) -> tuple[str, Token] | None:
+def take(on: System, code: str, secret: str, *, session: str = "") -> tuple[str, Token] | None:
     """The token of an approved login, once: its secret, and its row; None while nobody approved. [SEC-2]
+
+    With the name of a session it is that, for a browser. It may do what was approved, for 12 hours at most.
 
     Raises Refused 404 for a login that is over or another machine's, and 410 for one whose token was taken, or whose
     approver's token is no longer good.
@@ -80,22 +85,25 @@ def take(on: System, code: str, secret: str) -> tuple[str, Token] | None:
             raise Refused(410, "login-taken", "the token of this login was taken already; begin another login")
         if was.approval is None:
             return [], None
-        made, token, changes = _token(on, was, was.approval)
+        made, token, changes = _token(on, was, was.approval, session)
         return [Replace(was, replace(was, taken=token.id)), *changes], (made, token)
 
     return transact(on, decide)
 
 
-def _token(on: System, login: Login, approval: Approval) -> tuple[str, Token, Sequence[Change]]:
-    """The token that was approved, and the changes that make it."""
+def _token(on: System, login: Login, approval: Approval, session: str) -> tuple[str, Token, Sequence[Change]]:
+    """The token that was approved, or a session of that name, and the changes that make it."""
     try:
         parent, user = users.good_token(on, approval.token)
     except Refused as refused:
         text = f"this login was approved with a token that is no longer good: {refused.detail}"
         raise Refused(410, "login-over", text) from None
-    name = f"login on {login.host}" if login.host else "login"
-    wish = Wish(name, approval.scopes)
-    return tokens.draft(on, user, wish, approval.by, (*parent.ancestors, parent.id), approval.expires)
+    made_from, expires = tokens.giver(parent, on.world.now()), approval.expires
+    wish = Wish(f"login on {login.host}" if login.host else "login", approval.scopes)
+    if session:
+        wish = Wish(session, approval.scopes, session=Session(expires))
+        expires = sessions.expiry(on.world.now(), expires)
+    return tokens.draft(on, user, wish, approval.by, (*made_from.ancestors, made_from.id), expires)
 
 
 def _waiting(on: System, code: str) -> Login | None:

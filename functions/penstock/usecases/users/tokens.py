@@ -14,6 +14,8 @@ from itertools import islice
 from typing import Literal
 
 from penstock import listings
+from penstock.domain.users import sessions
+from penstock.domain.users.sessions import Session
 from penstock.domain.users.users import (
     ADMIN,
     ALL,
@@ -57,6 +59,7 @@ class Wish:
     name: str = ""
     scopes: Sequence[str] = ()
     lasts: Lasting = None
+    session: Session | None = None
 
 
 def mint(on: System, by: Bearer, name: str, wish: Wish) -> tuple[str, Token]:
@@ -67,12 +70,12 @@ def mint(on: System, by: Bearer, name: str, wish: Wish) -> tuple[str, Token]:
     user = by if name in by.names else users.find(on, name)
     if user is not by:
         users.require_admin(by)
-    scopes, expires = allowed(on, by.token, wish)
+    scopes, expires = allowed(by.token, wish, on.world.now())
     lineage = (*by.token.ancestors, by.token.id)
     return _issue(on, user, replace(wish, scopes=[str(each) for each in scopes]), by.name, lineage, expires)
 
 
-def allowed(on: System, parent: Token, wish: Wish) -> tuple[list[Scope], datetime | None]:
+def allowed(parent: Token, wish: Wish, now: datetime) -> tuple[list[Scope], datetime | None]:
     """The scopes and the expiry of a token that is made from another as somebody wishes. [SEC-2]
 
     Raises Refused 400; 403 for scopes that the parent lacks; 422 for outliving it, or too many ancestors.
@@ -85,7 +88,33 @@ def allowed(on: System, parent: Token, wish: Wish) -> tuple[list[Scope], datetim
     if len(parent.ancestors) >= ANCESTORS:
         text = f"this token comes from {ANCESTORS} others already; make the new one with one of them"
         raise Refused(422, "too-many-ancestors", text)
-    return wanted, _expiry(wish.lasts, on.world.now(), parent.expires)
+    return wanted, _expiry(wish.lasts, now, parent.expires)
+
+
+def mint_session(on: System, by: Bearer, name: str) -> tuple[str, Token]:
+    """Begin a session with the token that is shown: the secret, which is always a new one, and the row. [SEC-2]
+
+    It can do what the token can, for 12 hours at most. Raises Refused 409 or 422 as `mint` does.
+    """
+    parent, now = by.token, on.world.now()
+    scopes, _ = allowed(parent, Wish(), now)
+    expires = sessions.expiry(now, parent.expires)
+    wish = Wish(name, [str(each) for each in scopes], session=Session(parent.expires))
+    return _issue(on, by, wish, by.name, (*parent.ancestors, parent.id), expires)
+
+
+def giver(token: Token, now: datetime) -> Token:
+    """The token that a login is approved with, as what a new token is made from. [SEC-2]
+
+    Of a session that is the token which it comes from itself: a machine is to stay signed in when the browser does not.
+    The new one may do no more than the session. It lasts 90 days at most, and no longer than that token, or than the
+    login allowed by which the session began.
+    """
+    if token.session is None:
+        return token
+    gives, usual = token.session.gives, now + DEFAULT_LIFE
+    until = min(gives, usual) if gives else usual
+    return replace(token, id=token.ancestors[-1], ancestors=token.ancestors[:-1], expires=until)
 
 
 def mint_first(on: System, name: str, lasts: Lasting, by: str) -> tuple[str, Token]:
@@ -145,11 +174,12 @@ def draft(
     secret = token_secret(sort, id, on.world.secret())
     token = Token(
         id=id, digest=digest(secret), user=user.name, name=wish.name, sort=sort, scopes=tuple(wish.scopes),
-        created=now, by=by, expires=expires, ancestors=ancestors,
+        created=now, by=by, expires=expires, ancestors=ancestors, session=wish.session,
     )  # fmt: skip
     until = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
-    text = f"token {id} for {', '.join(token.scopes)}, {until}"
-    return secret, token, audit.record(on, [Create(token)], by, "make token", f"user {user.name}", text)
+    what, did = ("session", "sign in") if token.session else ("token", "make token")
+    text = f"{what} {id} for {', '.join(token.scopes)}, {until}"
+    return secret, token, audit.record(on, [Create(token)], by, did, f"user {user.name}", text)
 
 
 def _check_number(on: System, user: User, now: datetime) -> None:

@@ -46,7 +46,21 @@ def authenticate(on: System, header: str | None, need: Need = users.ANY) -> Bear
 
     It reads the token, and then in one batch the user and all tokens that it comes from.
     """
-    token, user = _shown(on, _secret(header))
+    return _bearer(on, *_shown(on, _secret(header)), need)
+
+
+def authenticate_session(on: System, secret: str, need: Need = users.ANY) -> Bearer:
+    """Who shows a session's secret, in a cookie. That of another token is good for nothing there. [SEC-2]
+
+    Raises Refused 401, or 403 for a missing scope.
+    """
+    token, user = _shown(on, secret)
+    if token.session is None:
+        raise Refused(401, "no-session", "this is no session: sign in")
+    return _bearer(on, token, user, need)
+
+
+def _bearer(on: System, token: Token, user: User, need: Need) -> Bearer:
     bearer = users.bearer(user, token, need)
     if bearer is None:
         raise missing_scope(need, token)

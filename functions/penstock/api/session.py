@@ -1,0 +1,113 @@
+"""Signing in to the console and out of it, and how one may sign in here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated
+
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Event
+
+from penstock.api import cookies
+from penstock.api.app import Authenticated, Reply, Router
+from penstock.api.document import document
+from penstock.api.shapes import view
+from penstock.domain.users.users import Bearer, Need
+from penstock.kernel.errors import Refused
+from penstock.kernel.frozen import dataclass
+from penstock.kernel.limits import Bound
+from penstock.system import System
+from penstock.usecases.users import sessions
+
+router = Router("session")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A browser that signs in or out: the session that it has, "" if none, and what it calls itself."""
+
+    session: str
+    agent: str
+
+
+def _visit(on: System, event: Event, path: Mapping[str, str], need: Need) -> Visit:
+    """The browser that asks. Raises Refused 403 for what another site's page may have sent. [SEC-2]"""
+    del on, path, need
+    cookies.require_ours(event)
+    return Visit(cookies.session(event), event.headers.get("user-agent", ""))
+
+
+HOW = f"Only with the header `{cookies.HEADER}: 1`."
+
+Browser = Annotated[Visit, Authenticated(_visit, HOW, must=False, has_scopes=False)]
+"""A page of the console, whoever is signed in there."""
+
+
+@dataclass(frozen=True)
+class BeginSession:
+    """What somebody signs in with: either a token, or a login that was approved."""
+
+    token: Annotated[str, Bound(most=200), "A token of the user's."] = ""
+    code: Annotated[str, Bound(most=40), "The code of a login that was approved."] = ""
+    secret: Annotated[str, Bound(most=200), "The secret of that login."] = ""
+
+
+@dataclass(frozen=True)
+class SessionView:
+    """Who is signed in."""
+
+    id: Annotated[str, "The session's id. It is among the user's tokens."]
+    user: Annotated[str, "The user."]
+    privileges: Annotated[list[str], "What the user may do."]
+    is_operator: Annotated[bool, "Whether the user is an operator."]
+    scopes: Annotated[list[str], "What the session is good for."]
+    expires: Annotated[str, "When it ends, as RFC 3339."]
+
+
+@dataclass(frozen=True)
+class SessionEnded:
+    """That nobody is signed in any more."""
+
+    ended: Annotated[bool, "Whether somebody was signed in."]
+
+
+@dataclass(frozen=True)
+class ConsoleView:
+    """How one may sign in here, and what one sees without that."""
+
+    github: Annotated[bool, "Whether one may sign in with GitHub."]
+    public: Annotated[bool, "Whether there are repositories whose jobs everybody may read."]
+    version: Annotated[str, "What changes with every change of the API's operations."]
+
+
+@router.post("/v1/session", "Sign in to the console", status=201)
+def begin_session(on: System, visit: Browser, ask: BeginSession) -> SessionView | Reply:
+    if bool(ask.token) == bool(ask.code or ask.secret):
+        raise Refused(400, "bad-request", "give either a token, or the code and the secret of a login")
+    if ask.token:
+        return _begun(*sessions.begin(on, ask.token, visit.agent))
+    return _begun(*sessions.begin_by_code(on, ask.code, ask.secret, visit.agent))
+
+
+@router.delete("/v1/session", "Sign out of the console")
+def end_session(on: System, visit: Browser) -> SessionEnded | Reply:
+    return Reply(200, SessionEnded(sessions.end(on, visit.session)), [cookies.without_session()])
+
+
+@router.get("/v1/console", "Show how one may sign in here")
+def get_console(on: System) -> ConsoleView:
+    return ConsoleView(github=False, public=False, version=_version())
+
+
+def _begun(secret: str, user: Bearer) -> Reply:
+    """The session that was begun, whose secret is in its cookie and nowhere else. [SEC-1]"""
+    token = user.token
+    assert token.expires
+    shown = view(SessionView, token, user=user.name, privileges=user.privileges, is_operator=user.is_admin)
+    return Reply(201, shown, [cookies.of_session(secret, token.created, token.expires)])
+
+
+@cache
+def _version() -> str:
+    return hashlib.sha256(document().encode()).hexdigest()[:12]

@@ -19,10 +19,12 @@ def serving(service: Service) -> Iterator[str]:
         def answer(self) -> None:
             where = urlsplit(self.path)
             body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
-            token = (self.headers.get("authorization") or "").removeprefix("Bearer ")
-            query = parse_qsl(where.query)
-            found = service.ask(self.command, unquote(where.path), body or None, token=token, query=query)
+            query, headers = parse_qsl(where.query), {name.lower(): value for name, value in self.headers.items()}
+            path = unquote(where.path)
+            found = service.ask(self.command, path, body or None, as_=None, query=query, headers=headers)
             self.send_response(found.status)
+            for cookie in found.cookies:
+                self.send_header("set-cookie", cookie)
             for name, value in found.headers.items():
                 self.send_header(name, value)
             self.send_header("content-length", str(len(found.body)))

@@ -95,6 +95,7 @@ def test_a_machine_signs_in_by_code(
     assert waits == [5, 5]
     assert result.stdout == f"signed in to {url} as ada; the profile 127.0.0.1 is in use\n"
     assert f"penstock login approve {codes[0]}" in result.stderr
+    assert f"{url}/login?code={codes[0]}" in result.stderr
     assert "machine      bench?[2J-7 (as it calls itself)" in approved[0].stdout
     assert "scopes       all" in approved[0].stdout
     assert "approved: its token is good for all, until 2026-04-01T" in approved[0].stdout

@@ -37,6 +37,12 @@ def test_unknown_job(penstock: Run) -> None:
     assert (result.exit_code, result.stderr) == (2, "error: there is no job nope that you may see\n")
 
 
+def test_an_older_service_has_no_console(penstock: Run) -> None:
+    result = penstock("console", "--print")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: this service has no console\nhint: ")
+
+
 def test_service_fails(penstock: Run, service: Service) -> None:
     service.crash = True
     result = penstock("job", "list")

@@ -30,6 +30,7 @@ ENTRIES = {
     "resource-type": Entry(f"{COMMANDS}.site:resource_type", "Show the types of resources that jobs can request."),
     "login": Entry(f"{COMMANDS}.login:group", "Sign in to a service; let another machine sign in as you."),
     "logout": Entry(f"{COMMANDS}.login:logout", "Sign out: revoke the token of the profile, and remove it."),
+    "console": Entry(f"{COMMANDS}.console:console", "Open the console in a browser, signed in."),
     "whoami": Entry(f"{COMMANDS}.user:whoami", "Show your user name and privileges."),
     "profile": Entry(f"{COMMANDS}.profile:group", "List, choose and remove the services in your configuration file."),
     "config": Entry(

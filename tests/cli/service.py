@@ -268,10 +268,10 @@ class Service:
                 return 200, published.FILE | body | {"job": "j1"}
             case "POST", ["outputs", "o1", "sign"]:
                 return 200, {"url": f"{self.url}/bytes?secret=1", "size": OUTPUT["size"], "expires_in": 900}
-            case _, ["timings" | "provenance" | "review" as what]:
+            case _, ["timings" | "provenance" | "review" | "script" as what]:
                 by = None if method == "GET" else "alice"
-                review = REVIEW | {"job": job.id, "by": by}
-                return 200, {"timings": self._timings(job), "provenance": ENVELOPE, "review": review}[what]
+                said = {"review": REVIEW | {"job": job.id, "by": by}, "script": _script(job)}
+                return 200, {"timings": self._timings(job), "provenance": ENVELOPE, **said}[what]
         return 404, _problem(404, "no-such-path", "this service has no such thing")
 
     def _end(self, job: Job, what: str) -> tuple[int, Any]:
@@ -497,6 +497,12 @@ OUTPUT = {
     "sha256": hashlib.sha256(BYTES).hexdigest(),
     "time": SETTLED,
 }
+
+
+def _script(job: Job) -> dict[str, Any]:
+    """What a job was submitted with."""
+    tasks = job.body.get("tasks", [])
+    return {"job": job.id, "script": None if tasks else job.body.get("script"), "tasks": tasks}
 
 
 def _page(items: list[Any], query: dict[str, list[str]]) -> dict[str, Any]:

@@ -150,6 +150,17 @@ def test_pool_show_needs_a_pool_or_graph(penstock: Run) -> None:
         assert (result.exit_code, "--graph" in result.stderr) == (2, True)
 
 
+def test_the_script_of_a_job_is_printed_as_it_is(penstock: Run, service: Service) -> None:
+    job = service.add(script="#!/bin/bash\necho '*  *'\n")
+    assert penstock("job", "script", job).stdout == "#!/bin/bash\necho '*  *'\n"
+    assert json.loads(penstock("job", "script", job, "--json").stdout)["job"] == job
+
+
+def test_the_tasks_of_a_job_without_a_script_are_printed_as_json(penstock: Run, service: Service) -> None:
+    tasks = [{"name": "make", "script": "make"}]
+    assert json.loads(penstock("job", "script", service.add(tasks=tasks)).stdout) == tasks
+
+
 def test_timings(penstock: Run, service: Service) -> None:
     said = penstock("job", "timings", service.add()).stdout
     assert "acquiring  58s" in said

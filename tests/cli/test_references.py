@@ -22,6 +22,7 @@ COMMANDS = [
     ("show", "GET", ""),
     ("why", "GET", "/why"),
     ("timings", "GET", "/timings"),
+    ("script", "GET", "/script"),
     ("outputs", "GET", "/outputs"),
     ("provenance", "GET", "/provenance"),
     ("cancel", "POST", "/cancel"),

@@ -1,4 +1,4 @@
-"""Jobs: submit, list, show, cancel, hold, retry; and how long each step took."""
+"""Jobs: submit, list, show, cancel, hold, retry; what they run, and how long each step took."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from penstock.domain.jobs import failures, states, unused
 from penstock.domain.jobs.failures import Failure
 from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.jobs.tasks import NewTask
 from penstock.domain.pools.pools import WORKER, Lease
 from penstock.domain.units import units
 from penstock.domain.users.users import READ, SUBMIT
@@ -167,6 +168,17 @@ class JobView:
 
 
 @dataclass(frozen=True)
+class JobScript:
+    """What a job runs, as it was submitted. Whoever may read the job may read it, so no secret belongs into it."""
+
+    job: Annotated[str, "The job's id."]
+    path: Annotated[str, "The job file's path, as error messages name it."]
+    script: Annotated[str | None, "The whole job file; null for a job that was submitted as tasks."]
+    tasks: Annotated[list[NewTask], "The job's tasks; none for a job that was submitted as a job file."]
+    matrix: Annotated[dict[str, str], "The combination of the file's matrix that this job is: a value for each axis."]
+
+
+@dataclass(frozen=True)
 class JobPage:
     """Some jobs, newest first."""
 
@@ -242,6 +254,12 @@ def list_jobs(
 @router.get("/v1/jobs/{job}", "Show a job", READ)
 def get_job(on: System, user: Caller, job: str) -> JobView:
     return _whole(on, jobs.find(on, user, job))
+
+
+@router.get("/v1/jobs/{job}/script", "Show the job file that a job was submitted with", READ)
+def get_script(on: System, user: Caller, job: str) -> JobScript:
+    spec = flow.kept_spec(on, jobs.find(on, user, job))
+    return view(JobScript, spec, script=spec.script or None, matrix=spec.request.get("matrix") or {})
 
 
 @router.post("/v1/jobs/{job}/cancel", "Cancel a job", SUBMIT)

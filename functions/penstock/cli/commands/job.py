@@ -47,6 +47,7 @@ group = Group(
         "discard": Entry(f"{HERE}.job:discard", "Delete a job's files and log before their time."),
         "approve": Entry(f"{HERE}.review:approve", "Approve a job that asks for an environment."),
         "why": Entry(f"{HERE}.job:why", "Explain why a job waits."),
+        "script": Entry(f"{HERE}.job:script", "Print the job file that a job was submitted with."),
         "send": Entry(f"{HERE}.job_files:send", "Upload the inputs that a job waits for."),
         "outputs": Entry(f"{HERE}.job_files:outputs", "List the output files of a job."),
         "copy": Entry(f"{HERE}.job_files:copy", "Download an output."),
@@ -213,6 +214,18 @@ def show_block(out: Output, facts: list[tuple[str, Any]], block: Mapping[str, An
         if block.get(key):
             out.line(title, "dim")
             out.rows(block[key], columns, indent=2)
+
+
+@click.command(cls=Command)
+@arguments("JOB")
+@pass_session
+def script(session: Session, job: str) -> None:
+    """Print the job file that a job was submitted with; of a job without one, its tasks as JSON."""
+    answer = session.api.get("jobs", job, "script")
+    if session.json or answer["script"] is None:
+        session.out.json(answer if session.json else answer["tasks"])
+        return
+    session.out.data(str(answer["script"]).removesuffix("\n"))
 
 
 @click.command(cls=Command)

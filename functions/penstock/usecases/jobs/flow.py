@@ -70,6 +70,14 @@ def spec_of(on: System, job: Job) -> Spec | None:
     return job.spec or on.store.get(spec_key(job.id), Spec)
 
 
+def kept_spec(on: System, job: Job) -> Spec:
+    """What a job runs. Raises Refused 410 if that is no longer kept."""
+    spec = spec_of(on, job)
+    if spec is None:
+        raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
+    return spec
+
+
 def unit_of(on: System, lease: Lease) -> Unit | None:
     """The unit that a lease was granted; None while it waits, and once the unit's row has expired."""
     return on.store.get(unit_key(lease.unit), Unit) if lease.unit else None

@@ -64,7 +64,6 @@ from penstock.kernel.rows import Change, Create
 from penstock.system import System, current_site, transact
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import backlogs, flow, holds, prerequisites
-from penstock.usecases.jobs.flow import spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import forecast, scheduler, shares
 from penstock.usecases.pools.scheduler import Claimed
@@ -250,9 +249,7 @@ def _begin(on: System, made: Draft, claimed: Claimed, accepted: str) -> None:
 
 def retry(on: System, user: User, job: Job) -> str:
     """Submit a job's request again as a new job: of the user, or of the same repository if it was one's before."""
-    spec = spec_of(on, job)
-    if spec is None:
-        raise Refused(410, "spec-gone", f"the script of job {job.id} is no longer kept")
+    spec = flow.kept_spec(on, job)
     if origins.is_cloned(job, spec):
         raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
     request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}

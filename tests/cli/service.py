@@ -37,6 +37,8 @@ REASONS = {
 }
 
 
+NEEDS = [{"name": "build", "job": "j0", "on": "success", "copy_outputs": True}]
+
 FAILURE: dict[str, Any] = {
     "kind": "disk_full",
     "what": "a disk was full",
@@ -74,6 +76,9 @@ class Job:
     @property
     def running(self) -> bool:
         return bool(self.read) if self.looks is None else self.looks > self.waits
+
+    def is_of(self, set: str) -> bool:
+        return bool(self.body.get("tags", {}).get("set") == set)
 
     def look(self) -> dict[str, Any]:
         """What somebody sees who looks at its state, which brings a job that counts its looks further."""
@@ -169,7 +174,7 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case ("GET", ["audit" | "resource-types" | "provenance" | "shares" | "reviews", *_]) | (
+            case ("GET", ["audit" | "resource-types" | "provenance" | "shares" | "reviews" | "sets", *_]) | (
                 "DELETE",
                 ["users" | "tokens", *_],
             ):
@@ -194,6 +199,9 @@ class Service:
         match path:
             case ["provenance", "key"]:
                 return {"keyid": "k", "pem": "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n"}
+            case ["sets", id]:
+                jobs = [job.json() | {"dependencies": NEEDS} for job in self.jobs.values() if job.is_of(id)]
+                return {"set": id, "owner": "alice", **_page(jobs, query)}
             case ["reviews"]:
                 return {"items": [REVIEW | {"job": "j1"}], "next": None}
             case ["shares"]:

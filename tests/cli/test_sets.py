@@ -157,3 +157,20 @@ def test_a_file_with_a_matrix_is_several_jobs(penstock: Run, service: Service, f
     assert penstock("job", "run", str(folder), "--no-wait").exit_code == 0
     (sign,) = [body for _, _, _, body in service.asked if Path(body["path"]).stem == "sign"]
     assert set(sign["dependencies"]) == {"a/x", "a/y", "b", "c"}
+
+
+def test_a_set_is_listed_with_what_each_job_depends_on(penstock: Run, service: Service) -> None:
+    job = service.add(name="test", tags={"set": "s1"})
+    service.add(name="other", tags={"set": "s2"})
+    said = penstock("job", "list", "--set", "s1", "--owner", "oxide:hubris")
+    assert [line.split()[:2] for line in said.stdout.splitlines()] == [["ID", "NAME"], [job, "test"]]
+    assert "build" in said.stdout
+    assert service.paths("GET")[-1].partition("?")[::2] == ("/v1/sets/s1", "owner=oxide%3Ahubris&limit=50")
+    assert [each["id"] for each in json.loads(penstock("job", "list", "--set", "s1", "--json").stdout)] == [job]
+
+
+@pytest.mark.parametrize("words", [["--all"], ["-T", "a=b"], ["--state", "running"], ["--name", "x"]])
+def test_a_set_is_listed_as_a_whole(penstock: Run, service: Service, words: list[str]) -> None:
+    said = penstock("job", "list", "--set", "s1", *words)
+    assert (said.exit_code, service.asked) == (2, [])
+    assert "only --owner goes with it" in said.stderr

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, Pin, stray
 from penstock.domain.jobs.jobs import End, Job, Spec, State
+from penstock.domain.jobs.members import Member
 from penstock.domain.jobs.submissions import Submission
 from penstock.domain.logs.logs import Batch, Watch
 from penstock.domain.pools.pools import LeaseState, Pool, SlotName, SlotState
@@ -98,6 +99,7 @@ def test_a_row_without_a_kind_has_no_key_and_owes_nothing() -> None:
         (USER, ("user#ada", "user")),
         (TOKEN, ("token#t", "token")),
         (Submission(owner="ada", key_digest="k", request_digest="r", job="J1", time=NOW), ("submission#ada", "k")),
+        (Member(owner="ada", set="s-1", job="J1"), ("set#ada#s-1", "job#J1")),
         (SiteText(toml="", applied_at=NOW, applied_by="ada"), ("site", "site")),
     ],
 )

@@ -159,7 +159,7 @@ class Everything:
         return str(self.ask("submit_job", body, shown=self.ada)["id"])
 
     def jobs(self) -> None:
-        self.job = self.submit(resources=["bench", "licence"], tags={"a": "b"})
+        self.job = self.submit(resources=["bench", "licence"], tags={"a": "b", "set": "s-1"})
         self.worker, self.resource = self.units_of(self.job)
         self.give_up()
         self.ask("hold_job", job=self.job)
@@ -168,6 +168,7 @@ class Everything:
         self.ask("list_jobs", query="?owner=ada&tag=a=b&state=running")
         for name in ("get_timings", "get_script", "read_events"):
             self.ask(name, job=self.job)
+        assert [each["id"] for each in self.ask("get_set", set="s-1", shown=self.ada)["items"]] == [self.job]
         self.ask("put_value", job=self.job, name="answer")
         self.ask("put_value", {"value": "secret", "secret": True}, job=self.job, name="key")
         self.ask("list_values", job=self.job)

@@ -197,7 +197,7 @@ class Stage:
         self.publish(operation.name)
         if operation.name == "get_value":
             self.service.ask("PUT", f"/v1/jobs/{self.job}/store/answer", BODIES["put_value"])
-        self.ask_for_environment(operation.name, values)
+        self.submit_more(operation.name, values)
         if operation.name == "send_canary":
             canary = 'canary = { every = "1h", script = "true" }'
             self.service.ask(
@@ -213,8 +213,10 @@ class Stage:
         if operation.name == "agent_host":
             self.service.ask("PUT", "/v1/config", {"toml": SITE + LAB}, as_="root")
 
-    def ask_for_environment(self, operation: str, values: dict[str, str]) -> None:
-        """A job that waits for a review."""
+    def submit_more(self, operation: str, values: dict[str, str]) -> None:
+        """A job of a set, or one that waits for a review."""
+        if operation == "get_set":
+            self.service.ask("POST", "/v1/jobs", BODIES["submit_job"] | {"tags": {"set": values["set"]}}, as_="root")
         if operation in ("get_review", "review_job", "list_reviews"):
             self.service.ask("PUT", "/v1/config", {"toml": SITE + ENVIRONMENT}, as_="root")
             values["job"] = self.service.ask("POST", "/v1/jobs", {"script": ASKS}).json["id"]
@@ -252,7 +254,7 @@ class Stage:
             "privilege": "target.lab",
             "host": "bench-7",
             "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
-            "delivery": "d-1", "user": "oxide:hubris", "token": "",
+            "set": "s-1", "delivery": "d-1", "user": "oxide:hubris", "token": "",
             "code": self.begun()["code"] if "{code}" in operation.path else "",
         }  # fmt: skip
 

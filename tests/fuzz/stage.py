@@ -81,7 +81,7 @@ class Stage:
 
     def job(self, **ask: Any) -> str:
         """A job of Ada's."""
-        said = {"script": "#!/bin/sh\ntrue\n", "tags": {"a": "b"}, **ask}
+        said = {"script": "#!/bin/sh\ntrue\n", "tags": {"a": "b", "set": "s-1"}, **ask}
         return str(self.user("POST", "/v1/jobs", said, self.ada).body["id"])
 
     def hello(self, job: str, token: str) -> str:
@@ -103,6 +103,7 @@ class Stage:
             "resource": [each["id"] for each in resources],
             "cache": [self.archive],
             "delivery": ["d-1"],
+            "set": ["s-1"],
             "code": [self.user("POST", "/v1/logins", {"host": "laptop"}).body["code"]],
             "token": [each["id"] for each in self.user("GET", "/v1/users/ada/tokens").body["items"]],
             "owner": ["ada"],

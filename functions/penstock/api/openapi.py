@@ -42,6 +42,7 @@ PATHS = {
     "privilege": "The privilege.",
     "resource": "The resource's id.",
     "series": "The series.",
+    "set": "The set's id: the value of its jobs' tag `set`; for jobs that check a commit, the commit's SHA.",
     "sort": "What the pool is of: `target`, `resource` or `quota`.",
     "token": "The token's id.",
     "user": "The user's name.",

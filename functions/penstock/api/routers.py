@@ -16,6 +16,7 @@ from penstock.api import (
     published,
     reviews,
     session,
+    sets,
     shares,
     site,
     store,
@@ -28,7 +29,7 @@ from penstock.api import (
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools, shares, units,
-        site, probes, users, tokens, logins, session, github, identity, document,
+        jobs, sets, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools, shares,
+        units, site, probes, users, tokens, logins, session, github, identity, document,
     )
 )  # fmt: skip

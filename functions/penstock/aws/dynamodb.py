@@ -41,6 +41,7 @@ from penstock.domain.github.tokens import Minted
 from penstock.domain.jobs.backlogs import Backlogged
 from penstock.domain.jobs.dependencies import Dependent
 from penstock.domain.jobs.jobs import Job, Spec
+from penstock.domain.jobs.members import Member
 from penstock.domain.jobs.reviews import ReviewRequest
 from penstock.domain.jobs.store import Value
 from penstock.domain.jobs.submissions import Submission
@@ -88,7 +89,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
-        SiteText, Tally, Login, LoginPace,
+        SiteText, Tally, Login, LoginPace, Member,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, ReviewRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,

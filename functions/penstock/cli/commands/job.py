@@ -78,6 +78,15 @@ JOBS = (
     Column("TAGS", "tags"),
 )
 
+OF_SET = (
+    Column("ID", "id"),
+    Column("NAME", "name"),
+    Column("STATE", lambda job: job.get("outcome") or job["state"]),
+    Column("WAITS FOR", "waits_for"),
+    Column("DEPENDS ON", lambda job: [each["name"] for each in job["dependencies"]]),
+    Column("TARGET", "target"),
+)
+
 OWNER = Column("OWNER", "owner")
 """Whose job it is; shown in a list of everybody's."""
 
@@ -116,6 +125,7 @@ ATTEMPTS = (
 @click.option("--owner", metavar="NAME", help="Jobs of this repository or user (default: your jobs).")
 @click.option("--all", "everybody", is_flag=True, help="Jobs of every owner (operators only).")
 @click.option("-T", "--tag", "tags", type=pair, multiple=True, metavar="K=V", help="Only jobs with this tag.")
+@click.option("--set", "set_id", metavar="ID", help="The jobs of this set, and what each depends on.")
 @click.option(
     "--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Show at most N entries."
 )
@@ -128,15 +138,22 @@ def list_(
     everything: bool,
     limit: int,
     tags: tuple[tuple[str, str], ...],
+    set_id: str | None,
     **asked: str | None,
 ) -> None:
     """List jobs, newest first. `waiting` are all jobs that wait, whatever for."""
     if everybody and asked["owner"]:
         raise click.UsageError("--owner and --all exclude each other")
+    most = None if everything else limit
     query = [(name, value) for name, value in asked.items() if value]
+    if set_id is not None:
+        if everybody or tags or any(name != "owner" for name, _ in query):
+            raise click.UsageError("--set lists all jobs of a set: of the other options only --owner goes with it")
+        session.out.table(session.api.items("sets", set_id, query=query, most=most), OF_SET, "no such jobs")
+        return
     query += [("tag", f"{name}={value}") for name, value in tags]
     query += [("all", "true")] if everybody else []
-    pages = session.api.items("jobs", query=query, most=None if everything else limit)
+    pages = session.api.items("jobs", query=query, most=most)
     columns = (*JOBS, OWNER) if everybody else JOBS
     session.out.table(pages, columns, "no such jobs" if query else "no jobs yet: `penstock job run FILE` submits one")
     if pages.more and not session.json:

@@ -31,7 +31,7 @@ from penstock.domain.jobfile import (
     parse,
     variant,
 )
-from penstock.domain.jobs import admission, origins, plans
+from penstock.domain.jobs import admission, members, origins, plans
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import (
     START_WITHIN,
@@ -177,7 +177,9 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
             [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]
         )
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
-        return [*begun, *granted, *waiting, *([Create(memory)] if memory else []), *counted], (
+        of_set = members.member_of(job, made.spec.request.get("matrix") or {})
+        beside = [Create(row) for row in (memory, of_set) if row]
+        return [*begun, *granted, *waiting, *beside, *counted], (
             job.id,
             claimed,
             job.state,

@@ -108,6 +108,16 @@ OPERATIONS, AGENT_OPERATIONS = openapi.users(), openapi.agents()
 EVERY = [*OPERATIONS, *AGENT_OPERATIONS]
 
 
+def greet(service: Service, job: str) -> None:
+    """The worker of a job says hello."""
+    units = [row for row in service.twin.store.rows.values() if isinstance(row, Unit)]
+    worker = next(row.id for row in units if (row.lease.job, row.lease.order) == (job, 0))
+    key = drivers.bootstrap_key(service.twin.on.signing_key(), worker)
+    hello = {"worker": worker, "key": key, "token": WORKER_TOKEN}
+    assert service.ask("POST", "/v1/agent/hello", hello, as_=None).status == 200
+    service.twin.run()
+
+
 class Stage:
     """A service in which something of every kind exists: jobs that run and wait, a worker, a resource, an output."""
 

@@ -34,7 +34,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.api import body, cookies
+from penstock.api import body, conditional, cookies
 from penstock.domain.users.users import WHOLE, Bearer, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Newer, Refused, Throttled, Unreached
@@ -228,11 +228,12 @@ class Also:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply with another status than the usual one, or with cookies."""
+    """A reply with another status than the usual one, with cookies, or with a tag that was made of versions."""
 
     status: int
     value: object
     cookies: Sequence[Cookie] = ()
+    tag: str = ""
 
 
 def _caller(on: System, event: Event, _: Mapping[str, str], need: Need) -> Bearer:
@@ -353,8 +354,9 @@ class Operation:
         status: int = 200,
         also: Sequence[Also] = (),
         most: int = limits.BODY_BYTES,
+        tag: Callable[..., str] | None = None,
     ) -> None:
-        self.call, self.name = call, call.__name__
+        self.call, self.name, self.tag = call, call.__name__, tag
         self.method, self.path, self.summary, self.need = method, path, summary, need
         self.status, self.also, self.most = status, also, most
 
@@ -429,11 +431,23 @@ class Operation:
     def serve(self, router: APIGatewayHttpRouter, path: Mapping[str, str]) -> Response[Any]:
         """Answer a request."""
         given = {each.name: self._read(router, path, each) for each in self.inputs}
+        if self.method != "GET":
+            return self._answer(given)
+        known = conditional.tags_in(router.current_event.headers.get(conditional.HEADER.lower()))
+        if self.tag and conditional.has_versions(known):
+            tag = self.tag(**given)
+            if tag in known:
+                return conditional.unchanged(tag)
+        return conditional.tagged(self._answer(given), known)
+
+    def _answer(self, given: Mapping[str, Any]) -> Response[Any]:
         found = self.call(**given)
         if isinstance(found, Response):
             return found
-        made = found if isinstance(found, Reply) else Reply(self.status, found)
-        return reply(made.value, made.status, made.cookies)
+        was = found if isinstance(found, Reply) else Reply(self.status, found)
+        made = reply(was.value, was.status, was.cookies)
+        made.headers.update({"etag": was.tag} if was.tag else {})
+        return made
 
     def _read(self, router: APIGatewayHttpRouter, path: Mapping[str, str], each: Input) -> Any:
         event: Any = router.current_event
@@ -547,14 +561,16 @@ class Router:
         status: int = 200,
         also: Sequence[Also] = (),
         most: int = limits.BODY_BYTES,
+        tag: Callable[..., str] | None = None,
     ) -> Callable[[F], F]:
         """Declare a route. Its function stays what it is.
 
-        `need` is the scope that tokens of users need for it, `most` how many bytes a body may have.
+        `need` is the scope that tokens of users need for it, `most` how many bytes a body may have. `tag` makes of the
+        same arguments the tag that the reply would have, "" for none: with fewer reads, and the same refusals.
         """
 
         def add(call: F) -> F:
-            operation = Operation(call, method, path, summary, need, status, also, most)
+            operation = Operation(call, method, path, summary, need, status, also, most, tag)
             self.operations.append(operation)
             rule = re.sub(r"{(\w+)}", r"<\1>", path)
             self.http.route(rule, method)(lambda **values: operation.serve(self.http, values))

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Pattern, Reply, Router, Tags, UlidPage
+from penstock.api.conditional import tag_of_versions
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
 from penstock.domain.commands import SubmitJob
@@ -251,15 +252,25 @@ def list_jobs(
     return JobPage([show(row, _shown_leases(on, row)) for row in rows], following)
 
 
-@router.get("/v1/jobs/{job}", "Show a job", READ)
-def get_job(on: System, user: Caller, job: str) -> JobView:
-    return _whole(on, jobs.find(on, user, job))
+def _job_tag(on: System, user: Caller, job: str) -> str:
+    return _tag(jobs.find(on, user, job))
 
 
-@router.get("/v1/jobs/{job}/script", "Show the job file that a job was submitted with", READ)
-def get_script(on: System, user: Caller, job: str) -> JobScript:
+@router.get("/v1/jobs/{job}", "Show a job", READ, tag=_job_tag)
+def get_job(on: System, user: Caller, job: str) -> JobView | Reply:
+    found = jobs.find(on, user, job)
+    return Reply(200, _whole(on, found), _tag(found))
+
+
+def _script_tag(on: System, user: Caller, job: str) -> str:
+    return tag_of_versions(jobs.find(on, user, job).id)
+
+
+@router.get("/v1/jobs/{job}/script", "Show the job file that a job was submitted with", READ, tag=_script_tag)
+def get_script(on: System, user: Caller, job: str) -> JobScript | Reply:
     spec = flow.kept_spec(on, jobs.find(on, user, job))
-    return view(JobScript, spec, script=spec.script or None, matrix=spec.request.get("matrix") or {})
+    shown = view(JobScript, spec, script=spec.script or None, matrix=spec.request.get("matrix") or {})
+    return Reply(200, shown, tag_of_versions(spec.job))
 
 
 @router.post("/v1/jobs/{job}/cancel", "Cancel a job", SUBMIT)
@@ -298,6 +309,13 @@ def _shown_leases(on: System, job: Job) -> list[Lease]:
     """The leases of a job, if a list shows anything of them: its resources, or that it stands in a queue."""
     has_resources = any(need.order != WORKER for need in job.request.needs)
     return flow.leases_of(on, job) if has_resources or job.state is State.ACQUIRING else []
+
+
+def _tag(row: Job) -> str:
+    """The tag of a job of which its row says everything: not that of one with resources, in a queue, or held."""
+    is_alone = all(need.order == WORKER for need in row.request.needs)
+    is_told = is_alone and row.state is not State.ACQUIRING and not row.keep
+    return tag_of_versions(row.id, row.version) if is_told else ""
 
 
 def _whole(on: System, job: Job) -> JobView:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from penstock.api import cookies, workers
 from penstock.api.app import Header, Input, Operation, Pattern, ProblemView, Router, Source, is_optional
+from penstock.api.conditional import HEADER
 from penstock.api.document import DOCUMENT
 from penstock.api.routers import ROUTERS
 from penstock.kernel.limits import Bound
@@ -51,6 +52,29 @@ PATHS = {
 }
 """What the parameters in paths are."""
 
+_TEXT = {"type": "string"}
+_TAG = {"description": "The tag of this reply. With it in `If-None-Match`, the same reply is not sent again."}
+
+CONDITIONAL: Mapping[str, Any] = {
+    "parameters": {
+        "IfNoneMatch": {
+            "name": HEADER,
+            "in": "header",
+            "required": False,
+            "description": "The `ETag` of a reply that you have. If it is still what there is, the answer is 304.",
+            "schema": _TEXT,
+        }
+    },
+    "headers": {"ETag": _TAG | {"schema": _TEXT}},
+    "responses": {
+        "Unchanged": {
+            "description": "unchanged: the reply that you have is what there is",
+            "headers": {"ETag": {"$ref": "#/components/headers/ETag"}},
+        }
+    },
+}
+"""What every GET has that replies in JSON."""
+
 
 def users() -> Sequence[Operation]:
     """Every operation of users and operators."""
@@ -75,6 +99,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": {kind.__name__: shape(kind) for kind in shapes()},
+            **CONDITIONAL,
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "session": {"type": "apiKey", "in": "cookie", "name": cookies.SESSION, "description": SESSIONS},
@@ -189,6 +214,8 @@ def _operation(router: Router, operation: Operation) -> dict[str, Any]:
         "responses": _responses(operation),
     }
     parameters += _unread(operation)
+    if _is_conditional(operation):
+        parameters.append({"$ref": "#/components/parameters/IfNoneMatch"})
     if parameters:
         made["parameters"] = parameters
     if operation.body:
@@ -211,7 +238,15 @@ def _responses(operation: Operation) -> dict[str, Any]:
     made = {str(operation.status): {"description": "done", **_content("application/json", *operation.replies)}}
     for also in operation.also:
         made[str(also.status)] = {"description": also.when, **_content("application/json", also.reply)}
+    if _is_conditional(operation):
+        made[str(operation.status)]["headers"] = {"ETag": {"$ref": "#/components/headers/ETag"}}
+        made["304"] = {"$ref": "#/components/responses/Unchanged"}
     return made | {"default": {"description": "refused", **_content("application/problem+json", ProblemView)}}
+
+
+def _is_conditional(operation: Operation) -> bool:
+    """Whether a caller who has the reply already gets none."""
+    return operation.method == "GET" and bool(operation.replies)
 
 
 def _unread(operation: Operation) -> list[dict[str, Any]]:

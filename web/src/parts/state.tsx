@@ -1,6 +1,9 @@
 /** States of jobs and units: a sign, a word and a colour, so that nobody depends on the colour. */
 
-const SIGNS: Record<string, [string, string]> = {
+/** The colours of states. */
+export type Tone = "good" | "bad" | "wait" | "live" | "off";
+
+const SIGNS: Record<string, [string, Tone]> = {
   succeeded: ["✓", "good"],
   failed: ["✕", "bad"],
   errored: ["!", "bad"],
@@ -29,10 +32,13 @@ const SIGNS: Record<string, [string, string]> = {
   active: ["✓", "good"],
 };
 
+/** The sign and the colour of a state. */
+export const signOf = (word: string): [string, Tone] => SIGNS[word] ?? ["•", "wait"];
+
 /** A state, for example of a job: its outcome once it has settled. */
 export function State({ of, outcome }: { of: string; outcome?: string | null | undefined }) {
   const word = outcome ?? of;
-  const [sign, tone] = SIGNS[word] ?? ["•", "wait"];
+  const [sign, tone] = signOf(word);
   return (
     <span class={`state ${tone}`} data-state={word}>
       <span aria-hidden="true">{sign}</span> {word}

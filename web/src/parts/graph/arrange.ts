@@ -2,7 +2,7 @@
 
 import { Graph, layout } from "@dagrejs/dagre";
 
-import { NODE_HEIGHT, type Box, type Placed, type Point, type Shape } from "./model";
+import { lineKey, NODE_HEIGHT, type Box, type Placed, type Point, type Shape } from "./model";
 import { ranksOf, quickly } from "./quick";
 
 /** Between nodes of a column, and between columns. */
@@ -20,8 +20,7 @@ const ASPECT = 1.8;
 
 /** A place for each node and a line for each edge. Parts that nothing connects are placed beside each other. */
 export function arrange(shape: Shape): Placed {
-  const parts = partsOf(shape).map((part) => ({ part, placed: place(part) }));
-  return joined(shape, parts);
+  return joined(partsOf(shape).map(place));
 }
 
 function place(part: Shape): Placed {
@@ -31,7 +30,7 @@ function place(part: Shape): Placed {
 
 function alone({ nodes }: Shape): Placed {
   const [{ id, width }] = nodes as [{ id: string; width: number }];
-  return { boxes: { [id]: { x: 0, y: 0, width, height: NODE_HEIGHT } }, lines: [], width, height: NODE_HEIGHT };
+  return { boxes: { [id]: { x: 0, y: 0, width, height: NODE_HEIGHT } }, lines: {}, width, height: NODE_HEIGHT };
 }
 
 function stretches({ nodes, edges }: Shape): number {
@@ -47,7 +46,8 @@ function carefully({ nodes, edges }: Shape): Placed {
   for (const { from, to } of edges) graph.setEdge(from, to);
   layout(graph);
   const boxes = Object.fromEntries(nodes.map(({ id }) => [id, boxOf(graph.node(id))]));
-  const lines = edges.map(({ from, to }) => (graph.edge(from, to).points ?? []).map(({ x, y }: Point) => ({ x, y })));
+  const points = ({ from, to }: Shape["edges"][number]) => (graph.edge(from, to).points ?? []) as Point[];
+  const lines = Object.fromEntries(edges.map((edge) => [lineKey(edge), points(edge).map(({ x, y }) => ({ x, y }))]));
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   return { boxes, lines, width, height };
 }
@@ -84,23 +84,19 @@ export function partsOf({ nodes, edges }: Shape): Shape[] {
 }
 
 /** The parts in rows, each as high as its highest part. */
-function joined(shape: Shape, parts: { part: Shape; placed: Placed }[]): Placed {
-  const area = parts.reduce((sum, { placed }) => sum + (placed.width + PART_GAP) * (placed.height + PART_GAP), 0);
-  const most = Math.max(Math.sqrt(area * ASPECT), ...parts.map(({ placed }) => placed.width));
-  const boxes: Record<string, Box> = {};
-  const lines = new Map<string, Point[]>();
-  let [left, top, row, width] = [0, 0, 0, 0];
-  for (const { part, placed } of parts) {
-    if (left > 0 && left + placed.width > most) [left, top, row] = [0, top + row + PART_GAP, 0];
-    for (const [id, box] of Object.entries(placed.boxes)) boxes[id] = { ...box, x: box.x + left, y: box.y + top };
-    for (const [index, { from, to }] of part.edges.entries())
-      lines.set(
-        `${from} ${to}`,
-        (placed.lines[index] ?? []).map(({ x, y }) => ({ x: x + left, y: y + top })),
-      );
-    width = Math.max(width, left + placed.width);
-    row = Math.max(row, placed.height);
-    left += placed.width + PART_GAP;
+function joined(parts: Placed[]): Placed {
+  const area = parts.reduce((sum, { width, height }) => sum + (width + PART_GAP) * (height + PART_GAP), 0);
+  const most = Math.max(Math.sqrt(area * ASPECT), ...parts.map(({ width }) => width));
+  const whole: Placed = { boxes: {}, lines: {}, width: 0, height: 0 };
+  let [left, top] = [0, 0];
+  for (const part of parts) {
+    if (left > 0 && left + part.width > most) [left, top] = [0, whole.height + PART_GAP];
+    for (const [id, box] of Object.entries(part.boxes)) whole.boxes[id] = { ...box, x: box.x + left, y: box.y + top };
+    for (const [key, line] of Object.entries(part.lines))
+      whole.lines[key] = line.map(({ x, y }) => ({ x: x + left, y: y + top }));
+    whole.width = Math.max(whole.width, left + part.width);
+    whole.height = Math.max(whole.height, top + part.height);
+    left += part.width + PART_GAP;
   }
-  return { boxes, lines: shape.edges.map(({ from, to }) => lines.get(`${from} ${to}`) ?? []), width, height: top + row };
+  return whole;
 }

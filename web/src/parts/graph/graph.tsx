@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 
 import { begin, fit, isSeen, nextTo, showing } from "./camera";
-import { drawn, shorten, type Box, type GraphData, type GraphEdge, type GraphNode, type Placed, type Point } from "./model";
+import { drawn, lineKey, shorten, type Box, type GraphData, type GraphEdge, type GraphNode, type Placed, type Point } from "./model";
 import { useCamera, type Look } from "./use-camera";
 import { useLayout } from "./use-layout";
 import "../../style/graph.css";
@@ -122,8 +122,8 @@ function Picture({ graph, placed, look, onOpen, chosen }: PictureProps) {
       transform={`scale(${camera.zoom}) translate(${-camera.x} ${-camera.y})`}
       onKeyDown={press}
     >
-      {edges.map((edge, index) => (
-        <Edge key={`${edge.from} ${edge.to} ${edge.kind}`} edge={edge} line={placed.lines[index]} look={look} />
+      {edges.map((edge) => (
+        <Edge key={`${lineKey(edge)} ${edge.kind}`} edge={edge} line={placed.lines[lineKey(edge)]} look={look} />
       ))}
       {seen.map((node) => (
         <Node

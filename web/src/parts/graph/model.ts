@@ -64,13 +64,15 @@ export interface Shape {
   edges: { from: string; to: string }[];
 }
 
-/** Where everything is. `lines` are in the order of the edges. */
+/** Where everything is: the boxes by the ids of the nodes, the lines by `lineKey`. */
 export interface Placed {
   boxes: Record<string, Box>;
-  lines: Point[][];
+  lines: Record<string, Point[]>;
   width: number;
   height: number;
 }
+
+export const lineKey = ({ from, to }: { from: string; to: string }): string => `${from} ${to}`;
 
 export const NODE_HEIGHT = 42;
 export const LABEL_CHARS = 26;

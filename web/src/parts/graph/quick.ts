@@ -1,6 +1,6 @@
 /** A layout that is less beautiful, and takes milliseconds where the better one takes seconds. Pure. */
 
-import { NODE_HEIGHT, type Box, type Placed, type Shape } from "./model";
+import { lineKey, NODE_HEIGHT, type Box, type Placed, type Shape } from "./model";
 
 const SWEEPS = 6;
 
@@ -47,7 +47,9 @@ export function quickly(shape: Shape, nodeGap: number, columnGap: number): Place
     });
     left += wide + columnGap;
   }
-  const lines = shape.edges.map(({ from, to }) => straight(boxes[from] as Box, boxes[to] as Box));
+  const lines = Object.fromEntries(
+    shape.edges.map((edge) => [lineKey(edge), straight(boxes[edge.from] as Box, boxes[edge.to] as Box)]),
+  );
   return { boxes, lines, width: left - columnGap, height };
 }
 

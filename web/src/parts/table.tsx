@@ -11,19 +11,29 @@ export interface Column<Row> {
   isMinor?: boolean;
 }
 
+/** Rows that stand together, below a heading if there is one. */
+export interface Group<Row> {
+  key: string;
+  head?: ComponentChildren;
+  rows: readonly Row[];
+}
+
 interface Props<Row> {
   /** What the table shows, for who does not see it. */
   caption: string;
   columns: Column<Row>[];
   rows: readonly Row[];
+  /** Rows that belong together, each group below a heading; instead of `rows`. */
+  groups?: readonly Group<Row>[];
   id: (row: Row) => string;
   /** What stands there when there are no rows. */
   empty: ComponentChildren;
   isMarked?: (row: Row) => boolean;
 }
 
-export function Table<Row>({ caption, columns, rows, id, empty, isMarked }: Props<Row>) {
-  if (rows.length === 0) return <div class="empty">{empty}</div>;
+export function Table<Row>({ caption, columns, rows, groups, id, empty, isMarked }: Props<Row>) {
+  const bodies: readonly Group<Row>[] = groups ?? (rows.length ? [{ key: "all", rows }] : []);
+  if (bodies.length === 0) return <div class="empty">{empty}</div>;
   return (
     <div class="scrolls" role="region" aria-label={caption} tabIndex={0}>
       <table>
@@ -37,17 +47,26 @@ export function Table<Row>({ caption, columns, rows, id, empty, isMarked }: Prop
             ))}
           </tr>
         </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={id(row)} class={isMarked?.(row) ? "marked" : ""}>
-              {columns.map((each) => (
-                <td key={each.title} class={classes(each)} data-title={each.title}>
-                  {each.cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
+        {bodies.map((body) => (
+          <tbody key={body.key} class={body.head ? "grouped" : ""}>
+            {body.head && (
+              <tr class="group">
+                <th scope="rowgroup" colSpan={columns.length}>
+                  {body.head}
+                </th>
+              </tr>
+            )}
+            {body.rows.map((row) => (
+              <tr key={id(row)} class={isMarked?.(row) ? "marked" : ""}>
+                {columns.map((each) => (
+                  <td key={each.title} class={classes(each)} data-title={each.title}>
+                    {each.cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        ))}
       </table>
     </div>
   );

@@ -5,11 +5,12 @@ import { useEffect, useState } from "preact/hooks";
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The time now, renewed each second while the page is visible. */
-export function useNow(): number {
+/** The time now, renewed each second while the page is visible; or, for what changes more slowly, every so many seconds. */
+export function useNow(step = 1): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
-    const tick = () => setNow(Date.now());
+    if (!Number.isFinite(step)) return undefined; // nothing changes
+    const tick = () => setNow((before) => (Date.now() - before < step * 1000 - 100 ? before : Date.now()));
     listeners.add(tick);
     timer ??= setInterval(() => document.hidden || listeners.forEach((each) => each()), 1000);
     return () => {
@@ -19,7 +20,7 @@ export function useNow(): number {
         timer = undefined;
       }
     };
-  }, []);
+  }, [step]);
   return now;
 }
 
@@ -47,7 +48,8 @@ export const exact = (at: string | number): string => EXACT.format(new Date(at))
 
 /** A moment, as how long it is ago or to come: 3 min ago, in 20 s. Pointed at, it says the exact time. */
 export function When({ at }: { at: string | null | undefined }) {
-  const now = useNow();
+  const isFar = at && Math.abs(Date.parse(at) - Date.now()) > 2 * 3600_000;
+  const now = useNow(isFar ? 30 : 1);
   if (!at) return <span class="faint">–</span>;
   const seconds = (Date.parse(at) - now) / 1000;
   const words = Math.abs(seconds) < 1 ? "now" : seconds < 0 ? `${duration(-seconds)} ago` : `in ${duration(seconds)}`;
@@ -60,7 +62,7 @@ export function When({ at }: { at: string | null | undefined }) {
 
 /** How long something lasted, or has lasted until now. */
 export function Lasts({ from, to }: { from: string | null | undefined; to?: string | null | undefined }) {
-  const now = useNow();
+  const now = useNow(from && !to ? 1 : Infinity);
   if (!from) return <span class="faint">–</span>;
   const seconds = ((to ? Date.parse(to) : now) - Date.parse(from)) / 1000;
   return <span title={`${exact(from)} – ${to ? exact(to) : "now"}`}>{duration(seconds)}</span>;

@@ -1,4 +1,4 @@
-"""Who has no session, or another's, gets nothing from the console, and what jobs print breaks nothing. [SEC-1, SEC-2]"""
+"""Who has no session, or another's, gets nothing from the console; what jobs print breaks nothing. [SEC-1] [SEC-2]"""
 
 from __future__ import annotations
 

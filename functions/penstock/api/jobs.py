@@ -259,7 +259,7 @@ def _job_tag(on: System, user: Caller, job: str) -> str:
 @router.get("/v1/jobs/{job}", "Show a job", READ, tag=_job_tag)
 def get_job(on: System, user: Caller, job: str) -> JobView | Reply:
     found = jobs.find(on, user, job)
-    return Reply(200, _whole(on, found), _tag(found))
+    return Reply(200, _whole(on, found), tag=_tag(found))
 
 
 def _script_tag(on: System, user: Caller, job: str) -> str:
@@ -270,7 +270,7 @@ def _script_tag(on: System, user: Caller, job: str) -> str:
 def get_script(on: System, user: Caller, job: str) -> JobScript | Reply:
     spec = flow.kept_spec(on, jobs.find(on, user, job))
     shown = view(JobScript, spec, script=spec.script or None, matrix=spec.request.get("matrix") or {})
-    return Reply(200, shown, tag_of_versions(spec.job))
+    return Reply(200, shown, tag=tag_of_versions(spec.job))
 
 
 @router.post("/v1/jobs/{job}/cancel", "Cancel a job", SUBMIT)

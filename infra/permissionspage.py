@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.api import routers, workers
+from penstock.api import readers, routers, workers
 from penstock.api.app import Operation
 from penstock.domain.users.users import MEANINGS, Scope
 
@@ -45,6 +45,8 @@ def whose(operation: Operation) -> str:
         return "operators"
     if not operation.caller.has_scopes:
         return "the job's worker" if operation.caller.must else "anybody"
+    if operation.caller.who == readers.WORDS:
+        return "any user; anybody, if public"
     return "anybody, if public" if operation.open else "any user"
 
 

@@ -107,6 +107,9 @@ inventory = "2d"
 audiences = ["https://a.example"]
 privilege = "identity.aws"
 
+[console]
+public = ["oxide:hubris"]
+
 [shares]
 half_life = "1d"
 default = 1
@@ -136,6 +139,7 @@ OTHERS = {
 LISTED = {
     "audiences": "https://b.example", "repositories": "acme/tools", "owners": "eve", "refs": "refs/heads/next",
     "reviewers": "bert", "logins": "hubot", "privileges": "target.other", "names": "another", "public": "another",
+    "console.public": "acme:tools",
 }  # fmt: skip
 """One more entry of lists."""
 
@@ -167,7 +171,8 @@ def changed(path: Path, value: Any) -> str:
     inner = whole
     for key in path[:-1]:
         inner = inner[key]
-    inner[path[-1]] = _other(path[-1], value)
+    whole_path = ".".join(path)
+    inner[path[-1]] = _other(whole_path if whole_path in LISTED else path[-1], value)
     return tomlkit.dumps(copy.deepcopy(whole))
 
 

@@ -336,9 +336,13 @@ def test_the_last_lines_can_do_nothing() -> None:
 def test_outputs_are_listed_and_only_so_many() -> None:
     some = [Artifact(id=f"{n}.J", attempt=1, path=f"/a_{n}", size=n, sha256="", by="ada", time=NOW) for n in range(27)]
     summary = checks.job_output(JOB, [], some, "https://x")["output"]["summary"]
-    assert "- [/a\\_0](https://x/v1/jobs/J/outputs) (0 bytes)" in summary
+    assert "- [/a\\_0](https://x/jobs/J) (0 bytes)" in summary
     assert (summary.count("- ["), summary.splitlines()[-1]) == (25, "- and 2 more")
     assert "more" not in checks.job_output(JOB, [], some[:25], "https://x")["output"]["summary"]
+
+
+def test_details_lead_to_the_job_in_the_console() -> None:
+    assert checks.job_output(JOB, [], [], "https://x")["details_url"] == "https://x/jobs/J"
 
 
 def test_what_a_check_without_a_job_says() -> None:

@@ -14,6 +14,7 @@ from penstock.domain.pools.pools import Warm
 from penstock.domain.site import parse
 from penstock.domain.site.site import (
     CanaryScript,
+    Console,
     Environment,
     GitHubApp,
     Health,
@@ -65,6 +66,7 @@ def test_every_key_is_in_a_table_and_no_other() -> None:
     assert table("## Resource types").keys() == names(ResourceType)
     for heading, of in (
         ("[limits]", Limits), ("[retention]", Spans), ("[identity]", Identity), ("[github]", GitHubApp), ("warm", Warm),
+        ("[console]", Console),
         ("[shares]", Shares), ("[environments.NAME]", Environment),
         ("health", Health), ("canary", CanaryScript),
     ):  # fmt: skip

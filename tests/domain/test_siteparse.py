@@ -67,6 +67,11 @@ DOCUMENT = [
 ]
 IDENTITY = [
     ("[identity]", 7, 2, "identity", "audiences", "sts.amazonaws.com"),
+    ("[console]\npublic = '*'", 8, 10, "console.public", "wants a list of repositories", '["*"]'),
+    ("[console]\npublic = ['ada']", 8, 11, "console.public[0]", "`ada` is not a repository", "oxide:hubris"),
+    ("[console]\npublic = ['*', 'a/b']", 8, 16, "console.public[1]", "`a/b` is not a repository", '"*" for all'),
+    ("[console]\npublic = ['**']", 8, 11, "console.public[0]", "`**` is not a repository", ""),
+    ("[console]\npublic = [1]", 8, 11, "console.public[0]", "wants a string", ""),
     ("[identity]\naudiences = 'x'", 8, 13, "identity.audiences", "wants a list of audiences", ""),
     ("[identity]\naudiences = ['']", 8, 14, "identity.audiences[0]", "is empty", ""),
     ("[identity]\naudiences = ['a', 'b c']", 8, 19, "identity.audiences[1]", "`b c` cannot be an audience", "blanks"),

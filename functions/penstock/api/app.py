@@ -249,7 +249,8 @@ def _operator(on: System, event: Event, path: Mapping[str, str], need: Need) -> 
     return user
 
 
-def _anybody(on: System, event: Event, path: Mapping[str, str], need: Need) -> Bearer | None:
+def anybody(on: System, event: Event, path: Mapping[str, str], need: Need) -> Bearer | None:
+    """Who shows a token, or a session in a cookie; None for who shows neither. [SEC-2]"""
     is_shown = event.headers.get("authorization") or cookies.session(event)
     return _caller(on, event, path, need) if is_shown else None
 
@@ -260,7 +261,7 @@ Caller = Annotated[Bearer, Authenticated(_caller, "")]
 Operator = Annotated[Bearer, Authenticated(_operator, "For operators only.")]
 """Whoever calls, who must be an operator."""
 
-Anybody = Annotated[Bearer | None, Authenticated(_anybody, "Needs no token for what is public.", must=False)]
+Anybody = Annotated[Bearer | None, Authenticated(anybody, "Needs no token for what is public.", must=False)]
 """Whoever calls, if they say so."""
 
 

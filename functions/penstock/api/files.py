@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from penstock.api.app import Caller, FilePage, Router
+from penstock.api.readers import Reader
 from penstock.api.shapes import NextPage, digests, view
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.artifacts.content import Content
@@ -17,7 +18,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import inputs, outputs
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import jobs, readers
 
 router = Router("files")
 
@@ -79,14 +80,14 @@ AN_HOUR = SignOutput()
 
 
 @router.get("/v1/jobs/{job}/outputs", "List a job's outputs", READ)
-def list_outputs(on: System, user: Caller, job: str, *, page: FilePage = "") -> OutputPage:
-    found, after = outputs.list_outputs(on, jobs.find(on, user, job).id, page)
+def list_outputs(on: System, user: Reader, job: str, *, page: FilePage = "") -> OutputPage:
+    found, after = outputs.list_outputs(on, readers.find(on, user, job).id, page)
     return OutputPage([show_output(row) for row in found], after)
 
 
 @router.post("/v1/jobs/{job}/outputs/{output}/sign", "Get a URL to download an output", READ)
-def sign_output(on: System, user: Caller, job: str, output: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
-    return outputs.sign(on, jobs.find(on, user, job), output, ask.expires_in)
+def sign_output(on: System, user: Reader, job: str, output: str, ask: SignOutput = AN_HOUR) -> SignedOutput:
+    return outputs.sign(on, readers.find(on, user, job), output, ask.expires_in)
 
 
 @router.get("/v1/jobs/{job}/inputs", "List a job's inputs", READ)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Pattern, Reply, Router, Tags, UlidPage
 from penstock.api.conditional import tag_of_versions
+from penstock.api.readers import Lister, Reader
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
 from penstock.domain.commands import SubmitJob
@@ -24,7 +25,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import discard
-from penstock.usecases.jobs import cancel, flow, holds, jobs, listing, submit
+from penstock.usecases.jobs import cancel, flow, holds, jobs, listing, readers, submit
 from penstock.usecases.jobs.listing import Wanted
 
 router = Router("jobs")
@@ -230,7 +231,7 @@ def submit_job(
 @router.get("/v1/jobs", "List your jobs, newest first", READ)
 def list_jobs(
     on: System,
-    user: Caller,
+    user: Lister,
     *,
     state: Annotated[
         JobState | JobOutcome | None,
@@ -242,7 +243,9 @@ def list_jobs(
     ] = "",
     since: Annotated[datetime | None, "Only jobs that were submitted at this time or later, as RFC 3339."] = None,
     tag: Tags,
-    owner: Annotated[str | None, "Only jobs of this owner; others' are for operators. By default your own."] = None,
+    owner: Annotated[
+        str | None, "Only jobs of this owner; others' are for operators, or public. By default your own."
+    ] = None,
     all: Annotated[bool, "Whether to list the jobs of every owner, which is for operators."] = False,
     limit: Limit = 50,
     page: UlidPage = "",
@@ -252,13 +255,16 @@ def list_jobs(
     return JobPage([show(row, _shown_leases(on, row)) for row in rows], following)
 
 
-def _job_tag(on: System, user: Caller, job: str) -> str:
-    return _tag(jobs.find(on, user, job))
+def _job_tag(on: System, user: Reader, job: str) -> str:
+    found = readers.find(on, user, job)
+    return "" if readers.is_stranger(user, found) else _tag(found)
 
 
 @router.get("/v1/jobs/{job}", "Show a job", READ, tag=_job_tag)
-def get_job(on: System, user: Caller, job: str) -> JobView | Reply:
-    found = jobs.find(on, user, job)
+def get_job(on: System, user: Reader, job: str) -> JobView | Reply:
+    found = readers.find(on, user, job)
+    if readers.is_stranger(user, found):
+        return show(found, flow.leases_of(on, found))
     return Reply(200, _whole(on, found), tag=_tag(found))
 
 
@@ -300,8 +306,8 @@ def retry_job(on: System, user: Caller, job: str) -> Created:
 
 
 @router.get("/v1/jobs/{job}/timings", "Show how long each step of a job took", READ)
-def get_timings(on: System, user: Caller, job: str) -> TimingsView:
-    found = jobs.find(on, user, job)
+def get_timings(on: System, user: Reader, job: str) -> TimingsView:
+    found = readers.find(on, user, job)
     return timings(found, flow.leases_of_job(on, found.id), on.world.now())
 
 

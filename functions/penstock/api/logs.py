@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from penstock.api.app import Caller, Router
+from penstock.api.app import Router
+from penstock.api.readers import Reader
 from penstock.api.shapes import JobOutcome, JobState, view
 from penstock.domain.jobs import states
 from penstock.domain.logs.logs import Event
@@ -12,7 +13,7 @@ from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases.jobs import jobs, listing
+from penstock.usecases.jobs import listing, readers
 from penstock.usecases.logs import logs
 
 router = Router("jobs")
@@ -46,14 +47,14 @@ class EventPage:
 @router.get("/v1/jobs/{job}/events", "Read a job's log", READ)
 def read_events(
     on: System,
-    user: Caller,
+    user: Reader,
     job: str,
     *,
     after: Annotated[int, Bound(most=FAR), "Only lines after the one of this number."] = 0,
     limit: Annotated[int, Bound(least=1, most=1000), "How many lines to show at most."] = 500,
     last: Annotated[int, Bound(most=FAR), "Begin so many lines before the end; 0 for no such bound."] = 0,
 ) -> EventPage:
-    found = jobs.find(on, user, job)
+    found = readers.find(on, user, job)
     if last:
         after = max(after, logs.count(on, job) - last)
     if not found.is_settled:

@@ -17,7 +17,7 @@ from penstock.domain.users.users import Bearer, Need
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases.users import sessions
 
 router = Router("session")
@@ -97,7 +97,7 @@ def end_session(on: System, visit: Browser) -> SessionEnded | Reply:
 
 @router.get("/v1/console", "Show how one may sign in here")
 def get_console(on: System) -> ConsoleView:
-    return ConsoleView(github=False, public=False, version=_version())
+    return ConsoleView(github=False, public=bool(current_site(on).console.public), version=_version())
 
 
 def _begun(secret: str, user: Bearer) -> Reply:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Annotated, Literal
 
-from penstock.api.app import Caller, Operator, Router
+from penstock.api.app import Operator, Router
 from penstock.api.pools import KeptView, show_kept
+from penstock.api.readers import Reader
 from penstock.api.shapes import JobName, JobOwner, JobState, PoolKind, view
 from penstock.domain.jobs import states
 from penstock.domain.jobs.plans import Plan
@@ -15,7 +16,7 @@ from penstock.domain.pools.why import Block, ClaimAhead, Holder, Why
 from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import readers
 from penstock.usecases.jobs.names import NOBODY, Named, names_of
 from penstock.usecases.pools import forecast
 
@@ -157,8 +158,8 @@ class GraphView:
 
 
 @router.get("/v1/jobs/{job}/why", "Show why a job is where it is", READ)
-def explain_job(on: System, user: Caller, job: str) -> WhyView:
-    return show_why(on, jobs.explain(on, jobs.find(on, user, job)))
+def explain_job(on: System, user: Reader, job: str) -> WhyView:
+    return show_why(on, readers.explain(on, user, readers.find(on, user, job)))
 
 
 @router.get("/v1/graph", "Show which jobs wait for what, and which hold it", READ)

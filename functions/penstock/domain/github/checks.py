@@ -249,7 +249,7 @@ def job_output(
 
     `reviewers` are those who may approve the job for the environment that it asks for, as a part of a sentence.
     """
-    said: dict[str, Any] = {"status": "queued", "actions": [CANCEL], "details_url": f"{url}/v1/jobs/{job.id}"}
+    said: dict[str, Any] = {"status": "queued", "actions": [CANCEL], "details_url": f"{url}/jobs/{job.id}"}
     title = TITLES.get(job.state, "")
     if job.awaits_review:
         title = "Waiting for a review"
@@ -280,10 +280,7 @@ def _summary(job: Job, outputs: Sequence[Artifact], url: str, reviewers: str) ->
     said += ["", f"Follow it with `penstock job tail {job.id}`."]
     if outputs:
         said += ["", f"Outputs, with `penstock job copy {job.id}` or a token:", ""]
-        said += [
-            f"- [{escape(one.path)}]({url}/v1/jobs/{job.id}/outputs) ({one.size} bytes)"
-            for one in outputs[:MAX_OUTPUTS]
-        ]
+        said += [f"- [{escape(one.path)}]({url}/jobs/{job.id}) ({one.size} bytes)" for one in outputs[:MAX_OUTPUTS]]
         more = len(outputs) - MAX_OUTPUTS
         said += [f"- and {more} more"] if more > 0 else []
     return "\n".join(said)

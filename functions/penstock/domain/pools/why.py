@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import Input
@@ -109,6 +110,23 @@ class Why:
         shown = [str(act) for act in self.unblocks[:MAX_NAMED]]
         more = len(self.unblocks) - MAX_NAMED
         return ("; then ".join(shown) + (f"; and {more} more after that" if more > 0 else "")) or None
+
+
+def for_strangers(found: Why) -> Why:
+    """What of an explanation everybody may read, where the job is public: nothing of other jobs, or of people. [SEC-2]
+
+    What drivers and operators said may name either, so only the pool, the place in its queue, and counts are left.
+    """
+    if found.state in (State.RUNNING, State.SETTLED):
+        return found
+    pool = found.blocked_on
+    summary = "the job waits for its worker and its resources"
+    if pool:
+        summary = f"the job waits for {pool.pool}; position {pool.position} in the queue"
+    elif found.state is State.WAITING:
+        summary = "the job waits for its inputs, for other jobs, or for a review"
+    bare = replace(pool, ahead=(), held_by=(), kept=(), away=()) if pool else None
+    return Why(found.job, found.state, summary, bare, None, found.since, found.expected_start)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from penstock.domain.jobfile.parse import check_options
 from penstock.domain.pools.pools import Serves, Warm
 from penstock.domain.site import sections
 from penstock.domain.site.sections import (
+    check_console,
     check_environment,
     check_github,
     check_health,
@@ -329,6 +330,7 @@ _site_keys = record(
         "limits": _limits,
         "retention": check_retention,
         "identity": check_identity,
+        "console": check_console,
         "shares": check_shares,
         "quotas": _tables(_quota, "amount = 64"),
         "github": check_github,

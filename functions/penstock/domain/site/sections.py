@@ -1,4 +1,4 @@
-"""The checks of a site's sections: canaries, [environments], [github], health checks, [identity] and [retention]."""
+"""The checks of a site's sections: canaries, health checks, [console], [environments], [github], [identity], others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from typing import Any
 from penstock.domain.artifacts.retention import DAY, HOUR, Rule, Spans
 from penstock.domain.github.names import check_login, check_ref
 from penstock.domain.jobfile import Problems, parse, parse_duration
-from penstock.domain.site.site import CanaryScript, Environment, GitHubApp, Health, Identity, Shares
+from penstock.domain.site.site import (
+    EVERY,
+    CanaryScript,
+    Console,
+    Environment,
+    GitHubApp,
+    Health,
+    Identity,
+    Shares,
+)
 from penstock.domain.users import oidc, users
 from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
 
@@ -188,6 +197,27 @@ _identity_keys = record(
     {"privilege": privilege},
     'audiences = ["sts.amazonaws.com"]',
 )
+
+CONSOLE = 'public = ["oxide:hubris"]'
+
+MAX_PUBLIC = 1000
+"""How many repositories a site may call public."""
+
+
+def check_console(value: object, place: Place) -> Console:
+    """The repositories whose jobs everybody may read."""
+    return Console(**_console_keys(value, place))
+
+
+def _public(value: object, place: Place) -> str:
+    return _name_of(value, place, "a repository", f'like oxide:hubris, or "{EVERY}" for all', _is_public)
+
+
+def _is_public(name: str) -> bool:
+    return name == EVERY or (users.is_name(name) and users.is_repository(name))
+
+
+_console_keys = record({}, {"public": listed(_public, MAX_PUBLIC, "repositories")}, CONSOLE)
 
 ENVIRONMENT = 'owners = ["oxide:hubris"], reviewers = ["ada"]'
 

@@ -26,6 +26,10 @@ MAX_REDIRECTS = 32
 """How many redirects may follow one another. Source: buildomat's bound."""
 
 
+EVERY = "*"
+"""Stands for all repositories."""
+
+
 @dataclass(frozen=True)
 class Maker:
     """A factory or a well: a driver and its settings; `rate` bounds its creates and destroys, in calls per second."""
@@ -210,6 +214,17 @@ class Identity:
 
 
 @dataclass(frozen=True)
+class Console:
+    """What everybody may read without signing in: the jobs of `public` repositories; of all, if `*` is one. [SEC-2]"""
+
+    public: tuple[str, ...] = ()
+
+    def shows(self, owner: str) -> bool:
+        """Whether everybody may read an owner's jobs. Those of people are never public."""
+        return ":" in owner and (EVERY in self.public or owner in self.public)
+
+
+@dataclass(frozen=True)
 class Environment:
     """A named set of privileges. A job that asks for it has them once a reviewer has approved the job. [SEC-2]
 
@@ -268,6 +283,7 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     retention: Spans = field(default_factory=Spans)
     identity: Identity = field(default_factory=Identity)
+    console: Console = field(default_factory=Console)
     shares: Shares | None = None
     github: GitHubApp | None = None
     environments: Mapping[str, Environment] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Listed, Look, shards_of, ulid_time
 from penstock.system import System
-from penstock.usecases.jobs import flow
+from penstock.usecases.jobs import flow, readers
 
 SCANNED = 1000
 """How many rows one page of a list reads at most."""
@@ -61,7 +61,7 @@ class Wanted:
 
 
 def list_jobs(
-    on: System, user: User, owner: str | None, wanted: Wanted, limit: int, page: str, *, everybody: bool = False
+    on: System, user: User | None, owner: str | None, wanted: Wanted, limit: int, page: str, *, everybody: bool = False
 ) -> tuple[list[Job], str | None]:
     """Some of an owner's jobs, or of everybody's, newest first; and the next page. Raises Refused. [SEC-2]"""
     owners = _owners(on, user, owner, everybody=everybody)
@@ -82,15 +82,18 @@ def _read(on: System, keys: Sequence[Key]) -> list[Job]:
     return [row for key in keys if isinstance(row := rows.get(key), Job)]
 
 
-def _owners(on: System, user: User, owner: str | None, *, everybody: bool) -> Sequence[str]:
-    """Whose jobs are listed. Raises Refused 403 for those that the user may not see. [SEC-2]"""
+def _owners(on: System, user: User | None, owner: str | None, *, everybody: bool) -> Sequence[str]:
+    """Whose jobs are listed. Raises Refused 401 or 403 for those that may not be seen. [SEC-2]"""
     if everybody and owner:
         raise Refused(400, "bad-request", "all is for the jobs of every owner, and owner for those of one: give one")
+    if user is None:
+        readers.require_public(on, owner or "")
+        return [str(owner)]
     if everybody:
         if not user.is_admin:
             raise Refused(403, "privilege-missing", "only operators list the jobs of every owner")
         return [entry.sort for name in (users.LISTING, users.FORMER) for entry in on.store.entries(name, page=AT_ONCE)]
-    if owner and not user.may_see(owner):
+    if owner and not (user.may_see(owner) or readers.is_public(on, owner)):
         raise Refused(
             403, "privilege-missing", f"only operators, and who may act for it, list the jobs of {owner[:200]}"
         )

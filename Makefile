@@ -21,7 +21,7 @@ AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versio
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins sbom release docs pictures synth local clean
+.PHONY: help setup run test e2e quick flaky oldest domain units check lint types records quick-tests format tour bench prove mutate openapi pins sbom release docs pictures synth web local clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,11 +128,14 @@ pictures: $(STAMP) ## make the pictures of the terminal in the documentation ane
 synth: $(STAMP) ## synthesise the stack into build/cdk.out, checked by the security rules
 	@CDK_OUTDIR=build/cdk.out $(PYTHON) app.py && echo build/cdk.out/Penstock.template.json
 
+web: $(STAMP) ## build the console into build/web, if its sources changed, and print how big it is
+	@PYTHONPATH=functions $(PYTHON) -m penstock.console.build
+
 local: $(STAMP) ## keep a cloud up on this machine until Ctrl-C
 	@$(VENV)/bin/penstock local up
 
 clean: ## remove .venv, build and caches
-	rm -rf $(VENV) build cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	rm -rf $(VENV) build web/node_modules cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first time, one process compiles what tests import. Otherwise, each process of `make units` would compile all of it.

@@ -25,8 +25,8 @@ REQUIREMENTS = FUNCTIONS / "requirements.txt"
 LIBCLOUD = FUNCTIONS / "requirements-libcloud.txt"
 
 LEFT_OUT = (
-    "penstock/cli", "penstock/deploy", "penstock/local", "penstock/testing", "penstock/api/openapi.py",
-    "penstock/sources.py",
+    "penstock/cli", "penstock/console", "penstock/deploy", "penstock/local", "penstock/testing",
+    "penstock/api/openapi.py", "penstock/sources.py",
 )  # fmt: skip
 """Folders and files of functions/ that functions do not need."""
 

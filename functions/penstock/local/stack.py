@@ -17,7 +17,7 @@ from penstock import sources
 from penstock.deploy.assembly import DeployError, synthesise
 from penstock.local.state import LocalCloudError
 
-LEFT_OUT = ("penstock/cli/", "penstock/deploy/", "penstock/local/")
+LEFT_OUT = ("penstock/cli/", "penstock/console/", "penstock/deploy/", "penstock/local/")
 """Folders that are in no function: see infra/bundle.py."""
 
 OLD_SECONDS = 24 * 3600

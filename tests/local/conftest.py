@@ -91,13 +91,25 @@ class Host:
         return httpx.request(method, self.url + path, trust_env=False, timeout=20, **more)
 
 
+CONSOLE = {"index.html": "<title>Penstock</title>", "icon.svg": "<svg/>", "assets/index-0a1B.js": "let it;"}
+
+
+def build_console(folder: Path) -> Path:
+    """A folder with a console in it."""
+    for name, content in CONSOLE.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """One host for all tests that need no stack."""
     place = StateFolder(tmp_path_factory.mktemp("host") / "state")
+    console = build_console(tmp_path_factory.mktemp("console"))
     with cloud.listen(None) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        cloud.start(place, listener, tied=True)
+        cloud.start(place, listener, tied=True, console=console)
     try:
         cloud.wait_until_healthy(place, url)
         host = Host(url, place)

@@ -3,26 +3,66 @@
 from __future__ import annotations
 
 import pytest
+from botocore.auth import S3SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from tests.local.conftest import Host
+from tests.local.conftest import CONSOLE, Host
 
+BROWSER = {"Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"}
 NO_CREDENTIALS = {"x-amz-target": "DynamoDB_20120810.ListTables", "content-type": "application/x-amz-json-1.0"}
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": ""},
-        {"Origin": "http://127.0.0.1"},
-        {"Host": "evil.example"},
-        {"Host": "evil.example", "Origin": "http://evil.example"},
-    ],
-)
-def test_pages_of_others_are_refused(host: Host, headers: dict[str, str]) -> None:
-    assert host.ask("GET", "/_ministack/health", headers=headers).status_code == 403
+FOREIGN = [
+    {"Origin": "http://evil.example"}, {"Host": "evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:1"},
+    {"Host": "evil.example", "Origin": "http://evil.example"}, {"Origin": "http://localhost"}, {"Origin": ""},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/_ministack/health", "/", "/v1/whoami"])
+@pytest.mark.parametrize("headers", FOREIGN)
+def test_web_pages_of_others_are_refused(host: Host, headers: dict[str, str], path: str) -> None:
+    """SEC-2: the console's own are not, which send their origin with all that changes something."""
+    for method in ("GET", "POST"):
+        assert host.ask(method, path, headers=headers).status_code == 403
+    assert host.ask("GET", "/", headers={"Origin": host.url}).status_code == 200
+
+
+def test_the_console_is_at_the_root_beside_aws(host: Host) -> None:
+    page = host.ask("GET", "/")
+    assert (page.status_code, page.text) == (200, CONSOLE["index.html"])
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+    assert host.ask("GET", "/jobs/01ABC/log", headers=BROWSER).text == CONSOLE["index.html"]
+    assert host.ask("GET", "/assets/index-0a1B.js").text == CONSOLE["assets/index-0a1B.js"]
+    assert "Owner" in host.client("s3").list_buckets()  # GET /, signed
+    assert host.client("sqs").list_queues()["ResponseMetadata"]["HTTPStatusCode"] == 200  # POST /, signed
+    assert host.ask("GET", "/?Action=ListUsers&Version=2010-05-08").status_code == 403
+    assert host.ask("GET", "/", headers=NO_CREDENTIALS).status_code == 403
+
+
+def presigned(host: Host, bucket: str, key: str) -> str:
+    """A URL to download an object, signed as the functions sign it."""
+    credentials = Credentials(host.place.key(), "local")
+    request = AWSRequest("GET", f"{host.url}/{bucket}/{key}")
+    S3SigV4QueryAuth(credentials, "s3", "us-east-1", expires=60).add_auth(request)
+    return str(request.url)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Origin": "here"}])
+def test_what_a_job_left_runs_nothing_in_a_browser(host: Host, headers: dict[str, str]) -> None:
+    """SEC-2: it has the console's origin here, where whoever is signed in would be acted for."""
+    s3 = host.client("s3")
+    s3.create_bucket(Bucket="left")
+    s3.put_object(Bucket="left", Key="x.html", Body=b"<script>steal()</script>", ContentType="text/html")
+    url = presigned(host, "left", "x.html")
+    sent = {name: host.url for name in headers}
+    answer = host.ask("GET", url.removeprefix(host.url), headers={**BROWSER, **sent})
+    assert (answer.status_code, answer.text) == (200, "<script>steal()</script>")
+    assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'; sandbox"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert host.ask("GET", "/left/x.html", headers=BROWSER).text == CONSOLE["index.html"]  # unsigned: a page's path
 
 
 def test_a_page_of_another_port_is_refused_and_one_of_its_own_is_not(host: Host) -> None:

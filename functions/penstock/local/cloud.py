@@ -34,6 +34,9 @@ LENDING = {
 }
 """What lets the wells `sts` and `s3` lend the role and the bucket that deploy.py makes: settings of the stack."""
 
+NO_CLOUDFRONT = {"console": "false"}
+"""The emulator's front serves the console itself: a setting of the stack."""
+
 
 def up(
     *,
@@ -44,12 +47,13 @@ def up(
     tied: bool = False,
     place: StateFolder | None = None,
     context: Mapping[str, str] | None = None,
+    console: Path | None = None,
 ) -> Running:
     """Start the local cloud and return when it accepts jobs. If it already runs, return that one.
 
-    A tied one ends with this process, however this process ends. `context` are settings as `cdk deploy -c` takes them.
-    What `down` has kept is in it again, with its site unless there is another `config`. Raises LocalCloudError; then
-    nothing is left running.
+    A tied one ends with this process, however this process ends. `context` are settings as `cdk deploy -c` takes them,
+    `console` is the folder of the console to serve. What `down` has kept is in it again, with its site unless there is
+    another `config`. Raises LocalCloudError; then nothing is left running.
     """
     place = place or StateFolder.default()
     is_kept = place.kept.is_dir() and config is None and workers is None
@@ -61,7 +65,7 @@ def up(
             return running
         guard.clear(place)
         with _cleared_unless_up(place):
-            return _bring_up(place, port, site, tied, report, context)
+            return _bring_up(place, port, site, tied, report, context, console)
 
 
 def owns(running: Running) -> bool:
@@ -144,7 +148,7 @@ def keeps(place: StateFolder | None = None) -> bool:
     return (place or StateFolder.default()).kept.is_dir()
 
 
-def reset(report: Report, place: StateFolder | None = None) -> Running:
+def reset(report: Report, place: StateFolder | None = None, console: Path | None = None) -> Running:
     """Give back what jobs hold, and delete all data: jobs, logs, users, configuration. The URL stays the same."""
     place = place or StateFolder.default()
     running = status(place)
@@ -152,7 +156,7 @@ def reset(report: Report, place: StateFolder | None = None) -> Running:
         raise LocalCloudError("the local cloud is not up: `penstock local up` starts it")
     port = httpx.URL(running.url).port
     down(report, place, give_back=True)
-    return up(report=report, port=port, place=place)
+    return up(report=report, port=port, place=place, console=console)
 
 
 def _bring_up(
@@ -162,15 +166,16 @@ def _bring_up(
     tied: bool,
     report: Report,
     context: Mapping[str, str] | None,
+    console: Path | None,
 ) -> Running:
-    assembly = stack.assembly(report, {**LENDING, **(context or {})})
+    assembly = stack.assembly(report, {**LENDING, **NO_CLOUDFRONT, **(context or {})})
     with listen(port) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         report(f"starting the local cloud on {url.removeprefix('http://')}")
-        pid = start(place, listener, tied)
+        pid = start(place, listener, tied, console)
     wait_until_healthy(place, url)
     made = deploy(assembly, place, url, report)
-    running = Running(url=url, token=made["token"], pid=pid, home=str(place.home))
+    running = Running(url, made["token"], pid, str(place.home), console=f"{url}/" if console else "")
     call(running, "PUT", f"/_penstock/api/{made['outputs']['ApiId']}")
     if place.kept.is_dir():
         _restore(place, running, report)
@@ -252,7 +257,7 @@ def listen(port: int | None) -> socket.socket:
         ) from error
 
 
-def start(place: StateFolder, listener: socket.socket, tied: bool) -> int:
+def start(place: StateFolder, listener: socket.socket, tied: bool, console: Path | None = None) -> int:
     """Start the guard, which starts the emulator. A tied guard ends with this process, by a pipe."""
     place.make()
     descriptors = [listener.fileno()]
@@ -265,7 +270,7 @@ def start(place: StateFolder, listener: socket.socket, tied: bool) -> int:
         started = subprocess.Popen(
             [sys.executable, "-m", "penstock.local.guard", str(place.root), *numbers],
             cwd=place.root,
-            env=environment(place, port),
+            env={**environment(place, port), **({"PENSTOCK_CONSOLE": str(console)} if console else {})},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,4 +1,4 @@
-"""The process that is the local cloud: MiniStack with our fixes, our API at /v1, and a meter.
+"""The process that is the local cloud: MiniStack with our fixes, our API at /v1, the console, and a meter.
 
     python -m penstock.local.emulator FD PORT
 
@@ -14,7 +14,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from pathlib import Path
 from typing import Any
 
 import ministack.app
@@ -22,8 +23,10 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack.core import lambda_runtime
 
+from penstock.console import headers
 from penstock.local import fixes, metering
 from penstock.local.metering import Meter
+from penstock.local.pages import Pages, Reply, Request
 
 
 def main() -> None:
@@ -32,8 +35,10 @@ def main() -> None:
     meter = Meter()
     fixes.apply()
     metering.install(meter)
+    console = os.environ.get("PENSTOCK_CONSOLE")
+    pages = Pages(Path(console) if console else None)
     try:
-        asyncio.run(_serve(Front(ministack.app.app, meter, port, os.environ["AWS_ACCESS_KEY_ID"]), descriptor))
+        asyncio.run(_serve(Front(ministack.app.app, meter, port, os.environ["AWS_ACCESS_KEY_ID"], pages), descriptor))
     finally:
         lambda_runtime.reset()
         # Flows wait for tokens in threads that a normal exit would wait for in turn.
@@ -82,11 +87,12 @@ class Front:
     Requests never leave this machine, so they pass as https: policies that deny plain http are in force here too.
     """
 
-    def __init__(self, emulator: App, meter: Meter, port: int, key: str) -> None:
+    def __init__(self, emulator: App, meter: Meter, port: int, key: str, pages: Pages) -> None:
         self._emulator = emulator
         self._meter = meter
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self._key = key
+        self._pages = pages
         self._api = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,7 +102,7 @@ class Front:
             return
         path = scope["path"]
         if self._foreign(scope):
-            await _reply(send, 403, {"error": "the local cloud answers this machine only, and no other web pages"})
+            await _reply(send, 403, {"error": "the local cloud answers this machine only, and no web pages of others"})
         elif path == METER and scope["method"] == "GET":
             await _reply(send, 200, self._meter.reading())
         elif path == f"{METER}/reset" and scope["method"] == "POST":
@@ -106,11 +112,14 @@ class Front:
             self._api = path.removeprefix(f"{ROUTE}/")
             await _reply(send, 200, {})
         elif (path == "/v1" or path.startswith("/v1/")) and self._api:
-            await self._emulator(self._at_gateway(scope), receive, send)
+            await self._emulator(self._at_gateway(scope), receive, _no_page(send))
+        elif not _is_signed(scope) and (page := self._pages.answer(_request(scope))) is not None:
+            await _answer(send, page)
         elif path != HEALTH and self._stranger(scope):
             await _reply(send, 403, {"error": "the AWS services of the local cloud want the key of whoever started it"})
         else:
-            await self._emulator({**scope, "scheme": "https"}, receive, send)
+            shown = send if _is_signed(scope) else _no_page(send)
+            await self._emulator({**scope, "scheme": "https"}, receive, shown)
 
     def _foreign(self, scope: Scope) -> bool:
         """Whether another's web page may have sent it: the Origin of another, or a foreign Host (DNS rebinding)."""
@@ -139,11 +148,45 @@ class Front:
         }
 
 
+def _is_signed(scope: Scope) -> bool:
+    """Whether it shows a key of AWS as SDKs do, and as browsers never do."""
+    return any(name == b"authorization" for name, _ in scope["headers"])
+
+
+def _request(scope: Scope) -> Request:
+    given = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    return Request(scope["method"], scope["path"], scope["query_string"], given)
+
+
+def _no_page(send: Send) -> Send:
+    """Sends what the API or the bucket replies so that a browser that opens it runs nothing of it. [SEC-2]
+
+    All is of the console's origin here: a job's output would else act as whoever is signed in.
+    """
+    about = {"content-security-policy": headers.NOT_A_PAGE, "x-content-type-options": "nosniff"}
+
+    async def told(event: MutableMapping[str, Any]) -> None:
+        if event["type"] == "http.response.start":
+            event = {**event, "headers": [*event["headers"], *_raw(about)]}
+        await send(event)
+
+    return told
+
+
+def _raw(about: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in about.items()]
+
+
 async def _reply(send: Send, status: int, body: Any) -> None:
     content = json.dumps(body).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": content})
+    await _answer(
+        send, Reply(status, {"content-type": "application/json", "content-length": str(len(content))}, content)
+    )
+
+
+async def _answer(send: Send, reply: Reply) -> None:
+    await send({"type": "http.response.start", "status": reply.status, "headers": _raw(reply.headers)})
+    await send({"type": "http.response.body", "body": reply.body})
 
 
 if __name__ == "__main__":

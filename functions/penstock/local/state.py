@@ -24,13 +24,15 @@ class LocalCloudError(Exception):
 class Running:
     """A local cloud that is up.
 
-    `token` is the first operator's; `pid` the guard's; `home` holds the process factory's workers.
+    `token` is the first operator's; `pid` the guard's; `home` holds the process factory's workers; `console` is the
+    console's address, "" if there is none.
     """
 
     url: str
     token: str
     pid: int
     home: str
+    console: str = ""
 
 
 class StateFolder:

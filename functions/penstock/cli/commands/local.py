@@ -86,7 +86,7 @@ group = Group("local", "Run the whole service on this machine, without a cloud a
 @click.option("-d", "--detach", is_flag=True, help="Return and leave it running.")
 @pass_session
 def up(session: Session, port: int | None, workers: int | None, file: Path | None, detach: bool) -> None:
-    """Start the local cloud, print its URL and token, and use it as the profile `local`.
+    """Start the local cloud, print its URL, its console's and its token, and use it as the profile `local`.
 
     Ctrl-C stops it, unless you give --detach. If a local cloud runs already, this shows it, and Ctrl-C leaves it.
     """
@@ -97,7 +97,8 @@ def up(session: Session, port: int | None, workers: int | None, file: Path | Non
         raise click.UsageError(f"--config: there is no file {file}")
     signal.signal(signal.SIGTERM, _as_interrupt)
     with _steps(session) as steps:
-        running = cloud.up(report=steps, port=port, workers=workers, config=file, tied=not detach)
+        console = _console(session, steps)
+        running = cloud.up(report=steps, port=port, workers=workers, config=file, tied=not detach, console=console)
     _use(session, running)
     _show(session, running, token=True)
     if detach:
@@ -108,6 +109,17 @@ def up(session: Session, port: int | None, workers: int | None, file: Path | Non
         _wait(session)
     else:
         _attach(session, [port, workers, file])
+
+
+def _console(session: Session, steps: Steps) -> Path | None:
+    """The console, built if it has to be. Without one the cloud comes up all the same, and this says why."""
+    from penstock.console import build
+
+    try:
+        return build.built(steps)
+    except build.ConsoleError as error:
+        session.out.note(f"there is no console: {error}", "yellow")
+        return None
 
 
 def _use(session: Session, running: Running) -> None:
@@ -241,19 +253,25 @@ def reset(session: Session) -> None:
     from penstock.local import cloud
 
     with _steps(session) as steps:
-        running = cloud.reset(steps)
+        running = cloud.reset(steps, console=_console(session, steps) if cloud.status() else None)
     _use(session, running)
     _show(session, running, token=True)
 
 
 def _show(session: Session, running: Running, *, token: bool) -> None:
-    shown: dict[str, Any] = {"running": True, "url": running.url, "pid": running.pid, "home": str(running.home)}
+    shown: dict[str, Any] = {
+        "running": True,
+        "url": running.url,
+        "console": running.console or None,
+        "pid": running.pid,
+        "home": str(running.home),
+    }
     if token:
         shown["token"] = running.token
     if session.json:
         session.out.json(shown)
         return
-    session.out.details((name, shown.get(name)) for name in ("url", "token", "pid", "home"))
+    session.out.details((name, shown.get(name)) for name in ("url", "console", "token", "pid", "home"))
     session.out.details([("profile", f"{LOCAL}, in {session.config_path}")])
 
 

@@ -11,6 +11,7 @@ import aws_cdk as cdk  # noqa: E402  (jsii looks for Node when it is imported)
 
 from infra.settings import Settings  # noqa: E402
 from infra.stack import Penstock  # noqa: E402
+from penstock.console.build import ConsoleError  # noqa: E402
 
 
 def build(out: str | None = None, context: Mapping[str, str] | None = None) -> cdk.App:
@@ -32,3 +33,5 @@ if __name__ == "__main__":
         build().synth()
     except ValueError as error:  # an option that is wrong
         sys.exit(str(error))
+    except ConsoleError as error:
+        sys.exit(f"{error}; -c console=false deploys without the console")

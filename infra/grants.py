@@ -163,6 +163,11 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
 }
 """What comes on top with `-c github=true`."""
 
+CONSOLE_GRANTS: Mapping[str, Mapping[str, Actions]] = {
+    "api": {"front secret": ("secretsmanager:GetSecretValue",)},  # with it, CloudFront proves what addresses it saw
+}
+"""What comes on top unless with `-c console=false`."""
+
 NOT_WRITTEN: Mapping[str, tuple[str, ...]] = {
     "rows of jobs": ("audit#*", "site", "token#*"),
     "rows of GitHub's jobs": ("site", "token#*"),  # a cancellation by another name than the owner's is recorded

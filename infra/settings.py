@@ -21,6 +21,9 @@ MIN_AT_ONCE, MAX_AT_ONCE = 2, 1000
 ScalingConfig.
 """
 
+DOMAIN = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}")
+CERTIFICATE = re.compile(r"arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate/[a-z0-9-]+")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -45,6 +48,8 @@ class Settings:
     - `snapstart` names functions that start from a snapshot: docs/decisions/0060.
     - `github` adds the front end for GitHub: infra/github.py.
     - `metrics` is the level of metrics: off, site or pools; `alarm_email` receives the alarms.
+    - `console` is whether CloudFront serves the console; `console_domain` its name, if it is not CloudFront's own, and
+      `console_certificate` the ARN of that name's certificate, in us-east-1.
     """
 
     name: str = "Penstock"
@@ -67,6 +72,9 @@ class Settings:
     at_once: int = 200
     agents_at_once: int = 0
     snapstart: tuple[str, ...] = ()
+    console: bool = True
+    console_domain: str = ""
+    console_certificate: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError for invalid networks, keys, concurrency and functions, and incomplete lent roles."""
@@ -84,6 +92,7 @@ class Settings:
             raise ValueError("sts_roles needs sts_boundary, which limits what policies can give to the roles")
         if self.s3_well and not self.sts_roles:
             raise ValueError("s3_well needs sts_roles, because jobs reach the bucket with sessions of a role")
+        _check_console(self)
 
     @staticmethod
     def of(context: Mapping[str, Any]) -> Settings:
@@ -93,8 +102,8 @@ class Settings:
         """
         _check_names(context)
 
-        def is_set(key: str) -> bool:
-            return str(context.get(key, False)).lower() in ("true", "1", "yes")
+        def is_set(key: str, default: bool = False) -> bool:
+            return str(context.get(key, default)).lower() in ("true", "1", "yes")
 
         def listed(key: str) -> tuple[str, ...]:
             return tuple(each.strip() for each in str(context.get(key, "")).split(",") if each.strip())
@@ -120,6 +129,9 @@ class Settings:
             at_once=int(context.get("at_once", Settings.at_once)),
             agents_at_once=int(context.get("agents_at_once", Settings.agents_at_once)),
             snapstart=tuple(dict.fromkeys(listed("snapstart"))),
+            console=is_set("console", Settings.console),
+            console_domain=str(context.get("console_domain", "")),
+            console_certificate=str(context.get("console_certificate", "")),
         )
 
     @property
@@ -155,6 +167,22 @@ def _text(value: object) -> str:
 def _check(setting: str, start: str, ids: tuple[str, ...]) -> None:
     if not ids or not all(each.startswith(start) for each in ids):
         raise ValueError(f"{setting} must be ids like {start}0a1b2c3d with commas between them, not {','.join(ids)!r}")
+
+
+def _check_console(settings: Settings) -> None:
+    """Raises ValueError for a domain or a certificate that CloudFront would refuse, minutes later."""
+    domain, certificate = settings.console_domain, settings.console_certificate
+    if (domain or certificate) and not settings.console:
+        raise ValueError("console=false has no console that could have a console_domain or a console_certificate")
+    if bool(domain) != bool(certificate):
+        raise ValueError("console_domain and console_certificate need each other: the certificate is for the domain")
+    if domain and not DOMAIN.fullmatch(domain):
+        raise ValueError(f"console_domain must be a name like penstock.example.com, not {domain!r}")
+    if certificate and not CERTIFICATE.fullmatch(certificate):
+        raise ValueError(
+            "console_certificate must be the ARN of a certificate of ACM in us-east-1, where CloudFront looks for it, "
+            f"not {certificate!r}"
+        )
 
 
 def _check_keys(names: tuple[str, ...]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from aws_cdk import Aws, CfnCondition, CfnOutput, CfnParameter, Fn, Stack
 from constructs import Construct
 
@@ -15,6 +17,7 @@ from infra.github import REASONS as GITHUB_REASONS
 from infra.github import GitHubFront
 from infra.grants import (
     CLOUD_GRANTS,
+    CONSOLE_GRANTS,
     EC2_GRANTS,
     GRANTS,
     NOT_WRITTEN,
@@ -38,6 +41,9 @@ from infra.table import DUE, LISTING, Rows
 from penstock.usecases import sweep
 from penstock.usecases.units import bells
 
+if TYPE_CHECKING:
+    from infra.console import Console
+
 BATCH = {"schedule": 10, "serve": 10, "factory": 1, "well": 1, "sweep": 1}
 """Messages per call. A driver may take a minute, and so may a part of a sweep: no message waits for another's."""
 
@@ -54,9 +60,16 @@ class Penstock(Stack):
         super().__init__(scope, name, description="The gate in front of scarce things")
         self.template_options.metadata = {"Penstock": {"options": settings.options}}  # for the next `penstock deploy`
         self.rows = Rows(self, "Rows", keep=settings.keep)
-        self.storage = Storage(self, "Storage", keep=settings.keep, identity_keys=settings.identity_keys)
+        self.storage = Storage(
+            self,
+            "Storage",
+            keep=settings.keep,
+            identity_keys=settings.identity_keys,
+            console=_origins(settings),
+        )
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[CONSUMERS[each]].timeout for each in NAMES})
         self.api = Api(self, "Api")
+        self.console = self._serve_console(settings) if settings.console else None
         front = GitHubFront(self, "GitHub", queues=self.queues, keep=settings.keep) if settings.github else None
         environment = {**self._environment(settings), **(front.environment if front else {})}
         self.functions = Functions(
@@ -75,6 +88,9 @@ class Penstock(Stack):
         Schedule(self, "Schedule", sweep=functions["sweep"], settle=functions["settle"], flow=flow.arn(self))
         self._feed(settings.at_once)
         self._permit()
+        if self.console:
+            for each, rows in CONSOLE_GRANTS.items():
+                self.functions.allow(each, statements(rows, {"front secret": self.console.key.secret_arn}))
         if front:
             front.join(self.functions, self.api, environment, self._arns())
             acknowledge(self, GITHUB_REASONS)
@@ -91,6 +107,22 @@ class Penstock(Stack):
         self._watch(settings)
         self._outputs()
         acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
+
+    def _serve_console(self, settings: Settings) -> Console:
+        """The console at the API's side. The CDK's modules for it are loaded only where it is: that takes a second."""
+        from infra import console
+
+        made = console.Console(
+            self,
+            "Console",
+            keep=settings.keep,
+            api=self.api.http,
+            objects=self.storage.bucket,
+            domain=settings.console_domain,
+            certificate=settings.console_certificate,
+        )
+        acknowledge(self, console.reasons(made, settings.console_domain))
+        return made
 
     def _hand_out_agent(self) -> agent.AgentObject:
         """Upload the agent's file, and tell the function that hands it out where it is."""
@@ -169,12 +201,14 @@ class Penstock(Stack):
 
     def _environment(self, settings: Settings) -> dict[str, str]:
         """The environment of every function. Only penstock/bootstrap.py reads it."""
+        url = self._public_url()
         return {
             "TABLE": self.rows.table.table_name,
             "BUCKET": self.storage.bucket.bucket_name,
             **{f"{each.upper()}_QUEUE": self.queues.of[each].queue_url for each in NAMES},
             "FLOW": flow.arn(self),
-            "PUBLIC_URL": self._public_url(),
+            "PUBLIC_URL": url,
+            "CONSOLE_URL": self.console.url if self.console else url,
             "PENSTOCK_SITE": self._site,
             "SIGNING_SECRET": self.storage.signing.secret_arn,
             "METADATA_KEY": self.storage.metadata.key_arn,
@@ -183,6 +217,7 @@ class Penstock(Stack):
             "POWERTOOLS_SERVICE_NAME": self.stack_name,
             "PENSTOCK_METRICS": settings.metrics,
             "LOG_LEVEL": "INFO",
+            **({"FRONT_SECRET": self.console.key.secret_arn} if self.console else {}),
         }
 
     def _public_url(self) -> str:
@@ -228,5 +263,17 @@ class Penstock(Stack):
             "AlarmTopic": self.alarms.topic.topic_arn,
             "Region": Aws.REGION,
         }
+        if self.console:
+            shown["ConsoleUrl"] = self.console.url
+            shown["ConsoleName"] = self.console.distribution.distribution_domain_name
         for name, value in shown.items():
             CfnOutput(self, name, value=value)
+
+
+def _origins(settings: Settings) -> list[str]:
+    """The origins that the console may have. The distribution's own name is known only when it is made, after the
+    bucket, which its policy names.
+    """
+    if not settings.console:
+        return []
+    return [f"https://{settings.console_domain or '*.cloudfront.net'}"]

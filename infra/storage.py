@@ -19,7 +19,16 @@ OBJECTS = "artifacts/"
 class Storage(Construct):
     """A private bucket. Only bells expire there: Penstock decides when all other objects are deleted."""
 
-    def __init__(self, scope: Construct, name: str, *, keep: RemovalPolicy, identity_keys: Sequence[str]) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        keep: RemovalPolicy,
+        identity_keys: Sequence[str],
+        console: Sequence[str] = (),
+    ) -> None:
+        """`console` are the origins whose pages may read objects of which they have a presigned URL."""
         super().__init__(scope, name)
         self.bucket = s3.Bucket(
             self,
@@ -30,6 +39,7 @@ class Storage(Construct):
             enforce_ssl=True,
             versioned=False,
             removal_policy=keep,
+            cors=[_readable_from(console)] if console else None,
             lifecycle_rules=[
                 # Longer than any site allows for an upload: by then the sweep has aborted those that it knows.
                 s3.LifecycleRule(id="abandoned-uploads", abort_incomplete_multipart_upload_after=Duration.days(8)),
@@ -64,3 +74,14 @@ class Storage(Construct):
             key_usage=kms.KeyUsage.SIGN_VERIFY,
             removal_policy=keep,
         )
+
+
+def _readable_from(origins: Sequence[str]) -> s3.CorsRule:
+    """Whoever has a presigned URL can read the object anyway: this says whose pages may show it."""
+    return s3.CorsRule(
+        allowed_methods=[s3.HttpMethods.GET, s3.HttpMethods.HEAD],
+        allowed_origins=list(origins),
+        allowed_headers=["range"],
+        exposed_headers=["content-length", "content-range", "etag"],
+        max_age=3600,
+    )

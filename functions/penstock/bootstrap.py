@@ -101,6 +101,8 @@ def aws() -> System:
         signer=Lazy(lambda: _signer(env.get("IDENTITY_KEYS", ""), config)),
         attestor=Lazy(lambda: _attestor(env["PROVENANCE_KEY"], config)) if env.get("PROVENANCE_KEY") else None,
         agent_file=AgentFile(agent, env["AGENT_FILE"]) if env.get("AGENT_FILE") else None,
+        console_url=env.get("CONSOLE_URL", "").rstrip("/"),
+        front_key=_front_key if env.get("FRONT_SECRET") else None,
         **(_github(config) if env.get("GITHUB_QUEUE") else {}),
     )
 
@@ -114,6 +116,11 @@ def _s3_config(config: Config) -> Config:
 @cache
 def _signing_key() -> str:
     return _secret("SIGNING_SECRET")
+
+
+@cache
+def _front_key() -> str:
+    return _secret("FRONT_SECRET")
 
 
 def _secret(name: str) -> str:

@@ -91,7 +91,8 @@ class NoVault:
 
 @dataclass(frozen=True)
 class System:
-    """The ports. `url` is where agents connect; `signing_key` is read only when needed.
+    """The ports. `url` is where agents connect, `console_url` where people find the pages; `signing_key` and
+    `front_key`, which proves that a request came through our distribution, are read only when needed.
 
     `vault` seals what workers get, `minted` the GitHub tokens to revoke: each has its own key.
     """
@@ -111,6 +112,8 @@ class System:
     forge: Forge = field(default_factory=NoForge)
     minted: Vault = field(default_factory=NoVault)
     agent_file: AgentFile | None = None
+    console_url: str = ""
+    front_key: Callable[[], str] | None = None
 
 
 TRIES = 12

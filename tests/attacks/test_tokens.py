@@ -6,10 +6,13 @@ Every attack is over HTTP, by the handlers that are deployed.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from penstock import bootstrap
 from penstock.domain.users.logins import PER_ADDRESS
 from penstock.domain.users.users import TOKENS, Token, TokenKind, token_secret
 from penstock.kernel.rows import ulid
@@ -384,6 +387,44 @@ def test_whoever_begins_logins_does_not_choose_their_address(service: Service) -
         assert service.ask("GET", f"/v1/logins/{code}").json["address"] == "127.0.0.1"
     said = {"x-forwarded-for": "203.0.113.99"}
     refused(service.ask("POST", "/v1/logins", {"host": "x"}, as_=None, headers=said), 429, "too-many-logins")
+
+
+@pytest.mark.parametrize("proof", ["guessed", "", "s3cret ", None])
+def test_who_knows_no_secret_of_our_distribution_does_not_choose_their_address(
+    service: Service, monkeypatch: pytest.MonkeyPatch, proof: str | None
+) -> None:
+    """SEC-2: neither where there is a distribution, nor where there is none."""
+    service.twin.on = replace(service.twin.on, front_key=lambda: "s3cret")
+    monkeypatch.setattr(bootstrap, "aws", lambda: service.twin.on)
+    said = {"x-penstock-viewer": "203.0.113.7", **({} if proof is None else {"x-penstock-front": proof})}
+    assert begun_at(service, said) == "127.0.0.1"
+
+
+def test_without_a_distribution_nothing_proves_an_address(service: Service) -> None:
+    """SEC-2."""
+    assert begun_at(service, {"x-penstock-viewer": "203.0.113.7", "x-penstock-front": ""}) == "127.0.0.1"
+    assert begun_at(service, {"x-penstock-viewer": "203.0.113.7", "x-penstock-front": "x"}) == "127.0.0.1"
+
+
+def test_what_came_through_our_distribution_is_counted_where_it_came_from(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-2: else all that sign in through it would be counted as one."""
+    service.twin.on = replace(service.twin.on, front_key=lambda: "s3cret")
+    monkeypatch.setattr(bootstrap, "aws", lambda: service.twin.on)
+    proof = {"x-penstock-front": "s3cret"}
+    for _ in range(PER_ADDRESS):
+        assert begun_at(service, {"x-penstock-viewer": "203.0.113.7", **proof}) == "203.0.113.7"
+    said = {"x-penstock-viewer": "203.0.113.7", **proof}
+    refused(service.ask("POST", "/v1/logins", {"host": "x"}, as_=None, headers=said), 429, "too-many-logins")
+    assert begun_at(service, {"x-penstock-viewer": "2001:db8::7", **proof}) == "2001:db8::7"
+    assert begun_at(service, proof) == "127.0.0.1"
+
+
+def begun_at(service: Service, headers: Mapping[str, str]) -> str:
+    """The address of a login that is begun with these headers."""
+    code = service.ask("POST", "/v1/logins", {"host": "x"}, as_=None, headers=headers).json["code"]
+    return str(service.ask("GET", f"/v1/logins/{code}").json["address"])
 
 
 def test_a_hosts_token_neither_sees_nor_approves_a_login(service: Service) -> None:

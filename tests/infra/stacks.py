@@ -25,9 +25,16 @@ OTHER = "arn:aws:lambda:eu-west-1:123456789012:function:clean-racks"
 SUBNETS, GROUPS = ["subnet-0a", "subnet-0b"], ["sg-0a"]
 NETWORK = {"well_subnets": ",".join(SUBNETS), "well_security_groups": ",".join(GROUPS)}
 DRIVERS = "shelf/drivers.txt"
+DOMAIN = "penstock.example.com"
+CERTIFICATE = "arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d-0000-1111-2222-333344445555"
+
+CONSOLE = {"index.html": "<!doctype html>", "icon.svg": "<svg/>", "assets/index-0a1B2c3D.js": "1", "assets/x-1.css": ""}
+"""A build of the console: `make web` needs the registry of npm, and has tests of its own."""
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "plain": {},
+    "bare": {"console": "false"},
+    "own-name": {"console_domain": DOMAIN, "console_certificate": CERTIFICATE},
     "trial": {"ephemeral": "true", "name": "Trial"},
     "ec2": {"ec2": "true", "ec2_role": ROLE},
     "libcloud": {"libcloud": "true"},
@@ -86,12 +93,18 @@ def shelf(drivers: Path) -> Path:
 
 def main() -> None:
     """Make the stacks that the command line names with their settings."""
-    from app import build  # which loads the CDK
+    import app  # which loads the CDK
     from infra import bytecode
+    from penstock.console import build
 
+    console = Path(sys.argv[1]) / "console"
+    for file, text in CONSOLE.items():
+        (console / file).parent.mkdir(parents=True, exist_ok=True)
+        (console / file).write_text(text)
+    build.built = lambda report: console
     for name, context in json.loads(sys.argv[2]).items():
         with patch.object(bytecode, "compiler", lambda: None) if name == "uncompiled" else nullcontext():
-            build(str(Path(sys.argv[1]) / name), context).synth()
+            app.build(str(Path(sys.argv[1]) / name), context).synth()
 
 
 if __name__ == "__main__":

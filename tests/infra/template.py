@@ -40,9 +40,15 @@ class Template:
         return name, each["Properties"]
 
     def functions(self) -> dict[str, dict[str, Any]]:
-        """Functions' properties by the name that their file has."""
-        found = [each["Properties"] for each in self.of("Lambda::Function").values()]
+        """Functions' properties by the name that their file has. That of the console's files is none of ours."""
+        named = self.of("Lambda::Function").items()
+        found = [each["Properties"] for name, each in named if not name.startswith("Console")]
         return {each["Handler"].removesuffix(".handler"): each for each in found}
+
+    def named(self, kind: str, start: str) -> tuple[str, dict[str, Any]]:
+        """The logical id and properties of the only resource of a type whose id begins so."""
+        ((name, each),) = [found for found in self.of(kind).items() if found[0].startswith(start)]
+        return name, each["Properties"]
 
     def queue(self, name: str) -> tuple[str, dict[str, Any]]:
         """The logical id and properties of a queue that is not a dead-letter queue."""
@@ -94,7 +100,7 @@ MACHINE = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:{}:Penstoc
 
 def resources(stack: Template) -> dict[str, str]:
     """What grants.py calls each resource, by its ARN in the template."""
-    table, bucket = stack.one("DynamoDB::GlobalTable")[0], stack.one("S3::Bucket")[0]
+    table, bucket = stack.one("DynamoDB::GlobalTable")[0], stack.named("S3::Bucket", "Storage")[0]
     settle = next(name for name in stack.of("Lambda::Function") if "Settle" in name)
     metadata = next(name for name in stack.of("KMS::Key") if "Metadata" in name)
     identity = next(name for name in stack.of("KMS::Key") if "Identity" in name)
@@ -107,7 +113,8 @@ def resources(stack: Template) -> dict[str, str]:
         f"<{bucket}.Arn>/artifacts/*": "objects",
         f"<{bucket}.Arn>/bells/*": "bells",
         f"arn:<AWS::Partition>:s3:::{ASSETS}/{agentfile.digest()}.pyz": "agent file",
-        f"<{stack.one('SecretsManager::Secret')[0]}>": "signing secret",
+        f"<{stack.named('SecretsManager::Secret', 'Storage')[0]}>": "signing secret",
+        **{f"<{name}>": "front secret" for name in stack.of("SecretsManager::Secret") if name.startswith("Console")},
         f"<{metadata}.Arn>": "metadata key",
         f"<{identity}.Arn>": "identity key",
         f"<{provenance}.Arn>": "provenance key",

@@ -13,6 +13,7 @@ or a header. The return type is the JSON of the reply.
 
 from __future__ import annotations
 
+import hmac
 import inspect
 import json
 import re
@@ -265,9 +266,21 @@ Anybody = Annotated[Bearer | None, Authenticated(anybody, "Needs no token for wh
 """Whoever calls, if they say so."""
 
 
+VIEWER, PROOF = "x-penstock-viewer", "x-penstock-front"
+"""What our distribution adds to requests: the address that it saw, and a secret that only it and the functions know
+(infra/console.py). It replaces what callers send under these names.
+"""
+
+
 def _address(on: System, event: Event, path: Mapping[str, str], need: Need) -> str:
-    """The address that a request came from, as the gateway saw it: headers say what callers like. [SEC-2]"""
-    del on, path, need
+    """The address that a request came from, as the gateway saw it: headers say what callers like. [SEC-2]
+
+    What came through our distribution comes from the address that the distribution saw. Only it can prove that.
+    """
+    del path, need
+    viewer, proof = event.headers.get(VIEWER), event.headers.get(PROOF)
+    if viewer and proof and on.front_key and hmac.compare_digest(proof.encode(), on.front_key().encode()):
+        return str(viewer)
     return str(event.request_context.http.source_ip)
 
 

@@ -137,7 +137,8 @@ def _line(change: Change) -> str:
 
 def _tell(session: Session, outputs: Mapping[str, str], stack: str, region: str, profile: str | None) -> None:
     """The service's URL, and how to get its first token."""
-    session.out.details([("url", outputs.get("ApiUrl")), ("stack", stack), ("region", region)])
+    urls = [("url", outputs.get("ApiUrl")), ("console", outputs.get("ConsoleUrl"))]
+    session.out.details([*urls, ("stack", stack), ("region", region)])
     with_profile = f"AWS_PROFILE={profile} " if profile else ""
     command = f"penstock user bootstrap --stack {stack} --region {region} --save NAME"
     session.out.note(f"the first operator's token: {with_profile}{command}")

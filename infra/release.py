@@ -1,6 +1,6 @@
 """Builds a release: `make release`, into build/release. The same commit gives the same bytes, wherever it is built.
 
-    penstock-VERSION-py3-none-any.whl    what `pip install` takes
+    penstock-VERSION-py3-none-any.whl    what `pip install` takes, with the console built
     penstock-VERSION.tar.gz              its sources
     penstock-VERSION-assembly.zip        the stack with default options, as `cdk deploy --app` takes it when unzipped
     penstock-VERSION-*.cdx.json          bills of materials: infra/sbom.py
@@ -66,6 +66,7 @@ def build(clone: Path, out: Path) -> dict[str, bytes]:
     def run(*words: str, **more: str) -> None:
         subprocess.run([sys.executable, *words], cwd=clone, env=environment | more, check=True, stdout=sys.stderr)
 
+    run("-m", "penstock.console.build")
     run("app.py", CDK_OUTDIR=str(out / "assembly"), CDK_CONTEXT_JSON=_context(clone))
     run("-m", "infra.sbom", str(out / "bills"))
     run("-c", BUILD, str(out / "packages"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import subprocess
 import sys
@@ -55,10 +56,28 @@ def test_a_release_has_all_its_parts_and_their_sums(release: Mapping[str, bytes]
     (wheel,) = [each for each in release if each.endswith(".whl")]
     name = wheel.removesuffix("-py3-none-any.whl")
     parts = ["-py3-none-any.whl", ".tar.gz", "-assembly.zip", "-layer.cdx.json", "-layer-libcloud.cdx.json"]
-    wanted = {f"{name}{part}" for part in (*parts, "-setup.cdx.json", "-docs.cdx.json")}
+    bills = ["-setup.cdx.json", "-docs.cdx.json", "-console.cdx.json", "-console-build.cdx.json"]
+    wanted = {f"{name}{part}" for part in (*parts, *bills)}
     assert set(release) == {*wanted, "SHA256SUMS"}
     sums = dict(reversed(line.split("  ")) for line in release["SHA256SUMS"].decode().splitlines())
     assert sums == {each: hashlib.sha256(release[each]).hexdigest() for each in wanted}
+
+
+@pytest.mark.xdist_group("release")
+def test_its_packages_have_the_console_built(release: Mapping[str, bytes]) -> None:
+    """Whoever installs them needs no Node for it, and gets the licences of all that is in it."""
+    (sdist,) = [each for each in release if each.endswith(".tar.gz")]
+    (wheel,) = [each for each in release if each.endswith(".whl")]
+    with tarfile.open(fileobj=io.BytesIO(release[sdist])) as archive:
+        inner = f"{sdist.removesuffix('.tar.gz')}/build/web/"
+        packed = {name.removeprefix(inner) for name in archive.getnames() if name.startswith(inner)}
+        assert not [name for name in archive.getnames() if "node_modules" in name]
+    with zipfile.ZipFile(io.BytesIO(release[wheel])) as archive:
+        inner = "penstock/_sources/console/"
+        wheeled = {name.removeprefix(inner) for name in archive.namelist() if name.startswith(inner)}
+        assert "preact" in archive.read(f"{inner}licences.txt").decode()
+    assert packed == wheeled >= {"index.html", "licences.txt"}
+    assert [name for name in wheeled if name.startswith("assets/") and name.endswith(".js")]
 
 
 @pytest.mark.xdist_group("release")

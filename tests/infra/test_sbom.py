@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -69,7 +70,31 @@ def test_a_bill_has_every_pin_with_its_hashes_and_no_other(bills: Mapping[str, s
 
 def test_every_requirements_file_is_in_a_bill(bills: Mapping[str, str]) -> None:
     assert {file for files in sbom.BILLS.values() for file in files} == set(FILES)
-    assert set(bills) == set(sbom.BILLS)
+    assert set(bills) == {*sbom.BILLS, *sbom.CONSOLE_BILLS}
+
+
+@pytest.mark.parametrize("name", sbom.CONSOLE_BILLS)
+def test_the_consoles_bills_have_what_its_lockfile_has(bills: Mapping[str, str], name: str) -> None:
+    """Read without the code that writes bills."""
+    locked = json.loads((SOURCES / "web/package-lock.json").read_text())["packages"]
+    wanted = {
+        (place.rpartition("node_modules/")[2], each["version"]): (each["integrity"], each["license"])
+        for place, each in locked.items()
+        if place and not (sbom.CONSOLE_BILLS[name] and each.get("dev"))
+    }
+    bill = json.loads(bills[name])
+    found = {}
+    for each in bill["components"]:
+        (archive,) = each["externalReferences"]
+        (digest,) = archive["hashes"]
+        (licence,) = each["licenses"]
+        integrity = f"sha512-{base64.b64encode(bytes.fromhex(digest['content'])).decode()}"
+        key = ("/".join(filter(None, [each.get("group"), each["name"]])), each["version"])
+        found[key] = (integrity, licence["expression"])
+    assert found == wanted
+    assert bill["metadata"]["component"]["version"] == version.current()
+    assert len(bill["components"]) == len(found)
+    assert {each["purl"].partition("/")[0] for each in bill["components"]} == {"pkg:npm"}
 
 
 @pytest.mark.parametrize("name", sbom.BILLS)
@@ -98,8 +123,8 @@ def test_package_urls_have_the_registrys_names() -> None:
     assert (library["name"], library["purl"]) == ("Some_Thing.x", "pkg:pypi/some-thing.x@1.0")
 
 
-@pytest.mark.parametrize("name", sbom.BILLS)
+@pytest.mark.parametrize("name", [*sbom.BILLS, *sbom.CONSOLE_BILLS])
 def test_bills_are_valid(bills: Mapping[str, str], name: str) -> None:
     schema = JsonStrictValidator(SchemaVersion.V1_6)
     assert schema.validate_str(bills[name]) is None
-    assert schema.validate_str(bills[name].replace('"SHA-256"', '"SHA-0"')) is not None
+    assert schema.validate_str(re.sub('"SHA-[0-9]+"', '"SHA-0"', bills[name])) is not None

@@ -11,6 +11,8 @@ import { Top } from "./top";
 /** Each page is a file of its own, which is loaded when it is first looked at. */
 const PAGES = [
   ["/", lazy(() => import("./pages/jobs"))],
+  ["/commits", lazy(() => import("./pages/commits"))],
+  ["/sets/:id", lazy(() => import("./pages/set"))],
   ["/sign-in", lazy(() => import("./pages/sign-in"))],
 ] as const;
 

@@ -18,12 +18,14 @@ interface Props {
   select: (jobs: readonly Job[], isSelected: boolean) => void;
   /** What stands there when nothing was found. */
   empty: string;
+  /** Who looks: one's own name need not stand beside each job. */
+  me: string;
 }
 
 /** Larger sets are closed until somebody opens them. */
 const SMALL_SET = 8;
 
-export function JobList({ jobs, more, selected, select, empty }: Props) {
+export function JobList({ jobs, more, selected, select, empty, me }: Props) {
   const list = useRef<HTMLDivElement>(null);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   useListKeys(list, more);
@@ -39,7 +41,7 @@ export function JobList({ jobs, more, selected, select, empty }: Props) {
     <div ref={list}>
       <Table
         caption="Jobs"
-        columns={[selectColumn(selected, select), ...COLUMNS]}
+        columns={[selectColumn(selected, select), ...columns(me)]}
         rows={[]}
         groups={groups}
         id={(job) => job.id}
@@ -62,9 +64,9 @@ function selectColumn(selected: Props["selected"], select: Props["select"]): Col
   return { title: "Select", cell: box };
 }
 
-const COLUMNS: Column<Job>[] = [
+const columns = (me: string): Column<Job>[] => [
   { title: "State", cell: (job) => <State of={job.state} outcome={job.outcome} /> },
-  { title: "Job", cell: (job) => <JobName id={job.id} name={job.name} owner={job.owner} /> },
+  { title: "Job", cell: (job) => <JobName id={job.id} name={job.name} owner={job.owner === me ? "" : job.owner} /> },
   { title: "Why", cell: (job) => <Why job={job} /> },
   { title: "Target", cell: (job) => <Target job={job} />, isMinor: true },
   { title: "Tags", cell: (job) => <Tags of={job.tags} />, isMinor: true },
@@ -82,11 +84,12 @@ function Why({ job }: { job: Job }) {
 
 function Target({ job }: { job: Job }) {
   const now = job.target_resolved;
-  return <span title={now && now !== job.target ? `asked for ${job.target}` : undefined}>{now || job.target}</span>;
+  return <span class="nowrap" title={now && now !== job.target ? `asked for ${job.target}` : undefined}>{now || job.target}</span>;
 }
 
 function Tags({ of }: { of: Record<string, string> }) {
   const tags = Object.entries(of).filter(([name]) => name !== SET);
+  if (tags.length === 0) return null;
   return (
     <span class="tags">
       {tags.map(([name, value]) => (

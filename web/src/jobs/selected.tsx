@@ -1,9 +1,9 @@
 /** What can be done with the jobs that are selected. */
 
-import { api } from "../api/client";
 import { Action, Copy } from "../parts/action";
 import { command } from "../parts/command";
 import { together } from "../parts/together";
+import { cancelJob, counted, retryJob } from "./acts";
 import type { Job } from "./groups";
 
 interface Props {
@@ -16,8 +16,6 @@ export function Selected({ jobs, clear, then }: Props) {
   if (jobs.length === 0) return null;
   const open = jobs.filter((job) => job.state !== "settled").map((job) => job.id);
   const over = jobs.filter((job) => job.state === "settled").map((job) => job.id);
-  const cancel = (id: string) => api.POST("/v1/jobs/{job}/cancel", { params: { path: { job: id } } });
-  const retry = (id: string) => api.POST("/v1/jobs/{job}/retry", { params: { path: { job: id } } });
   const finish = () => {
     clear();
     then();
@@ -30,7 +28,7 @@ export function Selected({ jobs, clear, then }: Props) {
           title={`Cancel ${open.length}`}
           isDangerous
           question={`${counted(open.length)} that ${open.length === 1 ? "has" : "have"} not settled will be cancelled. Outputs that were uploaded are kept.`}
-          run={() => together(open, cancel, "are being cancelled")}
+          run={() => together(open, cancelJob, "are being cancelled")}
           done={`${counted(open.length)} being cancelled`}
           then={finish}
         />
@@ -39,7 +37,7 @@ export function Selected({ jobs, clear, then }: Props) {
         <Action
           title={`Retry ${over.length}`}
           question={`${counted(over.length)} that ${over.length === 1 ? "has" : "have"} settled will be submitted once more, as new jobs that wait for the same jobs as before.`}
-          run={() => together(over, retry, "were submitted once more")}
+          run={() => together(over, retryJob, "were submitted once more")}
           done={`${counted(over.length)} submitted once more`}
           then={finish}
         />
@@ -57,5 +55,3 @@ function commands(open: readonly string[], over: readonly string[]): string {
   const lines = [...open.map((id) => ["cancel", id]), ...over.map((id) => ["retry", id])];
   return lines.map((words) => command("penstock", "job", ...words)).join("\n");
 }
-
-const counted = (count: number): string => (count === 1 ? "1 job" : `${count} jobs`);

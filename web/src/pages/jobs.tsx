@@ -47,6 +47,7 @@ export default function Jobs() {
 
 /** The jobs that an address asks for. */
 function Found({ search }: { search: string }) {
+  const { who } = useSession();
   const filters = filtersOf(new URLSearchParams(search));
   const [selected, setSelected] = useState<ReadonlyMap<string, Job>>(new Map());
   const jobs = useWatchedPages<Job>(
@@ -68,7 +69,7 @@ function Found({ search }: { search: string }) {
   return (
     <>
       <Shown of={jobs}>
-        {() => <JobList jobs={jobs.rows} more={jobs.more} selected={selected} select={select} empty={emptyFor(search)} />}
+        {() => <JobList jobs={jobs.rows} more={jobs.more} selected={selected} select={select} empty={emptyFor(search)} me={who?.name ?? ""} />}
       </Shown>
       <div class="list-end">
         <More load={jobs.more} />

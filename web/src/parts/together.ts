@@ -4,8 +4,13 @@ import { type Answer, ask, Refused } from "../api/client";
 
 const AT_ONCE = 4;
 
-/** Does it for each id. Throws Refused if some were refused, and says how many were not, and why the first was. */
-export async function together<T>(ids: readonly string[], act: (id: string) => Promise<Answer<T>>, done: string): Promise<void> {
+/** Does it for each id, in their order if one at a time. Throws Refused if some were refused, and says how many were not, and why the first was. */
+export async function together<T>(
+  ids: readonly string[],
+  act: (id: string) => Promise<Answer<T>>,
+  done: string,
+  atOnce = AT_ONCE,
+): Promise<void> {
   const open = [...ids];
   const refused: [string, Refused][] = [];
   const work = async () => {
@@ -17,7 +22,7 @@ export async function together<T>(ids: readonly string[], act: (id: string) => P
         refused.push([id, error]);
       }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: atOnce }, work));
   const [first] = refused;
   if (!first) return;
   const [id, error] = first;

@@ -3,7 +3,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 
 import { lineKey, NODE_HEIGHT, type Box, type Placed, type Point, type Shape } from "./model";
-import { ranksOf, quickly } from "./quick";
+import { between, quickly, ranksOf } from "./quick";
 
 /** Between nodes of a column, and between columns. */
 const NODE_GAP = 14;
@@ -20,17 +20,25 @@ const ASPECT = 1.8;
 
 /** A place for each node and a line for each edge. Parts that nothing connects are placed beside each other. */
 export function arrange(shape: Shape): Placed {
-  return joined(partsOf(shape).map(place));
+  const parts = partsOf(shape);
+  const single = parts.filter(({ edges }) => edges.length === 0).flatMap(({ nodes }) => nodes);
+  const placed = parts.filter(({ edges }) => edges.length > 0).map(place);
+  return joined(single.length > 0 ? [...placed, inRows(single, placed)] : placed);
 }
 
 function place(part: Shape): Placed {
-  if (part.edges.length === 0) return alone(part);
   return stretches(part) > MANY_STRETCHES ? quickly(part, NODE_GAP, COLUMN_GAP) : carefully(part);
 }
 
-function alone({ nodes }: Shape): Placed {
-  const [{ id, width }] = nodes as [{ id: string; width: number }];
-  return { boxes: { [id]: { x: 0, y: 0, width, height: NODE_HEIGHT } }, lines: {}, width, height: NODE_HEIGHT };
+/** Nodes that nothing is connected with, in columns that are no wider together than the widest of the other parts. */
+function inRows(nodes: Shape["nodes"], others: readonly Placed[]): Placed {
+  const wide = Math.max(...nodes.map(({ width }) => width)) + NODE_GAP;
+  const square = Math.sqrt(nodes.length * wide * (NODE_HEIGHT + NODE_GAP) * ASPECT);
+  const columns = Math.min(nodes.length, Math.max(1, Math.floor(Math.max(square, ...others.map(({ width }) => width)) / wide)));
+  const boxes: Record<string, Box> = {};
+  for (const [index, { id, width }] of nodes.entries())
+    boxes[id] = { x: (index % columns) * wide, y: Math.floor(index / columns) * (NODE_HEIGHT + NODE_GAP), width, height: NODE_HEIGHT };
+  return { boxes, lines: {}, width: columns * wide - NODE_GAP, height: Math.ceil(nodes.length / columns) * (NODE_HEIGHT + NODE_GAP) - NODE_GAP };
 }
 
 function stretches({ nodes, edges }: Shape): number {
@@ -46,8 +54,9 @@ function carefully({ nodes, edges }: Shape): Placed {
   for (const { from, to } of edges) graph.setEdge(from, to);
   layout(graph);
   const boxes = Object.fromEntries(nodes.map(({ id }) => [id, boxOf(graph.node(id))]));
-  const points = ({ from, to }: Shape["edges"][number]) => (graph.edge(from, to).points ?? []) as Point[];
-  const lines = Object.fromEntries(edges.map((edge) => [lineKey(edge), points(edge).map(({ x, y }) => ({ x, y }))]));
+  const bends = ({ from, to }: Shape["edges"][number]) => ((graph.edge(from, to).points ?? []) as Point[]).slice(1, -1);
+  const line = (edge: Shape["edges"][number]) => between(boxes[edge.from] as Box, boxes[edge.to] as Box, bends(edge));
+  const lines = Object.fromEntries(edges.map((edge) => [lineKey(edge), line(edge)]));
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   return { boxes, lines, width, height };
 }

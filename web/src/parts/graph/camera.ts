@@ -26,12 +26,13 @@ export function fit(picture: Size, frame: Size): Camera {
   return { x: (picture.width - frame.width / zoom) / 2, y: (picture.height - frame.height / zoom) / 2, zoom };
 }
 
-/** The picture's beginning at a size that can be read, if all of it would be too small for that. */
+/** All of a picture if it can be read then; else its beginning at a size that can be read. */
 export function begin(picture: Size, frame: Size, readable = 0.7): Camera {
   const whole = fit(picture, frame);
   if (whole.zoom >= readable) return whole;
-  const middle = (picture.height - frame.height / readable) / 2;
-  return { x: -MARGIN / readable, y: Math.max(-MARGIN / readable, picture.height * readable > frame.height ? -MARGIN : middle), zoom: readable };
+  const edge = MARGIN / readable;
+  const isHigh = picture.height + 2 * edge > frame.height / readable;
+  return { x: -edge, y: isHigh ? -edge : (picture.height - frame.height / readable) / 2, zoom: readable };
 }
 
 /** Nearer or farther by a factor, with a point of the frame staying where it is. */

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 
 import { begin, fit, isSeen, nextTo, showing } from "./camera";
-import { drawn, lineKey, shorten, type Box, type GraphData, type GraphEdge, type GraphNode, type Placed, type Point } from "./model";
+import { drawn, labelFor, lineKey, noteFor, type Box, type GraphData, type GraphEdge, type GraphNode, type Placed, type Point } from "./model";
 import { useCamera, type Look } from "./use-camera";
 import { useLayout } from "./use-layout";
 import "../../style/graph.css";
@@ -18,6 +18,10 @@ interface Props {
   /** The node that is pointed out, for example the one that was opened. */
   chosen?: string | undefined;
 }
+
+/** Pixels: the picture is as high as the graph and what is around it, and no higher than most of the window. */
+const LEAST_HEIGHT = 200;
+const AROUND = 48;
 
 /** Below this zoom texts could not be read: nodes are blocks of their colour with their sign. */
 const TEXT_ZOOM = 0.42;
@@ -35,21 +39,23 @@ export function Graph({ label, graph, onOpen, chosen }: Props) {
           Arranging {graph.nodes.length} nodes…
         </p>
       )}
-      <svg ref={svg} role="group" aria-label={`${label}. Arrow keys go from node to node, + and - zoom, 0 shows all.`}>
+      <svg
+        ref={svg}
+        role="group"
+        style={placed && { height: `min(${Math.max(LEAST_HEIGHT, placed.height + AROUND)}px, 70vh)` }}
+         aria-label={`${label}. Arrow keys go from node to node, + and - zoom, 0 shows all.`}
+      >
         {placed && <Picture graph={graph} placed={placed} look={look} onOpen={onOpen} chosen={chosen} />}
       </svg>
     </figure>
   );
 }
 
-/** Where one begins to look: once, as soon as it is known how large everything is. */
-function useBeginning({ frame, setCamera }: Look, placed: Placed | undefined): void {
-  const hasBegun = useRef(false);
+/** Until somebody moves it, the picture is shown from its beginning, also when it or the page changes its size. */
+function useBeginning({ frame, follow }: Look, placed: Placed | undefined): void {
   useEffect(() => {
-    if (!placed || frame.width === 0 || hasBegun.current) return;
-    hasBegun.current = true;
-    setCamera(() => begin(placed, frame));
-  }, [placed, frame.width]);
+    if (placed && frame.width > 0) follow(begin(placed, frame));
+  }, [placed, frame.width, frame.height]);
 }
 
 function Buttons({ look, placed }: { look: Look; placed: Placed | undefined }) {
@@ -214,11 +220,11 @@ function Texts({ node, box }: { node: GraphNode; box: Box }) {
         {node.sign}
       </text>
       <text class="label" x={32} y={node.note ? middle - 2 : middle + 5}>
-        {shorten(node.label)}
+        {labelFor(node)}
       </text>
       {node.note && (
         <text class="note" x={32} y={middle + 13}>
-          {shorten(node.note)}
+          {noteFor(node, box.width)}
         </text>
       )}
     </>

@@ -75,19 +75,27 @@ export interface Placed {
 export const lineKey = ({ from, to }: { from: string; to: string }): string => `${from} ${to}`;
 
 export const NODE_HEIGHT = 42;
-export const LABEL_CHARS = 26;
-const NOTE_SHARE = 0.86;
-const CHAR_WIDTH = 7.4;
-const PADDING = 40;
+const LABEL_CHARS = 26;
+const LEAST_WIDTH = 152;
+const LABEL_CHAR = 7.9;
+const NOTE_CHAR = 6.2;
+const PADDING = 44;
 
-/** How wide a node is: its texts are measured by counting, so that the layout needs no page. */
-export function widthOf({ label, note = "" }: GraphNode): number {
-  const chars = Math.max(Math.min(label.length, LABEL_CHARS), Math.min(note.length, LABEL_CHARS) * NOTE_SHARE);
-  return Math.round(Math.max(88, chars * CHAR_WIDTH + PADDING));
-}
+/**
+ * How wide a node is: its label is measured by counting, so that the layout needs no page. The second line does not count,
+ * so that nothing moves when it changes; `noteFor` makes it fit.
+ */
+export const widthOf = ({ label }: GraphNode): number =>
+  Math.round(Math.max(LEAST_WIDTH, Math.min(label.length, LABEL_CHARS) * LABEL_CHAR + PADDING));
+
+/** The first line, as it fits into the widest node. */
+export const labelFor = ({ label }: GraphNode): string => shorten(label, LABEL_CHARS);
+
+/** The second line, as it fits into a node of a width. */
+export const noteFor = ({ note = "" }: GraphNode, width: number): string => shorten(note, Math.floor((width - PADDING) / NOTE_CHAR));
 
 /** A text of at most so many letters: the middle is left out, as names differ at their ends. */
-export function shorten(text: string, most = LABEL_CHARS): string {
+export function shorten(text: string, most: number): string {
   if (text.length <= most) return text;
   const tail = Math.floor((most - 1) / 2);
   return `${text.slice(0, most - 1 - tail)}…${text.slice(-tail)}`;

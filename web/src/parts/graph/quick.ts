@@ -1,6 +1,6 @@
 /** A layout that is less beautiful, and takes milliseconds where the better one takes seconds. Pure. */
 
-import { lineKey, NODE_HEIGHT, type Box, type Placed, type Shape } from "./model";
+import { lineKey, NODE_HEIGHT, type Box, type Placed, type Point, type Shape } from "./model";
 
 const SWEEPS = 6;
 
@@ -48,7 +48,7 @@ export function quickly(shape: Shape, nodeGap: number, columnGap: number): Place
     left += wide + columnGap;
   }
   const lines = Object.fromEntries(
-    shape.edges.map((edge) => [lineKey(edge), straight(boxes[edge.from] as Box, boxes[edge.to] as Box)]),
+    shape.edges.map((edge) => [lineKey(edge), between(boxes[edge.from] as Box, boxes[edge.to] as Box)]),
   );
   return { boxes, lines, width: left - columnGap, height };
 }
@@ -82,7 +82,12 @@ function sorted({ nodes, edges }: Shape, columns: string[][]): string[][] {
 const mean = (numbers: number[], none: number): number =>
   numbers.length ? numbers.reduce((sum, each) => sum + each, 0) / numbers.length : none;
 
-const straight = (from: Box, to: Box) => [
-  { x: from.x + from.width, y: from.y + from.height / 2 },
-  { x: to.x, y: to.y + to.height / 2 },
-];
+/** A line from the right side of a box to the left side of another; where it goes backwards, from left to right. */
+export function between(from: Box, to: Box, bends: readonly Point[] = []): Point[] {
+  const isForward = from.x < to.x;
+  return [
+    { x: from.x + (isForward ? from.width : 0), y: from.y + from.height / 2 },
+    ...bends.map(({ x, y }) => ({ x, y })),
+    { x: to.x + (isForward ? 0 : to.width), y: to.y + to.height / 2 },
+  ];
+}

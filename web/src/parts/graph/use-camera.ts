@@ -1,6 +1,6 @@
 /** Moving and zooming a picture by mouse, touch and keyboard. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 
 import { moved, zoomed, type Camera, type Size } from "./camera";
@@ -12,7 +12,10 @@ const STEP = 1.25;
 
 export interface Look {
   camera: Camera;
+  /** Somebody looks at something: from then on `follow` does nothing. */
   setCamera: (change: (before: Camera) => Camera) => void;
+  /** What is shown until somebody chooses. */
+  follow: (camera: Camera) => void;
   frame: Size;
   /** Nearer or farther, around the middle. */
   zoom: (factor: number) => void;
@@ -22,7 +25,13 @@ export interface Look {
 
 /** Which part of a picture an element shows. One finger scrolls the page and moves the picture sideways; two move and zoom. */
 export function useCamera(element: RefObject<SVGSVGElement>): Look {
-  const [camera, setCamera] = useState<Camera>({ x: 0, y: 0, zoom: 1 });
+  const [camera, setState] = useState<Camera>({ x: 0, y: 0, zoom: 1 });
+  const isChosen = useRef(false);
+  const setCamera = useCallback((change: (before: Camera) => Camera) => {
+    isChosen.current = true;
+    setState(change);
+  }, []);
+  const follow = useCallback((shown: Camera) => isChosen.current || setState(shown), []);
   const [frame, setFrame] = useState<Size>({ width: 0, height: 0 });
   const pressed = useRef(new Map<number, Point>());
   const way = useRef(0);
@@ -42,7 +51,7 @@ export function useCamera(element: RefObject<SVGSVGElement>): Look {
   }, []);
 
   const zoom = (factor: number) => setCamera((before) => zoomed(before, factor, { x: frame.width / 2, y: frame.height / 2 }));
-  return { camera, setCamera, frame, zoom, wasMoved: () => way.current > SLACK };
+  return { camera, setCamera, follow, frame, zoom, wasMoved: () => way.current > SLACK };
 }
 
 type Change = (change: (before: Camera) => Camera) => void;

@@ -12,6 +12,7 @@ import { Top } from "./top";
 const PAGES = [
   ["/", lazy(() => import("./pages/jobs"))],
   ["/commits", lazy(() => import("./pages/commits"))],
+  ["/jobs/:job/log", lazy(() => import("./pages/job-log"))],
   ["/sets/:id", lazy(() => import("./pages/set"))],
   ["/sign-in", lazy(() => import("./pages/sign-in"))],
 ] as const;

@@ -1,0 +1,174 @@
+/** Loads a job's log: first its end, then what is looked at, and new lines while somebody looks. */
+
+import { api, reply, Refused, type Schemas } from "../api/client";
+import { Folding } from "./folding";
+import { CHUNK, Lines } from "./lines";
+import { pace } from "./pace";
+import type { Range } from "./rows";
+
+/** A log of at most so many lines is loaded as a whole; of a longer one what is looked at, until all is needed. */
+const ALL_LINES = 20_000;
+/** How many characters are kept; what was not looked at for longest is loaded again when it is. */
+const MOST_CHARACTERS = 192 * 1024 ** 2;
+const AT_ONCE = 3;
+
+type Page = Schemas["EventPage"];
+
+export class LogSource {
+  readonly lines = new Lines();
+  readonly folding = new Folding();
+  state: Page["state"] | undefined;
+  error: Refused | undefined;
+  /** Whether all lines are to be loaded, for example to fold them. */
+  isAll = false;
+  private wanted: [number, number] = [0, -1];
+  private readonly loading = new Map<number, Promise<void>>();
+  private readonly abort = new AbortController();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private quiet = 0;
+  private isAsking = false;
+  /** Whether there are probably more lines at once. */
+  private isBehind = false;
+
+  constructor(
+    private readonly job: string,
+    private readonly changed: () => void,
+  ) {
+    document.addEventListener("visibilitychange", this.nudge);
+    void this.follow();
+  }
+
+  end(): void {
+    document.removeEventListener("visibilitychange", this.nudge);
+    clearTimeout(this.timer);
+    this.abort.abort();
+  }
+
+  /** Ask soon: the page was hidden until now, or the job has changed. */
+  nudge = (): void => {
+    this.quiet = 0;
+    clearTimeout(this.timer);
+    if (!document.hidden) void this.follow();
+  };
+
+  /** Whether every line that there is has been loaded once. */
+  get isWhole(): boolean {
+    return this.state !== undefined && this.folding.sections.done >= this.lines.total;
+  }
+
+  /** These lines are shown: load them before others. */
+  want(from: number, to: number): void {
+    this.wanted = [from, to];
+    this.lines.touch(from, to);
+    this.fill();
+  }
+
+  wantAll(): void {
+    this.isAll = true;
+    this.fill();
+  }
+
+  /** Load a chunk, if it is not there. Throws Refused. */
+  async chunk(index: number): Promise<void> {
+    if (!this.lines.isFilled(index)) await (this.loading.get(index) ?? this.load(index));
+  }
+
+  /** New lines, and whether the job goes on. While the page is hidden nothing is asked. */
+  private async follow(): Promise<void> {
+    if (this.isAsking || this.abort.signal.aborted) return;
+    this.isAsking = true;
+    try {
+      const before = this.lines.total;
+      const isFirst = this.state === undefined;
+      const page = await this.ask(isFirst ? { last: 1, limit: 1 } : { after: before, limit: CHUNK });
+      this.take(page);
+      this.quiet = this.lines.total > before ? 0 : this.quiet + 1;
+      this.isBehind = !isFirst && page.items.length >= CHUNK / 2;
+      if (isFirst && this.lines.total <= ALL_LINES) this.isAll = true;
+      this.fill();
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.isAsking = false;
+    }
+    this.again();
+  }
+
+  private again(): void {
+    const seconds = this.isBehind && !this.error ? 0 : pace(this.state, this.quiet, this.error?.status);
+    clearTimeout(this.timer);
+    if (seconds === undefined || document.hidden || this.abort.signal.aborted) return;
+    this.timer = setTimeout(() => void this.follow(), seconds * 1000);
+  }
+
+  private async ask(query: { after?: number; last?: number; limit: number }): Promise<Page> {
+    const { signal } = this.abort;
+    const answer = await reply(api.GET("/v1/jobs/{job}/events", { params: { path: { job: this.job }, query }, signal }));
+    return answer.data as Page;
+  }
+
+  private take(page: Page): void {
+    this.error = undefined;
+    this.state = page.state;
+    this.lines.put(page.items);
+    this.folding.sections.feed(this.lines);
+    const looked = this.isAll ? this.folding.sections.done : Infinity;
+    this.lines.shrink(MOST_CHARACTERS, looked);
+    this.changed();
+  }
+
+  private fail(error: unknown): void {
+    if (this.abort.signal.aborted) return;
+    if (!(error instanceof Refused)) throw error;
+    this.quiet++;
+    this.error = error;
+    this.changed();
+  }
+
+  /** Begin to load what is wanted, as long as few requests are under way. */
+  private fill(): void {
+    while (this.loading.size < AT_ONCE) {
+      const index = this.nextMissing();
+      if (index === undefined) return;
+      void this.load(index).then(
+        () => this.fill(),
+        (error: unknown) => this.fail(error),
+      );
+    }
+  }
+
+  private nextMissing(): number | undefined {
+    const isMissing = (index: number) => !this.loading.has(index) && !this.lines.isFilled(index);
+    const [from, to] = this.wanted;
+    for (let index = Math.floor(from / CHUNK); index <= Math.floor(to / CHUNK); index++) {
+      if (index < this.lines.chunkCount && isMissing(index)) return index;
+    }
+    if (!this.isAll) return undefined;
+    for (let index = Math.floor(this.folding.sections.done / CHUNK); index < this.lines.chunkCount; index++) {
+      if (isMissing(index)) return index;
+    }
+    return undefined;
+  }
+
+  private load(index: number): Promise<void> {
+    const work = this.loadChunk(index).finally(() => this.loading.delete(index));
+    this.loading.set(index, work);
+    return work;
+  }
+
+  /** A page may have fewer lines than were asked for; only an empty one says that there are no more. */
+  private async loadChunk(index: number): Promise<void> {
+    for (let gap = this.gapIn(index); gap; gap = this.gapIn(index)) {
+      const page = await this.ask({ after: gap[0], limit: gap[1] - gap[0] });
+      this.take(page);
+      if (page.items.length === 0) return;
+    }
+  }
+
+  /** What to load next of a chunk: what is shown of it before the rest. */
+  private gapIn(index: number): Range | undefined {
+    const [from, to] = [index * CHUNK, index * CHUNK + this.lines.length(index)];
+    const [first, last] = this.wanted;
+    return this.lines.gap(Math.max(from, first), Math.min(to, last + 1)) ?? this.lines.gap(from, to);
+  }
+}

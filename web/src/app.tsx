@@ -13,8 +13,14 @@ const PAGES = [
   ["/", lazy(() => import("./pages/jobs"))],
   ["/commits", lazy(() => import("./pages/commits"))],
   ["/jobs/:job/log", lazy(() => import("./pages/job-log"))],
+  ["/pools", lazy(() => import("./pages/pools"))],
+  ["/pools/:sort/:name", lazy(() => import("./pages/pool"))],
+  ["/resources", lazy(() => import("./pages/resources"))],
+  ["/resources/:id", lazy(() => import("./pages/resource"))],
   ["/sets/:id", lazy(() => import("./pages/set"))],
   ["/sign-in", lazy(() => import("./pages/sign-in"))],
+  ["/workers", lazy(() => import("./pages/workers"))],
+  ["/workers/:id", lazy(() => import("./pages/worker"))],
 ] as const;
 
 export function App() {

@@ -17,9 +17,9 @@ interface Place {
 const PLACES: Place[] = [
   { title: "Jobs", to: "/" },
   { title: "Pools", to: "/pools" },
-  { title: "Graph", to: "/graph" },
-  { title: "Workers", to: "/workers" },
-  { title: "Resources", to: "/resources" },
+  { title: "Graph", to: "/graph", isForOperators: true },
+  { title: "Workers", to: "/workers", isForOperators: true },
+  { title: "Resources", to: "/resources", isForOperators: true },
   { title: "Files", to: "/artifacts" },
   { title: "Prices", to: "/prices" },
   { title: "Shares", to: "/shares" },

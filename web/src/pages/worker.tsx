@@ -1,0 +1,5 @@
+/** One machine that runs jobs. */
+
+import { UnitDetails } from "../parts/units/details";
+
+export default () => <UnitDetails kind="workers" />;

@@ -1,0 +1,5 @@
+/** The machines that run jobs. */
+
+import { UnitList } from "../parts/units/list";
+
+export default () => <UnitList kind="workers" />;

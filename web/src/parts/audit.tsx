@@ -1,0 +1,44 @@
+/** What operators did to one thing, newest first: who, when, how. For operators only. */
+
+import { api, type Schemas } from "../api/client";
+import { Shown } from "./page";
+import { More, usePages } from "./pages";
+import { Table, type Column } from "./table";
+import { When } from "./time";
+
+type Entry = Schemas["AuditView"];
+
+const COLUMNS: Column<Entry>[] = [
+  { title: "When", cell: (entry) => <When at={entry.time} /> },
+  { title: "Who", cell: (entry) => entry.by },
+  { title: "Did", cell: (entry) => entry.did },
+  { title: "How, or why", cell: (entry) => entry.detail || <span class="faint">–</span> },
+];
+
+/** The entries about `what`, such as `pool resource/bench`. The service lists all entries; others are left out here. */
+export function Audit({ what }: { what: string }) {
+  const entries = usePages<Entry>("audit", (page, signal) =>
+    api.GET("/v1/audit", { params: { query: page ? { page } : {} }, ...(signal && { signal }) }),
+  );
+  const oldest = entries.rows.at(-1);
+  return (
+    <Shown of={entries}>
+      {() => (
+        <>
+          <Table
+            caption={`What operators did to ${what}`}
+            columns={COLUMNS}
+            rows={entries.rows.filter((entry) => entry.what === what)}
+            id={(entry) => entry.id}
+            empty={entries.more ? "There is no entry, as far as was looked." : "There is no entry."}
+          />
+          {entries.more && oldest && (
+            <p class="faint">
+              Looked at since <When at={oldest.time} />. <More load={entries.more} />
+            </p>
+          )}
+        </>
+      )}
+    </Shown>
+  );
+}

@@ -1,0 +1,25 @@
+/** Sentences of the service in which the ids of jobs, workers and resources are links. */
+
+import { Link } from "wouter-preact";
+
+const ID = /(\bjob [0-9A-HJKMNP-TV-Z]{26}\b|\b[wr]-[0-9A-HJKMNP-TV-Z]{26}\b)/;
+
+/** A sentence. `names` are names of jobs by their ids, which stand there instead of the ids. */
+export function Linked({ text, names }: { text: string; names?: ReadonlyMap<string, string> }) {
+  return <>{text.split(ID).map((part, index) => (index % 2 ? <One key={index} text={part} names={names} /> : part))}</>;
+}
+
+function One({ text, names }: { text: string; names: ReadonlyMap<string, string> | undefined }) {
+  if (text.startsWith("job ")) {
+    const id = text.slice("job ".length);
+    return (
+      <>
+        job{" "}
+        <Link href={`/jobs/${id}`} title={id}>
+          {names?.get(id) ?? id}
+        </Link>
+      </>
+    );
+  }
+  return <Link href={`/${text.startsWith("r-") ? "resources" : "workers"}/${text}`}>{text}</Link>;
+}

@@ -1,0 +1,90 @@
+/** Who has the slots of a pool: as a short list for a card, and as a table for the pool's page. */
+
+import { useState } from "preact/hooks";
+
+import type { Schemas } from "../../api/client";
+import { JobName, UnitName } from "../names";
+import { State } from "../state";
+import { Table, type Column } from "../table";
+import { Lasts, When } from "../time";
+import { Until } from "./expected";
+import { inOrder } from "./pressure";
+
+type Slot = Schemas["SlotView"];
+
+/** For how many slots the page asks by itself until when they are held: each costs a request. */
+const ASKED = 12;
+/** How many slots are shown at first. */
+const SHOWN = 60;
+
+const columns = (asked: ReadonlySet<string>): Column<Slot>[] => [
+  { title: "Slot", cell: (slot) => <b>{slot.slot}</b> },
+  { title: "State", cell: (slot) => <State of={slot.state} /> },
+  { title: "Who", cell: (slot) => <Who slot={slot} /> },
+  { title: "Since", cell: (slot) => <When at={slot.since} /> },
+  { title: "Until", cell: (slot) => <Until slot={slot} isAsked={asked.has(slot.slot)} /> },
+  { title: "Unit", cell: (slot) => <UnitName id={slot.unit} />, isMinor: true },
+  { title: "Notes", cell: (slot) => <Notes slot={slot} /> },
+  { title: "Fence", cell: (slot) => slot.fence, isNumber: true, isMinor: true },
+];
+
+/** All slots of a pool, those in use first. */
+export function Slots({ of }: { of: readonly Slot[] }) {
+  const [isWhole, setWhole] = useState(false);
+  const slots = inOrder(of);
+  const asked = askedOf(slots, ASKED);
+  return (
+    <>
+      <Table
+        caption="Slots"
+        columns={columns(asked)}
+        rows={isWhole ? slots : slots.slice(0, SHOWN)}
+        id={(slot) => slot.slot}
+        empty="It has no slots: it is an amount, or its limit is 0."
+        isMarked={(slot) => slot.quarantine !== null && slot.quarantine !== undefined}
+      />
+      {slots.length > SHOWN && !isWhole && (
+        <button type="button" onClick={() => setWhole(true)}>
+          Show all {slots.length} slots
+        </button>
+      )}
+    </>
+  );
+}
+
+/** The slots for which is asked until when, without being told to. */
+export const askedOf = (slots: readonly Slot[], most: number): ReadonlySet<string> =>
+  new Set(slots.filter((slot) => slot.job && slot.state === "held").slice(0, most).map((slot) => slot.slot));
+
+/** Who has a slot; in words where no job does. */
+export function Who({ slot }: { slot: Slot }) {
+  if (slot.job) return <JobName id={slot.job} name={slot.job_name} owner={slot.job_owner} />;
+  if (slot.kept?.by) return <>{slot.kept.by}</>;
+  if (slot.quarantine) return <>a unit in quarantine</>;
+  return <span class="faint">{slot.state === "held" ? "an operator" : "nobody"}</span>;
+}
+
+/** What is not as usual: a hold, a quarantine, a host that is away. */
+export function Notes({ slot: { kept, quarantine, host } }: { slot: Slot }) {
+  const notes = [
+    kept && kept.says,
+    quarantine && !kept && `in quarantine: ${quarantine.reason}`,
+    host && !host.is_there && (host.since ? "its host is away" : "its host was never heard of"),
+  ].filter((note) => note);
+  if (notes.length === 0 && !host) return <span class="faint">–</span>;
+  return (
+    <>
+      {notes.join("; ")}
+      {host?.is_there && (
+        <>
+          its host is there, for <Lasts from={host.since} />
+        </>
+      )}
+      {host && !host.is_there && host.since && (
+        <>
+          , for <Lasts from={host.since} />
+        </>
+      )}
+    </>
+  );
+}

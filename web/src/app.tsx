@@ -12,6 +12,7 @@ import { Top } from "./top";
 const PAGES = [
   ["/", lazy(() => import("./pages/jobs"))],
   ["/commits", lazy(() => import("./pages/commits"))],
+  ["/graph", lazy(() => import("./pages/graph"))],
   ["/jobs/:job/log", lazy(() => import("./pages/job-log"))],
   ["/pools", lazy(() => import("./pages/pools"))],
   ["/pools/:sort/:name", lazy(() => import("./pages/pool"))],

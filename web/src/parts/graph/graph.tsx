@@ -31,6 +31,7 @@ export function Graph({ label, graph, onOpen, chosen }: Props) {
   const look = useCamera(svg);
   const { placed, isBusy } = useLayout(graph);
   useBeginning(look, placed);
+  useChosen(look, placed, chosen);
   return (
     <figure class="graph" aria-label={label} aria-busy={isBusy}>
       <Buttons look={look} placed={placed} />
@@ -56,6 +57,14 @@ function useBeginning({ frame, follow }: Look, placed: Placed | undefined): void
   useEffect(() => {
     if (placed && frame.width > 0) follow(begin(placed, frame));
   }, [placed, frame.width, frame.height]);
+}
+
+/** What was chosen stays in sight, also where something beside the picture makes it narrower. */
+function useChosen({ frame, setCamera }: Look, placed: Placed | undefined, chosen: string | undefined): void {
+  const box = chosen === undefined ? undefined : placed?.boxes[chosen];
+  useEffect(() => {
+    if (box && frame.width > 0) setCamera((before) => showing(before, box, frame));
+  }, [chosen, box !== undefined, frame.width]);
 }
 
 function Buttons({ look, placed }: { look: Look; placed: Placed | undefined }) {

@@ -77,7 +77,8 @@ export const lineKey = ({ from, to }: { from: string; to: string }): string => `
 export const NODE_HEIGHT = 42;
 const LABEL_CHARS = 26;
 const LEAST_WIDTH = 152;
-const LABEL_CHAR = 7.9;
+/** Of a semi-bold letter of 13 px: of wide fonts, such as DejaVu Sans, on average. */
+const LABEL_CHAR = 8.4;
 const NOTE_CHAR = 6.2;
 const PADDING = 44;
 

@@ -3,7 +3,6 @@
 import { useParams } from "wouter-preact";
 
 import { useWatch } from "../../api/watch";
-import { useSession } from "../../session";
 import { Audit } from "../audit";
 import { Fact } from "../facts";
 import { ForOperators } from "../for-operators";
@@ -19,8 +18,11 @@ import "../../style/units.css";
 
 export function UnitDetails({ kind }: { kind: Kind }) {
   const { id } = useParams<{ id: string }>();
-  const { isOperator } = useSession();
-  return isOperator ? <Details kind={kind} id={id} /> : <ForOperators title={id} />;
+  return (
+    <ForOperators title={id}>
+      <Details kind={kind} id={id} />
+    </ForOperators>
+  );
 }
 
 function Details({ kind, id }: { kind: Kind; id: string }) {

@@ -1,6 +1,5 @@
 /** The list of workers or of resources, with filters that stand in the address. */
 
-import { useSession } from "../../session";
 import { Copy } from "../action";
 import { Choice, useFilters, Wanted } from "../filters";
 import { ForOperators } from "../for-operators";
@@ -28,13 +27,13 @@ const columns = (kind: Kind): Column<Unit>[] => [
 ];
 
 export function UnitList({ kind }: { kind: Kind }) {
-  const { isOperator } = useSession();
   const words = WORDS[kind];
-  if (!isOperator) return <ForOperators title={words.title} />;
   return (
-    <Page title={words.title} actions={<Copy text={`penstock ${words.one} list`} title="Copy as command" />}>
-      <Units kind={kind} />
-    </Page>
+    <ForOperators title={words.title}>
+      <Page title={words.title} actions={<Copy text={`penstock ${words.one} list`} title="Copy as command" />}>
+        <Units kind={kind} />
+      </Page>
+    </ForOperators>
   );
 }
 

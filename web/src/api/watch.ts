@@ -20,6 +20,8 @@ export interface Watched<T> {
 interface Options<T> {
   /** Whether an answer is the last one: what has settled is not asked for again. */
   isLast?: (value: T) => boolean;
+  /** Ask each so many seconds, whatever the answer: for what is another with each request, such as an estimate. */
+  every?: number;
 }
 
 /**
@@ -31,12 +33,12 @@ interface Options<T> {
 export function useWatch<T>(
   key: string,
   request: (signal: AbortSignal) => Promise<Answer<T>>,
-  { isLast }: Options<T> = {},
+  { isLast, every }: Options<T> = {},
 ): Watched<T> {
   const [shown, setShown] = useState<{ key: string; value?: T; error?: Refused }>({ key });
   const [asked, setAsked] = useState(0);
-  const latest = useRef({ request, isLast });
-  latest.current = { request, isLast };
+  const latest = useRef({ request, isLast, every });
+  latest.current = { request, isLast, every };
 
   useEffect(() => {
     const round = new Round<T>(latest.current, (found) => setShown({ key, ...found }));
@@ -49,7 +51,11 @@ export function useWatch<T>(
 }
 
 type Found<T> = { value?: T; error?: Refused };
-type Asks<T> = { request: (signal: AbortSignal) => Promise<Answer<T>>; isLast: ((value: T) => boolean) | undefined };
+type Asks<T> = {
+  request: (signal: AbortSignal) => Promise<Answer<T>>;
+  isLast: ((value: T) => boolean) | undefined;
+  every: number | undefined;
+};
 
 /** The requests for one thing, one after the other. */
 class Round<T> {
@@ -100,7 +106,7 @@ class Round<T> {
     const value = data as T;
     const tag = response.headers.get("etag") ?? JSON.stringify(value);
     const isSame = tag === this.last;
-    this.seconds = isSame ? Math.min(this.seconds * SLOWER, LAST_SECONDS) : FIRST_SECONDS;
+    this.seconds = this.asks.every ?? (isSame ? Math.min(this.seconds * SLOWER, LAST_SECONDS) : FIRST_SECONDS);
     this.last = tag;
     this.value = isSame ? this.value : value;
     if (this.isOver) return;

@@ -9,6 +9,9 @@ import { exact, useNow, When } from "../time";
 
 type Slot = Schemas["SlotView"];
 
+/** How many seconds an estimate is shown before it is asked for again. */
+const ESTIMATED_EVERY = 20;
+
 /** Until when a slot is in use at the latest: what keeps its unit says so, or the time limit of its job. */
 export function Until({ slot, isAsked }: { slot: Slot; isAsked: boolean }) {
   if (slot.kept) return <Kept of={slot.kept} />;
@@ -55,8 +58,10 @@ export function Expected({ job, isAsked }: { job: string; isAsked: boolean }) {
 }
 
 function Estimate({ job }: { job: string }) {
-  const { value, error } = useWatch(`why ${job}`, (signal) =>
-    api.GET("/v1/jobs/{job}/why", { params: { path: { job } }, signal }),
+  const { value, error } = useWatch(
+    `why ${job}`,
+    (signal) => api.GET("/v1/jobs/{job}/why", { params: { path: { job } }, signal }),
+    { every: ESTIMATED_EVERY },
   );
   if (error && !value) return <span class="faint">not for you to see</span>;
   if (!value) return <span class="faint">…</span>;

@@ -17,14 +17,14 @@ const ASKED = 12;
 /** How many slots are shown at first. */
 const SHOWN = 60;
 
-const columns = (asked: ReadonlySet<string>): Column<Slot>[] => [
+const columns = (asked: ReadonlySet<string>, hasNotes: boolean): Column<Slot>[] => [
   { title: "Slot", cell: (slot) => <b>{slot.slot}</b> },
   { title: "State", cell: (slot) => <State of={slot.state} /> },
   { title: "Who", cell: (slot) => <Who slot={slot} /> },
   { title: "Since", cell: (slot) => <When at={slot.since} /> },
   { title: "Until", cell: (slot) => <Until slot={slot} isAsked={asked.has(slot.slot)} /> },
   { title: "Unit", cell: (slot) => <UnitName id={slot.unit} />, isMinor: true },
-  { title: "Notes", cell: (slot) => <Notes slot={slot} /> },
+  ...(hasNotes ? [{ title: "Notes", cell: (slot: Slot) => <Notes slot={slot} /> }] : []),
   { title: "Fence", cell: (slot) => slot.fence, isNumber: true, isMinor: true },
 ];
 
@@ -37,7 +37,7 @@ export function Slots({ of }: { of: readonly Slot[] }) {
     <>
       <Table
         caption="Slots"
-        columns={columns(asked)}
+        columns={columns(asked, slots.some(({ kept, quarantine, host }) => kept || quarantine || host))}
         rows={isWhole ? slots : slots.slice(0, SHOWN)}
         id={(slot) => slot.slot}
         empty="It has no slots: it is an amount, or its limit is 0."

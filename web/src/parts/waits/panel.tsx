@@ -13,6 +13,8 @@ import { State } from "../state";
 import { When } from "../time";
 import { deedsOf, type Job, type Pile, type Pool } from "./groups";
 
+/** How many seconds an explanation is shown before it is asked for again, if the graph stays the same. */
+const ASKED_EVERY = 10;
 /** How many jobs of a list are shown. */
 const LISTED = 100;
 
@@ -46,8 +48,10 @@ export function Panel({ title, isNew, onClose, children }: PanelProps) {
 
 /** Why a job is where it is: the service's sentence, and what would change it. `names`: of jobs by their ids. */
 export function JobPanel({ of, names }: { of: Job; names: ReadonlyMap<string, string> }) {
-  const why = useWatch(`why ${of.id}`, (signal) =>
-    api.GET("/v1/jobs/{job}/why", { params: { path: { job: of.id } }, signal }),
+  const why = useWatch(
+    `why ${of.id} ${of.waits.join()} ${of.holds.join()}`,
+    (signal) => api.GET("/v1/jobs/{job}/why", { params: { path: { job: of.id } }, signal }),
+    { every: ASKED_EVERY },
   );
   return (
     <Shown of={why}>

@@ -3,6 +3,8 @@
 import { lazy, Suspense } from "preact/compat";
 import { Route, Switch } from "wouter-preact";
 
+import { Keys } from "./keys";
+import { SessionEnded } from "./parts/gate";
 import { Loading, Page, Problem } from "./parts/page";
 import { Notices } from "./parts/notices";
 import { SessionProvider, useSession } from "./session";
@@ -11,15 +13,21 @@ import { Top } from "./top";
 /** Each page is a file of its own, which is loaded when it is first looked at. */
 const PAGES = [
   ["/", lazy(() => import("./pages/jobs"))],
+  ["/audit", lazy(() => import("./pages/audit"))],
   ["/commits", lazy(() => import("./pages/commits"))],
   ["/graph", lazy(() => import("./pages/graph"))],
   ["/jobs/:job/log", lazy(() => import("./pages/job-log"))],
+  ["/login", lazy(() => import("./pages/login"))],
   ["/pools", lazy(() => import("./pages/pools"))],
   ["/pools/:sort/:name", lazy(() => import("./pages/pool"))],
   ["/resources", lazy(() => import("./pages/resources"))],
   ["/resources/:id", lazy(() => import("./pages/resource"))],
   ["/sets/:id", lazy(() => import("./pages/set"))],
+  ["/shares", lazy(() => import("./pages/shares"))],
   ["/sign-in", lazy(() => import("./pages/sign-in"))],
+  ["/tokens", lazy(() => import("./pages/tokens"))],
+  ["/users", lazy(() => import("./pages/users"))],
+  ["/users/:name", lazy(() => import("./pages/user"))],
   ["/workers", lazy(() => import("./pages/workers"))],
   ["/workers/:id", lazy(() => import("./pages/worker"))],
 ] as const;
@@ -31,8 +39,10 @@ export function App() {
         Skip to the content
       </a>
       <Top />
+      <SessionEnded />
       <Pages />
       <Notices />
+      <Keys />
     </SessionProvider>
   );
 }

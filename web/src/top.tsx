@@ -1,9 +1,10 @@
 /** The bar at the top: where one can go, who one is, dark or light. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Link, useLocation } from "wouter-preact";
+import { Link, useLocation, useSearch } from "wouter-preact";
 
 import { api, ask } from "./api/client";
+import { signInPath } from "./own-path";
 import { say } from "./parts/notices";
 import { useSession } from "./session";
 import { applyTheme, theme, type Theme } from "./theme";
@@ -92,7 +93,9 @@ function Me() {
     await renew();
     say("Signed out");
   };
-  if (!who) return <Link href="/sign-in">Sign in</Link>;
+  useLocation();
+  useSearch(); // both make the link follow the address
+  if (!who) return <Link href={signInPath()}>Sign in</Link>;
   return (
     <span class="me">
       <Link href="/tokens">{who.name}</Link>

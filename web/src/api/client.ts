@@ -11,12 +11,28 @@ const HEADERS = { "penstock-console": "1" };
 
 export const api = createClient<paths>({ baseUrl: "", headers: HEADERS, credentials: "same-origin" });
 
+const signedOut = new Set<() => void>();
+
+/** Calls `listener` whenever the service no longer knows the session. Gives a way to stop that. */
+export function whenSignedOut(listener: () => void): () => void {
+  signedOut.add(listener);
+  return () => signedOut.delete(listener);
+}
+
+api.use({
+  onResponse: ({ response, schemaPath }) => {
+    if (response.status === 401 && schemaPath !== "/v1/session") signedOut.forEach((each) => each());
+  },
+});
+
 /** What the service refused, or that it could not be reached (status 0). */
 export class Refused extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     readonly detail: string,
+    /** What is wrong in detail, for example with each line of a configuration. */
+    readonly faults: Schemas["FaultView"][] = [],
   ) {
     super(detail);
   }
@@ -50,6 +66,7 @@ export async function reply<T>(request: Promise<Answer<T>>): Promise<Answer<T>> 
 }
 
 function refused({ error, response }: Answer<unknown>): Refused {
-  const problem = (typeof error === "object" && error !== null ? error : {}) as { code?: string; detail?: string };
-  return new Refused(response.status, problem.code ?? "unknown", problem.detail ?? `The service answered ${response.status}.`);
+  const problem = (typeof error === "object" && error !== null ? error : {}) as Partial<Schemas["ProblemView"]>;
+  const detail = problem.detail ?? `The service answered ${response.status}.`;
+  return new Refused(response.status, problem.code ?? "unknown", detail, problem.errors);
 }

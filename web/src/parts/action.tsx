@@ -93,14 +93,14 @@ export function Field({ label, name, hint, ...more }: { label: string; name: str
   );
 }
 
-/** A text, and a button that copies it. */
-export function Copy({ text, title = "Copy" }: { text: string; title?: string }) {
+/** A button that copies a text. `says` is said instead of the text, if that is a secret. */
+export function Copy({ text, title = "Copy", says }: { text: string; title?: string; says?: string }) {
   const copy = async () => {
     await navigator.clipboard.writeText(text);
-    say(`Copied: ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`);
+    say(says ?? `Copied: ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`);
   };
   return (
-    <button type="button" class="quiet" onClick={() => void copy()} title={text}>
+    <button type="button" class="quiet" onClick={() => void copy()} title={says ? title : text}>
       {title}
     </button>
   );

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Link } from "wouter-preact";
 
 import type { Refused } from "../api/client";
+import { signInPath } from "../own-path";
 import type { Watched } from "../api/watch";
 
 interface Props {
@@ -70,7 +71,8 @@ export function Problem({ error, retry }: { error: Refused; retry?: () => void }
     <div class="problem" role="alert">
       <p>{error.detail}</p>
       <p class="faint">{error.status ? `${error.status} ${error.code}` : "no answer"}</p>
-      {retry && error.status !== 404 && (
+      {error.isSignedOut && <Link href={signInPath()}>Sign in</Link>}
+      {retry && error.status !== 404 && !error.isSignedOut && (
         <button type="button" onClick={retry}>
           Try again
         </button>

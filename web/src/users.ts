@@ -1,0 +1,29 @@
+/** Users in lists and addresses. */
+
+import type { Schemas } from "./api/client";
+
+type User = Schemas["UserView"];
+
+/** The page of a user. */
+export const userPath = (name: string): string => `/users/${encodeURIComponent(name)}`;
+
+/** Words that were typed with spaces or commas between. */
+export const words = (typed: string): string[] => typed.split(/[\s,]+/).filter(Boolean);
+
+/** Whether a user's name is a repository's. */
+export const isRepository = (name: string): boolean => name.includes(":");
+
+/** Whether a user fits the filters of the list: by a part of a name, a privilege, and what kind of user it is. */
+export function fits(user: User, filters: Record<string, string>): boolean {
+  const { name = "", privilege = "", kind = "" } = filters;
+  const isOfKind = {
+    people: !isRepository(user.name),
+    repositories: isRepository(user.name),
+    operators: user.privileges.includes("admin"),
+  }[kind];
+  return (
+    [user.name, ...user.former].some((each) => each.includes(name)) &&
+    (privilege === "" || user.privileges.some((each) => each.includes(privilege))) &&
+    isOfKind !== false
+  );
+}

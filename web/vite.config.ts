@@ -16,6 +16,7 @@ export default defineConfig({
     manifest: true, // it says what the first view needs
   },
   server: {
+    fs: { allow: [".."] }, // the runbooks are sections of ../docs
     proxy: {
       "/v1": {
         target: service,

@@ -25,7 +25,7 @@ function Edited({ site, renew }: { site: Site; renew: () => void }) {
   const draft = useDraft(site, renew);
   const field = useRef<HTMLTextAreaElement>(null);
   const faults = draft.checked?.error?.faults ?? [];
-  const marked = new Set(faults.flatMap((each) => (each.line === null ? [] : [each.line])));
+  const marked = new Set(faults.flatMap((each) => (each.line == null ? [] : [each.line])));
   return (
     <section class="configuration" aria-labelledby="configuration">
       <div class="page-top">

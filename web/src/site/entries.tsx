@@ -62,7 +62,7 @@ function Now({ pool }: { pool: Pool | undefined }) {
   if (!pool) return <span class="faint">–</span>;
   return (
     <>
-      {pool.held} of {pool.limit} held, {pool.waiting} waiting{pool.away > 0 && `, ${pool.away} away`}
+      {pool.held} of {pool.limit} held, {pool.waiting} waiting{(pool.away ?? 0) > 0 && `, ${pool.away} away`}
       {pool.paused && <strong class="wait"> ‖ paused</strong>}
     </>
   );

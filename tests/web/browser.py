@@ -55,13 +55,13 @@ class Console:
         """Go to a page, and wait for its heading and its first answer. Returns the page, to look for things in it."""
         self.page.goto(self.url + path)
         self.page.locator("main h1").wait_for()
-        self.page.wait_for_function("!document.querySelector('.loading')")
+        self.page.locator("main .loading").first.wait_for(state="detached")
         return self.page
 
     def sign_in(self, token: str) -> None:
         """Sign in with a token, as a person does."""
         self.page.goto(f"{self.url}/sign-in")
-        self.page.get_by_label("Token").fill(token)
+        self.page.locator("input[name=token]").fill(token)
         self.page.get_by_role("button", name="Sign in", exact=True).click()
         self.page.get_by_role("heading", name="Jobs", exact=True).wait_for()
 

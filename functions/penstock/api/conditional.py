@@ -51,8 +51,8 @@ def _release() -> str:
 
 
 def unchanged(tag: str) -> Response[Any]:
-    """The answer to a caller who has what there is."""
-    return Response(304, headers={"etag": tag, "cache-control": CACHED})
+    """The answer to a caller who has what there is. Gateways want a body, if an empty one."""
+    return Response(304, body="", headers={"etag": tag, "cache-control": CACHED})
 
 
 def tagged(made: Response[Any], tags: Collection[str]) -> Response[Any]:

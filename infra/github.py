@@ -67,6 +67,14 @@ class GitHubFront(Construct):
             removal_policy=keep,
         )
 
+        self.client = secretsmanager.Secret(
+            self,
+            "Client",
+            description="The client secret of the GitHub App, which an operator puts here: people sign in with it",
+            generate_secret_string=secretsmanager.SecretStringGenerator(password_length=40, exclude_punctuation=True),
+            removal_policy=keep,
+        )
+
     @property
     def environment(self) -> dict[str, str]:
         """Its part of the functions' environment."""
@@ -75,6 +83,7 @@ class GitHubFront(Construct):
             "GITHUB_KEY": self.key.key_arn,
             "GITHUB_TOKENS": self.tokens.key_arn,
             "GITHUB_SECRET": self.secret.secret_arn,
+            "GITHUB_CLIENT": self.client.secret_arn,
         }
 
     def join(self, functions: Functions, api: Api, environment: Mapping[str, str], arns: Mapping[str, str]) -> None:
@@ -86,6 +95,7 @@ class GitHubFront(Construct):
             "github key": self.key.key_arn,
             "github tokens": self.tokens.key_arn,
             "github secret": self.secret.secret_arn,
+            "github client": self.client.secret_arn,
         }
         for each, rows in GITHUB_GRANTS.items():
             functions.allow(each, statements(rows, {**arns, **own}, KEYS.get(each, ())))
@@ -102,3 +112,4 @@ class GitHubFront(Construct):
         stack = Stack.of(self)  # an output of the stack has its plain name
         CfnOutput(stack, "AppKey", value=self.key.key_arn)
         CfnOutput(stack, "WebhookSecret", value=self.secret.secret_arn)
+        CfnOutput(stack, "ClientSecret", value=self.client.secret_arn)

@@ -160,6 +160,7 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "github tokens": ("kms:Decrypt", "kms:Encrypt"),  # its own copy, to revoke it; this key opens no other secret
     },
     "schedule": {"github queue": ENQUEUE},
+    "api": {"github client": ("secretsmanager:GetSecretValue",)},  # people sign in; it makes their sessions anyway
 }
 """What comes on top with `-c github=true`."""
 

@@ -119,6 +119,7 @@ weights = { ada = 2 }
 app = 1
 repositories = ["oxide/hubris"]
 api = "https://github.example.com/api"
+client_id = "Iv1.a"
 
 [environments.production]
 owners = ["oxide:hubris"]

@@ -149,13 +149,19 @@ def _forge(config: Config) -> GitHub:
     env = os.environ
     key = KmsAppKey(watched(boto3.client("kms", config=config)), env["GITHUB_KEY"])
     return GitHub(
-        watched(boto3.client("sqs", config=config)), env["GITHUB_QUEUE"], key, _webhook_secret, RealWorld().now
-    )
+        watched(boto3.client("sqs", config=config)), env["GITHUB_QUEUE"], key, _webhook_secret, RealWorld().now,
+        _client_secret,
+    )  # fmt: skip
 
 
 @cache
 def _webhook_secret() -> str:
     return _secret("GITHUB_SECRET")
+
+
+@cache
+def _client_secret() -> str:
+    return _secret("GITHUB_CLIENT")
 
 
 @cache

@@ -529,5 +529,8 @@ class Forge(Protocol):
     def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:
         """Call GitHub. Raises RateLimited; or Unknown for 5xx, for no answer, or if GitHub refuses its own token."""
 
+    def exchange(self, app: GitHubApp, code: str, verifier: str, redirect: str) -> str:
+        """The token of who signed in, for their code; "" if GitHub refuses it. Raises as `call` does."""
+
     def secret(self) -> str:
         """The secret that webhooks are signed with."""

@@ -72,6 +72,10 @@ class NoForge:
         """Raises Misconfigured."""
         raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
 
+    def exchange(self, app: GitHubApp, code: str, verifier: str, redirect: str) -> str:
+        """Raises Misconfigured."""
+        raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")
+
     def secret(self) -> str:
         """Raises Misconfigured."""
         raise Misconfigured("this deployment has no front end for GitHub: deploy it with -c github=true")

@@ -114,6 +114,16 @@ def test_other_jobs_are_as_those_that_there_are_not(repository: Service, owner: 
         assert [each.json["code"] for each in answers[:3]] == ["no-token"] * 3
 
 
+def test_whether_a_stranger_may_is_decided_before_the_request_is_read(repository: Service) -> None:
+    """SEC-2: a stranger does not learn by a fault in the request whether there is such a job."""
+    hidden = submit(repository, "acme:tools")
+    for id in (hidden, NO_JOB):
+        refused(read(repository, f"/v1/jobs/{id}/events", query={"last": "x"}), 401, "no-token")
+        refused(read(repository, f"/v1/jobs/{id}/outputs/x/sign", "POST", "no JSON"), 401, "no-token")
+    for owner in ("acme:tools", "x:y"):
+        refused(read(repository, "/v1/jobs", query={"owner": owner, "limit": "x"}), 401, "no-token")
+
+
 def test_no_user_is_public_whatever_the_site_says(repository: Service) -> None:
     """SEC-2: `*` is all repositories, and no people."""
     put(repository, EVERY)

@@ -67,6 +67,7 @@ DOCUMENT = [
 ]
 IDENTITY = [
     ("[identity]", 7, 2, "identity", "audiences", "sts.amazonaws.com"),
+    ("[github]\napp = 1\nrepositories = []\nclient_id = 'a b'", 10, 13, "github.client_id", "a client ID", "Iv23"),
     ("[console]\npublic = '*'", 8, 10, "console.public", "wants a list of repositories", '["*"]'),
     ("[console]\npublic = ['ada']", 8, 11, "console.public[0]", "`ada` is not a repository", "oxide:hubris"),
     ("[console]\npublic = ['*', 'a/b']", 8, 16, "console.public[1]", "`a/b` is not a repository", '"*" for all'),

@@ -7,13 +7,25 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.domain.jobs.jobs import State
-from penstock.domain.pools.why import Action, AwayHost, Block, ClaimAhead, Holder, Unblock, Why, for_strangers
+from penstock.domain.pools.delays import Cause, Delay
+from penstock.domain.pools.why import (
+    Action,
+    AwayHost,
+    Block,
+    ClaimAhead,
+    Holder,
+    Kept,
+    Unblock,
+    Why,
+    for_strangers,
+)
 from penstock.domain.site.site import Console
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DELAY = Delay("U", Cause.HOLD, NOW, "ada holds it: secret", "ada lets it go", by="ada")
 BLOCK = Block(
     "resource/bench", "named", 3, (ClaimAhead("A", NOW),), (Holder("bench-1", "B", NOW),), 2, 1, 1, paused=True,
-    aside=1, away=(AwayHost("secret-host", NOW),),
+    aside=1, kept=(Kept("bench-2", DELAY),), away=(AwayHost("secret-host", NOW),),
 )  # fmt: skip
 
 

@@ -24,13 +24,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from penstock.local import cloud
 from penstock.local.state import StateFolder
 from tests.e2e.conftest import SITE, Local
-from tests.github.fake import APP, FakeGitHub, Repo, serving, signature
+from tests.github.fake import APP, CLIENT_ID, CLIENT_SECRET, FakeGitHub, Repo, serving, signature
 from tests.github.rig import CONFIG, JOBS
 
 TABLE = """
 [github]
 app = {app}
 api = "{url}"
+client_id = "{client}"
 repositories = ["oxide/*"]
 """
 
@@ -89,7 +90,7 @@ def front(folder: Path) -> Iterator[Front]:
     fake = FakeGitHub(private.public_key(), lambda: datetime.now(UTC))
     place, site = StateFolder(folder / "state"), folder / "site.toml"
     with serving(fake) as url:
-        site.write_text(SITE.read_text() + TABLE.format(app=APP, url=url))
+        site.write_text(SITE.read_text() + TABLE.format(app=APP, url=url, client=CLIENT_ID))
         try:
             running = cloud.up(report=print, config=site, tied=True, place=place, context={"github": "true"})
             local = Local(running, folder, place.key(), place)
@@ -105,8 +106,10 @@ def _with_a_repository(local: Local, fake: FakeGitHub) -> Front:
     repo = Repo("oxide/hubris", 55, rights={"ada": "write"})
     repo.files["main"] = {CONFIG: b"enable = true"}
     fake.repos[repo.id] = repo
+    secrets = local.aws("secretsmanager")
+    secrets.put_secret_value(SecretId=local.output("ClientSecret"), SecretString=CLIENT_SECRET)
     name = local.output("WebhookSecret")
-    return Front(local, fake, repo, local.aws("secretsmanager").get_secret_value(SecretId=name)["SecretString"])
+    return Front(local, fake, repo, secrets.get_secret_value(SecretId=name)["SecretString"])
 
 
 def bring_in(local: Local, private: rsa.RSAPrivateKey) -> None:

@@ -334,6 +334,10 @@ class Everything:
         self.ask("list_deliveries")
         self.ask("redeliver", delivery=DELIVERY.id)
         self.ask("accept_repository", user="oxide:hubris")
+        self.ask("link_account", name="ada")
+        for name in ("begin_github", "finish_github"):  # this site has no App; test_github.py has one
+            self.asked.add(name)
+            assert self.local.call("GET", OPERATIONS[name].path).status_code == 404
 
 
 def upload(begun: Mapping[str, Any]) -> None:

@@ -207,9 +207,10 @@ def vouched(world: World) -> Words:
 
 
 def github(world: World) -> Words:
-    """A repository that was known."""
+    """A repository that was known, and a user to link. github.com is not asked who that is."""
     repository(world)
-    return {}
+    linked = "penstock user link ada --github ada-l"
+    return {linked: linked.replace(" ada ", f" {everybody(world)['gate']} ") + " --id 4242"}
 
 
 def provenance(world: World) -> Words:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from tests.e2e.github import Front, front, unsigned
@@ -54,7 +55,7 @@ def test_a_push_becomes_jobs_and_check_runs_that_may_be_run_again(made: Front) -
     assert (first["conclusion"], second["conclusion"]) == ("success", "success"), (first, second)
     assert {"    GitHub says: read me", f"    oxide/hubris {A}"} <= set(first["output"]["text"].splitlines())
     assert f"    oxide/hubris {A}" in second["output"]["text"]
-    assert f"- [/work/image.txt]({made.local.running.url}/v1/jobs/" in first["output"]["summary"]
+    assert f"- [/work/image.txt]({made.local.running.url}/jobs/" in first["output"]["summary"]
     made.say("check_run", check_run(first, "ada", "rerun"))
     again = made.check("build", A, not_run=first["id"])
     assert again["conclusion"] == made.check("test", A, not_run=second["id"])["conclusion"] == "success"
@@ -78,3 +79,21 @@ def test_a_newer_commit_takes_the_place_of_one_whose_job_still_runs(made: Front)
     assert made.check("new", C)["conclusion"] == "success"
     assert made.check("old", B)["conclusion"] == "cancelled"
     made.local.put_back()
+
+
+def test_somebody_signs_in_with_github_in_a_browser(made: Front) -> None:
+    """With the permissions of the deployed function, and cookies as API Gateway passes them."""
+    local = made.local
+    assert local.call("PUT", "/v1/users/admin/github", json={"id": 4242, "login": "ada-l"}).status_code == 200
+    with httpx.Client(base_url=local.running.url, trust_env=False, timeout=60) as browser:
+        begun = browser.get("/v1/session/github")
+        back = made.fake.consent(begun.headers["location"], 4242, "ada-l")
+        kept = {"cookie": begun.headers["set-cookie"].partition(";")[0]}  # httpx keeps no Secure cookies over http
+        done = browser.get("/v1/session/github/callback", params=back, headers=kept)
+        assert (done.status_code, done.headers.get("location")) == (302, "/"), done.text
+        session, over = done.headers.get_list("set-cookie")
+        assert over.startswith("__Host-penstock-github=; ")
+        shown = {"cookie": session.partition(";")[0], "penstock-console": "1", "origin": local.running.url}
+        assert browser.get("/v1/whoami", headers=shown).json()["token"]["kind"] == "session"
+        assert browser.delete("/v1/session", headers=shown).json() == {"ended": True}
+        assert browser.get("/v1/whoami", headers=shown).status_code == 401

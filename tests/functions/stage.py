@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 from penstock.api import openapi
 from penstock.api.app import Operation
 from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
+from penstock.domain.site.site import GitHubApp
 from penstock.domain.units.units import Unit
 from penstock.domain.users.users import user_key
 from penstock.kernel.rows import Create
+from penstock.ports import GitHubRequest, GitHubResponse
+from penstock.system import NoForge
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START
 from penstock.usecases.units import drivers
@@ -31,6 +35,7 @@ BODIES: dict[str, Any] = {
     "begin_factory_test": {"target": "linux", "keep_on_failure": 60},
     "create_user": {"name": "eve", "privileges": ["target.lab"]},
     "accept_repository": {"id": 77},
+    "link_account": {"id": 4242, "login": "ada-l"},
     "create_token": {"name": "ci", "scopes": ["read", "submit:oxide:hubris"], "expires_in": 60},
     "begin_login": {"host": "bench"},
     "approve_login": {"scopes": ["read"], "expires_in": 60},
@@ -65,7 +70,31 @@ BODIES: dict[str, Any] = {
 
 CONSOLE = {"penstock-console": "1"}
 
-HEADERS = {"begin_session": CONSOLE, "end_session": CONSOLE}
+HEADERS = {
+    "begin_session": CONSOLE,
+    "end_session": CONSOLE,
+    "finish_github": {"cookie": "__Host-penstock-github=begun.kept"},
+}
+
+QUERIES = {"finish_github": {"code": "good", "state": "begun"}}
+
+APP = """
+[github]
+app = 1
+repositories = []
+client_id = "Iv1.a"
+"""
+
+
+class Forge(NoForge):
+    """A GitHub where whoever comes back is ada-l."""
+
+    def exchange(self, app: GitHubApp, code: str, verifier: str, redirect: str) -> str:
+        return "ghu_1" if (code, verifier) == ("good", "kept") else ""
+
+    def call(self, app: GitHubApp, ask: GitHubRequest) -> GitHubResponse:
+        return GitHubResponse(200, {"id": 4242, "login": "ada-l"})
+
 
 NAMES = {
     "published": "x.bin",
@@ -235,6 +264,10 @@ class Stage:
         """What operations on users and tokens need."""
         if operation == "take_login":
             self.service.ask("POST", f"/v1/logins/{values['code']}/approve", BODIES["approve_login"], as_="root")
+        if operation in ("begin_github", "finish_github"):
+            self.service.twin.on = replace(self.service.twin.on, forge=Forge())
+            self.service.ask("PUT", "/v1/config", {"toml": SITE + APP}, as_="root")
+            self.service.ask("PUT", "/v1/users/ada/github", BODIES["link_account"], as_="root")
         if operation == "revoke_token":
             values["token"] = self.service.ask("POST", "/v1/users/ada/tokens", as_="root").json["id"]
         if operation in ("enable_user", "remove_user"):
@@ -253,7 +286,8 @@ class Stage:
         token = None if operation.open or as_nobody else token
         body = body if self.left_out is False else None if self.left_out is True else self.left_out
         path, headers = operation.path.format(**values), HEADERS.get(operation.name)
-        return self.service.ask(operation.method, path, body, token=token, as_=None, headers=headers)
+        query = QUERIES.get(operation.name, {})
+        return self.service.ask(operation.method, path, body, token=token, as_=None, headers=headers, query=query)
 
     def values(self, operation: Operation) -> dict[str, str]:
         """What stands in the path of an operation's request."""

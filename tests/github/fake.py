@@ -31,6 +31,20 @@ GRANTED = {
 """What whoever installed the App gave it."""
 
 
+CLIENT_ID, CLIENT_SECRET = "Iv1.a629723000043722", "client-secret-of-the-app"
+"""With what the App asks who somebody is."""
+
+
+@dataclass(frozen=True)
+class Consent:
+    """That somebody let the App know who they are: the account, and what was asked with."""
+
+    id: int
+    login: str
+    challenge: str
+    redirect: str
+
+
 @dataclass
 class Repo:
     """A repository: files by commit, who may what, and what its lines end with. `main` is its default branch."""
@@ -81,6 +95,8 @@ class FakeGitHub:
         self.deliveries: list[dict[str, Any]] = []
         self.tokens: dict[str, Minted] = {}
         self.asked: list[tuple[str, str]] = []
+        self.codes: dict[str, Consent] = {}
+        self.people: dict[str, Consent] = {}
         self.limited_until: datetime | None = None
         self.how = "primary"
         self.rude = 0
@@ -112,12 +128,44 @@ class FakeGitHub:
         self.asked.append((method, url.path))
         try:
             self._may_now()
+            if (method, url.path) == ("POST", "/login/oauth/access_token"):
+                return self._exchange({name: each[0] for name, each in parse_qs(raw.decode()).items()})
+            if (method, url.path) == ("GET", "/user"):
+                return self._user(headers.get("authorization", ""))
             who = self._who(headers.get("authorization", ""))
             body = json.loads(raw) if raw else {}
             found = self._route(method, unquote(url.path), query, body, who, headers)
             return self._tagged(found, method, headers)
         except No as no:
             return no.answer
+
+    def consent(self, address: str, id: int, login: str) -> dict[str, str]:
+        """Somebody signs in at the address that the App sent them to: what they come back with."""
+        url = urlsplit(address)
+        asked = {name: each[0] for name, each in parse_qs(url.query).items()}
+        assert f"{url.scheme}://{url.netloc}{url.path}" == f"{self.url}/login/oauth/authorize"
+        assert (asked["client_id"], asked["code_challenge_method"]) == (CLIENT_ID, "S256")
+        code = f"code-{len(self.asked)}-{len(self.codes)}"
+        self.codes[code] = Consent(id, login, asked["code_challenge"], asked["redirect_uri"])
+        return {"code": code, "state": asked["state"]}
+
+    def _exchange(self, form: dict[str, str]) -> Answer:
+        """A user's token for a code, once. A refusal is answered with 200, as GitHub documents it."""
+        consent = self.codes.pop(form["code"], None)
+        shown = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
+        if (form["client_id"], form["client_secret"]) != (CLIENT_ID, CLIENT_SECRET):
+            return Answer(200, {"error": "incorrect_client_credentials"})
+        if consent is None or (consent.challenge, consent.redirect) != (shown, form["redirect_uri"]):
+            return Answer(200, {"error": "bad_verification_code"})
+        token = f"ghu_{len(self.people):036}"
+        self.people[token] = consent
+        return Answer(200, {"access_token": token, "token_type": "bearer", "scope": ""})
+
+    def _user(self, header: str) -> Answer:
+        who = self.people.get(header.removeprefix("Bearer "))
+        if who is None:
+            raise No(401, "Bad credentials")
+        return Answer(200, {"id": who.id, "login": who.login, "type": "User"})
 
     def _may_now(self) -> None:
         if self.broken:

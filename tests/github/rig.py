@@ -23,7 +23,7 @@ from penstock.usecases.github import steps, webhook
 from penstock.usecases.github.webhook import WebhookRequest
 from penstock.usecases.site import apply
 from penstock.usecases.users import users
-from tests.github.fake import APP, FakeGitHub, Repo, signature
+from tests.github.fake import APP, CLIENT_SECRET, FakeGitHub, Repo, signature
 from tests.usecases.steps import finish, hello, job_of
 
 SECRET = "it is a secret to everybody"
@@ -58,7 +58,7 @@ class InMemory(GitHub):
     """The real thing, but for its queue, which is the twin's."""
 
     def __init__(self, twin: Twin, key: KmsAppKey) -> None:
-        super().__init__(None, "", key, lambda: SECRET, twin.world.now)  # type: ignore[arg-type]
+        super().__init__(None, "", key, lambda: SECRET, twin.world.now, lambda: CLIENT_SECRET)  # type: ignore[arg-type]
         self.twin = twin
 
     def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:

@@ -31,7 +31,8 @@ def granted(out: Template, name: str) -> dict[str, set[str]]:
     names: dict[str, str] = {
         f"<{named(out, 'KMS::Key', 'GitHubKey')}.Arn>": "github key",
         f"<{named(out, 'KMS::Key', 'GitHubTokens')}.Arn>": "github tokens",
-        f"<{named(out, 'SecretsManager::Secret', 'GitHub')}>": "github secret",
+        f"<{named(out, 'SecretsManager::Secret', 'GitHubWebhook')}>": "github secret",
+        f"<{named(out, 'SecretsManager::Secret', 'GitHubClient')}>": "github client",
         f"<{out.queue('github')[0]}.Arn>": "github queue",
     }
     table = out.one("DynamoDB::GlobalTable")[0]
@@ -84,6 +85,7 @@ def test_only_one_signs_and_only_one_reads_the_secret(out: Template) -> None:
     }
     assert "identity key" not in GITHUB_GRANTS["github_work"]
     assert {name for name, rows in GITHUB_GRANTS.items() if "github secret" in rows} == {"github_webhook"}
+    assert {name for name, rows in GITHUB_GRANTS.items() if "github client" in rows} == {"api"}
 
 
 def test_who_makes_tokens_opens_those_and_nothing_else_that_is_sealed(out: Template) -> None:

@@ -30,7 +30,7 @@ def listed(on: System, user: User, owner: str | None = None, **given: object) ->
     ]
 
 
-def refusal(on: System, user: User, owner: str | None, **how: object) -> int:
+def refusal(on: System, user: User | None, owner: str | None, **how: object) -> int:
     with pytest.raises(Refused) as refused:
         listing.list_jobs(on, user, owner, Wanted(), 9, "", **how)  # type: ignore[arg-type]
     return refused.value.status
@@ -233,3 +233,10 @@ def test_the_next_page_does_not_read_again_what_this_one_has_read(twin: Twin, ad
     assert ([job.id for job in found], after) == ([jobs[1]], jobs[2])
     found, after = listing.list_jobs(twin.on, ada, None, Wanted(name="*right"), 1, str(after))
     assert ([job.id for job in found], after) == ([jobs[3]], jobs[3])
+
+
+def test_a_stranger_lists_public_repositories_alone(twin: Twin, ada: User) -> None:
+    """SEC-2: here as well, and not only where the request is received."""
+    submit(twin, ada)
+    for owner in (None, "", "ada", "oxide:hubris"):
+        assert refusal(twin.on, None, owner) == 401

@@ -6,7 +6,7 @@ answers that it may. docs/decisions/0086-a-session-is-a-token.md
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from aws_lambda_powertools.shared.cookies import Cookie, SameSite
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Event
@@ -15,6 +15,9 @@ from penstock.kernel.errors import Refused
 
 SESSION = "__Host-penstock-session"
 """The cookie with a session's secret. With this prefix, browsers take it only from this very host, over https."""
+
+GITHUB = "__Host-penstock-github"
+"""The cookie that binds a sign-in with GitHub to the browser that began it."""
 
 HEADER = "penstock-console"
 """The header that every request of the console has."""
@@ -51,6 +54,16 @@ def of_session(secret: str, created: datetime, expires: datetime) -> Cookie:
 def without_session() -> Cookie:
     """The cookie that removes a session's."""
     return _cookie(SESSION, "", 0, SameSite.STRICT_MODE)
+
+
+def of_github(kept: str, lasts: timedelta) -> Cookie:
+    """The cookie of a sign-in that began. It must come back with a browser that GitHub sends, so it is Lax."""
+    return _cookie(GITHUB, kept, int(lasts.total_seconds()), SameSite.LAX_MODE)
+
+
+def without_github() -> Cookie:
+    """The cookie that removes that of a sign-in."""
+    return _cookie(GITHUB, "", 0, SameSite.LAX_MODE)
 
 
 def _cookie(name: str, text: str, seconds: int, same_site: SameSite) -> Cookie:

@@ -8,13 +8,15 @@ from penstock.api import users
 from penstock.api.app import Limit, Operator, Router, TimePage
 from penstock.api.shapes import NextPage, view
 from penstock.api.users import UserView
+from penstock.domain.github.accounts import MOST, Person
 from penstock.domain.github.commits import CheckSet
 from penstock.domain.github.deliveries import Delivery
 from penstock.domain.users.users import OPERATE, READ, USERS
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
+from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases.github import repositories, webhook
+from penstock.usecases.github import accounts, repositories, webhook
 
 router = Router("github")
 
@@ -47,6 +49,24 @@ class AcceptRepository:
     """The repository that has a name now."""
 
     id: Annotated[int, "Its id at GitHub."]
+
+
+@dataclass(frozen=True)
+class LinkAccount:
+    """A GitHub account that is to sign in as a user."""
+
+    id: Annotated[int, Bound(least=1, most=MOST), "Its number at GitHub, `id` of `GET /users/LOGIN`."]
+    login: Annotated[str, Bound(most=106), "Its login, for people to read."]
+
+
+@dataclass(frozen=True)
+class AccountView:
+    """A GitHub account that signs in as a user."""
+
+    id: Annotated[int, "Its number at GitHub."]
+    login: Annotated[str, "The login that it had when it was linked."]
+    user: Annotated[str, "The user."]
+    token: Annotated[str, "The id of the token that its sessions are made from. Whoever revokes it ends the link."]
 
 
 @dataclass(frozen=True)
@@ -95,6 +115,11 @@ def redeliver(on: System, user: Operator, delivery: str) -> DeliveryView:
 )
 def accept_repository(on: System, by: Operator, user: str, ask: AcceptRepository) -> UserView:
     return users.show(repositories.accept(on, user, ask.id, by.name))
+
+
+@router.put("/v1/users/{name}/github", "Let a GitHub account sign in to the console as a user", USERS)
+def link_account(on: System, by: Operator, name: str, ask: LinkAccount) -> AccountView:
+    return view(AccountView, accounts.link(on, by, name, Person(ask.id, ask.login)))
 
 
 def show_commit(row: CheckSet) -> CommitView:

@@ -28,7 +28,7 @@ def _lister(on: System, event: Event, path: Mapping[str, str], need: Need) -> Be
     """Who lists jobs; None for a stranger, who lists those of one public repository. Raises Refused 401. [SEC-2]"""
     shown = anybody(on, event, path, need)
     if shown is None:
-        readers.require_public(on, event.get_query_string_value("owner", "") or "")
+        readers.require_public(on, str(event.get_query_string_value("owner", "")))
     return shown
 
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.shared.cookies import Cookie
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Event
 
 from penstock.api import cookies
-from penstock.api.app import Authenticated, Reply, Router
+from penstock.api.app import Authenticated, Pattern, Reply, Router
 from penstock.api.document import document
 from penstock.api.shapes import view
+from penstock.domain.github.accounts import LASTS
 from penstock.domain.users.users import Bearer, Need
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System, current_site
+from penstock.usecases.github import accounts
 from penstock.usecases.users import sessions
 
 router = Router("session")
@@ -37,6 +41,17 @@ def _visit(on: System, event: Event, path: Mapping[str, str], need: Need) -> Vis
     cookies.require_ours(event)
     return Visit(cookies.session(event), event.headers.get("user-agent", ""))
 
+
+def _return(on: System, event: Event, path: Mapping[str, str], need: Need) -> Visit:
+    """The browser that comes back from GitHub, with what it kept when it went there. [SEC-2]"""
+    del on, path, need
+    return Visit(cookies.value(event, cookies.GITHUB), event.headers.get("user-agent", ""))
+
+
+FromGitHub = Annotated[Visit, Authenticated(_return, "", must=False, has_scopes=False)]
+"""A browser that GitHub sent here. `session` is that of the sign-in."""
+
+_WORD = "[A-Za-z0-9_.-]{0,200}"
 
 HOW = f"Only with the header `{cookies.HEADER}: 1`."
 
@@ -95,17 +110,42 @@ def end_session(on: System, visit: Browser) -> SessionEnded | Reply:
     return Reply(200, SessionEnded(sessions.end(on, visit.session)), [cookies.without_session()])
 
 
+@router.get("/v1/session/github", "Sign in to the console with GitHub, by a redirect", status=302)
+def begin_github(on: System) -> Response[Any]:
+    address, kept = accounts.begin(on)
+    return _redirect(address, cookies.of_github(kept, LASTS))
+
+
+@router.get("/v1/session/github/callback", "Come back from GitHub, signed in, by a redirect", status=302)
+def finish_github(
+    on: System,
+    visit: FromGitHub,
+    *,
+    code: Annotated[str, Pattern(_WORD, "code is GitHub's"), "What GitHub gives who signed in there."] = "",
+    state: Annotated[str, Pattern(_WORD, "state is ours"), "What was given to GitHub."] = "",
+) -> Response[Any]:
+    secret, user = accounts.finish(on, code, state, visit.session, visit.agent)
+    return _redirect("/", _cookie_of(secret, user), cookies.without_github())
+
+
+def _redirect(to: str, *set_: Cookie) -> Response[Any]:
+    return Response(302, "text/plain", "", {"location": to, "cache-control": "no-store"}, cookies=list(set_))
+
+
 @router.get("/v1/console", "Show how one may sign in here")
 def get_console(on: System) -> ConsoleView:
-    return ConsoleView(github=False, public=bool(current_site(on).console.public), version=_version())
+    return ConsoleView(github=accounts.is_offered(on), public=bool(current_site(on).console.public), version=_version())
 
 
 def _begun(secret: str, user: Bearer) -> Reply:
     """The session that was begun, whose secret is in its cookie and nowhere else. [SEC-1]"""
-    token = user.token
-    assert token.expires
-    shown = view(SessionView, token, user=user.name, privileges=user.privileges, is_operator=user.is_admin)
-    return Reply(201, shown, [cookies.of_session(secret, token.created, token.expires)])
+    shown = view(SessionView, user.token, user=user.name, privileges=user.privileges, is_operator=user.is_admin)
+    return Reply(201, shown, [_cookie_of(secret, user)])
+
+
+def _cookie_of(secret: str, user: Bearer) -> Cookie:
+    assert user.token.expires
+    return cookies.of_session(secret, user.token.created, user.token.expires)
 
 
 @cache

@@ -34,6 +34,7 @@ from penstock.domain.artifacts.retention import LatestFailure, Retention
 from penstock.domain.artifacts.volumes import Inventory
 from penstock.domain.caches import CacheEntry, CacheUse
 from penstock.domain.cooldowns import Budget, CoolDown, Failure
+from penstock.domain.github.accounts import Account
 from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.commits import CheckSet, Tip
 from penstock.domain.github.deliveries import Delivery, ListCheck, Pause, Payload
@@ -93,7 +94,7 @@ KINDS: Mapping[str, type[Row]] = {
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, ReviewRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
-        Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted,
+        Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted, Account,
     )
 }  # fmt: skip
 

@@ -52,6 +52,7 @@ class GitHub:
         key: KmsAppKey,
         secret: Callable[[], str],
         now: Callable[[], datetime],
+        client_secret: Callable[[], str] = str,
     ) -> None:
         self._queues = queues
         self._queue = queue
@@ -60,6 +61,7 @@ class GitHub:
         self._tokens: dict[str, tuple[str, datetime]] = {}
         self._opener = urllib.request.build_opener(_NoRedirects)
         self.secret = secret
+        self._client_secret = client_secret
 
     def enqueue(self, message: Mapping[str, Any], after: int = 0) -> None:
         """Send the front end a step."""
@@ -78,6 +80,25 @@ class GitHub:
             self._tokens.clear()
             raise Unknown("GitHub refuses the token that it issued", "401")
         return response
+
+    def exchange(self, app: GitHubApp, code: str, verifier: str, redirect: str) -> str:
+        """The token of who signed in, for their code; "" if GitHub refuses it. [SEC-1]
+
+        GitHub answers a refusal with 200. Source: "Troubleshooting OAuth app access token request errors".
+        """
+        form = {
+            "client_id": app.client_id,
+            "client_secret": self._client_secret(),
+            "code": code,
+            "code_verifier": verifier,
+            "redirect_uri": redirect,
+        }
+        headers = {"accept": "application/json", "user-agent": "penstock"}
+        url = f"{app.web}/login/oauth/access_token"
+        request = urllib.request.Request(url, urlencode(form).encode(), headers, method="POST")
+        found = self._open(request, GitHubRequest("POST", "/login/oauth/access_token")).body
+        token = found.get("access_token") if isinstance(found, dict) else None
+        return token if isinstance(token, str) else ""
 
     def _token(self, app: GitHubApp, scope: TokenScope) -> str | GitHubResponse:
         """A token for a scope; or GitHub's response if it issues none, as after the App was removed. [SEC-1]"""
@@ -103,7 +124,10 @@ class GitHub:
             **({"content-type": "application/json"} if body else {}),
             **({"if-none-match": ask.etag} if ask.etag else {}),
         }
-        request = urllib.request.Request(f"{app.api}{ask.path}{query}", body, headers, method=ask.method)
+        return self._open(urllib.request.Request(f"{app.api}{ask.path}{query}", body, headers, method=ask.method), ask)
+
+    def _open(self, request: urllib.request.Request, ask: GitHubRequest) -> GitHubResponse:
+        """Send a request. Raises RateLimited or Unknown."""
         try:
             with self._opener.open(request, timeout=SECONDS) as answer:
                 return _response(answer.status, answer.headers, answer.read(ANSWER_BYTES + 1), ask)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import click
+import httpx
 
 from penstock.cli import extras
 from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
 from penstock.cli.commands.token import Lasting, lasting
 from penstock.cli.config import Profile, save_profile
-from penstock.cli.errors import Broken, CliError
+from penstock.cli.errors import Broken, CliError, Refused, Unreachable
 from penstock.cli.output import Column, Fit, Moment, moment
 
 USERS = (
@@ -33,6 +35,39 @@ def create(session: Session, name: str, privileges: tuple[str, ...]) -> None:
     session.out.done(f"user {name} is created", answer)
     if not session.json:
         session.out.note(f"`penstock token create --user {name}` makes a token")
+
+
+BY_NUMBER = "give its number with --id: the `id` that GitHub's API shows at /users/LOGIN"
+
+ID_URL = "https://api.github.com/users/"
+
+
+@group.command(cls=Command)
+@arguments("NAME")
+@click.option("--github", "login", required=True, metavar="LOGIN", help="The account's login at GitHub.")
+@click.option("--id", "id", type=click.IntRange(1), help="The account's number at GitHub (default: ask github.com).")
+@pass_session
+def link(session: Session, name: str, login: str, id: int | None) -> None:
+    """Let a GitHub account sign in to the console as the user NAME (operators only).
+
+    The account is known by its number at GitHub, so neither a new login nor somebody who takes over an old one changes
+    who it is. The link lasts as long as your token, and is a token of the user's: `penstock token revoke` ends it.
+    """
+    number = id or _number(login)
+    answer = session.api.put("users", name, "github", body={"id": number, "login": login})
+    session.out.done(f"the GitHub account {login} (number {number}) signs in as {answer['user']}", answer)
+
+
+def _number(login: str) -> int:
+    """The number of an account at github.com. Raises Refused where there is none, Unreachable without an answer."""
+    try:
+        found = httpx.get(ID_URL + quote(login, safe=""), timeout=20, follow_redirects=False)
+    except httpx.HTTPError as error:
+        raise Unreachable(f"github.com does not answer: {error}", BY_NUMBER) from error
+    number = found.json().get("id") if found.status_code == 200 else None
+    if not isinstance(number, int):
+        raise Refused(f"github.com knows no account {login} ({found.status_code})", BY_NUMBER)
+    return number
 
 
 @group.command("list", cls=Listing)

@@ -35,18 +35,12 @@ def is_cloned(job: Job, spec: Spec) -> bool:
 
 def origin(job: Job, spec: Spec, app: GitHubApp) -> Origin:
     """Where a job comes from that checks a commit."""
-    said, web = spec.request["env"], _web(app.api)
+    said, web = spec.request["env"], app.web
     name = said["GITHUB_REPOSITORY"]
     return Origin(
         name, f"{web}/{name}", said["GITHUB_SHA"], said.get("GITHUB_BRANCH", ""), _machines(app.api),
         is_cloned(job, spec),
     )  # fmt: skip
-
-
-def _web(api: str) -> str:
-    """The web address of an API: api.github.com has a host of its own, other servers share one."""
-    scheme, _, rest = api.partition("://")
-    return f"{scheme}://{rest.partition('/')[0].removeprefix(API)}"
 
 
 def _machines(api: str) -> tuple[str, ...]:

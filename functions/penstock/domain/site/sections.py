@@ -132,7 +132,7 @@ _repository = matching(
 
 _github_keys = record(
     {"app": number(1, 2**53), "repositories": listed(_repository, MAX_REPOSITORIES, "repositories")},
-    {"api": _api},
+    {"api": _api, "client_id": matching(r"[A-Za-z0-9._-]{1,100}", "a client ID", "like Iv23liAbCdEf")},
     f"{{ {GITHUB} }}",
 )
 

@@ -143,12 +143,20 @@ class Quota:
 class GitHubApp:
     """The GitHub App that jobs come through: its number, and the repositories of which it takes some.
 
-    A repository is `owner/name`, or `owner/*` for all of an owner's; in lower case, as GitHub does not mind.
+    A repository is `owner/name`, or `owner/*` for all of an owner's; in lower case, as GitHub does not mind. With a
+    `client_id` people sign in to the console with it.
     """
 
     app: int
     repositories: tuple[str, ...] = ()
     api: str = "https://api.github.com"
+    client_id: str = ""
+
+    @property
+    def web(self) -> str:
+        """The web address of GitHub: api.github.com has a host of its own, other servers share one."""
+        scheme, _, rest = self.api.partition("://")
+        return f"{scheme}://{rest.partition('/')[0].removeprefix('api.')}"
 
     def serves(self, repository: str) -> bool:
         """Whether jobs of a repository are taken. [SEC-2]"""

@@ -246,6 +246,7 @@ EC2_GRANTS: Mapping[str, tuple[Permission, ...]] = {
         DESCRIBE,
         *REMOVE,
         Permission(("ec2:GetConsoleOutput",), ("instance",), RESOURCE_TAG),
+        Permission(("ec2:DescribeSpotPriceHistory",), ("*",)),  # EC2 has no narrower permission for it
         Permission(
             ("ec2:RunInstances",),
             ("instance",),

@@ -32,6 +32,7 @@ limit = 4
 privilege = "target.lab"
 uses = { cores = 2 }
 sudo = true
+price = 0.08
 warm = { min = 1, max = 2, idle = "10m", life = "1d", reuse = 9, serves = "owner" }
 health = { before = "true", after = "true", timeout = "1m" }
 canary = { every = "1h", script = "true", timeout = "5m" }
@@ -52,6 +53,7 @@ uses = { tokens = 1 }
 warm = { min = 1, max = 2, idle = "10m", life = "1d", reuse = 9, serves = "owner" }
 canary = { every = "1h", script = "true", timeout = "5m", target = "linux" }
 public = ["zone"]
+price = 2.5
 
 [resources.jig]
 well = "locks"
@@ -115,6 +117,12 @@ half_life = "1d"
 default = 1
 weights = { ada = 2 }
 
+[prices]
+currency = "EUR"
+dollar = 0.92
+stored = 0.02
+sent = 0.01
+
 [github]
 app = 1
 repositories = ["oxide/hubris"]
@@ -133,7 +141,7 @@ self_review = false
 OTHERS = {
     "idle": "11m", "life": "2d", "serves": "site", "timeout_most": "2d", "factory": "other", "well": "spare",
     "redirect": "bench", "target": "bench", "api": "https://other.example.com", "driver": "another",
-    "privilege": "other.one", "script": "false", "before": "false", "after": "false",
+    "privilege": "other.one", "currency": "CHF", "script": "false", "before": "false", "after": "false",
 }  # fmt: skip
 """Other values of keys that cannot be anything."""
 
@@ -184,7 +192,7 @@ def _other(key: str, value: Any) -> Any:
         return not value
     if key in OTHERS:
         return OTHERS[key]
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return value + 1
     number, unit = value[:-1], value[-1]
     return f"{int(number) + 1}{unit}" if number.isdigit() else f"{value}x"

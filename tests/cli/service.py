@@ -50,6 +50,31 @@ FAILURE: dict[str, Any] = {
 }
 
 
+COST: dict[str, Any] = {
+    "job": "j1",
+    "currency": "EUR",
+    "is_final": False,
+    "final_after": "2026-01-01T10:07:30Z",
+    "total": "1.824330",
+    "unused": "0.564000",
+    "control": "0.000330",
+    "worker": "0.064000",
+    "resources": "1.760000",
+    "stored": "0.000000",
+    "sent": "0.000000",
+    "charges": [
+        {
+            "name": "db", "type": "bench", "seconds": 2640.0, "unused_seconds": 840.0,
+            "cost": "1.760000", "unused": "0.560000",
+        },
+        {
+            "name": "worker", "type": "linux", "seconds": 1920.0, "unused_seconds": 120.0,
+            "cost": "0.064000", "unused": "0.004000",
+        },
+    ],
+}  # fmt: skip
+
+
 ENVELOPE: dict[str, Any] = {"payloadType": "application/vnd.in-toto+json", "payload": "e30=", "signatures": []}
 
 
@@ -115,6 +140,7 @@ class Job:
             "failure": FAILURE if self.end == "failed" and self.settled else None,
             "outputs_gone": SETTLED if self.end == "gone" else None,
             "cache_scope": self.body.get("cache_scope", "trunk"),
+            "cost": {name: COST[name] for name in ("total", "unused", "currency")} if self.settled else None,
         }
 
 
@@ -276,9 +302,9 @@ class Service:
                 return 200, published.FILE | body | {"job": "j1"}
             case "POST", ["outputs", "o1", "sign"]:
                 return 200, {"url": f"{self.url}/bytes?secret=1", "size": OUTPUT["size"], "expires_in": 900}
-            case _, ["timings" | "provenance" | "review" | "script" as what]:
+            case _, ["timings" | "provenance" | "review" | "script" | "cost" as what]:
                 by = None if method == "GET" else "alice"
-                said = {"review": REVIEW | {"job": job.id, "by": by}, "script": _script(job)}
+                said = {"review": REVIEW | {"job": job.id, "by": by}, "script": _script(job), "cost": COST}
                 return 200, {"timings": self._timings(job), "provenance": ENVELOPE, **said}[what]
         return 404, _problem(404, "no-such-path", "this service has no such thing")
 

@@ -10,7 +10,7 @@ from penstock.api.document import document
 from penstock.domain.users.users import TokenKind, token_secret
 from penstock.kernel.rows import ulid
 from tests.cli.conftest import Run
-from tests.cli.service import FACTORY, HELD, OUTPUT, POOL, SETTLED, SHARES, SLOTS, SUBMITTED, Service
+from tests.cli.service import COST, FACTORY, HELD, OUTPUT, POOL, SETTLED, SHARES, SLOTS, SUBMITTED, Service
 
 
 def ids(text: str) -> list[str]:
@@ -173,6 +173,31 @@ def test_timings_promise_a_cost_only_if_the_api_gives_one(penstock: Run, words: 
     (said,) = [line for line in penstock(*words).stdout.splitlines() if "how long each phase" in line]
     given = json.loads(document())["components"]["schemas"]["TimingsView"]["properties"]
     assert ("cost" in said) == ("cost" in given)
+
+
+def test_cost(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = penstock("job", "cost", service.add()).stdout
+    lines = [line.split() for line in said.splitlines()]
+    assert ["total", "1.824330", "EUR", "so", "far"] in lines
+    assert ["unused", "0.564000", "EUR", "of", "it"] in lines
+    assert ["resources", "1.760000", "EUR"] in lines
+    assert ["final", "after", "2026-01-01T10:07:30Z"] in lines
+    assert ["db", "bench", "44m", "14m", "1.760000", "0.560000"] in lines
+    assert json.loads(penstock("job", "cost", "j1", "--json").stdout) == COST
+    monkeypatch.setitem(COST, "is_final", True)
+    monkeypatch.setitem(COST, "final_after", None)
+    monkeypatch.setitem(COST, "charges", [])
+    said = penstock("job", "cost", "j1").stdout
+    assert "so far" not in said
+    assert "final after" not in said
+    assert "held" not in said
+
+
+def test_show_says_the_cost_of_a_job_that_has_settled(penstock: Run, service: Service) -> None:
+    assert "cost" not in penstock("job", "show", service.add(end="never")).stdout
+    done = service.add()
+    service.jobs[done].read = 99
+    assert "1.824330 EUR, of which 0.564000 unused" in penstock("job", "show", done).stdout
 
 
 def test_outputs(penstock: Run, service: Service) -> None:

@@ -71,6 +71,13 @@ def test_values_are_shown_as_the_files_have_them_and_defaults_in_the_same_words(
     assert compare(f"{BASE}sudo = false\n", BASE) == ["targets.linux.sudo: false -> true (default)"]
 
 
+def test_prices_are_shown_as_amounts() -> None:
+    assert compare(f"{BASE}[prices]\n", f"{BASE}[prices]\nstored = 0.02\n") == [
+        "prices.stored: 0.023 (default) -> 0.02"
+    ]
+    assert compare(f"{BASE}[prices]\n", f"{BASE}price = 0.5\n[prices]\n") == ["+ targets.linux.price: 0.5"]
+
+
 def test_tables_that_are_added_and_removed_are_named_as_a_whole() -> None:
     new = BASE.replace("[targets.linux]", '[targets."a.b"]')
     assert compare(BASE, new) == ['+ targets."a.b"', "- targets.linux"]

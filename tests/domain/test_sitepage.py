@@ -20,6 +20,7 @@ from penstock.domain.site.site import (
     Health,
     Identity,
     Limits,
+    Prices,
     ResourceType,
     Shares,
     Site,
@@ -66,7 +67,7 @@ def test_every_key_is_in_a_table_and_no_other() -> None:
     assert table("## Resource types").keys() == names(ResourceType)
     for heading, of in (
         ("[limits]", Limits), ("[retention]", Spans), ("[identity]", Identity), ("[github]", GitHubApp), ("warm", Warm),
-        ("[console]", Console),
+        ("[console]", Console), ("[prices]", Prices),
         ("[shares]", Shares), ("[environments.NAME]", Environment),
         ("health", Health), ("canary", CanaryScript),
     ):  # fmt: skip

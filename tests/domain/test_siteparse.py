@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.artifacts.retention import Spans
+from penstock.domain.money import Micros
 from penstock.domain.pools.pools import Serves
 from penstock.domain.site.keys import MAX_SLOTS
 from penstock.domain.site.parse import MAX_FAULTS, parse
@@ -18,6 +19,7 @@ from penstock.domain.site.site import (
     Health,
     Limits,
     Maker,
+    Prices,
     ResourceType,
     Shares,
     Site,
@@ -94,6 +96,22 @@ SHARES = [
     ("weights = { ada = 10_001 }", 8, 19, "shares.weights.ada", "must be from 1 to 10000", ""),
     ("weights = { 'A B' = 1 }", 8, 13, "shares.weights.A B", "`A B` is no user and no repository", "oxide:hubris"),
     ("weight = 3", 8, 1, "shares.weight", "unknown key `weight`", "did you mean `weights`?"),
+]
+PRICES = [
+    ("currency = 'euro'", 8, 12, "prices.currency", "`euro` is not a currency", "three capital letters"),
+    ("currency = 'EUR'", 7, 2, "prices", "`prices` has no `dollar`", "what a US dollar costs in EUR: dollar = 0.92"),
+    ("dollar = 0", 8, 10, "prices.dollar", "`prices.dollar` must be more than 0", ""),
+    ("dollar = -1", 8, 10, "prices.dollar", "must be from 0 to 1000000000, with six decimals at most", ""),
+    ("stored = '0.02'", 8, 10, "prices.stored", "wants a price, not a string", "a number like 0.0816"),
+    ("stored = true", 8, 10, "prices.stored", "wants a price, not true or false", "a number like 0.0816"),
+    ("sent = 0.00000001", 8, 8, "prices.sent", "must be from 0 to 1000000000, with six decimals at most", ""),
+    ("sent = nan", 8, 8, "prices.sent", "must be from 0 to 1000000000", ""),
+    ("store = 1", 8, 1, "prices.store", "unknown key `store`", "did you mean `stored`?"),
+]
+PRICED = [
+    ("[targets.t]\nfactory = 'here'\nprice = 1", "targets.t.price", "needs the site's currency", "[prices]"),
+    ("[resources.r]\nwell = 'benches'\nprice = 0", "resources.r.price", "needs the site's currency", "[prices]"),
+    ("[targets.r]\nredirect = 'ubuntu'\nprice = 1", "targets.r.price", "a redirect has no `price`", "take"),
 ]
 OWNERS, REVIEWERS = "owners = ['ada']", "reviewers = ['bert']"
 ENVIRONMENTS = [
@@ -265,6 +283,31 @@ ROWS = [
     *((f"{GOOD}[limits]\n{row[0]}", *row[1:]) for row in LIMITS),
     *((f"{GOOD}[retention]\n{row[0]}", *row[1:]) for row in RETENTION),
     *((f"{GOOD}[shares]\n{row[0]}", *row[1:]) for row in SHARES),
+    *((f"{GOOD}[prices]\n{row[0]}", *row[1:]) for row in PRICES),
+    (
+        GOOD + "[targets.t]\nfactory = 'here'\nprice = 1",
+        9,
+        1,
+        "targets.t.price",
+        "needs the site's currency",
+        "[prices]",
+    ),
+    (
+        GOOD + "[resources.r]\nwell = 'benches'\nprice = 0",
+        9,
+        1,
+        "resources.r.price",
+        "needs the site's currency",
+        "[prices]",
+    ),
+    (
+        GOOD + "[targets.r]\nredirect = 'ubuntu'\nprice = 1",
+        9,
+        1,
+        "targets.r.price",
+        "a redirect has no `price`",
+        "take",
+    ),
     *((f"{GOOD}[environments.p]\n{row[0]}", *row[1:]) for row in ENVIRONMENTS),
     (GOOD + "[limits]\nwindow = 1\n", 8, 1, "limits.window", "unknown key `window`", "known here: queue"),
     ("limits = 3", 1, 10, "limits", "`limits` wants a table", "queue"),
@@ -525,6 +568,21 @@ def test_a_site_may_have_environments() -> None:
     assert made == Environment("p", owners=("ada",), logins=("Octo",))
     assert (made.is_reviewed_by("octo"), made.is_reviewed_by("bert"), made.people) == (True, False, "Octo at GitHub")
     assert [made.takes(ref) for ref in ("refs/heads/a/b", "refs/pull/1", "")] == [True, False, False]
+
+
+def test_a_site_may_have_prices() -> None:
+    none = parse(GOOD, "site.toml")
+    assert isinstance(none, Site)
+    assert none.prices is None
+    dollars = parse(GOOD + "[prices]\n", "site.toml")
+    assert isinstance(dollars, Site)
+    assert dollars.prices == Prices("USD", Micros(1_000_000), Micros(23_000), Micros(0))
+    table = "[prices]\ncurrency = 'EUR'\ndollar = 0.92\nstored = 0.021\nsent = 1\n"
+    priced = f"[targets.p]\nfactory = 'here'\nprice = 0.0816\n[resources.r]\nwell = 'benches'\nprice = 3\n{table}"
+    found = parse(GOOD + priced, "site.toml")
+    assert isinstance(found, Site), found
+    assert found.prices == Prices("EUR", Micros(920_000), Micros(21_000), Micros(1_000_000))
+    assert (found.targets["p"].price, found.resources["r"].price) == (81_600, 3_000_000)
 
 
 def test_a_site_may_have_shares() -> None:

@@ -166,7 +166,7 @@ class Everything:
         self.ask("release_job", job=self.job)
         self.ask("get_job", job=self.job)
         self.ask("list_jobs", query="?owner=ada&tag=a=b&state=running")
-        for name in ("get_timings", "get_script", "read_events"):
+        for name in ("get_timings", "get_script", "get_cost", "read_events"):
             self.ask(name, job=self.job)
         assert [each["id"] for each in self.ask("get_set", set="s-1", shown=self.ada)["items"]] == [self.job]
         self.ask("put_value", job=self.job, name="answer")

@@ -75,6 +75,7 @@ class Ec2:
     crashes: dict[tuple[str, str], int] = field(default_factory=dict)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     consoles: dict[str, str] = field(default_factory=dict)
+    spot_prices: dict[tuple[str, str], str] = field(default_factory=dict)
     is_nitro: bool = True
     made_client: Any = None
 
@@ -203,6 +204,12 @@ class Ec2:
         for name in params["InstanceIds"]:
             self.end(name, "Client.UserInitiatedShutdown: User initiated shutdown")
         return {"TerminatingInstances": [{"InstanceId": name} for name in params["InstanceIds"]]}
+
+    def DescribeSpotPriceHistory(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The present price of a type in a zone. EC2 says it with six decimals."""
+        (kind,) = params["InstanceTypes"]
+        price = self.spot_prices.get((kind, params["AvailabilityZone"]))
+        return {"SpotPriceHistory": [{"InstanceType": kind, "SpotPrice": price}] if price else []}
 
     def DescribeVolumes(self, params: dict[str, Any]) -> dict[str, Any]:
         found = []

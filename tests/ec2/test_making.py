@@ -8,7 +8,7 @@ import pytest
 
 from penstock.kernel.errors import Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.ports import Ready
-from tests.ec2.fake import ACCOUNT, Crash, Ec2
+from tests.ec2.fake import ACCOUNT, Crash, Ec2, Refusal
 from tests.ec2.helpers import HERE, OTHER, WORKER, clean, factory, only, order
 
 
@@ -35,7 +35,7 @@ class TestMaking:
         assert set(specs) == {"instance", "volume", "network-interface", "spot-instances-request"}
         for tags in specs.values():
             assert {tag["Key"]: tag["Value"] for tag in tags} == {**ours, "Name": f"aws {WORKER}"}
-        assert [name for name, _ in ec2.calls] == ["DescribeInstances", "RunInstances"]
+        assert [name for name, _ in ec2.calls] == ["DescribeInstances", "RunInstances", "DescribeSpotPriceHistory"]
 
     @pytest.mark.parametrize("lag", [0, 100])
     @pytest.mark.parametrize("side", ["before", "after"])
@@ -241,3 +241,35 @@ def twice(ec2: Ec2) -> None:
     """What a message that is delivered twice does."""
     for _ in range(2):
         factory(ec2).create(order())
+
+
+class TestPrices:
+    """What the metadata of a launched machine says of its price."""
+
+    def test_a_machine_on_demand_costs_what_its_type_does(self, ec2: Ec2) -> None:
+        types = [{"name": "m7a.large", "price": 0.1159}, {"name": "m7g.large", "price": 0.0816}]
+        made = factory(ec2, types=types).create(order())
+        assert isinstance(made, Ready)
+        assert (made.metadata["type"], made.metadata["price"]) == ("m7g.large", "0.081600")
+        assert "DescribeSpotPriceHistory" not in [call for call, _ in ec2.calls]
+
+    def test_a_spot_machine_costs_what_its_market_asks_in_its_zone(self, ec2: Ec2) -> None:
+        ec2.spot_prices = {("m7g.large", "eu-west-1a"): "0.031400", ("m7g.large", "eu-west-1b"): "0.9"}
+        types = [{"name": "m7g.large", "price": 0.0816}]
+        made = factory(ec2, types=types, market="spot").create(order())
+        assert isinstance(made, Ready)
+        assert made.metadata["price_usd"] == "0.031400"
+        assert "price" not in made.metadata
+
+    @pytest.mark.parametrize("code", [None, "UnauthorizedOperation", "RequestLimitExceeded"])
+    def test_what_ec2_does_not_say_fails_no_launch(self, ec2: Ec2, code: str | None) -> None:
+        ec2.answers = {"DescribeSpotPriceHistory": [Refusal(code)] * 5 if code else []}
+        made = factory(ec2, market="spot").create(order())
+        assert isinstance(made, Ready)
+        assert made.metadata["market"] == "spot"
+        assert not {"price", "price_usd"} & set(made.metadata)
+
+    def test_a_type_without_a_price_says_none(self, ec2: Ec2) -> None:
+        made = factory(ec2).create(order())
+        assert isinstance(made, Ready)
+        assert "price" not in made.metadata

@@ -48,6 +48,7 @@ SITE = site_toml(
     wells={"locks": "lock"},
     resources={"bench": {"well": "locks", "names": ["bench-1"]}, "licence": {"well": "locks", "limit": 2}},
 )
+PRICED = f"{SITE}[prices]\n"
 KINDS = {"a job with no resource": [], "a job with two resources": ["bench", "licence"]}
 WARM = "warm"
 SILENT, PRINTING, AT_REST = (
@@ -215,13 +216,13 @@ class BilledTwin(Twin):
 
     store: BilledStore
 
-    def __init__(self) -> None:
+    def __init__(self, site: str = SITE) -> None:
         super().__init__()
         self.store = BilledStore()
         self.flows = BilledFlows(self.queues)
         self.flows.store = self.store
         self.on = replace(self.on, store=self.store, flows=self.flows, vault=BilledVault(self.store))
-        apply.apply(self.on, "root", SITE, "site.toml")
+        apply.apply(self.on, "root", site, "site.toml")
         self.run()
         self.store.bill = Bill()
 
@@ -254,9 +255,9 @@ class BilledTwin(Twin):
         self.bill.calls += 1
 
 
-def run(resources: Sequence[str]) -> Bill:
+def run(resources: Sequence[str], site: str = SITE) -> Bill:
     """One job from its submit until all is put back."""
-    twin = BilledTwin()
+    twin = BilledTwin(site)
     with mock.patch.object(users, "weight_of", return_value=COUNTED):
         twin.request("submit")
         ask = SubmitJob(SCRIPT, resources=list(resources), output_rules=["=/work/kept"])

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from math import ceil
 
 import pytest
 
+from penstock.domain import prices as domain_prices
 from penstock.domain.site.site import Limits
 from penstock.domain.units.units import Unit
+from penstock.local import prices
 from penstock.usecases.workers import agents
 from tests.figures import contention, price
+
+CLOSING = 4
+"""The write units of closing a bill."""
 
 
 @pytest.mark.parametrize(("title", "resources"), price.KINDS.items())
@@ -21,6 +27,26 @@ def test_a_job_takes_what_is_committed(title: str, resources: Sequence[str]) -> 
 
 def test_every_kind_of_job_has_its_counts() -> None:
     assert set(price.allowed()) == {*price.KINDS, *price.HOURS, contention.STORM}
+
+
+@pytest.mark.parametrize("resources", price.KINDS.values())
+def test_prices_cost_nothing_before_a_job_has_settled(resources: Sequence[str]) -> None:
+    """The sweep closes the bill afterwards: it writes the job's row once more, and its entry in the due index."""
+    plain, priced = (price.counts(price.run(resources, site)) for site in (price.SITE, price.PRICED))
+    more = priced.pop("write_units_afterwards") - plain.pop("write_units_afterwards")
+    assert priced == plain
+    assert more == CLOSING
+
+
+def test_what_a_bill_says_of_the_service_is_what_is_counted_here() -> None:
+    """With the seconds of functions, which depend on the machine, a third more at most."""
+    plain, two = (price.allowed()[title] for title in price.KINDS)
+    afterwards = plain["write_units_afterwards"] * prices.WRITE_UNIT * 1_000_000
+    assert plain["microdollars"] + afterwards <= domain_prices.ATTEMPT <= 1.33 * (plain["microdollars"] + afterwards)
+    each = (two["microdollars"] - plain["microdollars"]) / len(price.KINDS["a job with two resources"])
+    assert each <= domain_prices.LEASE <= 1.33 * each
+    assert round(prices.TRANSITION * 1_000_000) == domain_prices.TRANSITION
+    assert ceil(price.allowed()[price.PRINTING]["microdollars"]) == domain_prices.RUNNING_HOUR
 
 
 @pytest.mark.parametrize("title", price.HOURS)

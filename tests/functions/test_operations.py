@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 import agent_api
@@ -13,7 +14,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from penstock.api import openapi
 from penstock.api.app import Operation
-from tests.functions.service import WORKER_TOKEN, Service, conforms
+from penstock.cli.commands.cost import PARTS
+from penstock.usecases import sweep
+from tests.functions.service import SITE, WORKER_TOKEN, Service, conforms
 from tests.functions.stage import (
     AGENT_OPERATIONS,
     BODIES,
@@ -188,3 +191,43 @@ def test_what_whoever_has_the_bytes_is_answered_is_in_the_document(stage: Stage)
         (also,) = [each.also for each in OPERATIONS if each.name == operation]
         answer = stage.service.ask(method, path, headers=had)
         assert (answer.status, answer.body) == (also[0].status, b"")
+
+
+def test_the_cost_of_a_job_says_what_it_held(stage: Stage) -> None:
+    stage.service.twin.pass_time(60)
+    cost = stage.service.ask("GET", f"/v1/jobs/{stage.job}/cost").json
+    assert (cost["job"], cost["currency"], cost["is_final"], cost["final_after"]) == (stage.job, "USD", False, None)
+    assert [(one["name"], one["type"], one["cost"]) for one in cost["charges"]] == [
+        ("bench", "bench", "0.000000"),
+        ("worker", "linux", "0.000000"),
+    ]
+    assert all(one["seconds"] >= 60 > one["unused_seconds"] for one in cost["charges"])
+    assert Decimal(cost["total"]) == Decimal(cost["control"]) + Decimal(cost["stored"]) > 0
+    assert stage.service.ask("GET", f"/v1/jobs/{stage.job}").json["cost"] is None
+
+
+def test_on_a_site_with_prices_a_settled_job_shows_its_cost(stage: Stage) -> None:
+    priced = SITE.replace("limit = 2", "limit = 2\nprice = 3.6", 1) + '[prices]\ncurrency = "CHF"\ndollar = 0.8\n'
+    assert stage.service.ask("PUT", "/v1/config", {"toml": priced}, as_="root").status == 200
+    stage.service.twin.pass_time(60)
+    stage.end()
+    ask = stage.service.ask
+    cost = ask("GET", f"/v1/jobs/{stage.job}/cost").json
+    assert (cost["currency"], cost["is_final"]) == ("CHF", False)
+    assert cost["final_after"] > ask("GET", f"/v1/jobs/{stage.job}").json["times"]["settled"]
+    assert 0.06 < float(cost["worker"]) < 0.07
+    assert Decimal(cost["total"]) == sum(Decimal(cost[part]) for part in PARTS)
+    shown = ask("GET", f"/v1/jobs/{stage.job}").json["cost"]
+    assert shown == {"total": cost["total"], "unused": cost["unused"], "currency": "CHF"}
+    assert ask("GET", "/v1/jobs").json["items"][-1]["cost"] is None, "a list reads no more for a new one"
+    stage.service.twin.pass_time(301)
+    sweep.sweep(stage.service.twin.on)
+    final = ask("GET", f"/v1/jobs/{stage.job}/cost").json
+    assert (final["is_final"], final["final_after"], final["total"]) == (True, None, cost["total"])
+    listed = {job["id"]: job["cost"] for job in ask("GET", "/v1/jobs").json["items"]}
+    assert listed[stage.job] == shown
+
+
+def test_another_users_job_has_no_cost_to_see(stage: Stage) -> None:
+    """SEC-2."""
+    assert stage.service.ask("GET", f"/v1/jobs/{stage.job}/cost", as_="bob").status == 404

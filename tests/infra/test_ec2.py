@@ -24,6 +24,7 @@ CALLS = {
     "describe_volumes": "ec2:DescribeVolumes",
     "delete_volume": "ec2:DeleteVolume",
     "get_console_output": "ec2:GetConsoleOutput",
+    "describe_spot_price_history": "ec2:DescribeSpotPriceHistory",
 }
 """What the driver calls, and what it needs for it."""
 

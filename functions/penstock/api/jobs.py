@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -12,11 +12,12 @@ from penstock.api.conditional import tag_of_versions
 from penstock.api.readers import Lister, Reader
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
+from penstock.domain import money
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import failures, states, unused
 from penstock.domain.jobs.failures import Failure
 from penstock.domain.jobs.holds import HeldUnits
-from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.jobs.jobs import Bill, Job, State
 from penstock.domain.jobs.tasks import NewTask
 from penstock.domain.pools.pools import WORKER, Lease
 from penstock.domain.units import units
@@ -25,7 +26,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import discard
-from penstock.usecases.jobs import cancel, flow, holds, jobs, listing, readers, submit
+from penstock.usecases.jobs import bills, cancel, flow, holds, jobs, listing, readers, submit
 from penstock.usecases.jobs.listing import Wanted
 
 router = Router("jobs")
@@ -131,6 +132,15 @@ class HeldJob:
 
 
 @dataclass(frozen=True)
+class JobCost:
+    """What a settled job cost."""
+
+    total: Annotated[str, "All of it: a decimal number, like `0.002231`."]
+    unused: Annotated[str, "The part for what it had while its script did not run."]
+    currency: Annotated[str, "The site's currency, such as `USD`."]
+
+
+@dataclass(frozen=True)
 class JobView:
     """A job."""
 
@@ -166,6 +176,10 @@ class JobView:
     ] = None
     waits_for: Annotated[
         str | None, "What it waits for, such as the pool `target/linux`; null if it does not wait."
+    ] = None
+    cost: Annotated[
+        JobCost | None,
+        "What it cost; null until it is settled, and on a site without prices. Lists leave out new ones.",
     ] = None
 
 
@@ -318,18 +332,22 @@ def _shown_leases(on: System, job: Job) -> list[Lease]:
 
 
 def _tag(row: Job) -> str:
-    """The tag of a job of which its row says everything: not that of one with resources, in a queue, or held."""
+    """The tag of a job of which its row says everything: not that of one with resources, in a queue, or held, nor of
+    one whose bill is open.
+    """
     is_alone = all(need.order == WORKER for need in row.request.needs)
-    is_told = is_alone and row.state is not State.ACQUIRING and not row.keep
+    is_billed = row.bill is None or row.bill.due is None
+    is_told = is_alone and row.state is not State.ACQUIRING and not row.keep and is_billed
     return tag_of_versions(row.id, row.version) if is_told else ""
 
 
 def _whole(on: System, job: Job) -> JobView:
-    return show(job, flow.leases_of(on, job), holds.held_units(on, job))
+    billed = replace(job, bill=bills.bill_of(on, job)) if job.bill else job
+    return show(billed, flow.leases_of(on, job), holds.held_units(on, job))
 
 
 def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> JobView:
-    """A job with the resources of its present attempt, and what of it is held."""
+    """A job with the resources of its present attempt, what of it is held, and what it cost."""
     queue = states.queue_in(leases)
     return view(
         JobView,
@@ -347,7 +365,12 @@ def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> Jo
         cache_scope=row.request.cache_scope or None,
         environment=row.review.environment if row.review else None,
         approved_by=(row.review.by or None) if row.review else None,
+        cost=_cost(row.bill) if row.bill and row.bill.due is None else None,
     )
+
+
+def _cost(bill: Bill) -> JobCost:
+    return JobCost(money.shown(bill.total), money.shown(bill.unused), bill.currency)
 
 
 def _resources(row: Job, leases: Sequence[Lease]) -> list[JobResource]:

@@ -3,6 +3,7 @@
 from penstock.api import (
     artifacts,
     caches,
+    costs,
     document,
     files,
     github,
@@ -29,7 +30,7 @@ from penstock.api import (
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, sets, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools, shares,
-        units, site, probes, users, tokens, logins, session, github, identity, document,
+        jobs, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools,
+        shares, units, site, probes, users, tokens, logins, session, github, identity, document,
     )
 )  # fmt: skip

@@ -56,6 +56,7 @@ group = Group(
         "verify": Entry(f"{HERE}.provenance:verify", "Check that a job made a file. Needs no service."),
         "publish": Entry(f"{HERE}.published:publish", "Publish an output under a permanent name."),
         "timings": Entry(f"{HERE}.job:timings", "Show how long each phase took, and what was held meanwhile."),
+        "cost": Entry(f"{HERE}.cost:job_cost", "Show what a job cost, and how much of that was unused."),
         "hold": Entry(f"{HERE}.job:hold", "If the script fails, keep its worker and resources."),
         "release": Entry(f"{HERE}.job:release", "End the hold of a job."),
         "retry": Entry(f"{HERE}.job:retry", "Submit the same job again."),
@@ -187,6 +188,7 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
                 for name in ("worker", "attempt", "priority", "tags", "cache_scope", "environment", "approved_by")
             ),
             ("timeout", times.duration(job["timeout"]) if job.get("timeout") else None),
+            ("cost", _cost(job)),
             *((name, Moment(time)) for name, time in job["times"].items() if time),
         ]
     )
@@ -196,6 +198,12 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
             out.rows(job[key], columns, indent=2)
     show_failure(out, job)
     show_held(out, job)
+
+
+def _cost(job: Mapping[str, Any]) -> str | None:
+    """What a job cost, and the unused part of it; `penstock job cost` has the rest."""
+    found = job.get("cost")
+    return f"{found['total']} {found['currency']}, of which {found['unused']} unused" if found else None
 
 
 @click.command(cls=Command)

@@ -261,13 +261,57 @@ class Usage:
     begun: bool = False
 
 
+@dataclass(frozen=True)
+class Charge:
+    """What one thing cost that a job leased: its worker, or a resource; all attempts together.
+
+    `held` is for how many milliseconds it was leased, `unused` how many of them the script did not run. The costs of
+    both are in millionths of the bill's currency.
+    """
+
+    order: int
+    name: str
+    type: str
+    held: int
+    unused: int
+    cost: int
+    unused_cost: int
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a job cost, in millionths of a currency. Until it is closed it says only when that is `due`.
+
+    `control` is for what the service itself does for a job, `stored` for its files as long as they are kept, `sent` for
+    those that its workers downloaded.
+    """
+
+    due: datetime | None = None
+    currency: str = ""
+    control: int = 0
+    stored: int = 0
+    sent: int = 0
+    charges: tuple[Charge, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """All that the job cost."""
+        return self.control + self.stored + self.sent + sum(charge.cost for charge in self.charges)
+
+    @property
+    def unused(self) -> int:
+        """The part for what was leased while the script did not run."""
+        return sum(charge.unused_cost for charge in self.charges)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job(Row):
     """A job and its present attempt. Kept small, for it is written at every step.
 
     Each group of fields is a value of its own that changes as a whole: a write says which part of the job it changes.
     `keep` is who wants to look at its worker and resources after its end; `review` is of the environment that it asks
-    for; `spec` is what it runs, unless that is so long that it has a row of its own.
+    for; `spec` is what it runs, unless that is so long that it has a row of its own. `bill` is None until it settles,
+    and on a site without prices.
     """
 
     kind: ClassVar[str] = "job"
@@ -291,6 +335,7 @@ class Job(Row):
     spec: Spec | None = None
     end: End = End()
     usage: Usage = Usage()
+    bill: Bill | None = None
     due: datetime | None = None
 
     @property
@@ -312,7 +357,8 @@ class Job(Row):
 
     @property
     def deadline(self) -> datetime | None:
-        return self.due or self.end.kept_until
+        later = (self.bill.due if self.bill else None, self.end.kept_until)
+        return self.due or min((time for time in later if time), default=None)
 
     @property
     def due_as(self) -> str:

@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+from penstock.domain.money import Micros
 from penstock.domain.pools.pools import Warm
 from penstock.domain.site.sections import format_span
 from penstock.domain.site.site import Maker, ResourceType, Site, Target
@@ -165,6 +166,8 @@ def _value(path: tuple[str, ...], side: Side, other: Side, secret: bool) -> str:
         return HIDDEN
     if side.said is not ABSENT:
         return _shown(value)
+    if isinstance(value, Micros):
+        return f"{value} (default)"
     if isinstance(other.said, str) and isinstance(value, int):
         value = format_span(value)
     return f"{_shown(value)} (default)"

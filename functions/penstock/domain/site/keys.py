@@ -17,9 +17,11 @@ from penstock.domain.site.sections import (
     check_github,
     check_health,
     check_identity,
+    check_prices,
     check_retention,
     check_shares,
     duration,
+    price,
     privilege,
 )
 from penstock.domain.site.site import Limits, Maker, Quota, ResourceType, Site, Target
@@ -118,7 +120,9 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in sorted(found.keys() & {"factory", "limit", "names", "uses", "warm", "health", "canary", "sudo"}):
+        for key in sorted(
+            found.keys() & {"factory", "limit", "names", "uses", "warm", "health", "canary", "sudo", "price"}
+        ):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
@@ -129,6 +133,7 @@ def _target(name: str, value: object, place: Place) -> Target:
     return Target(
         name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=found.get("warm"),
         health=found.get("health"), names=names, canary=found.get("canary"), sudo=found.get("sudo", True),
+        price=found.get("price"),
     )  # fmt: skip
 
 
@@ -160,6 +165,7 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
         warm=found.get("warm"),
         canary=found.get("canary"),
         public=found.get("public", ()),
+        price=found.get("price"),
     )
 
 
@@ -266,6 +272,7 @@ _target_keys = record(
         "health": check_health,
         "canary": sections.canary_of_target,
         "sudo": flag,
+        "price": price,
     },
     f"{{ {TARGET} }}",
 )
@@ -283,6 +290,7 @@ _resource_keys = record(
         "warm": partial(_warm, Serves.SITE),
         "canary": sections.canary_of_resource,
         "public": listed(text, MAX_PUBLIC, "keys"),
+        "price": price,
     },
     RESOURCE,
 )
@@ -332,6 +340,7 @@ _site_keys = record(
         "identity": check_identity,
         "console": check_console,
         "shares": check_shares,
+        "prices": check_prices,
         "quotas": _tables(_quota, "amount = 64"),
         "github": check_github,
         "environments": _tables(check_environment, sections.ENVIRONMENT),

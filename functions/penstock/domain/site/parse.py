@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.domain.site.keys import check_site
-from penstock.domain.site.site import MAX_REDIRECTS, Site, Target
+from penstock.domain.site.site import MAX_REDIRECTS, ResourceType, Site, Target
 from penstock.domain.units import hosts
 from penstock.kernel.errors import Fault
 from penstock.toml import document as toml_document
@@ -27,6 +27,7 @@ def parse(text: str, path: str) -> Site | tuple[Fault, ...]:
     _check_redirects(site.targets, top / "targets")
     _check_hosts(site.targets, top / "targets")
     _check_uses(site, top)
+    _check_prices(site, top)
     faults = sorted(map(document.fault, top.faults), key=lambda fault: (fault.line, fault.column))
     return tuple(faults[:MAX_FAULTS]) or site
 
@@ -68,6 +69,17 @@ def _check_hosts(targets: Mapping[str, Target], place: Place) -> None:
             if seen.setdefault(name, target.name) != target.name:
                 hint = "a host serves one target: two could lease it at once"
                 here.fault(f"`{clip(name)}` serves [targets.{seen[name]}] already", hint)
+
+
+def _check_prices(site: Site, top: Place) -> None:
+    """Prices are of a currency, which the site names."""
+    priced: list[tuple[str, Target | ResourceType]] = [
+        *(("targets", target) for target in site.targets.values() if target.price is not None),
+        *(("resources", kind) for kind in site.resources.values() if kind.price is not None),
+    ]
+    for table, each in priced if site.prices is None else ():
+        here = top / table / each.name / "price"
+        here.fault("a price needs the site's currency", 'add a table [prices] with currency = "USD"', on_key=True)
 
 
 def _check_uses(site: Site, top: Place) -> None:

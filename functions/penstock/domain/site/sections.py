@@ -1,4 +1,6 @@
-"""The checks of a site's sections: canaries, health checks, [console], [environments], [github], [identity], others."""
+"""The checks of a site's sections: canaries, [console], [environments], [github], health checks, [identity], [prices] and
+[retention].
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from typing import Any
 from penstock.domain.artifacts.retention import DAY, HOUR, Rule, Spans
 from penstock.domain.github.names import check_login, check_ref
 from penstock.domain.jobfile import Problems, parse, parse_duration
+from penstock.domain.money import MILLION, MOST, Micros, micros_of
 from penstock.domain.site.site import (
     EVERY,
     CanaryScript,
@@ -18,6 +21,7 @@ from penstock.domain.site.site import (
     GitHubApp,
     Health,
     Identity,
+    Prices,
     Shares,
 )
 from penstock.domain.users import oidc, users
@@ -291,6 +295,52 @@ _share_keys = record(
     {},
     {"half_life": duration(90 * _DAY, "90 days", least=60), "default": _weight, "weights": _weights},
     '{ half_life = "1d" }',
+)
+
+CURRENCY = re.compile(r"[A-Z]{3}")
+"""ISO 4217 names a currency by three letters."""
+
+
+def check_prices(value: object, place: Place) -> Prices:
+    """The currency, and what bytes cost. What AWS charges in dollars is converted, if the currency is another."""
+    before = len(place.faults)
+    found = _price_keys(value, place)
+    if len(place.faults) > before:
+        return Prices()
+    if "dollar" not in found and found.get("currency", "USD") != "USD":
+        place.fault(f"{place.label} has no `dollar`", f"what a US dollar costs in {found['currency']}: dollar = 0.92")
+    return Prices(**found)
+
+
+def price(value: object, place: Place) -> Micros:
+    """An amount of the site's currency, of six decimals at most."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        wanted("a price", value, place, "a number like 0.0816")
+        return Micros(0)
+    found = micros_of(value)
+    if found is None:
+        place.fault(f"{place.label} must be from 0 to {MOST // MILLION}, with six decimals at most")
+    return found or Micros(0)
+
+
+def _dollar(value: object, place: Place) -> Micros:
+    """What a US dollar costs, which is not nothing."""
+    before = len(place.faults)
+    found = price(value, place)
+    if len(place.faults) == before and not found:
+        place.fault(f"{place.label} must be more than 0")
+    return found
+
+
+_price_keys = record(
+    {},
+    {
+        "currency": matching(CURRENCY.pattern, "a currency", "three capital letters, like EUR"),
+        "dollar": _dollar,
+        "stored": price,
+        "sent": price,
+    },
+    '{ currency = "USD" }',
 )
 
 UNITS = ((DAY, "day"), (HOUR, "hour"), (60, "minute"), (1, "second"))

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from penstock.domain.artifacts.retention import Spans
 from penstock.domain.github.names import is_among
+from penstock.domain.money import Micros
 from penstock.domain.pools.pools import Warm
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
@@ -68,11 +69,25 @@ class CanaryScript:
 
 
 @dataclass(frozen=True)
+class Prices:
+    """In which currency a site counts, and what bytes cost: in millionths of the currency, as all prices are.
+
+    `dollar` is what a US dollar costs: the service's own work is counted at the list prices of AWS. `stored` is for a
+    GiB and a month, `sent` for a GiB that a worker downloads.
+    """
+
+    currency: str = "USD"
+    dollar: Micros = Micros(1_000_000)
+    stored: Micros = Micros(23_000)
+    sent: Micros = Micros(0)
+
+
+@dataclass(frozen=True)
 class Target:
     """A named execution environment: served by a factory, or an alias of another target.
 
     `names` are those of machines that exist already; each is one slot. `sudo`: jobs may become root. Without it they
-    cannot reach their agent. [SEC-2]
+    cannot reach their agent. [SEC-2] `price` is what a worker costs in an hour, unless its factory says it.
     """
 
     name: str
@@ -86,6 +101,7 @@ class Target:
     names: tuple[str, ...] | None = None
     canary: CanaryScript | None = None
     sudo: bool = True
+    price: Micros | None = None
 
     @property
     def pool(self) -> str:
@@ -99,6 +115,7 @@ class ResourceType:
 
     `leases` is how many may have one named resource at once; `uses` is what else each takes while it exists: an amount
     of a quota, or slots of another type. `public` are keys of its metadata that need not be hidden in a job's log.
+    `price` is what a lease of it costs in an hour.
     """
 
     name: str
@@ -112,6 +129,7 @@ class ResourceType:
     warm: Warm | None = None
     canary: CanaryScript | None = None
     public: tuple[str, ...] = ()
+    price: Micros | None = None
 
     @property
     def pool(self) -> str:
@@ -293,6 +311,7 @@ class Site:
     identity: Identity = field(default_factory=Identity)
     console: Console = field(default_factory=Console)
     shares: Shares | None = None
+    prices: Prices | None = None
     github: GitHubApp | None = None
     environments: Mapping[str, Environment] = field(default_factory=dict)
 

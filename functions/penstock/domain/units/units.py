@@ -40,6 +40,12 @@ JOURNAL_ENTRIES = 32
 JOURNAL_CHARS = 400
 """How many characters of an entry are kept: DynamoDB charges by the size of a row."""
 
+MADE = ("made", "its agent said hello", "handed over to job ")
+"""How the entries begin that say that a worker's machine exists for a lease."""
+
+FREED = ("destroyed", "clean, and kept ", "quarantined: ")
+"""How the entries begin that say that a unit was given back after a lease."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -68,6 +74,11 @@ class Journal:
         entry = Entry((now - _EPOCH) // timedelta(milliseconds=1), what[:JOURNAL_CHARS])
         kept = (*self.entries, entry)[-JOURNAL_ENTRIES:]
         return Journal(kept, self.forgotten + len(self.entries) + 1 - len(kept))
+
+    def first(self, since: datetime, beginnings: tuple[str, ...]) -> datetime | None:
+        """When the first entry since a time was written that begins with one of some words; None if there is none."""
+        at = (since - _EPOCH) // timedelta(milliseconds=1)
+        return next((each.time for each in self.entries if each.at >= at and each.what.startswith(beginnings)), None)
 
     def after(self, number: int) -> Sequence[tuple[int, Entry]]:
         """The entries after a number, each with its own number."""

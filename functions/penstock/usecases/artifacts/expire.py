@@ -25,6 +25,7 @@ from penstock.kernel.rows import Change, Delete, Key, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases import caches
 from penstock.usecases.artifacts import inventory, owners, pins
+from penstock.usecases.jobs import bills
 from penstock.usecases.jobs.settle import find_retention, keep_latest_failure, retention_changes
 from penstock.usecases.logs import archives
 from penstock.usecases.overdue import Walk
@@ -38,7 +39,7 @@ NUDGES: Mapping[str, Callable[[System, str, str], None]] = {
     "archive": lambda on, id, _: archives.advance(on, id),
     "artifact": lambda on, job, ulid: owners.move_on(on, id_of(job, ulid)),
     "retention": lambda on, id, _: end_retention(on, id),
-    Job.ends_as: lambda on, id, _: end_retention(on, id),
+    Job.ends_as: lambda on, id, _: move_on_settled(on, id),
     "cache": lambda on, owner, place: caches.expire(on, owner, place),
     "pin": lambda on, id, by: pins.expire(on, id, by),
 }
@@ -74,6 +75,14 @@ def nudge(on: System, kind: str, key: Key) -> None:
     act = NUDGES.get(kind)
     if act:
         act(on, key.pk.partition("#")[2], key.sk.partition("#")[2])
+
+
+def move_on_settled(on: System, job: str) -> None:
+    """Close a settled job's bill if it is due, or else end its retention. If both are, two nudges do it."""
+    if bills.is_due(on, on.store.get(job_key(job), Job)):
+        bills.close(on, job)
+    else:
+        end_retention(on, job)
 
 
 def end_retention(on: System, job: str) -> None:

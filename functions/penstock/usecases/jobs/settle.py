@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from penstock.domain import metrics
+from penstock.domain import metrics, prices
 from penstock.domain.artifacts import retention
 from penstock.domain.artifacts.retention import LatestFailure, Retention, retention_key
 from penstock.domain.jobs import failures, jobs, outcome, prerequisites, unused
@@ -342,12 +342,15 @@ def _with_lines(on: System, ending: Ending, failure: Failure) -> Failure:
 
 
 def keep_from_now(on: System, job: Job) -> tuple[Job, list[Change]]:
-    """A job whose attempt ends, and what to write with it: until when what it owns is kept, if it settles."""
-    row = on.store.get(retention_key(job.id), Retention)
-    after = retention.settled(row or Retention(job=job.id), job, current_site(on).retention)
+    """A job whose attempt ends, and what to write with it, if it settles: until when what it owns is kept, and when its
+    bill is closed.
+    """
+    row, site = on.store.get(retention_key(job.id), Retention), current_site(on)
+    billed = prices.open_bill(job, site.prices, on.world.now())
+    after = retention.settled(row or Retention(job=job.id), job, site.retention)
     if row is None:
-        return retention.tell(job, after), []
-    return job, [Replace(row, after)] if after != row else []
+        return retention.tell(billed, after), []
+    return billed, [Replace(row, after)] if after != row else []
 
 
 def find_retention(on: System, job_id: str) -> tuple[Retention | None, Job | None]:

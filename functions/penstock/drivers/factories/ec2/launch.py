@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from penstock.domain.money import DOLLAR_PRICE, PRICE
 from penstock.drivers.factories import userdata
 from penstock.drivers.factories.ec2.alternatives import Alternative, alternatives
 from penstock.drivers.factories.ec2.errors import CallFailed, Failure
@@ -145,9 +147,20 @@ def launch(order: Order, machines: Machines, settings: Settings, tags: Tags) -> 
             failures.append((shortage, failed.failure))
             avoid.add(shortage.scope)
         else:
-            shown = metadata(machine) | {"market": str(way.market)}
+            shown = metadata(machine) | {"market": str(way.market)} | _price(machine, way, machines)
             return Ready(shown, shortages=_shortages(failures), proves=way.scopes)
     raise _final_error(failures)
+
+
+def _price(machine: Machine, way: Alternative, machines: Machines) -> dict[str, str]:
+    """The price per hour of a machine that was launched: the present one of its spot market, or that of the settings.
+
+    Nothing if it is not known: the site may say a price of the target.
+    """
+    if way.market is Market.SPOT:
+        found = machines.spot_price(machine)
+        return {DOLLAR_PRICE: found} if found else {}
+    return {PRICE: f"{Decimal(str(way.price)):.6f}"} if way.price is not None else {}
 
 
 def has_alternative(order: Order, settings: Settings) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,24 @@ class Machines:
         with call_errors("RunInstances"):
             answer = self._client.run_instances(**parameters)
             return Machine.read(answer["Instances"][0], answer.get("OwnerId", ""))
+
+    def spot_price(self, machine: Machine) -> str | None:
+        """The present spot price of a machine's type in its zone, in US dollars per hour; None if EC2 does not say it.
+
+        No launch fails for that, and none without the permission to ask.
+        """
+        try:
+            with call_errors("DescribeSpotPriceHistory"):
+                found = self._client.describe_spot_price_history(
+                    InstanceTypes=[machine.type],  # type: ignore[list-item]
+                    AvailabilityZone=machine.zone,
+                    ProductDescriptions=["Linux/UNIX"],
+                    StartTime=datetime.now(UTC),
+                    MaxResults=1,
+                )["SpotPriceHistory"]
+        except CallFailed:
+            return None
+        return found[0]["SpotPrice"] if found else None
 
     def terminate(self, machine: Machine) -> None:
         """Terminate a machine, without a shutdown of its operating system. It may be gone already."""

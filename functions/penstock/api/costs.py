@@ -1,0 +1,84 @@
+"""Costs: what a job cost, part by part. Amounts are decimal numbers as text, so that no reader rounds them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from penstock.api.app import Caller, Router
+from penstock.api.shapes import present
+from penstock.domain.jobs.jobs import Bill, Charge, Job
+from penstock.domain.money import shown
+from penstock.domain.pools.pools import WORKER
+from penstock.domain.users.users import READ
+from penstock.kernel.frozen import dataclass
+from penstock.system import System
+from penstock.usecases.jobs import bills, jobs
+
+router = Router("costs")
+
+
+@dataclass(frozen=True)
+class ChargeView:
+    """What one thing cost that a job had, in all its attempts."""
+
+    name: Annotated[str, "The resource's name in the job, or `worker`."]
+    type: Annotated[str, "Its resource type, or the worker's target."]
+    seconds: Annotated[float, "For how many seconds the job had it, until it was given back clean."]
+    unused_seconds: Annotated[float, "How many of them the script did not run."]
+    cost: Annotated[str, "What it cost."]
+    unused: Annotated[str, "The part of that for the seconds in which the script did not run."]
+
+
+@dataclass(frozen=True)
+class CostView:
+    """What a job cost. Amounts are decimal numbers with six decimals, like `0.002231`."""
+
+    job: Annotated[str, "The job's id."]
+    currency: Annotated[str, "The currency of all amounts, such as `USD`."]
+    is_final: Annotated[bool, "Whether it will not change any more. If not, this is what the job has cost so far."]
+    final_after: Annotated[str | None, "When it is looked at again, as RFC 3339; null if it is not."]
+    total: Annotated[str, "All of it."]
+    unused: Annotated[str, "The part for what the job had while its script did not run."]
+    control: Annotated[str, "What the service's own work for the job costs, at the list prices of AWS."]
+    worker: Annotated[str, "What its workers cost."]
+    resources: Annotated[str, "What its resources cost."]
+    stored: Annotated[str, "What its inputs and outputs cost, for as long as they are kept after its end."]
+    sent: Annotated[str, "What the bytes cost that its workers downloaded."]
+    charges: Annotated[list[ChargeView], "Its resources and its worker, one by one."]
+
+
+@router.get("/v1/jobs/{job}/cost", "Show what a job cost", READ)
+def get_cost(on: System, user: Caller, job: str) -> CostView:
+    found = jobs.find(on, user, job)
+    return show(found, bills.bill_of(on, found))
+
+
+def show(job: Job, bill: Bill) -> CostView:
+    """A job's bill, closed or so far."""
+    is_final = job.bill is not None and job.bill.due is None
+    due = job.bill.due if job.bill else None
+    return CostView(
+        job=job.id,
+        currency=bill.currency,
+        is_final=is_final,
+        final_after=present(due) if due else None,
+        total=shown(bill.total),
+        unused=shown(bill.unused),
+        control=shown(bill.control),
+        worker=shown(sum(each.cost for each in bill.charges if each.order == WORKER)),
+        resources=shown(sum(each.cost for each in bill.charges if each.order != WORKER)),
+        stored=shown(bill.stored),
+        sent=shown(bill.sent),
+        charges=[_charge(each) for each in bill.charges],
+    )
+
+
+def _charge(charge: Charge) -> ChargeView:
+    return ChargeView(
+        name=charge.name,
+        type=charge.type,
+        seconds=charge.held / 1000,
+        unused_seconds=charge.unused / 1000,
+        cost=shown(charge.cost),
+        unused=shown(charge.unused_cost),
+    )

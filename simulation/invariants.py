@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from penstock.domain.costs import Spend
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs.logs import Batch
 from penstock.domain.pools.pools import (
@@ -130,6 +131,22 @@ def no_more_under_way(moment: Moment) -> Iterator[Broke]:
             yield "SLOT-1", f"{begun} jobs of {now.owner} are under way, and its tally says {now.begun}"
         if begun > most > 0 and was and was.begun < now.begun:
             yield "SLOT-1", f"{begun} jobs of {now.owner} are under way; the site allows {most}"
+
+
+def billed_once(moment: Moment) -> Iterator[Broke]:
+    """JOB-1, exactly once: a closed bill never changes, and the sums of an owner are those of its closed bills."""
+    for was, now in moment.of(Job):
+        if was and was.bill and was.bill.due is None and (now is None or now.bill != was.bill):
+            yield "JOB-1", f"the bill of {was.id} was closed, and changed"
+    for owner in {spend.owner for _, spend in moment.of(Spend) if spend}:
+        rows = list(moment.store.rows.values())
+        jobs = [row for row in rows if isinstance(row, Job) and row.owner == owner]
+        closed = [job.bill for job in jobs if job.bill and job.bill.due is None]
+        sums = [row for row in rows if isinstance(row, Spend) and row.owner == owner]
+        told = (sum(row.jobs for row in sums), sum(row.total for row in sums), sum(row.unused for row in sums))
+        true = (len(closed), sum(bill.total for bill in closed), sum(bill.unused for bill in closed))
+        if told != true:
+            yield "JOB-1", f"the jobs of {owner} cost {true}, and their sums say {told}"
 
 
 def whole_or_not_at_all(moment: Moment) -> Iterator[Broke]:
@@ -319,6 +336,7 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     one_slot_one_unit,
     no_more_than_the_limit,
     no_more_under_way,
+    billed_once,
     whole_or_not_at_all,
     fences_grow,
     old_leases_change_nothing,

@@ -27,6 +27,7 @@ class Shape:
     warm: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     locks: frozenset[str] = frozenset()
     has_shares: bool = False
+    has_prices: bool = False
 
     def toml(self) -> str:
         """The site as operators write it. The target `vault` needs a privilege; types in `locks` are only slots."""
@@ -34,17 +35,25 @@ class Shape:
         lines += ['[wells.spring]\ndriver = "made-up"\nname = "spring"', '[wells.locks]\ndriver = "lock"', "[limits]"]
         lines += [f"{key} = {value}" for key, value in self.limits.items()]
         lines += ['[shares]\nhalf_life = "1h"\nweights = { bea = 3 }'] if self.has_shares else []
+        lines += ['[prices]\ncurrency = "CHF"\ndollar = 0.8'] if self.has_prices else []
         lines += [f"[quotas.{name}]\namount = {amount}" for name, amount in self.quotas.items()]
         for target, (factory, limit) in self.targets.items():
-            lines.append(f'[targets.{target}]\nfactory = "{factory}"\nlimit = {limit}{self._used(target)}')
+            lines.append(
+                f'[targets.{target}]\nfactory = "{factory}"\nlimit = {limit}{self._used(target)}{self._priced}'
+            )
         lines.append(f'[targets.vault]\nfactory = "{self.factories[0]}"\nprivilege = "target.vault"')
         for name, limit in self.counts.items():
-            lines.append(f'[resources.{name}]\nwell = "{self._well(name)}"\nlimit = {limit}{self._used(name)}')
+            well = f'well = "{self._well(name)}"{self._priced}'
+            lines.append(f"[resources.{name}]\n{well}\nlimit = {limit}{self._used(name)}")
         for name, names in self.names.items():
             quoted = ", ".join(f'"{each}"' for each in names)
             leases = f"names = [{quoted}]\nleases = {self.leases}"
             lines.append(f'[resources.{name}]\nwell = "{self._well(name)}"\n{leases}{self._used(name)}')
         return "\n".join(lines) + "\n"
+
+    @property
+    def _priced(self) -> str:
+        return "\nprice = 1.5" if self.has_prices else ""
 
     def _well(self, name: str) -> str:
         return "locks" if name in self.locks else "spring"
@@ -127,6 +136,7 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
         shape.limits = {**shape.limits, "idle_hold": dice.choice((300, 600, 1800))}
     shape.locks = _locks(shape, types)
     shape.has_shares = random.Random(f"shares of {shape.toml()}").random() < 0.3  # dice of its own leave the others
+    shape.has_prices = random.Random(f"prices of {shape.toml()}").random() < 0.4
     few = random.Random(f"backlogs of {shape.toml()}")
     if few.random() < 0.2:
         shape.limits = {**shape.limits, "at_once": few.randint(1, 4)}

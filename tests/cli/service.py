@@ -75,6 +75,18 @@ COST: dict[str, Any] = {
 }  # fmt: skip
 
 
+SUMS: dict[str, Any] = {
+    "items": [
+        {
+            "name": "ada", "currency": "EUR", "jobs": 3, "total": "12.500000", "unused": "2.000000",
+            "control": "0.000330", "worker": "10.000000", "resources": "2.499670", "stored": "0.000000",
+            "sent": "0.000000",
+        }
+    ],
+    "next": None, "by": "owner", "since": "2026-01-01", "until": "2026-01-31", "is_counted": True,
+}  # fmt: skip
+
+
 ENVELOPE: dict[str, Any] = {"payloadType": "application/vnd.in-toto+json", "payload": "e30=", "signatures": []}
 
 
@@ -200,7 +212,7 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case ("GET", ["audit" | "resource-types" | "provenance" | "shares" | "reviews" | "sets", *_]) | (
+            case ("GET", ["audit" | "resource-types" | "provenance" | "shares" | "costs" | "reviews" | "sets", *_]) | (
                 "DELETE",
                 ["users" | "tokens", *_],
             ):
@@ -230,6 +242,8 @@ class Service:
                 return {"set": id, "owner": "alice", **_page(jobs, query)}
             case ["reviews"]:
                 return {"items": [REVIEW | {"job": "j1"}], "next": None}
+            case ["costs"]:
+                return SUMS
             case ["shares"]:
                 return {"items": SHARES if self.half_life else [], "next": None, "half_life": self.half_life}
             case ["tokens", id]:

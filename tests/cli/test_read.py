@@ -10,7 +10,7 @@ from penstock.api.document import document
 from penstock.domain.users.users import TokenKind, token_secret
 from penstock.kernel.rows import ulid
 from tests.cli.conftest import Run
-from tests.cli.service import COST, FACTORY, HELD, OUTPUT, POOL, SETTLED, SHARES, SLOTS, SUBMITTED, Service
+from tests.cli.service import COST, FACTORY, HELD, OUTPUT, POOL, SETTLED, SHARES, SLOTS, SUBMITTED, SUMS, Service
 
 
 def ids(text: str) -> list[str]:
@@ -191,6 +191,25 @@ def test_cost(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) 
     assert "so far" not in said
     assert "final after" not in said
     assert "held" not in said
+
+
+def test_costs_are_added_up(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = penstock("cost").stdout.splitlines()
+    assert said[0].split()[:4] == ["OWNER", "JOBS", "TOTAL", "OF"]
+    assert said[1].split()[:4] == ["ada", "3", "12.500000", "2.000000"]
+    days = penstock("cost", "--by", "day", "--since", "2026-01-31T10:00:00Z", "--owner", "oxide:hubris")
+    assert days.stdout.startswith("DAY ")
+    assert service.paths("GET") == [
+        "/v1/costs?by=owner",
+        "/v1/costs?by=day&since=2026-01-31T10%3A00%3A00.000%2B00%3A00&owner=oxide%3Ahubris",
+    ]
+    assert json.loads(penstock("cost", "--json").stdout) == SUMS["items"]
+    monkeypatch.setitem(SUMS, "items", [])
+    assert "no costs from 2026-01-01 to 2026-01-31" in penstock("cost").stderr
+    assert "[prices]" not in penstock("cost").stderr
+    monkeypatch.setitem(SUMS, "is_counted", False)
+    assert "this site has no [prices]" in penstock("cost").stderr
+    assert penstock("cost", "--by", "week").exit_code == 2
 
 
 def test_show_says_the_cost_of_a_job_that_has_settled(penstock: Run, service: Service) -> None:

@@ -321,6 +321,7 @@ class Everything:
     def pools(self) -> None:
         self.ask("list_pools")
         self.ask("list_shares")
+        self.ask("list_costs")
         self.ask("get_pool", **LAB)
         self.ask("resize_pool", **LAB)
         self.local.until(lambda: not [each for each in self.ask("list_canaries")["items"] if each["is_out"]])

@@ -15,8 +15,8 @@ from penstock.local import prices
 from penstock.usecases.workers import agents
 from tests.figures import contention, price
 
-CLOSING = 4
-"""The write units of closing a bill."""
+CLOSING = 8
+"""The write units of closing a bill, and of the sum that it is added to; of the day's first, which costs one more."""
 
 
 @pytest.mark.parametrize(("title", "resources"), price.KINDS.items())

@@ -1,17 +1,23 @@
-"""Costs: what a job cost, part by part. Amounts are decimal numbers as text, so that no reader rounds them."""
+"""Costs: what a job cost, part by part, and what all jobs of somebody did.
+
+Amounts are decimal numbers as text, so that no reader rounds them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Router
 from penstock.api.shapes import present
+from penstock.domain.costs import By, Cost
 from penstock.domain.jobs.jobs import Bill, Charge, Job
 from penstock.domain.money import shown
 from penstock.domain.pools.pools import WORKER
 from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
-from penstock.system import System
+from penstock.system import System, current_site
+from penstock.usecases import costs
 from penstock.usecases.jobs import bills, jobs
 
 router = Router("costs")
@@ -45,6 +51,58 @@ class CostView:
     stored: Annotated[str, "What its inputs and outputs cost, for as long as they are kept after its end."]
     sent: Annotated[str, "What the bytes cost that its workers downloaded."]
     charges: Annotated[list[ChargeView], "Its resources and its worker, one by one."]
+
+
+@dataclass(frozen=True)
+class SumView:
+    """What the jobs of one owner, target or day cost together. Amounts are decimal numbers with six decimals."""
+
+    name: Annotated[str, "The owner, the target, or the day, such as `2026-11-27` in UTC."]
+    currency: Annotated[str, "The currency of all amounts, such as `USD`."]
+    jobs: Annotated[int, "How many jobs they are."]
+    total: Annotated[str, "All of it."]
+    unused: Annotated[str, "The part for what the jobs had while their scripts did not run."]
+    control: Annotated[str, "What the service's own work for the jobs costs, at the list prices of AWS."]
+    worker: Annotated[str, "What their workers cost."]
+    resources: Annotated[str, "What their resources cost."]
+    stored: Annotated[str, "What their inputs and outputs cost, for as long as they are kept."]
+    sent: Annotated[str, "What the bytes cost that their workers downloaded."]
+
+
+@dataclass(frozen=True)
+class SumPage:
+    """What jobs cost that ended in some days: first the dearest; days in their order."""
+
+    items: Annotated[list[SumView], "The sums."]
+    next: Annotated[str | None, "Always null: all fit into one page."]
+    by: Annotated[Literal["owner", "target", "day"], "What the sums are of."]
+    since: Annotated[str, "The first day, in UTC."]
+    until: Annotated[str, "The last day, in UTC, which is counted too."]
+    is_counted: Annotated[bool, "Whether the site has prices now. Without, no further job is counted."]
+
+
+@router.get("/v1/costs", "Show what jobs cost, by owner, target or day", READ)
+def list_costs(
+    on: System,
+    user: Caller,
+    *,
+    by: Annotated[Literal["owner", "target", "day"], "What to add up by."] = "owner",
+    since: Annotated[
+        datetime | None, "Only jobs that ended on this day or later, in UTC. By default on the first of the month."
+    ] = None,
+    until: Annotated[datetime | None, "Only jobs that ended on this day or before. By default today."] = None,
+    owner: Annotated[
+        str | None, "Only jobs of this owner. By default everybody's if you are an operator, or else your own."
+    ] = None,
+) -> SumPage:
+    first, last, found = costs.list_costs(on, user, By(by), since, until, owner)
+    is_counted = current_site(on).prices is not None
+    return SumPage([_sum(each) for each in found], None, by, first.isoformat(), last.isoformat(), is_counted)
+
+
+def _sum(cost: Cost) -> SumView:
+    amounts = ("total", "unused", "control", "worker", "resources", "stored", "sent")
+    return SumView(cost.name, cost.currency, cost.jobs, **{name: shown(getattr(cost, name)) for name in amounts})
 
 
 @router.get("/v1/jobs/{job}/cost", "Show what a job cost", READ)

@@ -34,6 +34,7 @@ from penstock.domain.artifacts.retention import LatestFailure, Retention
 from penstock.domain.artifacts.volumes import Inventory
 from penstock.domain.caches import CacheEntry, CacheUse
 from penstock.domain.cooldowns import Budget, CoolDown, Failure
+from penstock.domain.costs import Spend
 from penstock.domain.github.accounts import Account
 from penstock.domain.github.checks import CheckRun
 from penstock.domain.github.commits import CheckSet, Tip
@@ -90,7 +91,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
-        SiteText, Tally, Login, LoginPace, Member,
+        SiteText, Tally, Spend, Login, LoginPace, Member,
         CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, ReviewRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,

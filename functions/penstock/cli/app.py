@@ -25,6 +25,7 @@ ENTRIES = {
     "published": Entry(f"{COMMANDS}.published:group", "Find and download published files; set who may read them."),
     "cache": Entry(f"{COMMANDS}.artifact:cache", "Show and delete cache entries that jobs saved for later jobs."),
     "pool": Entry(f"{COMMANDS}.pool:group", "Show and change capacity: slots, holders, queues, limits."),
+    "cost": Entry(f"{COMMANDS}.cost:costs", "Show what jobs cost, by owner, target or day."),
     "share": Entry(f"{COMMANDS}.share:group", "Show whose jobs are served first, where owners have shares."),
     "target": Entry(f"{COMMANDS}.site:target", "Show the execution environments that jobs can name."),
     "resource-type": Entry(f"{COMMANDS}.site:resource_type", "Show the types of resources that jobs can request."),

@@ -1,4 +1,4 @@
-"""penstock job cost: what a job cost."""
+"""penstock cost, penstock job cost: what jobs cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from penstock.cli import times
-from penstock.cli.command import Command, Session, arguments, pass_session
+from penstock.cli.command import Command, Listing, Session, arguments, pass_session, since
 from penstock.cli.output import Column, Moment
 
 CHARGES = (
@@ -55,3 +55,38 @@ def job_cost(session: Session, job: str) -> None:
 def amount(found: Mapping[str, Any], name: str) -> str:
     """An amount with its currency."""
     return f"{found[name]} {found['currency']}"
+
+
+SUMS = (
+    Column("JOBS", "jobs"),
+    Column("TOTAL", "total"),
+    Column("OF IT UNUSED", "unused"),
+    Column("WORKER", "worker"),
+    Column("RESOURCES", "resources"),
+    Column("CONTROL", "control"),
+    Column("STORED", "stored"),
+    Column("SENT", "sent"),
+    Column("CURRENCY", "currency"),
+)
+
+NO_PRICES = "this site has no [prices]: what its jobs cost is not added up"
+
+
+@click.command("cost", cls=Listing)
+@click.option(
+    "--by", type=click.Choice(["owner", "target", "day"]), default="owner", show_default=True, help="Add up by what."
+)
+@click.option("--since", type=since, metavar="D", help="Jobs that ended since then: 7d, or 2026-01-31T00:00:00Z.")
+@click.option("--until", type=since, metavar="D", help="Jobs that ended until then, that day included.")
+@click.option("--owner", metavar="NAME", help="Jobs of this repository or user (default: yours; for operators, all).")
+@pass_session
+def costs(session: Session, /, by: str, **asked: str | None) -> None:
+    """Show what jobs cost by owner, target or day: those that ended since the first of the month, in whole days of UTC.
+
+    A job is counted once everything that it had is given back, five minutes after its end at the earliest.
+    """
+    found = session.api.get("costs", by=by, **{name: value for name, value in asked.items() if value})
+    if not found["is_counted"] and not session.json:
+        session.out.note(NO_PRICES)
+    columns = (Column(by.upper(), "name"), *SUMS)
+    session.out.table(found["items"], columns, f"no costs from {found['since']} to {found['until']}")

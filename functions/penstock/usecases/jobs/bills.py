@@ -19,6 +19,7 @@ from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System, current_site, transact
+from penstock.usecases import costs
 from penstock.usecases.artifacts import owners
 
 
@@ -33,7 +34,9 @@ def is_due(on: System, job: Job | None) -> bool:
 
 
 def close(on: System, job_id: str) -> None:
-    """Close a job's bill, if it is due; later, while something of the job is not given back. Safe to repeat."""
+    """Close a job's bill, if it is due, and add it to its owner's costs; later, while something of the job is not given
+    back. Safe to repeat.
+    """
     transact(on, lambda: _close_changes(on, job_id))
 
 
@@ -44,8 +47,8 @@ def _close_changes(on: System, job_id: str) -> tuple[Sequence[Change], None]:
     now = on.world.now()
     bill, is_complete = _reckon(on, job, current_site(on))
     if not is_complete and job.times.settled and now < job.times.settled + prices.CLOSE_AT_LAST:
-        bill = Bill(due=now + prices.CLOSE_AGAIN)
-    return [Replace(job, replace(job, bill=bill))], None
+        return [Replace(job, replace(job, bill=Bill(due=now + prices.CLOSE_AGAIN)))], None
+    return [Replace(job, replace(job, bill=bill)), *costs.add(on, job, bill)], None
 
 
 def _reckon(on: System, job: Job, site: Site) -> tuple[Bill, bool]:

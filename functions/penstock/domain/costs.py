@@ -1,0 +1,159 @@
+"""What all jobs cost together: sums of closed bills, for each owner, target and day.
+
+The commit that closes a job's bill adds it to one row, of the owner, the target and the day on which the job ended. So
+each job is counted once, and no sum drifts. Of each such row there are PARTS; a job's id says to which it belongs. So
+those who close many bills at once seldom wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import ClassVar
+from zlib import crc32
+
+from penstock.domain.jobs.jobs import Bill, Job
+from penstock.domain.pools.pools import WORKER
+from penstock.kernel.frozen import dataclass
+from penstock.kernel.rows import Key, Place, Row
+
+PARTS = 4
+"""Over how many rows the jobs of an owner, a target and a day are spread."""
+
+LISTING = "spends"
+
+PREFIX = "day#"
+"""How the sort keys of an owner's sums begin."""
+
+KEPT_DAYS = 3 * 366
+"""For how many days a sum is kept."""
+
+DAYS_MOST = 366
+"""How many days may be asked for at once."""
+
+
+class By(StrEnum):
+    """What costs are added up by."""
+
+    OWNER = "owner"
+    TARGET = "target"
+    DAY = "day"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend(Row):
+    """What some jobs cost: of one owner and target, that ended on one day, in one currency. In its millionths.
+
+    `unused` is the part of `worker` and `resources` for what was held while no script ran.
+    """
+
+    kind: ClassVar[str] = "spend"
+    owner: str
+    target: str
+    day: str
+    currency: str
+    part: int
+    jobs: int = 0
+    control: int = 0
+    worker: int = 0
+    resources: int = 0
+    stored: int = 0
+    sent: int = 0
+    unused: int = 0
+
+    @property
+    def key(self) -> Key:
+        return Key(collection(self.owner), f"{PREFIX}{self.day}#{self.currency}#{self.part}#{self.target}")
+
+    @property
+    def place(self) -> Place:
+        return Place(LISTING, f"{self.day}#{self.owner}#{self.currency}#{self.part}#{self.target}")
+
+    @property
+    def expiry(self) -> datetime:
+        return datetime.fromisoformat(f"{self.day}T00:00:00+00:00") + timedelta(days=KEPT_DAYS)
+
+    @property
+    def total(self) -> int:
+        """All that the jobs cost."""
+        return self.control + self.worker + self.resources + self.stored + self.sent
+
+
+def collection(owner: str) -> str:
+    """The collection of an owner's sums."""
+    return f"spend#{owner}"
+
+
+def before(day: date) -> str:
+    """A sort key before all sums of a day, and behind those of the day before."""
+    return f"{PREFIX}{day.isoformat()}"
+
+
+def place_before(day: date) -> str:
+    """A place in the listing before all sums of a day."""
+    return day.isoformat()
+
+
+def row_of(job: Job, bill: Bill, now: datetime) -> Spend:
+    """The row that a job's bill is added to, as long as nothing is in it."""
+    ended = job.times.settled or now
+    return Spend(
+        owner=job.owner,
+        target=job.request.target_resolved,
+        day=ended.date().isoformat(),
+        currency=bill.currency,
+        part=crc32(job.id.encode()) % PARTS,
+    )
+
+
+def add(was: Spend, bill: Bill) -> Spend:
+    """Sums with one more bill."""
+    worker = sum(charge.cost for charge in bill.charges if charge.order == WORKER)
+    return replace(
+        was,
+        jobs=was.jobs + 1,
+        control=was.control + bill.control,
+        worker=was.worker + worker,
+        resources=was.resources + sum(charge.cost for charge in bill.charges) - worker,
+        stored=was.stored + bill.stored,
+        sent=was.sent + bill.sent,
+        unused=was.unused + bill.unused,
+    )
+
+
+@plain_dataclass
+class Cost:
+    """What the jobs of one owner, target or day cost."""
+
+    name: str
+    currency: str
+    jobs: int = 0
+    control: int = 0
+    worker: int = 0
+    resources: int = 0
+    stored: int = 0
+    sent: int = 0
+    unused: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.control + self.worker + self.resources + self.stored + self.sent
+
+    def take(self, row: Spend) -> None:
+        """Add a row's sums."""
+        for name in ("jobs", "control", "worker", "resources", "stored", "sent", "unused"):
+            setattr(self, name, getattr(self, name) + getattr(row, name))
+
+
+def sums(rows: Iterable[Spend], by: By) -> list[Cost]:
+    """The costs by owner, target or day: days in their order, of the others first the dearest."""
+    found: dict[tuple[str, str], Cost] = {}
+    for row in rows:
+        name = str(getattr(row, by.value))
+        found.setdefault((name, row.currency), Cost(name, row.currency)).take(row)
+    by_name = sorted(found.values(), key=lambda cost: (cost.name, cost.currency))
+    return by_name if by is By.DAY else sorted(by_name, key=lambda cost: -cost.total)

@@ -1,4 +1,4 @@
-"""The checks of a site's sections: canaries, [console], [environments], [github], health checks, [identity], [prices] and
+"""The checks of a site's sections: canaries, [console], [environments], [github], health checks, [identity], [prices],
 [retention].
 """
 

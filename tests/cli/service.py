@@ -398,6 +398,8 @@ class Service:
                 return 200, {"items": [POOL], "next": None}
             case "GET", ["resource", "bench"]:
                 return 200, POOL | {"slots": SLOTS, "queue": self.queue}
+            case "GET", ["resource", "bench", "series"]:
+                return 200, {"pool": "resource/bench", "items": HOURS}
             case "PUT", ["resource", "bench", "limit"]:
                 return 200, POOL | {"limit": body["limit"]}
             case "POST", ["resource", "bench", "pause" | "resume" as verb]:
@@ -498,6 +500,16 @@ GRAPH = {
     "cycle": [],
     "left_out": 0,
 }
+HOURS = [
+    {
+        "start": STARTED,
+        "seconds": 3600.0,
+        "limit": 2,
+        "mean": {"held": 1.26, "idle": 0.5, "waiting": 0.0},
+        "most": {"held": 2.0, "idle": 1.0, "waiting": 3.0},
+    }
+]
+
 POOL = {
     "pool": "resource/bench",
     "kind": "named",

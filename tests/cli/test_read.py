@@ -161,6 +161,14 @@ def test_the_tasks_of_a_job_without_a_script_are_printed_as_json(penstock: Run, 
     assert json.loads(penstock("job", "script", service.add(tasks=tasks)).stdout) == tasks
 
 
+def test_the_hours_of_a_pool(penstock: Run, service: Service) -> None:
+    said = penstock("pool", "history", "resource/bench").stdout.splitlines()
+    assert said[0].split() == ["HOUR", "(UTC)", "HELD", "IDLE", "WAITING", "MOST", "WAITING", "LIMIT"]
+    assert said[1].split()[-5:] == ["1.3", "0.5", "0.0", "3", "2"]
+    penstock("pool", "history", "resource/bench", "--since", "2026-01-01T00:00:00Z")
+    assert "since=2026-01-01T00" in service.paths("GET")[-1]
+
+
 def test_timings(penstock: Run, service: Service) -> None:
     said = penstock("job", "timings", service.add()).stdout
     assert "acquiring  58s" in said

@@ -25,7 +25,7 @@ from tests.cli.wide import BEFORE, ULIDS, Wide
 
 WIDTH = 80
 ROOT = Path(__file__).parents[2]
-GIVEN = {"JOB": ULIDS[0], "[JOB]": None, "[SERIES]": None}
+GIVEN = {"POOL": "resource/bench", "JOB": ULIDS[0], "[JOB]": None, "[SERIES]": None}
 """What a list is of; None for what may be left out."""
 
 PART_OF_AN_ID = re.compile(r"01KDV[0-9A-Z]*(?:…|\b)")

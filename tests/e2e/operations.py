@@ -323,6 +323,7 @@ class Everything:
         self.ask("list_shares")
         self.ask("list_costs")
         self.ask("get_pool", **LAB)
+        self.ask("get_series", **LAB)
         self.ask("resize_pool", **LAB)
         self.local.until(lambda: not [each for each in self.ask("list_canaries")["items"] if each["is_out"]])
         self.ask("send_canary", **LAB)

@@ -49,6 +49,7 @@ from penstock.domain.jobs.store import Value
 from penstock.domain.jobs.submissions import Submission
 from penstock.domain.logs.logs import Archive, Batch, Watch
 from penstock.domain.pools.pools import Claim, HoldTimes, Lease, Pool, Slot, SlotName
+from penstock.domain.pools.series import Hour
 from penstock.domain.pools.shares import Use
 from penstock.domain.probes.canaries import Canary
 from penstock.domain.published import Published, Series
@@ -92,7 +93,7 @@ KINDS: Mapping[str, type[Row]] = {
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText, Tally, Spend, Login, LoginPace, Member,
-        CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
+        Hour, CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, ReviewRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
         Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted, Account,

@@ -32,7 +32,7 @@ from penstock.usecases.overdue import Walk
 from penstock.usecases.pools import serving
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply
-from penstock.usecases.telemetry import gauges
+from penstock.usecases.telemetry import gauges, series
 from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.users import lifecycle
@@ -82,6 +82,8 @@ def sweep(on: System) -> SweepResult:
     waited_for: list[str] = []
     with rows.step("serving the pools"):
         pools, waited_for = serve_all(on, rows)
+    with rows.step("counting what the pools have"):
+        series.record(on, pools, rows, min(left, on.world.now() + WITHIN))
     with rows.step("settling what ended"):
         done.flows = settle_ended(on, rows)
     with rows.step("deleting what nobody owns"):
@@ -111,6 +113,7 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
         case {"pools": [str(after), str(last)], "until": str(end)}:
             found = list(takewhile(lambda pool: pool.name <= last, apply.every_pool(on, after)))
             waited_for = serve_pools(on, found, rows, min(until, datetime.fromisoformat(end)))
+            series.record(on, found, rows, min(until, datetime.fromisoformat(end)))
             gauges.report_pools(on, current_site(on), found, waited_for)
         case _:
             log.error("unknown message")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session, since
 from penstock.cli.output import NAMED_JOB, Column, Output, moment
 from penstock.cli.references import POOL
 
@@ -40,6 +40,15 @@ HOSTS = (
     Column("SINCE", moment("host.since")),
 )
 
+
+HOURS = (
+    Column("HOUR (UTC)", lambda hour: hour["start"][:16].replace("T", " ")),
+    Column("HELD", lambda hour: f"{hour['mean']['held']:.1f}"),
+    Column("IDLE", lambda hour: f"{hour['mean']['idle']:.1f}"),
+    Column("WAITING", lambda hour: f"{hour['mean']['waiting']:.1f}"),
+    Column("MOST WAITING", lambda hour: f"{hour['most']['waiting']:.0f}"),
+    Column("LIMIT", "limit"),
+)
 
 QUEUE = (
     Column("POSITION", "position"),
@@ -86,6 +95,19 @@ def show(session: Session, pool: str | None, graph: bool, form: str) -> None:
         session.out.json(found)
     else:
         show_pool(session.out, found)
+
+
+@group.command(cls=Listing)
+@arguments("POOL")
+@click.option("--since", type=since, metavar="D", help="Since then: 7d, or 2026-01-31T10:00:00Z (default: one day).")
+@pass_session
+def history(session: Session, pool: str, since: str | None) -> None:
+    """Show what a pool had, hour by hour, for up to 32 days: means of each hour, and what waited at most.
+
+    IDLE slots have a unit and no job: it is warm, is held by somebody, or is in quarantine.
+    """
+    answer = session.api.get("pools", pool, "series", **({"since": since} if since else {}))
+    session.out.table(answer["items"], HOURS, "nothing was counted yet; the service counts each minute")
 
 
 def _show_graph(session: Session, *, as_json: bool) -> None:

@@ -177,7 +177,7 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
             [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]
         )
         waiting = prerequisites.waiting_rows(job, made.priors) if job.state is State.WAITING else []
-        of_set = members.member_of(job, made.spec.request.get("matrix") or {})
+        of_set = members.member_of(job, made.spec.request.get("matrix") or {}) if job.request.tags else None
         beside = [Create(row) for row in (memory, of_set) if row]
         return [*begun, *granted, *waiting, *beside, *counted], (
             job.id,

@@ -229,7 +229,7 @@ def look_around(sweep: Sweep, past: life.Life) -> None:
     values = {
         "job": past.jobs()[0].id, "worker": units(past, "w-"), "resource": units(past, "r-"), "sort": "resource",
         "name": "bench", "output": "x", "artifact": past.jobs()[0].id, "owner": "ada", "series": "nightly",
-        "version": "v1", "cache": "x", "delivery": "x", "token": "x", "code": "BCDF-GHJK", "set": "x",
+        "version": "v1", "cache": "x", "delivery": "x", "token": "x", "code": "BCDF-GHJK", "set": "x", "segment": "0",
     }  # fmt: skip
     for operation in openapi.users():
         if operation.method == "GET":

@@ -259,7 +259,9 @@ class Everything:
         def ask(name: str, body: Any = None) -> Any:
             return self.ask(f"agent_{name}", body, shown=token, job=self.job)
 
-        ask("events", {**BODIES["agent_events"], "first": 1000})
+        for first in (1000, 1500):
+            ask("events", {"first": first, "events": BODIES["agent_events"]["events"] * 500})
+        assert len(self.ask("read_segment", job=self.job, segment="0")["items"]) == 1000
         for name in ("resources", "inputs", "heartbeat", "put_value", "get_value", "identity"):
             ask(name)
         self.outputs(ask)

@@ -179,6 +179,13 @@ class Stage:
         self.service.twin.objects.objects[f"artifacts/{self.archive}"] = BYTES
         return self.archive
 
+    def print_lines(self, count: int) -> None:
+        """The job that runs prints lines, after the one that it has printed."""
+        for first in range(2, 2 + count, 500):
+            lines = [BODIES["agent_events"]["events"][0] | {"payload": f"line {first + at}"} for at in range(500)]
+            body = {"first": first, "events": lines}
+            assert self.agent(f"/v1/agent/jobs/{self.job}/events", body).status == 200
+
     def begin_parts(self) -> str:
         """Begin to send an output in parts, and say its id."""
         (file,) = BODIES["agent_outputs"]["files"]
@@ -193,9 +200,13 @@ class Stage:
         assert self.agent("/v1/agent/hello", self.greeting).status == 200
         self.service.twin.run()
 
+    @property
+    def is_over(self) -> bool:
+        return bool(self.service.ask("GET", f"/v1/jobs/{self.job}").json["state"] == "settled")
+
     def end(self) -> None:
         """The job that runs ends well, if it has not ended."""
-        if self.service.ask("GET", f"/v1/jobs/{self.job}").json["state"] == "settled":
+        if self.is_over:
             return
         assert self.agent(f"/v1/agent/jobs/{self.job}/finish", BODIES["agent_finish"]).status == 200
         self.service.twin.run()
@@ -253,7 +264,9 @@ class Stage:
             self.service.ask("PUT", "/v1/config", {"toml": SITE + LAB}, as_="root")
 
     def submit_more(self, operation: str, values: dict[str, str]) -> None:
-        """A job of a set, or one that waits for a review."""
+        """A job of a set, one that waits for a review, or so many lines that a segment of the log is full."""
+        if operation == "read_segment" and not self.is_over:
+            self.print_lines(1000)
         if operation == "get_set":
             self.service.ask("POST", "/v1/jobs", BODIES["submit_job"] | {"tags": {"set": values["set"]}}, as_="root")
         if operation in ("get_review", "review_job", "list_reviews"):
@@ -298,7 +311,7 @@ class Stage:
             "privilege": "target.lab",
             "host": "bench-7",
             "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
-            "set": "s-1", "delivery": "d-1", "user": "oxide:hubris", "token": "",
+            "set": "s-1", "segment": "0", "delivery": "d-1", "user": "oxide:hubris", "token": "",
             "code": self.begun()["code"] if "{code}" in operation.path else "",
         }  # fmt: skip
 

@@ -15,6 +15,11 @@ from tests.functions.stage import OPERATIONS, Stage, greet
 READS = [each for each in OPERATIONS if each.method == "GET" and each.replies and each.name != "get_provenance"]
 """All that replies in JSON; but no two signatures of a statement are the same."""
 
+FOR_ALL = "public, max-age=300"
+
+KEPT = {"get_issuer": FOR_ALL, "get_issuer_keys": FOR_ALL, "read_segment": "private, max-age=86400, immutable"}
+"""What may be kept without asking again."""
+
 
 @pytest.fixture
 def stage(service: Service) -> Stage:
@@ -33,7 +38,7 @@ def test_what_has_not_changed_is_answered_without_a_body(stage: Stage, operation
     as_ = None if operation.open else "root"
     stage.service.ask("GET", path, as_=as_)
     first = stage.service.ask("GET", path, as_=as_)
-    assert first.headers["cache-control"] == ("public, max-age=300" if "issuer" in operation.name else CACHED)
+    assert first.headers["cache-control"] == KEPT.get(operation.name, CACHED)
     for tag in (first.headers["etag"], f'"x", W/{first.headers["etag"]}'):
         second = again(stage.service, path, tag, as_)
         assert (second.status, second.body) == (304, b""), (first.body, second.body)

@@ -13,6 +13,7 @@ from penstock.domain.logs.logs import Archive, Watch, archive_key
 from penstock.kernel.rows import Change
 from penstock.usecases.logs import archives
 from tests.functions.agent import call
+from tests.functions.reading import counted
 from tests.functions.service import Service, conforms, refused
 from tests.functions.stage import Stage
 
@@ -116,3 +117,76 @@ def test_a_time_is_shown_in_utc_whatever_the_machines_zone_is(stage: Stage, said
 def test_a_time_that_is_none(stage: Stage, said: str) -> None:
     line = {"time": said, "stream": "stdout", "payload": "here"}
     refused(call(stage, "events", {"first": 2, "events": [line]}), 400, "bad-request")
+
+
+def seqs(page: Any) -> list[int]:
+    return [each["seq"] for each in page["items"]]
+
+
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_a_viewer_reads_any_lines_and_knows_how_many_there_are(stage: Stage, is_archived: bool) -> None:
+    stage.print_lines(1000)
+    if is_archived:
+        archive(stage)
+    total = read(stage)["total"]
+    assert total == read(stage, last="1")["next"] > 1000
+    assert seqs(read(stage, after="700", before="711")) == list(range(701, 711))
+    assert seqs(read(stage, before="4")) == [1, 2, 3]
+    assert seqs(read(stage, after="700", before="900", limit="5")) == list(range(701, 706))
+    for bounds in ({"after": "5", "before": "6"}, {"after": "9", "before": "3"}, {"before": "1"}):
+        page = read(stage, **bounds)
+        assert (page["items"], page["next"], page["total"]) == ([], int(bounds.get("after", "0")), total)
+    far = read(stage, after=str(total + 5))
+    assert (far["items"], far["next"], far["total"]) == ([], total + 5, total)
+
+
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_a_full_segment_is_kept_by_the_browser(stage: Stage, is_archived: bool) -> None:
+    path = f"/v1/jobs/{stage.job}/events"
+    refused(stage.service.ask("GET", f"{path}/0"), 404, "segment-not-full")
+    stage.print_lines(1000)
+    first = stage.service.ask("GET", f"{path}/0")
+    if is_archived:
+        archive(stage)
+    answer = stage.service.ask("GET", f"{path}/0")
+    conforms(answer.json, "SegmentView")
+    assert answer.headers["cache-control"] == "private, max-age=86400, immutable"
+    assert (answer.body, answer.headers["etag"]) == (first.body, first.headers["etag"])
+    assert (seqs(answer.json), answer.json["next"]) == (list(range(1, 1001)), 1000)
+    assert answer.json["items"][700:] == read(stage, after="700", limit="300")["items"]
+    again = stage.service.ask("GET", f"{path}/0", headers={"if-none-match": answer.headers["etag"]})
+    assert (again.status, again.headers["cache-control"]) == (304, answer.headers["cache-control"])
+    refused(stage.service.ask("GET", f"{path}/1"), 404, "segment-not-full")
+
+
+def test_segments_follow_each_other_without_a_gap(stage: Stage) -> None:
+    stage.print_lines(2000)
+    ask = stage.service.ask
+    pages = [ask("GET", f"/v1/jobs/{stage.job}/events/{number}").json for number in range(2)]
+    assert [seq for page in pages for seq in seqs(page)] == list(range(1, 2001))
+    tags = {ask("GET", f"/v1/jobs/{stage.job}/events/{number}").headers["etag"] for number in range(2)}
+    assert len(tags) == 2
+
+
+@pytest.mark.parametrize("segment", ["-1", "01", "x", "1.0", "9" * 9, "٣"])
+def test_there_is_no_such_segment(stage: Stage, segment: str) -> None:
+    refused(stage.service.ask("GET", f"/v1/jobs/{stage.job}/events/{segment}"), 404, "segment-not-found")
+
+
+def test_a_segment_is_its_readers_alone(stage: Stage) -> None:
+    """SEC-2: another gets nothing, also with its tag; and of a log that is deleted nobody gets any."""
+    stage.print_lines(1000)
+    path = f"/v1/jobs/{stage.job}/events/0"
+    tag = {"if-none-match": stage.service.ask("GET", path).headers["etag"]}
+    refused(stage.service.ask("GET", path, as_="bob", headers=tag), 404, "job-not-found")
+    archive(stage)
+    archives.delete(stage.service.twin.on, stage.job)
+    refused(stage.service.ask("GET", path), 410, "log-gone")
+    refused(stage.service.ask("GET", f"/v1/jobs/{stage.job}/events"), 410, "log-gone")
+
+
+def test_looking_whether_there_are_more_lines_costs_three_reads(stage: Stage) -> None:
+    after = str(read(stage)["total"])
+    with counted() as reads:
+        assert read(stage, after=after)["items"] == []
+    assert reads == {"get": 2, "find": 1}

@@ -104,6 +104,7 @@ class Stage:
             "cache": [self.archive],
             "delivery": ["d-1"],
             "set": ["s-1"],
+            "segment": ["0"],
             "code": [self.user("POST", "/v1/logins", {"host": "laptop"}).body["code"]],
             "token": [each["id"] for each in self.user("GET", "/v1/users/ada/tokens").body["items"]],
             "owner": ["ada"],

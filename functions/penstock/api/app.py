@@ -36,6 +36,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.api import body, conditional, cookies
+from penstock.api.conditional import Tag
 from penstock.domain.users.users import WHOLE, Bearer, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Moved, Newer, Refused, Throttled, Unreached
@@ -368,7 +369,7 @@ class Operation:
         status: int = 200,
         also: Sequence[Also] = (),
         most: int = limits.BODY_BYTES,
-        tag: Callable[..., str] | None = None,
+        tag: Tag | None = None,
     ) -> None:
         self.call, self.name, self.tag = call, call.__name__, tag
         self.method, self.path, self.summary, self.need = method, path, summary, need
@@ -447,12 +448,8 @@ class Operation:
         given = {each.name: self._read(router, path, each) for each in self.inputs}
         if self.method != "GET":
             return self._answer(given)
-        known = conditional.tags_in(router.current_event.headers.get(conditional.HEADER.lower()))
-        if self.tag and conditional.has_versions(known):
-            tag = self.tag(**given)
-            if tag in known:
-                return conditional.unchanged(tag)
-        return conditional.tagged(self._answer(given), known)
+        header = router.current_event.headers.get(conditional.HEADER.lower())
+        return conditional.answer(header, self.tag, given, lambda: self._answer(given))
 
     def _answer(self, given: Mapping[str, Any]) -> Response[Any]:
         found = self.call(**given)
@@ -575,12 +572,11 @@ class Router:
         status: int = 200,
         also: Sequence[Also] = (),
         most: int = limits.BODY_BYTES,
-        tag: Callable[..., str] | None = None,
+        tag: Tag | None = None,
     ) -> Callable[[F], F]:
         """Declare a route. Its function stays what it is.
 
-        `need` is the scope that tokens of users need for it, `most` how many bytes a body may have. `tag` makes of the
-        same arguments the tag that the reply would have, "" for none: with fewer reads, and the same refusals.
+        `need` is the scope that tokens of users need for it, `most` how many bytes a body may have.
         """
 
         def add(call: F) -> F:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from penstock.api.app import Also, Caller, IdempotencyKey, Limit, Pattern, Reply, Router, Tags, UlidPage
-from penstock.api.conditional import tag_of_versions
+from penstock.api.conditional import Tag, tag_of_versions
 from penstock.api.readers import Lister, Reader
 from penstock.api.shapes import Created, JobOutcome, JobState, NextPage, view
 from penstock.api.waiting import PlanView, show_plan
@@ -274,7 +274,7 @@ def _job_tag(on: System, user: Reader, job: str) -> str:
     return "" if readers.is_stranger(user, found) else _tag(found)
 
 
-@router.get("/v1/jobs/{job}", "Show a job", READ, tag=_job_tag)
+@router.get("/v1/jobs/{job}", "Show a job", READ, tag=Tag(_job_tag))
 def get_job(on: System, user: Reader, job: str) -> JobView | Reply:
     found = readers.find(on, user, job)
     if readers.is_stranger(user, found):
@@ -286,7 +286,7 @@ def _script_tag(on: System, user: Caller, job: str) -> str:
     return tag_of_versions(jobs.find(on, user, job).id)
 
 
-@router.get("/v1/jobs/{job}/script", "Show the job file that a job was submitted with", READ, tag=_script_tag)
+@router.get("/v1/jobs/{job}/script", "Show the job file that a job was submitted with", READ, tag=Tag(_script_tag))
 def get_script(on: System, user: Caller, job: str) -> JobScript | Reply:
     spec = flow.kept_spec(on, jobs.find(on, user, job))
     shown = view(JobScript, spec, script=spec.script or None, matrix=spec.request.get("matrix") or {})

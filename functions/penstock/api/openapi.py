@@ -42,6 +42,8 @@ PATHS = {
     "owner": "The user or repository that owns it.",
     "privilege": "The privilege.",
     "resource": "The resource's id.",
+    "segment": "The segment's number, from 0: segment N has the lines from 1000 N + 1 on. It is there once the log has "
+    "all 1,000 of them.",
     "series": "The series.",
     "set": "The set's id: the value of its jobs' tag `set`; for jobs that check a commit, the commit's SHA.",
     "sort": "What the pool is of: `target`, `resource` or `quota`.",

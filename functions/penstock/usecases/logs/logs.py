@@ -80,6 +80,21 @@ def append_output(on: System, job: Job, first: int, lines: Sequence[Line], bound
     return LogFull(ends.dropped, ends.dropped_bytes) if ends and ends.full else None
 
 
+SEGMENT = 1000
+"""How many lines a segment of a log has. A segment that is full never changes."""
+
+
+def segment(on: System, job: str, number: int) -> list[Event]:
+    """The lines of a full segment; segments count from 0. Of long lines the first ones: PAGE_BYTES. Raises Refused.
+
+    The agent's last lines may come after the job has settled, and so may some of ours: what is not full may grow.
+    """
+    first, end = number * SEGMENT, (number + 1) * SEGMENT
+    if count(on, job) < end:
+        raise Refused(404, "segment-not-full", f"the log of job {job} has fewer than {end} lines: read it as events")
+    return read(on, job, first, SEGMENT)
+
+
 def read(on: System, job: str, after: int, limit: int) -> list[Event]:
     """The lines with numbers greater than `after`, in order and without a gap: at most `limit`, and PAGE_BYTES.
 
@@ -95,7 +110,7 @@ def read(on: System, job: str, after: int, limit: int) -> list[Event]:
         size += sum(len(line.payload) for line in batch.lines)
         if len(found) >= limit or size > PAGE_BYTES:
             break
-    return (found or _read_archive(on, job, after))[:limit]
+    return (found or _read_archive(on, job, after, limit))[:limit]
 
 
 def _batches_after(on: System, job: str, after: int) -> list[Batch]:
@@ -108,22 +123,32 @@ def _batches_after(on: System, job: str, after: int) -> list[Batch]:
     return [batch for batch in holding if batch.end > after + 1] + behind
 
 
-def _read_archive(on: System, job: str, after: int) -> list[Event]:
-    """The rest of the block of the object that has the next line. Empty while there is no object."""
+def _read_archive(on: System, job: str, after: int, limit: int) -> list[Event]:
+    """At most so many lines from the blocks of the object, and PAGE_BYTES. Empty while there is no object."""
     row = on.store.get(archive_key(job), Archive)
     if row is None or row.state not in (ArchiveState.ARCHIVED, ArchiveState.GONE):
         return []
     if row.state is ArchiveState.GONE:
-        found = on.store.get(job_key(job), Job)
-        why = retention.why_gone(found.end.discarded_by if found else None)
+        of = on.store.get(job_key(job), Job)
+        why = retention.why_gone(of.end.discarded_by if of else None)
         raise Refused(410, "log-gone", f"the log of job {job} is gone since {row.since:%Y-%m-%d %H:%M} UTC: {why}")
-    block = archives.block(row, after)
-    if block is None:
-        return []
+    found: list[Event] = []
+    size = 0
+    while len(found) < limit and size < PAGE_BYTES:
+        block = archives.block(row, after + len(found))
+        if block is None:
+            break
+        found += [event for event in _read_block(on, row, block) if event.seq > after]
+        size += block[1]
+    return found
+
+
+def _read_block(on: System, row: Archive, block: tuple[int, int]) -> list[Event]:
+    """The lines of a block of an archived log. Raises Refused 410."""
     content = on.objects.read(object_name(row.artifact), *block)
     if len(content) < block[1]:
-        raise Refused(410, "log-lost", f"the log of job {job} is lost: its bytes are no longer in the store")
-    return [event for event in archives.decode(content) if event.seq > after]
+        raise Refused(410, "log-lost", f"the log of job {row.job} is lost: its bytes are no longer in the store")
+    return archives.decode(content)
 
 
 def watch(on: System, job: str) -> None:
@@ -163,7 +188,16 @@ def last_lines(on: System, job: str, attempt: int, streams: Collection[str], mos
 
 def count(on: System, job: str) -> int:
     """How many lines a log has, which is the number of its last line."""
-    ends = last_batch(on, job)
+    return _length(last_batch(on, job))
+
+
+def total(on: System, job: str) -> tuple[int, bool]:
+    """How many lines a log has, or had; and whether it is gone."""
+    ends, is_gone = _end_of_log(on, job)
+    return _length(ends), is_gone
+
+
+def _length(ends: Batch | None) -> int:
     return ends.end - 1 if ends else 0
 
 

@@ -256,6 +256,16 @@ def test_pools(penstock: Run, service: Service) -> None:
     assert penstock("pool", "resume", "resource/bench").exit_code == 0
 
 
+def test_a_queue_says_when_a_job_may_be_granted_what_it_waits_for(penstock: Run, service: Service) -> None:
+    waits = {"position": 1, "job": "j1", "attempt": 1, "since": "2026-01-01T10:00:00Z", "priority": 0}
+    service.queue = [waits | {"expected": None}]
+    assert "EXPECTED" not in penstock("pool", "show", "resource/bench").stdout
+    service.queue = [waits | {"expected": "2026-01-01T11:00:00Z"}]
+    shown = penstock("pool", "show", "resource/bench").stdout
+    assert "EXPECTED" in shown
+    assert "2026-01-01T11:00:00Z" in shown
+
+
 def test_a_queue_that_goes_by_turns_says_so(penstock: Run, service: Service) -> None:
     waits = {"position": 1, "job": "j1", "attempt": 1, "since": "2026-01-01T10:00:00Z", "priority": 0, "turn": None}
     service.queue = [waits]

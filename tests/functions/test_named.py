@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from penstock.domain.units.units import Unit, unit_key
 from penstock.testing.twin import Twin
 from tests.functions.service import Service
 from tests.functions.stage import Stage
@@ -75,3 +78,73 @@ def test_jobs_are_looked_for_by_name_outcome_and_time(service: Service, twin: Tw
     assert service.ask("GET", "/v1/jobs", query={"all": "true"}).status == 403
     for wrong in ({"state": "gone"}, {"since": "yesterday"}, {"name": "x" * 201}, {"all": "perhaps"}):
         assert service.ask("GET", "/v1/jobs", query=wrong).status == 400, wrong
+
+
+def test_files_and_archives_are_shown_with_the_names_of_their_jobs(stage: Stage) -> None:
+    name = stage.service.ask("GET", f"/v1/jobs/{stage.job}").json["name"]
+    ask = stage.service.ask
+    artifacts = ask("GET", "/v1/artifacts").json["items"]
+    shown = [*artifacts, ask("GET", f"/v1/artifacts/{stage.output}").json, *ask("GET", "/v1/caches").json["items"]]
+    shown += [ask("GET", f"/v1/artifacts/{stage.output}/why").json["artifact"]]
+    shown += [ask("GET", f"/v1/caches/{stage.archive}").json]
+    assert len(shown) >= 5
+    assert {(each["job"], each["job_name"]) for each in shown} == {(stage.job, name)}
+
+
+def test_what_a_job_held_is_shown_with_its_slot_unit_and_fence(stage: Stage) -> None:
+    stage.end()
+    held = stage.service.ask("GET", f"/v1/jobs/{stage.job}/timings").json["held"]
+    assert [(one["pool"], one["slot"], one["fence"]) for one in held] == [
+        ("resource/bench", "bench-1", 1),
+        ("target/linux", "1", 1),
+    ]
+    assert [one["unit"][:2] for one in held] == ["r-", "w-"]
+    assert all(one["since"].startswith("2026-01-01T00:00") for one in held)
+    assert [(one["clean"]["by"], bool(one["clean"]["checked"])) for one in held] == [
+        ("lock", True),
+        ("hand", True),
+    ]
+
+
+def test_what_a_job_still_holds_is_not_clean_nor_is_what_another_held_since(stage: Stage, twin: Twin) -> None:
+    held = stage.service.ask("GET", f"/v1/jobs/{stage.job}/timings").json["held"]
+    assert [one["clean"] for one in held] == [None, None]
+    stage.end()
+    row = twin.store.rows[unit_key(held[1]["unit"])]
+    assert isinstance(row, Unit)
+    for other in ({"job": stage.waiting}, {"attempt": 2}, {"order": 1}):
+        twin.store.rows[row.key] = replace(row, lease=replace(row.lease, **other))
+        shown = stage.service.ask("GET", f"/v1/jobs/{stage.job}/timings").json["held"]
+        assert [bool(one["clean"]) for one in shown] == [True, False], other
+    del twin.store.rows[row.key]
+    shown = stage.service.ask("GET", f"/v1/jobs/{stage.job}/timings").json["held"]
+    assert [bool(one["clean"]) for one in shown] == [True, False]
+
+
+def test_a_queue_says_when_each_may_be_granted_what_it_waits_for(service: Service, twin: Twin) -> None:
+    done = Stage(service)
+    twin.pass_time(600)
+    done.end()
+    twin.run()
+    jobs = [service.submit(resources=["bench"]) for _ in range(24)]
+    twin.run()
+    pool = service.ask("GET", "/v1/pools/resource/bench", as_="bob").json
+    expected = [each["expected"] for each in pool["queue"]]
+    assert len(expected) > 20
+    assert all(expected[:20]), "one gave the bench back, so it is known how long that takes"
+    assert expected[:20] == sorted(expected[:20])
+    assert len(set(expected[:20])) == 20
+    assert set(expected[20:]) == {None}
+    first = pool["queue"][0]["job"]
+    why = service.ask("GET", f"/v1/jobs/{first}/why").json
+    assert why["blocked_on"]["position"] == 1
+    assert why["expected_start"] >= expected[0]
+    assert first in [done.waiting, *jobs]
+
+
+def test_nobody_knows_when_a_pool_that_is_paused_goes_on(service: Service) -> None:
+    for _ in range(2):
+        service.submit(resources=["bench"])
+    service.ask("POST", "/v1/pools/resource/bench/pause", as_="root")
+    pool = service.ask("GET", "/v1/pools/resource/bench").json
+    assert [each["expected"] for each in pool["queue"]] == [None]

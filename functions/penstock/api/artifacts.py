@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, FilePage, Limit, Operator, Router
 from penstock.api.files import AN_HOUR, SignOutput
-from penstock.api.shapes import NextPage, digests, view
+from penstock.api.shapes import JobName, NextPage, digests, view
 from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import ArtifactState
 from penstock.domain.artifacts.content import Content
@@ -19,6 +20,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import explain, pins
+from penstock.usecases.jobs.names import NOBODY, Named, names_of
 
 router = Router("artifacts")
 
@@ -35,6 +37,7 @@ class ArtifactView:
     by: Annotated[str, "The user or repository that it belongs to."]
     time: Annotated[str, "When its upload began, as RFC 3339."]
     job: Annotated[str, "The id of the job that it was made for."]
+    job_name: JobName
     owners: Annotated[list[str], "What keeps it, such as `job/…` or `pin/…`. It is deleted when the last lets it go."]
     state: Annotated[Literal["creating", "created", "lost"], "How its bytes are: being uploaded, stored, or lost."]
     until: Annotated[str | None, "When it is deleted if nothing changes, as RFC 3339; null if unknown."]
@@ -110,7 +113,8 @@ def list_artifacts(
     if by and not is_name(by):
         raise Refused(400, "bad-request", "by is the name of a user")
     found, after = explain.list_artifacts(on, user, by, limit, page)
-    return ArtifactPage([show(one) for one in found], after)
+    names = names_of(on, [one.artifact.job for one in found])
+    return ArtifactPage([show(one, names) for one in found], after)
 
 
 @router.get("/v1/artifacts-to-go", "List what the sweep would delete within some seconds", READ)
@@ -126,18 +130,18 @@ def list_artifacts_to_go(
 
 @router.get("/v1/artifacts/{artifact}", "Show an artifact", READ)
 def get_artifact(on: System, user: Caller, artifact: str) -> ArtifactView:
-    return show(explain.why(on, pins.find(on, user, artifact)))
+    return _show_one(on, explain.why(on, pins.find(on, user, artifact)))
 
 
 @router.get("/v1/artifacts/{artifact}/why", "Show why an artifact is kept", READ)
 def explain_artifact(on: System, user: Caller, artifact: str) -> ArtifactWhy:
     found = explain.why(on, pins.find(on, user, artifact))
-    return view(ArtifactWhy, found, artifact=show(found))
+    return view(ArtifactWhy, found, artifact=_show_one(on, found))
 
 
 @router.put("/v1/artifacts/{artifact}/pin", "Keep an artifact, by a pin", SUBMIT)
 def pin_artifact(on: System, user: Caller, artifact: str, ask: PinArtifact) -> ArtifactView:
-    return show(explain.why(on, pins.pin(on, user, artifact, ask.reason, ask.for_)))
+    return _show_one(on, explain.why(on, pins.pin(on, user, artifact, ask.reason, ask.for_)))
 
 
 @router.delete("/v1/artifacts/{artifact}/pin", "Remove a pin from an artifact", SUBMIT)
@@ -157,9 +161,13 @@ def sign_artifact(on: System, user: Caller, artifact: str, ask: SignOutput = AN_
     return explain.sign(on, pins.find(on, user, artifact), ask.expires_in)
 
 
-def show(found: Explanation) -> ArtifactView:
-    """An artifact, and until when it is kept."""
+def _show_one(on: System, found: Explanation) -> ArtifactView:
+    return show(found, names_of(on, [found.artifact.job]))
+
+
+def show(found: Explanation, names: Mapping[str | None, Named]) -> ArtifactView:
+    """An artifact, and until when it is kept; with the name of its job, of some names."""
     row = found.artifact
     state = "lost" if row.lost else row.state
     content = Content(0, "") if row.state is ArtifactState.CREATING else row.content
-    return view(ArtifactView, row, state=state, until=found.until, **digests(content))
+    return view(ArtifactView, row, names.get(row.job, NOBODY), state=state, until=found.until, **digests(content))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from penstock.api.app import Caller, FilePage, Limit, Router
-from penstock.api.shapes import NextPage, digests, view
+from penstock.api.shapes import JobName, NextPage, digests, view
 from penstock.domain.caches import CacheEntry
 from penstock.domain.replies import COMPOSITE
 from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System, current_site
 from penstock.usecases import caches
+from penstock.usecases.jobs.names import NOBODY, Named, names_of
 
 router = Router("caches")
 
@@ -31,6 +33,7 @@ class CacheView:
     sha256: Annotated[str | None, "Its SHA-256 in hex, as the store verified it; null for a file in parts."]
     composite: Annotated[str | None, COMPOSITE]
     job: Annotated[str, "The id of the job that saved it."]
+    job_name: JobName
     time: Annotated[str, "When it was saved, as RFC 3339."]
     used: Annotated[str, "When a job restored it last, exact to an hour, as RFC 3339."]
     until: Annotated[str, "When it is deleted unless a job restores it before, as RFC 3339."]
@@ -58,25 +61,31 @@ def list_caches(
     of = owner or user.name
     found, after = caches.list_caches(on, user, of, limit, page)
     quota = current_site(on).limits.cache_bytes
-    return CachePage([show(one) for one in found], caches.usage(on, of).size, quota, after)
+    names = names_of(on, [one.job for one in found])
+    return CachePage([show(one, names) for one in found], caches.usage(on, of).size, quota, after)
 
 
 @router.get("/v1/caches/{cache}", "Show an entry of a cache", READ)
 def get_cache(on: System, user: Caller, cache: str) -> CacheView:
-    return show(caches.find_entry(on, user, cache))
+    return _show_one(on, caches.find_entry(on, user, cache))
 
 
 @router.delete("/v1/caches/{cache}", "Delete an entry of a cache", SUBMIT)
 def delete_cache(on: System, user: Caller, cache: str) -> CacheView:
-    return show(caches.delete(on, user, cache))
+    return _show_one(on, caches.delete(on, user, cache))
 
 
-def show(row: CacheEntry) -> CacheView:
-    """An entry of a cache."""
+def _show_one(on: System, row: CacheEntry) -> CacheView:
+    return show(row, names_of(on, [row.job]))
+
+
+def show(row: CacheEntry, names: Mapping[str | None, Named]) -> CacheView:
+    """An entry of a cache; with the name of its job, of some names."""
     shelf = row.shelf
     return view(
         CacheView,
         row,
+        names.get(row.job, NOBODY),
         owner=shelf.owner,
         name=shelf.name,
         key=row.words,

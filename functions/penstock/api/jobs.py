@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -19,19 +19,25 @@ from penstock.domain.jobs.failures import Failure
 from penstock.domain.jobs.holds import HeldUnits
 from penstock.domain.jobs.jobs import Bill, Job, State
 from penstock.domain.jobs.tasks import NewTask
+from penstock.domain.jobs.unused import HeldTime
 from penstock.domain.pools.pools import WORKER, Lease
 from penstock.domain.units import units
+from penstock.domain.units.units import CleanProof
 from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
+from penstock.kernel.rows import Key
 from penstock.system import System
 from penstock.usecases.artifacts import discard
-from penstock.usecases.jobs import bills, cancel, flow, holds, jobs, listing, readers, submit
+from penstock.usecases.jobs import bills, cancel, flow, holds, jobs, listing, proofs, readers, submit
 from penstock.usecases.jobs.listing import Wanted
 
 router = Router("jobs")
 
 _PATTERN = Pattern(r"[^\n]{0,200}", "name is one line of at most 200 characters")
+
+
+NO_PROOFS: Mapping[Key, CleanProof] = {}
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,15 @@ class JobPage:
 
 
 @dataclass(frozen=True)
+class CleanView:
+    """How it was made sure that nothing of a job is left on its worker, or in a resource."""
+
+    by: Annotated[str, "Who did it: a driver, the machine's agent, or an operator."]
+    time: Annotated[str, "When, as RFC 3339."]
+    checked: Annotated[str, "What was checked."]
+
+
+@dataclass(frozen=True)
 class HeldView:
     """For how long an attempt held a resource or its worker."""
 
@@ -211,6 +226,14 @@ class HeldView:
     type: Annotated[str, "Its resource type, or the worker's target."]
     seconds: Annotated[float, "For how many seconds the attempt held it."]
     unused_seconds: Annotated[float, "How many of them passed before the script began."]
+    since: Annotated[str | None, "Since when, as RFC 3339."] = None
+    pool: Annotated[str | None, "The pool."] = None
+    slot: Annotated[str | None, "The slot."] = None
+    unit: Annotated[str | None, "The id of the worker or resource."] = None
+    fence: Annotated[int | None, "The number of this grant of the slot: the next one has a larger one."] = None
+    clean: Annotated[CleanView | None, "How it was made sure that it is clean; null until then, or if forgotten."] = (
+        None
+    )
 
 
 @dataclass(frozen=True)
@@ -322,7 +345,9 @@ def retry_job(on: System, user: Caller, job: str) -> Created:
 @router.get("/v1/jobs/{job}/timings", "Show how long each step of a job took", READ)
 def get_timings(on: System, user: Reader, job: str) -> TimingsView:
     found = readers.find(on, user, job)
-    return timings(found, flow.leases_of_job(on, found.id), on.world.now())
+    leases = flow.leases_of_job(on, found.id)
+    known = {} if readers.is_stranger(user, found) else proofs.proofs_of(on, leases)
+    return timings(found, leases, on.world.now(), known)
 
 
 def _shown_leases(on: System, job: Job) -> list[Lease]:
@@ -402,7 +427,14 @@ def _held(found: HeldUnits) -> dict[str, Any]:
     return {"until": found.until, "unit_seconds": found.unit_seconds, "units": units}
 
 
-def timings(row: Job, leases: Sequence[Lease], now: datetime) -> TimingsView:
+def _held_view(one: HeldTime, clean: CleanProof | None) -> HeldView:
+    seconds = {"seconds": one.held, "unused_seconds": one.unused}
+    return view(HeldView, one, one.lease, since=one.lease.granted, clean=clean, **seconds)
+
+
+def timings(
+    row: Job, leases: Sequence[Lease], now: datetime, clean: Mapping[Key, CleanProof] = NO_PROOFS
+) -> TimingsView:
     """How long a job took, and what it held; what is not over yet is counted up to now."""
     end = row.times.settled or now
     ready, started = row.times.ready or end, row.times.started
@@ -413,6 +445,6 @@ def timings(row: Job, leases: Sequence[Lease], now: datetime) -> TimingsView:
         "total": end - row.times.submitted,
     }
     times = unused.held_times(row, leases, now)
-    spans = [view(HeldView, one, seconds=one.held, unused_seconds=one.unused) for one in times]
+    spans = [_held_view(one, clean.get(one.lease.key)) for one in times]
     intervals = {name: span.total_seconds() for name, span in seconds.items()}
     return TimingsView(view(JobTimes, row.times), intervals, spans)

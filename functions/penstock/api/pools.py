@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from datetime import datetime
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Operator, Router
 from penstock.api.shapes import JobName, JobOwner, PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, operated, show_quarantine
 from penstock.domain.pools.delays import Delay
+from penstock.domain.pools.forecast import ClaimId
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
@@ -30,11 +32,15 @@ QUEUED = 1000
 
 @dataclass(frozen=True)
 class Waiting:
-    """Who waits for a pool: how many, and the first of them. `names` are those of these jobs, and of the holders."""
+    """Who waits for a pool: how many, and the first of them; and when these may be granted it, if that is known.
+
+    `names` are those of these jobs, and of the holders.
+    """
 
     count: int = 0
     first: Sequence[Claim] = ()
     names: Mapping[str | None, Named] = field(default_factory=dict)
+    expected: Mapping[ClaimId, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,10 @@ class QueuedView:
     since: Annotated[str, "Since when it waits, as RFC 3339."]
     priority: Annotated[int, "Its priority."]
     turn: Annotated[str | None, "By when it stands there on a site with shares, as RFC 3339; null for its age."] = None
+    expected: Annotated[
+        str | None,
+        "When it may be granted what it waits for here, as RFC 3339; null if unknown, and for all but the first 20.",
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +200,8 @@ def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     known = presence.hosts_of(on, pool) if whole else {}
     first = forecast.first_waiting(on, pool.name, QUEUED)[:QUEUED] if whole else ()
     names = names_of(on, (each.job for each in (*slots, *first))) if whole else {}
-    waiting = Waiting(forecast.queue_length(on, pool.name), first, names)
+    expected = forecast.expected_grants(on, first) if first else {}
+    waiting = Waiting(forecast.queue_length(on, pool.name), first, names, expected)
     kept = delays.delays_of(on, slots) if whole else {}
     return show(pool, slots, waiting, Details(apart, known, kept), whole=whole)
 
@@ -222,11 +233,13 @@ def show(
 
 
 def _queue(waiting: Waiting) -> list[QueuedView]:
-    return [_queued(place, claim, waiting.names.get(claim.job, NOBODY)) for place, claim in enumerate(waiting.first, 1)]
+    return [_queued(place, claim, waiting) for place, claim in enumerate(waiting.first, 1)]
 
 
-def _queued(place: int, row: Claim, named: Named) -> QueuedView:
-    return view(QueuedView, row, named, position=place, turn=rows.born(row.turn) if row.turn else None)
+def _queued(place: int, row: Claim, waiting: Waiting) -> QueuedView:
+    named, expected = waiting.names.get(row.job, NOBODY), waiting.expected.get(ClaimId.from_claim(row))
+    turn = rows.born(row.turn) if row.turn else None
+    return view(QueuedView, row, named, position=place, turn=turn, expected=expected)
 
 
 def _is_coming(row: Slot) -> bool:

@@ -57,6 +57,9 @@ QUEUE = (
     Column("PRIORITY", "priority"),
 )
 
+EXPECTED = Column("EXPECTED", moment("expected"))
+"""When a job may be granted what it waits for in its queue."""
+
 TURN = Column("TURN", moment("turn"))
 """By when a job stands in its queue, on a site with shares."""
 
@@ -135,11 +138,12 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
     slots = pool.get("slots") or ()
     queue = pool.get("queue") or ()
     has_turns = any(each.get("turn") for each in queue)
+    is_expected = any(each.get("expected") for each in queue)
     is_kept = any(slot.get("kept") for slot in slots)
     for title, rows, columns in (
         ("slots", slots, (*SLOTS, KEPT) if is_kept else SLOTS),
         ("hosts", [slot for slot in slots if slot.get("host")], HOSTS),
-        ("queue", queue, (*QUEUE, TURN) if has_turns else QUEUE),
+        ("queue", queue, (*QUEUE, *[EXPECTED] * is_expected, *[TURN] * has_turns)),
     ):
         if rows:
             out.line()

@@ -33,6 +33,7 @@ class HeldTime:
     type: str
     held: timedelta
     unused: timedelta
+    lease: Lease
 
 
 def held_times(job: Job, leases: Iterable[Lease], now: datetime) -> list[HeldTime]:
@@ -47,7 +48,7 @@ def _held(lease: Lease, granted: datetime, begun: datetime | None, ended: dateti
     """Times may come from two clocks, so no duration is negative."""
     end = max(granted, ended or now)
     used = max(granted, min(begun or end, end))
-    return HeldTime(lease.attempt, lease.name, lease.type, end - granted, used - granted)
+    return HeldTime(lease.attempt, lease.name, lease.type, end - granted, used - granted, lease)
 
 
 IDLE_HOLD_ERROR = "IdleHold"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
 from penstock.domain.jobs import states
 from penstock.domain.jobs.jobs import Job, State, job_key
@@ -11,11 +10,10 @@ from penstock.domain.jobs.members import MEMBER, Member, is_set_id, set_pk
 from penstock.domain.pools.pools import Lease, lease_key
 from penstock.domain.users import users
 from penstock.domain.users.users import User
-from penstock.kernel import limits
 from penstock.kernel.errors import not_found
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Key, Row
 from penstock.system import System
+from penstock.usecases.jobs.proofs import rows_at
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def _members(on: System, owner: str, id: str, limit: int, after: str) -> list[Me
 
 def _read(on: System, members: Sequence[Member]) -> Iterator[SetJob]:
     """The jobs that are still there, each with the queue that it stands in."""
-    rows = _rows_at(on, [job_key(each.job) for each in members])
+    rows = rows_at(on, [job_key(each.job) for each in members])
     jobs = {row.id: row for row in rows.values() if isinstance(row, Job)}
     queues = _queues(on, [job for job in jobs.values() if job.state is State.ACQUIRING])
     for each in members:
@@ -73,14 +71,5 @@ def _read(on: System, members: Sequence[Member]) -> Iterator[SetJob]:
 def _queues(on: System, acquiring: Sequence[Job]) -> Mapping[str, str | None]:
     """The pool in whose queue each of some jobs stands, by their ids."""
     keys = [lease_key(job.id, job.attempt, need.order) for job in acquiring for need in job.request.needs]
-    leases = [row for row in _rows_at(on, keys).values() if isinstance(row, Lease)]
+    leases = [row for row in rows_at(on, keys).values() if isinstance(row, Lease)]
     return {job.id: states.queue_in(lease for lease in leases if lease.job == job.id) for job in acquiring}
-
-
-def _rows_at(on: System, keys: Sequence[Key]) -> dict[Key, Row]:
-    """The rows at any number of keys."""
-    found: dict[Key, Row] = {}
-    left = iter(keys)
-    while some := list(islice(left, limits.BATCH_KEYS)):
-        found |= on.store.rows_at(some)
-    return found

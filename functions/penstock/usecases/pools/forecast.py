@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import forecast, grants, graph, pools, why
@@ -37,6 +38,9 @@ POOLS_READ = 32
 ROWS_READ = 1000
 """How many slots of a kind, and how many claims, are read of one pool."""
 
+FORESEEN = 20
+"""For how many claims of a queue it is estimated when they are granted: each takes a simulation of those before it."""
+
 POOLS = 1000
 """How many pools are read for the graph."""
 
@@ -58,6 +62,19 @@ def forecast_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | No
     blocked = _block(on, queues[found.pool], job, step, kept)
     place = _position(on, queues[found.pool], next(claim for claim in claims if claim.pool == found.pool))
     return replace(found, position=place), blocked and replace(blocked, position=place)
+
+
+def expected_grants(on: System, claims: Sequence[Claim]) -> dict[ClaimId, datetime]:
+    """When the first FORESEEN of some claims may be granted, of those for which that can be estimated."""
+    now, some = on.world.now(), claims[:FORESEEN]
+    queues = _read_queues(on, some)
+    kept = delays.delays_of(on, [slot for queue in queues.values() for slot in queue.held])
+    found: dict[ClaimId, datetime] = {}
+    for claim in some:
+        seconds = forecast.forecast(queues, claim, now, kept).seconds if queues.keys() >= set(claim.pools) else None
+        if seconds is not None:
+            found[ClaimId.from_claim(claim)] = now + timedelta(seconds=seconds)
+    return found
 
 
 def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:

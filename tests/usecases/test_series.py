@@ -15,9 +15,10 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change
 from penstock.testing.twin import START, Twin
 from penstock.usecases.isolation import Isolation
+from penstock.usecases.pools import serving
 from penstock.usecases.site import apply
 from penstock.usecases.sweep import go_on
-from penstock.usecases.telemetry import series
+from penstock.usecases.telemetry import gauges, series
 from tests.usecases.steps import hello, run_to_end, submit, sweep
 from tests.usecases.warm import SITE as WARM
 
@@ -129,6 +130,45 @@ def test_pools_that_are_left_to_messages_are_counted_too(twin: Twin) -> None:
     until = (twin.world.now() + LATER).isoformat()
     go_on(twin.on, {"pools": ["", names[-1]], "until": until}, twin.world.now() + LATER)
     assert {row.pool for row in rows(twin)} == set(names)
+
+
+def test_a_pool_is_counted_after_it_was_served(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the sweep itself grants is counted at once, and not a minute later."""
+    order: list[str] = []
+    for module, name in ((serving, "serve"), (series, "count")):
+        monkeypatch.setattr(module, name, noting(order, name, getattr(module, name)))
+    submit(twin, ada, resources=["bench"])
+    submit(twin, ada, resources=["bench"])
+    twin.run()
+    order.clear()
+    until = (twin.world.now() + LATER).isoformat()
+    for step in (
+        lambda: go_on(twin.on, {"pools": ["", "z"], "until": until}, twin.world.now() + LATER),
+        lambda: sweep(twin),
+    ):
+        step()
+        assert order.index("count") > len(order) - 1 - order[::-1].index("serve")
+        assert {"serve", "count"} == set(order)
+        order.clear()
+
+
+def test_pools_are_counted_also_when_metrics_fail(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(gauges, "report_pools", broken)
+    until = (twin.world.now() + LATER).isoformat()
+    with pytest.raises(ValueError, match="broken"):
+        go_on(twin.on, {"pools": ["", "z"], "until": until}, twin.world.now() + LATER)
+    assert rows(twin)
+
+
+def noting(order: list[str], name: str, was: Any) -> Any:
+    def call(*words: Any, **more: Any) -> Any:
+        order.append(name)
+        return was(*words, **more)
+
+    return call
 
 
 def test_hours_are_read_from_one_time_to_another(twin: Twin) -> None:

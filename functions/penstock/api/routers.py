@@ -31,7 +31,7 @@ from penstock.api import (
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools, series,
-        shares, units, site, probes, users, tokens, logins, session, github, identity, document,
+        jobs, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools,
+        series, shares, units, site, probes, users, tokens, logins, session, github, identity, document,
     )
 )  # fmt: skip

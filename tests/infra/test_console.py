@@ -106,15 +106,6 @@ def test_pages_have_the_consoles_policy_and_replies_are_no_pages(stack: Template
     assert set(headers.SECURITY) == {*custom, "x-content-type-options", "x-frame-options", "referrer-policy"}
 
 
-def test_no_script_or_style_of_a_page_itself_is_allowed() -> None:
-    """SEC-2."""
-    assert "unsafe" not in headers.policy("https://b.example")
-    rules = dict(each.strip().split(" ", 1) for each in headers.policy("https://b.example").split(";"))
-    assert rules["default-src"] == rules["frame-ancestors"] == rules["base-uri"] == rules["form-action"] == "'none'"
-    assert rules["script-src"] == rules["style-src"] == "'self'"
-    assert rules["connect-src"] == "'self' https://b.example"
-
-
 def test_only_the_consoles_pages_may_show_objects(stack: Template, made_stacks: Mapping[str, Path]) -> None:
     def allowed(where: Template) -> list[Any]:
         found = where.named("S3::Bucket", "Storage")[1].get("CorsConfiguration", {"CorsRules": []})["CorsRules"]

@@ -76,6 +76,7 @@ def fingerprint() -> str:
 
 def _made_of() -> Mapping[str, Path]:
     found = {"openapi.json": sources.PACKAGE / DOCUMENT}
+    found |= {f"build/{path.name}": path for path in Path(__file__).parent.glob("*.py")}
     for folder, below, files in os.walk(sources.WEB):
         place = Path(folder).relative_to(sources.WEB)
         below[:] = [each for each in below if (place / each).as_posix() not in MADE]

@@ -142,7 +142,7 @@ def _replace(out: Path, wanted: str) -> None:
 
 def _install(report: Report) -> None:
     """Install what package-lock.json names, unless it is there already."""
-    locked = b"".join((sources.WEB / name).read_bytes() for name in ("package.json", "package-lock.json"))
+    locked = (sources.WEB / packages.LOCKFILE).read_bytes()
     wanted = hashlib.sha256(node.version().encode() + locked if node.bundled() else locked).hexdigest()
     stamp = sources.WEB / "node_modules" / ".installed"
     if stamp.is_file() and stamp.read_text() == wanted:

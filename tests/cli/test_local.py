@@ -9,6 +9,7 @@ import pytest
 from penstock.cli import terminal
 from penstock.cli.commands import local
 from penstock.cli.config import Profile, load, path, save_profile, use_profile
+from penstock.console import build
 from penstock.local import cloud, giveback
 from penstock.local.state import LocalCloudError, Running
 from tests.cli.conftest import plain
@@ -16,8 +17,9 @@ from tests.cli.conftest import plain
 
 @pytest.fixture(autouse=True)
 def state(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place where no local cloud is."""
+    """A place where no local cloud is, with a console that is built."""
     monkeypatch.setenv("PENSTOCK_STATE", str(home / "state"))
+    monkeypatch.setattr(build, "built", lambda report: home / "console")
     return home / "state"
 
 
@@ -41,6 +43,36 @@ def test_reset_needs_one() -> None:
 def test_up_needs_its_configuration() -> None:
     result = plain("local", "up", "--config", "missing.toml")
     assert (result.exit_code, "missing.toml" in result.stderr) == (2, True)
+
+
+def test_up_and_reset_serve_the_console_and_say_where(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[Path | None] = []
+
+    def up(console: Path | None, **_: object) -> Running:
+        served.append(console)
+        return Running("http://127.0.0.1:9", "t", 7, "/h", console="http://127.0.0.1:9/" if console else "")
+
+    monkeypatch.setattr(cloud, "up", up)
+    monkeypatch.setattr(cloud, "reset", lambda report, console: up(console))
+    monkeypatch.setattr(cloud, "status", lambda: RUNNING)
+    for words in (("up", "--detach"), ("reset",)):
+        result = plain("local", *words)
+        assert "console  http://127.0.0.1:9/\n" in result.stdout
+        assert json.loads(plain("local", *words, "--json").stdout)["console"] == "http://127.0.0.1:9/"
+    assert served == [home / "console"] * 4
+
+
+def test_a_console_that_cannot_be_built_keeps_no_cloud_down(
+    monkeypatch: pytest.MonkeyPatch, runs: list[Running | None]
+) -> None:
+    def fail(report: object) -> Path:
+        raise build.ConsoleError("the console cannot be built: npm has no network")
+
+    monkeypatch.setattr(build, "built", fail)
+    result = plain("local", "up", "--detach")
+    assert (result.exit_code, "console  " in result.stdout) == (0, False)
+    assert "there is no console: the console cannot be built: npm has no network" in result.stderr
+    assert json.loads(plain("local", "up", "--detach", "--json").stdout)["console"] is None
 
 
 RUNNING = Running(url="http://127.0.0.1:9", token="t", pid=7, home="/h")

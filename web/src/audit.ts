@@ -20,7 +20,13 @@ export function pageOf(what: string, did: string): string | undefined {
 }
 
 /** Times back to which the log is shown, in seconds. */
-export const SINCE: Record<string, number> = { "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000, "90d": 7_776_000 };
+export const SINCE: Record<string, number> = {
+  "1h": 3600,
+  "24h": 86_400,
+  "7d": 604_800,
+  "30d": 2_592_000,
+  "90d": 7_776_000,
+};
 
 /** The beginning of a time that ends now, as the service takes it; undefined for no such time. */
 export function sinceOf(word: string | undefined, now: number): string | undefined {

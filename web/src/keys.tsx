@@ -30,13 +30,24 @@ const SECOND_KEY_MS = 1500;
 /** Whether a key is typed into something, or is a part of a shortcut of the browser's. */
 function isTyped(event: KeyboardEvent): boolean {
   const on = event.target instanceof Element ? event.target : undefined;
-  return event.ctrlKey || event.metaKey || event.altKey || !!on?.closest("input, textarea, select, [contenteditable], dialog[open]");
+  return (
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    !!on?.closest("input, textarea, select, [contenteditable], dialog[open]")
+  );
 }
+
+let show: (() => void) | undefined;
+
+/** Shows the list of keys, for who has none. */
+export const showKeys = (): void => show?.();
 
 /** Listens to keys, and shows the list of them on "?". Once, in the shell. */
 export function Keys() {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
+    show = () => dialog.current?.showModal();
     let first = 0;
     const press = (event: KeyboardEvent) => {
       if (isTyped(event) || localStorage.getItem(OFF)) return;
@@ -44,7 +55,7 @@ export function Keys() {
       const place = isSecond && PLACES.find(([key]) => key === event.key);
       first = !isSecond && event.key === "g" ? event.timeStamp : 0;
       if (place) navigate(place[1]);
-      else if (event.key === "?") dialog.current?.showModal();
+      else if (event.key === "?") showKeys();
       else if (event.key === "/" && findField()) event.preventDefault();
     };
     document.addEventListener("keydown", press);
@@ -89,8 +100,8 @@ function List({ close }: { close: () => void }) {
       </label>
       <h2>Documentation</h2>
       <p>
-        It comes with Penstock, in <code>docs/</code>; <code>make docs</code> writes it as a site. The command line
-        explains itself: <code>penstock --help</code>.
+        It comes with Penstock, in <code>docs/</code>; <code>make docs</code> writes it as a site. The command line explains
+        itself: <code>penstock --help</code>.
       </p>
       <div class="actions">
         <button type="button" class="main" onClick={close}>

@@ -1,8 +1,6 @@
 /** The few forms of Markdown that the documentation uses, as data: a page makes elements of it, and no HTML is parsed. */
 
-export type Span =
-  | { is: "text" | "code" | "strong"; text: string }
-  | { is: "link"; text: string; to: string };
+export type Span = { is: "text" | "code" | "strong"; text: string } | { is: "link"; text: string; to: string };
 
 export type Block =
   | { is: "text"; spans: Span[] }
@@ -94,7 +92,11 @@ function block(lines: readonly string[]): Block {
   return { is: "list", items: items.map(spans) };
 }
 
-const cells = (line: string): Span[][] => line.replace(/^\||\|$/g, "").split("|").map((each) => spans(each.trim()));
+const cells = (line: string): Span[][] =>
+  line
+    .replace(/^\||\|$/g, "")
+    .split("|")
+    .map((each) => spans(each.trim()));
 
 const SPAN = /`([^`]+)`|\*\*(.+?)\*\*|\[([^\]]+)\]\(([^)]+)\)/g;
 

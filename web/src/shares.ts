@@ -14,7 +14,8 @@ export function percent(part: number): string {
 }
 
 /** The part that the longest bar shows. */
-export const scaleOf = (rows: readonly Part[]): number => Math.max(0.01, ...rows.flatMap((each) => [each.used, each.entitled]));
+export const scaleOf = (rows: readonly Part[]): number =>
+  Math.max(0.01, ...rows.flatMap((each) => [each.used, each.entitled]));
 
 /** How an owner stands: a sign, a word, and a tone. */
 export function standing({ used, entitled }: Part): [string, string, string] {

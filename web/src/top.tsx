@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Link, useLocation, useSearch } from "wouter-preact";
 
 import { api, ask } from "./api/client";
+import { showKeys } from "./keys";
 import { signInPath } from "./own-path";
 import { say } from "./parts/notices";
 import { useSession } from "./session";
@@ -49,6 +50,7 @@ export function Top() {
         {links}
       </nav>
       <span class="wide-only">
+        <KeysButton />
         <ThemeChoice />
         <Me />
       </span>
@@ -66,6 +68,14 @@ export function Top() {
 
 const isAt = (path: string, to: string): boolean =>
   to === "/" ? path === "/" || path.startsWith("/jobs") || path.startsWith("/sets") : path.startsWith(to);
+
+function KeysButton() {
+  return (
+    <button type="button" class="quiet" aria-label="Keys and documentation" title="Keys and documentation" onClick={showKeys}>
+      ?
+    </button>
+  );
+}
 
 function ThemeChoice() {
   const [chosen, setChosen] = useState<Theme>(theme());

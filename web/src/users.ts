@@ -4,6 +4,21 @@ import type { Schemas } from "./api/client";
 
 type User = Schemas["UserView"];
 
+/** What an action on a user led to, in words, and the jobs that it names. */
+export interface Told {
+  text: string;
+  jobs: string[];
+}
+
+/** What every part of a user's page has. */
+export interface UserProps {
+  user: User;
+  tell: (told: Told | undefined) => void;
+  then: () => void;
+}
+
+export const countJobs = (jobs: readonly string[]): string => `${jobs.length} job${jobs.length === 1 ? "" : "s"}`;
+
 /** The page of a user. */
 export const userPath = (name: string): string => `/users/${encodeURIComponent(name)}`;
 

@@ -22,23 +22,25 @@ interface Options<T> {
   isLast?: (value: T) => boolean;
   /** Ask each so many seconds, whatever the answer: for what is another with each request, such as an estimate. */
   every?: number;
+  /** After how many seconds it is asked again at the latest: more for what changes seldom, or costs much to answer. */
+  slowest?: number;
 }
 
 /**
  * What a request gives, kept up to date while the page is visible.
  *
- * It is asked again after 2 seconds, and after ever longer until 30 seconds while the answer stays the same. A hidden
- * page asks nothing. `key` names what is asked for: another key forgets the answer.
+ * It is asked again after 2 seconds, and after ever longer until 30 seconds (or `slowest`) while the answer stays the
+ * same. A hidden page asks nothing. `key` names what is asked for: another key forgets the answer.
  */
 export function useWatch<T>(
   key: string,
   request: (signal: AbortSignal) => Promise<Answer<T>>,
-  { isLast, every }: Options<T> = {},
+  { isLast, every, slowest = LAST_SECONDS }: Options<T> = {},
 ): Watched<T> {
   const [shown, setShown] = useState<{ key: string; value?: T; error?: Refused }>({ key });
   const [asked, setAsked] = useState(0);
-  const latest = useRef({ request, isLast, every });
-  latest.current = { request, isLast, every };
+  const latest = useRef({ request, isLast, every, slowest });
+  latest.current = { request, isLast, every, slowest };
 
   useEffect(() => {
     const round = new Round<T>(latest.current, (found) => setShown({ key, ...found }));
@@ -55,6 +57,7 @@ type Asks<T> = {
   request: (signal: AbortSignal) => Promise<Answer<T>>;
   isLast: ((value: T) => boolean) | undefined;
   every: number | undefined;
+  slowest: number;
 };
 
 /** The requests for one thing, one after the other. */
@@ -106,7 +109,7 @@ class Round<T> {
     const value = data as T;
     const tag = response.headers.get("etag") ?? JSON.stringify(value);
     const isSame = tag === this.last;
-    this.seconds = this.asks.every ?? (isSame ? Math.min(this.seconds * SLOWER, LAST_SECONDS) : FIRST_SECONDS);
+    this.seconds = this.asks.every ?? (isSame ? Math.min(this.seconds * SLOWER, this.asks.slowest) : FIRST_SECONDS);
     this.last = tag;
     this.value = isSame ? this.value : value;
     if (this.isOver) return;

@@ -42,8 +42,8 @@ export function Alarms() {
   return (
     <Section id="alarms" title="Alarms" runbook="operations#watch-a-deployment">
       <p class="faint">
-        CloudWatch raises the alarms, and mails them. The service does not know which of them are raised; of these, this
-        page shows what they are about:
+        CloudWatch raises the alarms, and mails them. The service does not know which of them are raised; of these, this page
+        shows what they are about:
       </p>
       <ul class="alarms">
         {HERE.map(([alarm, id]) => (

@@ -21,7 +21,11 @@ export function Deliveries({ rows, then }: Props) {
     { title: "Event", cell: (each) => `${each.event} ${each.action}`.trim() },
     { title: "Repository", cell: (each) => each.repository ?? <span class="faint">none: it is ignored</span> },
     { title: "By", cell: (each) => each.sender, isMinor: true },
-    { title: "Commit", cell: (each) => each.commit && <code title={each.commit}>{each.commit.slice(0, 12)}</code>, isMinor: true },
+    {
+      title: "Commit",
+      cell: (each) => each.commit && <code title={each.commit}>{each.commit.slice(0, 12)}</code>,
+      isMinor: true,
+    },
     { title: "Missed", cell: (each) => (each.missed ? <span class="wait">‖ missed at first</span> : "no") },
     { title: "Led to", cell: (each) => each.outcome ?? <span class="wait">… nothing yet</span> },
     { title: "Actions", cell: (each) => <Redeliver delivery={each} then={then} /> },
@@ -33,7 +37,15 @@ export function Deliveries({ rows, then }: Props) {
       runbook="github#troubleshooting-operators"
       nothing={found.length === 0 ? nothing(rows.length) : undefined}
     >
-      {found.length > 0 && <Table caption="Deliveries that were missed or led to nothing yet" columns={columns} rows={found} id={(each) => each.id} empty="" />}
+      {found.length > 0 && (
+        <Table
+          caption="Deliveries that were missed or led to nothing yet"
+          columns={columns}
+          rows={found}
+          id={(each) => each.id}
+          empty=""
+        />
+      )}
     </Section>
   );
 }

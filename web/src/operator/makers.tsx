@@ -38,7 +38,13 @@ export function Leaks({ makers }: Props) {
         A stray exists outside and Penstock does not know it; what is missing existed there and does not any more. Both are
         dealt with after some lists, which come every three minutes.
       </p>
-      <Table caption="Comparisons with what exists outside" columns={columns} rows={makers} id={nameOf} empty="The site has no factory and no well." />
+      <Table
+        caption="Comparisons with what exists outside"
+        columns={columns}
+        rows={makers}
+        id={nameOf}
+        empty="The site has no factory and no well."
+      />
     </Section>
   );
 }
@@ -79,7 +85,9 @@ export function Misconfigured({ makers }: Props) {
       runbook="operations#misconfigured"
       nothing={rows.length === 0 ? "No factory and no well reports wrong settings or broken workers." : undefined}
     >
-      {rows.length > 0 && <Table caption="What only an operator can mend" columns={WRONG_COLUMNS} rows={rows} id={idOf} empty="" />}
+      {rows.length > 0 && (
+        <Table caption="What only an operator can mend" columns={WRONG_COLUMNS} rows={rows} id={idOf} empty="" />
+      )}
     </Section>
   );
 }
@@ -101,7 +109,9 @@ export function Unlisted({ makers }: Props) {
       runbook="operations#unlisted"
       nothing={rows.length === 0 ? "The last list of each factory and well succeeded." : undefined}
     >
-      {rows.length > 0 && <Table caption="Factories and wells that could not be listed" columns={columns} rows={rows} id={nameOf} empty="" />}
+      {rows.length > 0 && (
+        <Table caption="Factories and wells that could not be listed" columns={columns} rows={rows} id={nameOf} empty="" />
+      )}
     </Section>
   );
 }
@@ -126,7 +136,9 @@ export function Capacity({ makers }: Props) {
       runbook="capacity#cool-downs"
       nothing={rows.length === 0 ? "Nothing cools down: no provider is short of anything that was asked for." : undefined}
     >
-      {rows.length > 0 && <Table caption="Cool-downs by type and zone" columns={SHORT_COLUMNS} rows={rows} id={idOf} empty="" />}
+      {rows.length > 0 && (
+        <Table caption="Cool-downs by type and zone" columns={SHORT_COLUMNS} rows={rows} id={idOf} empty="" />
+      )}
     </Section>
   );
 }
@@ -135,9 +147,9 @@ export function Capacity({ makers }: Props) {
 function Again({ of: { probe, until } }: { of: CoolDown }) {
   if (probe) {
     return (
-      <>
+      <span>
         <UnitName id={probe} /> tries now
-      </>
+      </span>
     );
   }
   if (Date.parse(until) <= Date.now()) return <>by the next that needs it</>;
@@ -167,7 +179,13 @@ export function Failures({ makers }: Props) {
       nothing={rows.length === 0 ? "No driver reported a failure within a week." : undefined}
     >
       {rows.length > 0 && (
-        <Table caption="Failures of drivers" columns={FAILED_COLUMNS} rows={rows} id={(each) => `${nameOf(each.maker)} ${each.code}`} empty="" />
+        <Table
+          caption="Failures of drivers"
+          columns={FAILED_COLUMNS}
+          rows={rows}
+          id={(each) => `${nameOf(each.maker)} ${each.code}`}
+          empty=""
+        />
       )}
     </Section>
   );

@@ -66,7 +66,13 @@ const DRIFT_COLUMNS: Column<Drift>[] = [
 ];
 
 export const DriftTable = ({ rows }: { rows: Drift[] }) => (
-  <Table caption="Changed by hand" columns={DRIFT_COLUMNS} rows={rows} id={(each) => `${each.pool} ${each.change}`} empty="" />
+  <Table
+    caption="Changed by hand"
+    columns={DRIFT_COLUMNS}
+    rows={rows}
+    id={(each) => `${each.pool} ${each.change}`}
+    empty=""
+  />
 );
 
 export function DriftSection({ changes }: { changes: Schemas["SiteChanges"] }) {

@@ -17,9 +17,9 @@ interface Props {
 
 export function Section({ id, title, runbook, nothing, actions, children }: Props) {
   return (
-    <section id={id} class="part" aria-labelledby={`${id}-title`}>
+    <section id={id} class="part">
       <div class="page-top">
-        <h2 id={`${id}-title`}>{title}</h2>
+        <h2>{title}</h2>
         <div class="actions">
           {actions}
           <RunbookLink of={runbook} what={title} />

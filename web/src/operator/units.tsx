@@ -16,7 +16,10 @@ interface Props {
 
 const UNIT: Column<Unit> = { title: "Unit", cell: (unit) => <UnitName id={unit.id} /> };
 const MAKER: Column<Unit> = { title: "Made by", cell: (unit) => `${unit.maker}, slot ${unit.slot}`, isMinor: true };
-const JOB: Column<Unit> = { title: "Job", cell: (unit) => <JobName id={unit.job} name={unit.job_name} owner={unit.job_owner} /> };
+const JOB: Column<Unit> = {
+  title: "Job",
+  cell: (unit) => <JobName id={unit.job} name={unit.job_name} owner={unit.job_owner} />,
+};
 
 export function Quarantine({ units, then }: Props) {
   const rows = quarantined(units);
@@ -35,7 +38,9 @@ export function Quarantine({ units, then }: Props) {
       runbook="operations#quarantined"
       nothing={rows.length === 0 ? "No unit is in quarantine." : undefined}
     >
-      {rows.length > 0 && <Table caption="Units in quarantine" columns={columns} rows={rows} id={(unit) => unit.id} empty="" />}
+      {rows.length > 0 && (
+        <Table caption="Units in quarantine" columns={columns} rows={rows} id={(unit) => unit.id} empty="" />
+      )}
     </Section>
   );
 }
@@ -47,7 +52,14 @@ function EndQuarantine({ unit, then }: { unit: Unit; then: () => void }) {
       <Action
         title="Release"
         question={`You fixed the cause: the driver of ${unit.maker} destroys ${unit.id}, and its slot is free then. If you removed it by hand, say what you checked: it counts as gone at once, and your words are the record of it.`}
-        fields={<Field label="Proof" name="proof" hint="Only for a unit that you removed by hand, such as: sold; disk shredded." maxLength={200} />}
+        fields={
+          <Field
+            label="Proof"
+            name="proof"
+            hint="Only for a unit that you removed by hand, such as: sold; disk shredded."
+            maxLength={200}
+          />
+        }
         run={(form) => release(unit, String(form.get("proof") ?? ""))}
         done={`${unit.id} is released`}
         then={then}
@@ -101,10 +113,10 @@ export function Holds({ units, then }: Props) {
 
 function Ends({ unit, now }: { unit: Unit; now: number }) {
   return (
-    <>
+    <span>
       <When at={unit.hold?.until} />
       {endsSoon(unit, now) && <strong class="wait"> · soon</strong>}
-    </>
+    </span>
   );
 }
 
@@ -117,7 +129,17 @@ function HoldActions({ unit, then }: { unit: Unit; then: () => void }) {
         fields={
           <>
             <Field label="Reason" name="reason" required defaultValue={unit.hold?.reason} maxLength={200} />
-            <Field label="Hours from now" name="hours" type="number" min={1} max={168} step={1} defaultValue={8} required hint="At most 7 days: 168." />
+            <Field
+              label="Hours from now"
+              name="hours"
+              type="number"
+              min={1}
+              max={168}
+              step={1}
+              defaultValue={8}
+              required
+              hint="At most 7 days: 168."
+            />
           </>
         }
         run={(form) => hold(unit, String(form.get("reason")), Number(form.get("hours")) * 3600)}
@@ -152,7 +174,9 @@ export function NotPutBack({ units }: { units: readonly Unit[] }) {
       runbook="operations#notputback"
       nothing={rows.length === 0 ? "No unit has waited for an hour to be destroyed." : undefined}
     >
-      {rows.length > 0 && <Table caption="Units that were not put back" columns={columns} rows={rows} id={(unit) => unit.id} empty="" />}
+      {rows.length > 0 && (
+        <Table caption="Units that were not put back" columns={columns} rows={rows} id={(unit) => unit.id} empty="" />
+      )}
     </Section>
   );
 }

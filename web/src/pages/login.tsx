@@ -88,8 +88,8 @@ function Question({ code, login, done }: QuestionProps) {
       <p class="code">{code}</p>
       <Facts login={login} />
       <p class="warning">
-        <strong>Only approve a code that you see on a machine of your own.</strong> Whoever sends you a code wants a token
-        of yours, and could do in your name whatever it is good for.
+        <strong>Only approve a code that you see on a machine of your own.</strong> Whoever sends you a code wants a token of
+        yours, and could do in your name whatever it is good for.
       </p>
       <Form code={code} done={done} />
       <p class="faint">

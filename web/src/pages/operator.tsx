@@ -5,7 +5,21 @@ import { Link } from "wouter-preact";
 import { Alarms } from "../operator/alarms";
 import { Canaries } from "../operator/canaries";
 import { Deliveries } from "../operator/deliveries";
-import { cooling, endsSoon, type Finding, glance, held, isFailing, leaks, notable, notPutBack, quarantined, SHORT, unlisted, WRONG } from "../operator/findings";
+import {
+  cooling,
+  endsSoon,
+  type Finding,
+  glance,
+  held,
+  isFailing,
+  leaks,
+  notable,
+  notPutBack,
+  quarantined,
+  SHORT,
+  unlisted,
+  WRONG,
+} from "../operator/findings";
 import { GoingSection, WITHIN } from "../operator/going";
 import { Capacity, Failures, Leaks, Misconfigured, Unlisted } from "../operator/makers";
 import { DriftSection, Paused, pausedOf } from "../operator/pools";
@@ -134,10 +148,20 @@ function findings(of: Watches, now: number): Finding[] {
     { id: "unlisted", title: "not listed", tone: "bad", count: makers && unlisted(makers).length },
     { id: "capacity", title: "without capacity", tone: "wait", count: makers && cooling(makers, SHORT).length },
     { id: "canaries", title: "canaries fail", tone: "bad", count: of.canaries.value?.items.filter(isFailing).length },
-    { id: "holds", title: "holds end within an hour", tone: "wait", count: units && held(units).filter((each) => endsSoon(each, now)).length },
+    {
+      id: "holds",
+      title: "holds end within an hour",
+      tone: "wait",
+      count: units && held(units).filter((each) => endsSoon(each, now)).length,
+    },
     { id: "not-put-back", title: "not put back", tone: "bad", count: units && notPutBack(units, now).length },
     { id: "paused", title: "pools paused", tone: "wait", count: of.pools.value && pausedOf(of.pools.value.items).length },
     { id: "drift", title: "changed by hand", tone: "wait", count: of.drift.value?.drift.length },
-    { id: "deliveries", title: "deliveries missed or open", tone: "wait", count: of.deliveries.value && notable(of.deliveries.value.items).length },
+    {
+      id: "deliveries",
+      title: "deliveries missed or open",
+      tone: "wait",
+      count: of.deliveries.value && notable(of.deliveries.value.items).length,
+    },
   ];
 }

@@ -20,7 +20,11 @@ const columns = (rows: Share[]): Column<Share>[] => [
   { title: "Used lately", cell: (share) => percent(share.used), isNumber: true },
   { title: "Used beside its part", cell: (share) => <Bar of={share} most={scaleOf(rows)} /> },
   { title: "Stands", cell: (share) => <Stands of={share} /> },
-  { title: "Slot time", cell: (share) => <span title={`${share.used_seconds} s of one slot`}>{duration(share.used_seconds)}</span>, isNumber: true },
+  {
+    title: "Slot time",
+    cell: (share) => <span title={`${share.used_seconds} s of one slot`}>{duration(share.used_seconds)}</span>,
+    isNumber: true,
+  },
 ];
 
 export default function Shares() {
@@ -28,7 +32,9 @@ export default function Shares() {
   return (
     <ForUsers title="Shares">
       <Page title="Shares" actions={<Copy text="penstock share list" title="As command" />}>
-        <Shown of={shares}>{(page) => (page.half_life === null ? <None /> : <List rows={page.items} halfLife={page.half_life} />)}</Shown>
+        <Shown of={shares}>
+          {(page) => (page.half_life === null ? <None /> : <List rows={page.items} halfLife={page.half_life} />)}
+        </Shown>
       </Page>
     </ForUsers>
   );
@@ -51,7 +57,13 @@ function List({ rows, halfLife }: { rows: Share[]; halfLife: number }) {
         {duration(halfLife)}; what waits counts as expected.
         {!isOperator && " You see yourself and the repositories that you submit for."}
       </p>
-      <Table caption="Shares" columns={columns(rows)} rows={rows} id={(share) => share.owner} empty="Nobody used anything lately." />
+      <Table
+        caption="Shares"
+        columns={columns(rows)}
+        rows={rows}
+        id={(share) => share.owner}
+        empty="Nobody used anything lately."
+      />
     </>
   );
 }

@@ -38,7 +38,14 @@ function Own() {
         <dd>{who?.privileges.join(", ") || "what needs no privilege"}</dd>
         <dt>Signed in</dt>
         <dd>
-          for {who?.token.scopes.join(", ")}; {who?.token.expires ? <>ends <When at={who.token.expires} /></> : "does not end"}
+          for {who?.token.scopes.join(", ")};{" "}
+          {who?.token.expires ? (
+            <>
+              ends <When at={who.token.expires} />
+            </>
+          ) : (
+            "does not end"
+          )}
         </dd>
       </dl>
       <p class="faint">

@@ -87,7 +87,12 @@ function Actions() {
               autocomplete="off"
               hint="Lower case. A name with a colon, such as oxide:hubris, is a repository."
             />
-            <Field label="Privileges" name="privileges" autocomplete="off" hint="Several with spaces between. admin makes an operator." />
+            <Field
+              label="Privileges"
+              name="privileges"
+              autocomplete="off"
+              hint="Several with spaces between. admin makes an operator."
+            />
           </>
         }
       />

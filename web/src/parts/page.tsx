@@ -47,11 +47,14 @@ export function Page({ title, heading, path = [], actions, children }: Props) {
   );
 }
 
-/** What was watched, once it is there. A refusal is shown beside what was there before. */
+/**
+ * What was watched, once it is there. A refusal is shown beside what was there before; that a session has ended while
+ * somebody looked is said once, above the page.
+ */
 export function Shown<T>({ of, children }: { of: Watched<T>; children: (value: T) => ComponentChildren }) {
   return (
     <>
-      {of.error && <Problem error={of.error} retry={of.refresh} />}
+      {of.error && !(of.error.isSignedOut && of.value !== undefined) && <Problem error={of.error} retry={of.refresh} />}
       {of.value === undefined ? !of.error && <Loading /> : children(of.value)}
     </>
   );

@@ -104,7 +104,13 @@ function Part({ block, page }: { block: Block; page: string }) {
   }
 }
 
-function Rows({ rows: [head = [], ...rows], line }: { rows: Span[][][]; line: (spans: Span[]) => preact.ComponentChildren }) {
+function Rows({
+  rows: [head = [], ...rows],
+  line,
+}: {
+  rows: Span[][][];
+  line: (spans: Span[]) => preact.ComponentChildren;
+}) {
   return (
     <div class="scrolls" role="region" aria-label="Table" tabIndex={0}>
       <table>

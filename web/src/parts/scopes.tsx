@@ -14,7 +14,11 @@ export function ScopeFields({ own, children }: { own: readonly string[]; childre
     <>
       <fieldset>
         <legend>Good for</legend>
-        <Radio label={`all that this session is good for: ${own.join(", ")}`} isOn={!isNarrow} choose={() => setNarrow(false)} />
+        <Radio
+          label={`all that this session is good for: ${own.join(", ")}`}
+          isOn={!isNarrow}
+          choose={() => setNarrow(false)}
+        />
         <Radio label="only this:" isOn={isNarrow} choose={() => setNarrow(true)} />
         {isNarrow && (
           <div class="narrower">

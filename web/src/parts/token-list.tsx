@@ -178,7 +178,15 @@ function Secret({ made, hide }: { made: Schemas["TokenCreated"]; hide: () => voi
       <p class="command">
         <code data-secret>{made.token}</code> <Copy text={made.token} says="The token is copied" />
       </p>
-      <p>{made.expires ? <>It ends <When at={made.expires} />.</> : "It is good until it is revoked."}</p>
+      <p>
+        {made.expires ? (
+          <>
+            It ends <When at={made.expires} />.
+          </>
+        ) : (
+          "It is good until it is revoked."
+        )}
+      </p>
       <div class="actions">
         <button type="button" class="main" onClick={() => dialog.current?.close()}>
           I have it

@@ -39,7 +39,13 @@ function Edited({ site, renew }: { site: Site; renew: () => void }) {
       {draft.isOld && <Old site={site} draft={draft} />}
       <div class="sides">
         <div class="side">
-          <Editor label="The site's configuration, as TOML" value={draft.text} onInput={draft.write} marked={marked} field={field} />
+          <Editor
+            label="The site's configuration, as TOML"
+            value={draft.text}
+            onInput={draft.write}
+            marked={marked}
+            field={field}
+          />
           <Buttons draft={draft} />
         </div>
         <div class="side" role="region" aria-live="polite" aria-label="What would change">
@@ -80,7 +86,12 @@ function Buttons({ draft }: { draft: Draft }) {
   const plan = draft.checked?.plan;
   return (
     <div class="actions">
-      <button type="button" class={plan ? "" : "main"} disabled={isBusy || draft.text.trim() === ""} onClick={() => void check()}>
+      <button
+        type="button"
+        class={plan ? "" : "main"}
+        disabled={isBusy || draft.text.trim() === ""}
+        onClick={() => void check()}
+      >
         Check
       </button>
       <Action
@@ -116,10 +127,17 @@ function OpenFile({ write }: { write: (text: string) => void }) {
   );
 }
 
-function Result({ draft, field }: { draft: Draft; field: Ref<HTMLTextAreaElement> & { current: HTMLTextAreaElement | null } }) {
+function Result({
+  draft,
+  field,
+}: {
+  draft: Draft;
+  field: Ref<HTMLTextAreaElement> & { current: HTMLTextAreaElement | null };
+}) {
   const { checked, applied, isChanged } = draft;
   if (checked?.plan) return <Plan plan={checked.plan} />;
-  if (checked?.error) return <Faults error={checked.error} show={(line, column) => field.current && goTo(field.current, line, column)} />;
+  if (checked?.error)
+    return <Faults error={checked.error} show={(line, column) => field.current && goTo(field.current, line, column)} />;
   if (applied) return <Applied changes={applied.changes} />;
   return (
     <p class="empty">

@@ -24,15 +24,33 @@ export function Entries() {
     <>
       <h2>Targets</h2>
       <Shown of={targets}>
-        {({ items }) => <Table caption="Targets" columns={targetColumns(found)} rows={items} id={nameOf} empty="The site has no target." />}
+        {({ items }) => (
+          <Table caption="Targets" columns={targetColumns(found)} rows={items} id={nameOf} empty="The site has no target." />
+        )}
       </Shown>
       <h2>Resource types</h2>
       <Shown of={types}>
-        {({ items }) => <Table caption="Resource types" columns={typeColumns(found)} rows={items} id={nameOf} empty="The site has no resource type." />}
+        {({ items }) => (
+          <Table
+            caption="Resource types"
+            columns={typeColumns(found)}
+            rows={items}
+            id={nameOf}
+            empty="The site has no resource type."
+          />
+        )}
       </Shown>
       <h2>Factories and wells</h2>
       <Shown of={makers}>
-        {(rows) => <Table caption="Factories and wells" columns={MAKERS} rows={rows} id={(each) => each.sort + each.name} empty="The site has none." />}
+        {(rows) => (
+          <Table
+            caption="Factories and wells"
+            columns={MAKERS}
+            rows={rows}
+            id={(each) => each.sort + each.name}
+            empty="The site has none."
+          />
+        )}
       </Shown>
     </>
   );
@@ -41,10 +59,21 @@ export function Entries() {
 const nameOf = (entry: Entry): string => entry.name;
 
 const targetColumns = (pools: readonly Pool[]): Column<Entry>[] => [
-  { title: "Target", cell: ({ name, settings }) => (settings["redirect"] ? <strong>{name}</strong> : <PoolName of={`target/${name}`} />) },
-  { title: "Made by", cell: ({ settings }) => (settings["redirect"] ? `is another name of ${text(settings["redirect"])}` : text(settings["factory"])) },
+  {
+    title: "Target",
+    cell: ({ name, settings }) => (settings["redirect"] ? <strong>{name}</strong> : <PoolName of={`target/${name}`} />),
+  },
+  {
+    title: "Made by",
+    cell: ({ settings }) =>
+      settings["redirect"] ? `is another name of ${text(settings["redirect"])}` : text(settings["factory"]),
+  },
   { title: "Now", cell: ({ name }) => <Now pool={pools.find((each) => each.pool === `target/${name}`)} /> },
-  { title: "Needs", cell: ({ settings }) => settings["privilege"] ? <code>{text(settings["privilege"])}</code> : <span class="faint">no privilege</span> },
+  {
+    title: "Needs",
+    cell: ({ settings }) =>
+      settings["privilege"] ? <code>{text(settings["privilege"])}</code> : <span class="faint">no privilege</span>,
+  },
   { title: "Settings", cell: (entry) => <Settings of={entry} without={["factory", "redirect", "privilege"]} /> },
 ];
 
@@ -52,7 +81,11 @@ const typeColumns = (pools: readonly Pool[]): Column<Entry>[] => [
   { title: "Type", cell: ({ name }) => <PoolName of={`resource/${name}`} /> },
   { title: "Made by", cell: ({ settings }) => text(settings["well"]) },
   { title: "Now", cell: ({ name }) => <Now pool={pools.find((each) => each.pool === `resource/${name}`)} /> },
-  { title: "Needs", cell: ({ settings }) => settings["privilege"] ? <code>{text(settings["privilege"])}</code> : <span class="faint">no privilege</span> },
+  {
+    title: "Needs",
+    cell: ({ settings }) =>
+      settings["privilege"] ? <code>{text(settings["privilege"])}</code> : <span class="faint">no privilege</span>,
+  },
   { title: "Settings", cell: (entry) => <Settings of={entry} without={["well", "privilege"]} /> },
   { title: "Options", cell: ({ name }) => <Options type={name} /> },
 ];
@@ -61,10 +94,10 @@ const typeColumns = (pools: readonly Pool[]): Column<Entry>[] => [
 function Now({ pool }: { pool: Pool | undefined }) {
   if (!pool) return <span class="faint">–</span>;
   return (
-    <>
+    <span>
       {pool.held} of {pool.limit} held, {pool.waiting} waiting{(pool.away ?? 0) > 0 && `, ${pool.away} away`}
       {pool.paused && <strong class="wait"> ‖ paused</strong>}
-    </>
+    </span>
   );
 }
 
@@ -74,7 +107,7 @@ function Settings({ of, without }: { of: Entry; without: readonly string[] }) {
   if (found.length === 0) return <span class="faint">as usual</span>;
   return (
     <details>
-      <summary>{found.length} set</summary>
+      <summary>show {found.length}</summary>
       <dl class="facts">
         {found.map(([key, value]) => (
           <Setting key={key} name={key} value={value} />
@@ -98,16 +131,20 @@ function Options({ type }: { type: string }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Show</summary>
+      <summary>show</summary>
       {isOpen && <OptionList type={type} />}
     </details>
   );
 }
 
 function OptionList({ type }: { type: string }) {
-  const found = useWatch(`options ${type}`, () => api.GET("/v1/resource-types/{name}", { params: { path: { name: type } } }), {
-    isLast: () => true,
-  });
+  const found = useWatch(
+    `options ${type}`,
+    () => api.GET("/v1/resource-types/{name}", { params: { path: { name: type } } }),
+    {
+      isLast: () => true,
+    },
+  );
   return (
     <Shown of={found}>
       {({ options }) => {
@@ -119,7 +156,9 @@ function OptionList({ type }: { type: string }) {
               <Setting
                 key={each.name}
                 name={each.name}
-                value={[each.kind, each.meaning, each.allowed.length > 0 && `one of ${each.allowed.map(text).join(", ")}`].filter(Boolean).join("; ")}
+                value={[each.kind, each.meaning, each.allowed.length > 0 && `one of ${each.allowed.map(text).join(", ")}`]
+                  .filter(Boolean)
+                  .join("; ")}
               />
             ))}
           </dl>
@@ -133,8 +172,14 @@ const MAKERS: Column<Maker>[] = [
   { title: "Name", cell: (maker) => <strong>{`${maker.sort} ${maker.name}`}</strong> },
   { title: "Driver", cell: (maker) => text(maker.settings["driver"]) },
   { title: "State", cell: (maker) => <How of={maker} /> },
-  { title: "Compared", cell: (maker) => (maker.compared?.at ? <When at={maker.compared.at} /> : <span class="faint">not yet</span>) },
-  { title: "Strays, missing", cell: (maker) => (maker.compared ? `${maker.compared.strays.length}, ${maker.compared.missing.length}` : "–") },
+  {
+    title: "Compared",
+    cell: (maker) => (maker.compared?.at ? <When at={maker.compared.at} /> : <span class="faint">not yet</span>),
+  },
+  {
+    title: "Strays, missing",
+    cell: (maker) => (maker.compared ? `${maker.compared.strays.length}, ${maker.compared.missing.length}` : "–"),
+  },
   { title: "Settings", cell: (maker) => <Settings of={maker} without={["driver"]} /> },
 ];
 
@@ -148,8 +193,8 @@ function How({ of: { cooling, quarantined, compared } }: { of: Maker }) {
   ].filter(Boolean);
   if (parts.length === 0) return <span class="good">✓ nothing is the matter</span>;
   return (
-    <>
+    <span>
       <span class="bad">! {parts.join("; ")}</span> <Link href="/operator#misconfigured">more</Link>
-    </>
+    </span>
   );
 }

@@ -18,14 +18,24 @@ const COLUMNS: Column<Difference>[] = [
 export function Plan({ plan }: { plan: Changes }) {
   return (
     <>
-      <h3>{plan.differences.length === 0 ? "It is good, and would change nothing" : `It would change ${plan.differences.length} keys`}</h3>
+      <h3>
+        {plan.differences.length === 0
+          ? "It is good, and would change nothing"
+          : `It would change ${plan.differences.length} keys`}
+      </h3>
       {plan.applied_by && (
         <p class="faint">
           Compared with what {plan.applied_by} applied <When at={plan.applied_at} />. Secrets are not shown.
         </p>
       )}
       {plan.differences.length > 0 && (
-        <Table caption="Keys that differ" columns={COLUMNS} rows={plan.differences} id={(each) => each.sign + each.path} empty="" />
+        <Table
+          caption="Keys that differ"
+          columns={COLUMNS}
+          rows={plan.differences}
+          id={(each) => each.sign + each.path}
+          empty=""
+        />
       )}
       <Losses plan={plan} />
       {plan.drift.length > 0 && (

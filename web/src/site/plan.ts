@@ -25,7 +25,8 @@ export function question(changes: Changes): string {
   const parts = [
     `It changes ${count(changes.differences.length, "key", "keys")}`,
     gone > 0 && `and removes ${gone} of them`,
-    changes.losses.length > 0 && `; ${count(changes.losses.length, "pool or maker", "pools or makers")} would lose what jobs hold or wait for`,
+    changes.losses.length > 0 &&
+      `; ${count(changes.losses.length, "pool or maker", "pools or makers")} would lose what jobs hold or wait for`,
   ];
   return `${parts.filter(Boolean).join(" ").replace(" ;", ";")}. Apply it?`;
 }

@@ -59,7 +59,9 @@ export function useDraft(site: Site, renew: () => void): Draft {
     const base = checked?.plan?.base;
     if (!base || checked.text !== latest.current) throw new Refused(0, "unchecked", "Check it first.");
     try {
-      setApplied(await ask(api.PUT("/v1/config", { params: { header: { "If-Match": base } }, body: { toml: text, path: PATH } })));
+      setApplied(
+        await ask(api.PUT("/v1/config", { params: { header: { "If-Match": base } }, body: { toml: text, path: PATH } })),
+      );
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== CHANGED_MEANWHILE) throw error;
       await check();

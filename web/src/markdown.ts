@@ -4,7 +4,7 @@ export type Span = { is: "text" | "code" | "strong"; text: string } | { is: "lin
 
 export type Block =
   | { is: "text"; spans: Span[] }
-  | { is: "list"; items: Span[][] }
+  | { is: "list"; items: Span[][]; isOrdered: boolean }
   | { is: "code"; text: string }
   | { is: "table"; rows: Span[][][] };
 
@@ -89,7 +89,7 @@ function block(lines: readonly string[]): Block {
     if (ITEM.test(line)) items.push(line.replace(ITEM, ""));
     else items.push(`${items.pop()} ${line.trim()}`);
   }
-  return { is: "list", items: items.map(spans) };
+  return { is: "list", items: items.map(spans), isOrdered: /^\d/.test(first) };
 }
 
 const cells = (line: string): Span[][] =>

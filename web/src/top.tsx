@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Link, useLocation, useSearch } from "wouter-preact";
 
-import { api, ask } from "./api/client";
+import { api, ask, Refused } from "./api/client";
 import { showKeys } from "./keys";
 import { signInPath } from "./own-path";
 import { say } from "./parts/notices";
@@ -99,9 +99,14 @@ function ThemeChoice() {
 function Me() {
   const { who, renew } = useSession();
   const leave = async () => {
-    await ask(api.DELETE("/v1/session"));
-    await renew();
-    say("Signed out");
+    try {
+      await ask(api.DELETE("/v1/session"));
+      await renew();
+      say("Signed out");
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      say(error.detail, "bad");
+    }
   };
   useLocation();
   useSearch(); // both make the link follow the address

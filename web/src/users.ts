@@ -19,8 +19,11 @@ export interface UserProps {
 
 export const countJobs = (jobs: readonly string[]): string => `${jobs.length} job${jobs.length === 1 ? "" : "s"}`;
 
-/** The page of a user. */
-export const userPath = (name: string): string => `/users/${encodeURIComponent(name)}`;
+/** The page of a user. The colon of a repository's name stays as it is. */
+export const userPath = (name: string): string => `/users/${encodeURIComponent(name).replaceAll("%3A", ":")}`;
+
+/** The name in a page's address, also if somebody wrote its colon otherwise. */
+export const nameIn = (part: string): string => part.replace(/%3a/gi, ":");
 
 /** Words that were typed with spaces or commas between. */
 export const words = (typed: string): string[] => typed.split(/[\s,]+/).filter(Boolean);

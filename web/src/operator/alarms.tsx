@@ -1,65 +1,48 @@
-/** The alarms: which of them this page shows too, and which only CloudWatch knows. */
+/** The alarms, as the documentation has them: which this page shows too, and which only CloudWatch knows. */
 
-import { RunbookLink } from "../parts/runbook";
+import { RunbookLink, useDocs } from "../parts/runbook";
 import { Section } from "./section";
 
 /** Alarms whose condition the service itself can tell, and where on this page it does. */
-const HERE: [string, string][] = [
-  ["CanaryFailing", "canaries"],
-  ["ForgottenHold", "holds"],
-  ["Misconfigured", "misconfigured"],
-  ["NotPutBack", "not-put-back"],
-  ["Quarantined", "quarantine"],
-  ["Strays", "leaks"],
-  ["UnknownErrors", "failures"],
-  ["Unlisted", "unlisted"],
-];
-
-/** Alarms on what only AWS measures. */
-const ELSEWHERE = [
-  "ApiErrors",
-  "BootFailures",
-  "BytesLost",
-  "DeadLetters",
-  "FailedNudges",
-  "FlowsFailed",
-  "FlowsThrottled",
-  "FunctionErrors",
-  "FunctionThrottles",
-  "JobsErrored",
-  "OldestWait",
-  "QueueAge",
-  "StoreUnlisted",
-  "SweepLate",
-  "SweepStopped",
-  "TableThrottled",
-  "Untidy",
-];
-
-const runbook = (alarm: string): string => `operations#${alarm.toLowerCase()}`;
+const HERE: Record<string, string> = {
+  CanaryFailing: "canaries",
+  ForgottenHold: "holds",
+  Misconfigured: "misconfigured",
+  NotPutBack: "not-put-back",
+  Quarantined: "quarantine",
+  Strays: "leaks",
+  UnknownErrors: "failures",
+  Unlisted: "unlisted",
+};
 
 export function Alarms() {
+  const [, ...alarms] = useDocs("operations", "alarms") ?? [];
+  const names = alarms.map((each) => each.title);
   return (
     <Section id="alarms" title="Alarms" runbook="operations#watch-a-deployment">
       <p class="faint">
-        CloudWatch raises the alarms, and mails them. The service does not know which of them are raised; of these, this page
-        shows what they are about:
+        CloudWatch raises the alarms, and mails them. The service does not know which of them are raised. What these are
+        about stands on this page:
       </p>
-      <ul class="alarms">
-        {HERE.map(([alarm, id]) => (
-          <li key={alarm}>
-            <a href={`#${id}`}>{alarm}</a> <RunbookLink of={runbook(alarm)} what={alarm} />
-          </li>
-        ))}
-      </ul>
-      <p class="faint">These are on what only CloudWatch measures. Look at the dashboard of the deployment there:</p>
-      <ul class="alarms">
-        {ELSEWHERE.map((alarm) => (
-          <li key={alarm}>
-            {alarm} <RunbookLink of={runbook(alarm)} what={alarm} />
-          </li>
-        ))}
-      </ul>
+      <List names={names.filter((each) => HERE[each])} />
+      <p class="faint">
+        These are on what only CloudWatch measures, such as dead letters and errors of functions: look at the deployment's
+        dashboard there.
+      </p>
+      <List names={names.filter((each) => !HERE[each])} />
     </Section>
+  );
+}
+
+function List({ names }: { names: string[] }) {
+  return (
+    <ul class="alarms">
+      {names.map((name) => (
+        <li key={name}>
+          {HERE[name] ? <a href={`#${HERE[name]}`}>{name}</a> : name}{" "}
+          <RunbookLink of={`operations#${name.toLowerCase()}`} what={name} />
+        </li>
+      ))}
+    </ul>
   );
 }

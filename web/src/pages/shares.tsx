@@ -1,5 +1,7 @@
 /** Who used how much of what many want, and what is their part by weight: `penstock share list`. */
 
+import { Link } from "wouter-preact";
+
 import { api, type Schemas } from "../api/client";
 import { useWatch } from "../api/watch";
 import { Copy } from "../parts/action";
@@ -14,7 +16,7 @@ import "../style/shares.css";
 type Share = Schemas["ShareView"];
 
 const columns = (rows: Share[]): Column<Share>[] => [
-  { title: "Owner", cell: (share) => share.owner },
+  { title: "Owner", cell: (share) => <Link href={`/?owner=${encodeURIComponent(share.owner)}&all=true`}>{share.owner}</Link> },
   { title: "Weight", cell: (share) => share.weight, isNumber: true },
   { title: "Part by weight", cell: (share) => percent(share.entitled), isNumber: true },
   { title: "Used lately", cell: (share) => percent(share.used), isNumber: true },

@@ -14,7 +14,7 @@ import { State } from "../parts/state";
 import { NewToken, TokenList, useTokens } from "../parts/token-list";
 import { When } from "../parts/time";
 import { Lifecycle } from "../parts/user-actions";
-import { isRepository, type Told, type UserProps } from "../users";
+import { isRepository, nameIn, type Told, type UserProps } from "../users";
 import "../style/users.css";
 
 type User = Schemas["UserView"];
@@ -23,7 +23,7 @@ export default function OneUser() {
   const { name = "" } = useParams<{ name: string }>();
   return (
     <ForOperators title={name}>
-      <Found key={name} name={decodeURIComponent(name)} />
+      <Found key={name} name={nameIn(name)} />
     </ForOperators>
   );
 }

@@ -33,6 +33,7 @@ export function Action({ title, run, done, question, fields, isDangerous, isDisa
     try {
       await run(form);
       dialog.current?.close();
+      dialog.current?.querySelector("form")?.reset(); // the next time it is asked anew
       say(done);
       then?.();
     } catch (thrown) {

@@ -1,5 +1,6 @@
 /** Runbooks: what the documentation says to do, shown beside what it is about. They come with the console. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Link, useLocation, useSearchParams } from "wouter-preact";
 
@@ -58,15 +59,22 @@ export function Runbook() {
   );
 }
 
-function Text({ of }: { of: string }) {
-  const [page = "", slug = ""] = of.split("#");
-  const known = PAGES[page];
+/** The parts of a section of the documentation; undefined until they are loaded, none if there is no such section. */
+export function useDocs(page: string, slug: string): Section[] | undefined {
   const [found, setFound] = useState<Section[]>();
   useEffect(() => {
-    void known?.load().then((text) => setFound(partsOf(sections(text.default), slug)));
-  }, []);
-  if (known && !found) return <Loading />;
-  if (!known || !found?.length) return <p>The documentation has no such section.</p>;
+    const known = PAGES[page];
+    if (known) void known.load().then((text) => setFound(partsOf(sections(text.default), slug)));
+    else setFound([]);
+  }, [page, slug]);
+  return found;
+}
+
+function Text({ of }: { of: string }) {
+  const [page = "", slug = ""] = of.split("#");
+  const found = useDocs(page, slug);
+  if (!found) return <Loading />;
+  if (found.length === 0) return <p>The documentation has no such section.</p>;
   return (
     <>
       {found.map((section, index) => (
@@ -78,7 +86,7 @@ function Text({ of }: { of: string }) {
         </section>
       ))}
       <p class="faint">
-        From <code>{known.file}</code>
+        From <code>{PAGES[page]?.file}</code>
       </p>
     </>
   );
@@ -92,25 +100,20 @@ function Part({ block, page }: { block: Block; page: string }) {
     case "code":
       return <pre tabIndex={0}>{block.text}</pre>;
     case "list":
-      return (
-        <ul>
-          {block.items.map((item, index) => (
-            <li key={index}>{line(item)}</li>
-          ))}
-        </ul>
-      );
+      return <List of={block} line={line} />;
     case "table":
       return <Rows rows={block.rows} line={line} />;
   }
 }
 
-function Rows({
-  rows: [head = [], ...rows],
-  line,
-}: {
-  rows: Span[][][];
-  line: (spans: Span[]) => preact.ComponentChildren;
-}) {
+type Line = (spans: Span[]) => ComponentChildren;
+
+function List({ of: { items, isOrdered }, line }: { of: Extract<Block, { is: "list" }>; line: Line }) {
+  const found = items.map((item, index) => <li key={index}>{line(item)}</li>);
+  return isOrdered ? <ol>{found}</ol> : <ul>{found}</ul>;
+}
+
+function Rows({ rows: [head = [], ...rows], line }: { rows: Span[][][]; line: Line }) {
   return (
     <div class="scrolls" role="region" aria-label="Table" tabIndex={0}>
       <table>

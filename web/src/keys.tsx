@@ -22,7 +22,7 @@ const PLACES: [string, string, string][] = [
   ["u", "/users", "Users"],
   ["a", "/audit", "Audit log"],
 ];
-const FOR_OPERATORS = new Set(["o", "u", "a"]);
+const FOR_OPERATORS = new Set(["g", "w", "r", "o", "u", "a"]);
 
 const OFF = "keys-off";
 const SECOND_KEY_MS = 1500;

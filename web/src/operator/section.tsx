@@ -2,6 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 
+import type { Watched } from "../api/watch";
+import { Problem } from "../parts/page";
 import { RunbookLink } from "../parts/runbook";
 
 interface Props {
@@ -35,5 +37,15 @@ export function Section({ id, title, runbook, nothing, actions, children }: Prop
       )}
       {children}
     </section>
+  );
+}
+
+/** Parts that come once they are known. Until then the glance at the top says that they are not. */
+export function Known<T>({ of, children }: { of: Watched<T>; children: (value: T) => ComponentChildren }) {
+  return (
+    <>
+      {of.error && !(of.error.isSignedOut && of.value !== undefined) && <Problem error={of.error} retry={of.refresh} />}
+      {of.value !== undefined && children(of.value)}
+    </>
   );
 }

@@ -23,11 +23,12 @@ import {
 import { GoingSection, WITHIN } from "../operator/going";
 import { Capacity, Failures, Leaks, Misconfigured, Unlisted } from "../operator/makers";
 import { DriftSection, Paused, pausedOf } from "../operator/pools";
+import { Known } from "../operator/section";
 import { Holds, NotPutBack, Quarantine } from "../operator/units";
 import { useCanaries, useDeliveries, useDrift, useGoing, useMakers, usePools, useUnits } from "../operator/watch";
 import { useFilters } from "../parts/filters";
 import { ForOperators } from "../parts/gate";
-import { Page, Shown } from "../parts/page";
+import { Loading, Page } from "../parts/page";
 import { Runbook } from "../parts/runbook";
 import { useNow } from "../parts/time";
 import "../style/operator.css";
@@ -58,8 +59,9 @@ function All() {
   return (
     <Page title="Operator" heading="What needs a person" actions={<Ways />}>
       <Overview of={watched} />
-      <Shown of={units}>{({ units: found }) => <Quarantine units={found} then={units.refresh} />}</Shown>
-      <Shown of={makers}>
+      {Object.values(watched).every((each) => !each.value && !each.error) && <Loading />}
+      <Known of={units}>{({ units: found }) => <Quarantine units={found} then={units.refresh} />}</Known>
+      <Known of={makers}>
         {(found) => (
           <>
             <Misconfigured makers={found} />
@@ -69,16 +71,16 @@ function All() {
             <Failures makers={found} />
           </>
         )}
-      </Shown>
-      <Shown of={canaries}>{({ items }) => <Canaries rows={items} then={canaries.refresh} />}</Shown>
+      </Known>
+      <Known of={canaries}>{({ items }) => <Canaries rows={items} then={canaries.refresh} />}</Known>
       {units.value && <Holds units={units.value.units} then={units.refresh} />}
       {units.value && <NotPutBack units={units.value.units} />}
-      <Shown of={pools}>{({ items }) => <Paused pools={items} drift={drift.value?.drift ?? []} then={poolsToo} />}</Shown>
-      <Shown of={drift}>{(found) => <DriftSection changes={found} />}</Shown>
-      <Shown of={deliveries}>{({ items }) => <Deliveries rows={items} then={deliveries.refresh} />}</Shown>
-      <Shown of={going}>
+      <Known of={pools}>{({ items }) => <Paused pools={items} drift={drift.value?.drift ?? []} then={poolsToo} />}</Known>
+      <Known of={drift}>{(found) => <DriftSection changes={found} />}</Known>
+      <Known of={deliveries}>{({ items }) => <Deliveries rows={items} then={deliveries.refresh} />}</Known>
+      <Known of={going}>
         {(found) => <GoingSection found={found} within={within} change={(next) => change("within", next)} />}
-      </Shown>
+      </Known>
       <Alarms />
       <Runbook />
     </Page>

@@ -2,6 +2,7 @@
 
 import type { Schemas } from "../api/client";
 import { UnitName } from "../parts/names";
+import { RunbookLink } from "../parts/runbook";
 import { Table, type Column } from "../parts/table";
 import { When } from "../parts/time";
 import { cooling, leaks, SHORT, unlisted, WRONG } from "./findings";
@@ -24,7 +25,7 @@ export function Leaks({ makers }: Props) {
     { title: "Made by", cell: nameOf },
     { title: "Strays", cell: (maker) => <Ids of={maker.compared?.strays} />, isNumber: true },
     { title: "Missing", cell: (maker) => <Ids of={maker.compared?.missing} />, isNumber: true },
-    { title: "Compared", cell: (maker) => (maker.compared?.at ? <When at={maker.compared.at} /> : "not yet") },
+    { title: "Compared", cell: (maker) => <Compared at={maker.compared?.at} /> },
     { title: "Lists that failed since", cell: (maker) => maker.compared?.failures ?? "–", isNumber: true },
   ];
   return (
@@ -46,6 +47,24 @@ export function Leaks({ makers }: Props) {
         empty="The site has no factory and no well."
       />
     </Section>
+  );
+}
+
+/** Lists come every three minutes. When none came for ten, nothing may look any more: the sweep or its list hangs. */
+const LATE = 600_000;
+
+function Compared({ at }: { at: string | null | undefined }) {
+  if (!at) return <>not yet</>;
+  return (
+    <span>
+      <When at={at} />
+      {Date.now() - Date.parse(at) > LATE && (
+        <>
+          {" "}
+          <strong class="wait">‖ late</strong> <RunbookLink of="operations#sweepstopped" what="the sweep" />
+        </>
+      )}
+    </span>
   );
 }
 

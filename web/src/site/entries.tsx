@@ -10,6 +10,8 @@ import { PoolName } from "../parts/names";
 import { Shown } from "../parts/page";
 import { Table, type Column } from "../parts/table";
 import { When } from "../parts/time";
+import { useSession } from "../session";
+import { ShownTest, TestFactory } from "./factory-test";
 import { type Entry, settingsOf, text } from "./settings";
 
 type Pool = Schemas["PoolView"];
@@ -20,6 +22,7 @@ export function Entries() {
   const pools = usePools();
   const makers = useMakers();
   const found = pools.value?.items ?? [];
+  const { isOperator } = useSession();
   return (
     <>
       <h2>Targets</h2>
@@ -41,11 +44,12 @@ export function Entries() {
         )}
       </Shown>
       <h2>Factories and wells</h2>
+      {isOperator && <ShownTest />}
       <Shown of={makers}>
         {(rows) => (
           <Table
             caption="Factories and wells"
-            columns={MAKERS}
+            columns={makerColumns(isOperator)}
             rows={rows}
             id={(each) => each.sort + each.name}
             empty="The site has none."
@@ -168,7 +172,7 @@ function OptionList({ type }: { type: string }) {
   );
 }
 
-const MAKERS: Column<Maker>[] = [
+const makerColumns = (isOperator: boolean): Column<Maker>[] => [
   { title: "Name", cell: (maker) => <strong>{`${maker.sort} ${maker.name}`}</strong> },
   { title: "Driver", cell: (maker) => text(maker.settings["driver"]) },
   { title: "State", cell: (maker) => <How of={maker} /> },
@@ -181,6 +185,9 @@ const MAKERS: Column<Maker>[] = [
     cell: (maker) => (maker.compared ? `${maker.compared.strays.length}, ${maker.compared.missing.length}` : "–"),
   },
   { title: "Settings", cell: (maker) => <Settings of={maker} without={["driver"]} /> },
+  ...(isOperator
+    ? [{ title: "Actions", cell: (maker: Maker) => maker.sort === "factory" && <TestFactory factory={maker.name} /> }]
+    : []),
 ];
 
 /** What is the matter with a factory or well, or that nothing is. */

@@ -73,8 +73,8 @@ function useEntering(to: string) {
 
 function WithGitHub({ to }: { to: string }) {
   return (
-    <section class="card" aria-labelledby="with-github">
-      <h2 id="with-github">With GitHub</h2>
+    <section class="card">
+      <h2>With GitHub</h2>
       <p>For accounts that an operator has linked to a user of this service.</p>
       <a class="button main" href="/v1/session/github" onClick={() => keepPath(to)}>
         Sign in with GitHub
@@ -87,8 +87,8 @@ const COMMAND = "penstock console";
 
 function WithCode() {
   return (
-    <section class="card" aria-labelledby="with-code">
-      <h2 id="with-code">From the command line</h2>
+    <section class="card">
+      <h2>From the command line</h2>
       <p>On a machine where you are signed in already, this opens the console in your browser, signed in:</p>
       <p class="command">
         <code>{COMMAND}</code> <Copy text={COMMAND} />
@@ -102,8 +102,8 @@ function WithCode() {
 
 function WithToken({ enter, isBusy }: { enter: (token: string) => Promise<void>; isBusy: boolean }) {
   return (
-    <section class="card" aria-labelledby="with-token">
-      <h2 id="with-token">With a token</h2>
+    <section class="card">
+      <h2>With a token</h2>
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -6,6 +6,7 @@ import { Link, useLocation, useSearch } from "wouter-preact";
 import { signInPath } from "../own-path";
 import { useSession } from "../session";
 import { Page } from "./page";
+import "../style/blocks.css";
 
 interface Props {
   title: string;

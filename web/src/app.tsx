@@ -13,7 +13,9 @@ import { Top } from "./top";
 /** Each page is a file of its own, which is loaded when it is first looked at. */
 const PAGES = [
   ["/", lazy(() => import("./pages/jobs"))],
+  ["/artifacts", lazy(() => import("./pages/artifacts"))],
   ["/audit", lazy(() => import("./pages/audit"))],
+  ["/caches", lazy(() => import("./pages/caches"))],
   ["/commits", lazy(() => import("./pages/commits"))],
   ["/graph", lazy(() => import("./pages/graph"))],
   ["/jobs/:job/log", lazy(() => import("./pages/job-log"))],
@@ -21,6 +23,7 @@ const PAGES = [
   ["/operator", lazy(() => import("./pages/operator"))],
   ["/pools", lazy(() => import("./pages/pools"))],
   ["/pools/:sort/:name", lazy(() => import("./pages/pool"))],
+  ["/published", lazy(() => import("./pages/published"))],
   ["/resources", lazy(() => import("./pages/resources"))],
   ["/resources/:id", lazy(() => import("./pages/resource"))],
   ["/sets/:id", lazy(() => import("./pages/set"))],

@@ -66,8 +66,11 @@ export function Top() {
   );
 }
 
+/** Pages that belong to a place and have other addresses. */
+const BELOW: Record<string, string[]> = { "/": ["/jobs", "/sets", "/commits"], "/artifacts": ["/caches", "/published"] };
+
 const isAt = (path: string, to: string): boolean =>
-  to === "/" ? path === "/" || path.startsWith("/jobs") || path.startsWith("/sets") : path.startsWith(to);
+  path === to || [...(to === "/" ? [] : [to]), ...(BELOW[to] ?? [])].some((each) => path.startsWith(each));
 
 function KeysButton() {
   return (

@@ -5,6 +5,9 @@ import { useState } from "preact/hooks";
 import { type Answer, ask, Refused } from "../api/client";
 import { say } from "./notices";
 
+/** For how long the URL works: the browser uses it at once. */
+export const SIGN = { expires_in: 300 };
+
 interface Props {
   /** The file's name, for who does not see the row. */
   name: string;

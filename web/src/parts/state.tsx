@@ -26,6 +26,8 @@ const SIGNS: Record<string, [string, Tone]> = {
   revoked: ["⊘", "off"],
   expired: ["⊘", "off"],
   disabled: ["⊘", "off"],
+  created: ["✓", "good"],
+  lost: ["!", "bad"],
   gone: ["⊘", "off"],
   withdrawn: ["⊘", "off"],
   good: ["✓", "good"],

@@ -17,7 +17,7 @@ interface Options<Row> {
   pages?: number;
 }
 
-export interface Rows<Row> extends Watched<Listed<Row>> {
+export interface Rows<Row, Page extends Listed<Row> = Listed<Row>> extends Watched<Page> {
   rows: Row[];
   /** Loads one page more; undefined if there is none. */
   more: (() => void) | undefined;
@@ -29,14 +29,14 @@ export interface Rows<Row> extends Watched<Listed<Row>> {
  * A later page of which everything is over is not asked for again: its place in the list is a row's id, so new rows
  * move none into it.
  */
-export function useWatchedPages<Row>(
+export function useWatchedPages<Row, Page extends Listed<Row> = Listed<Row>>(
   key: string,
-  request: (page: string, signal: AbortSignal) => Promise<Answer<Listed<Row>>>,
+  request: (page: string, signal: AbortSignal) => Promise<Answer<Page>>,
   { isOver, pages = 1 }: Options<Row>,
-): Rows<Row> {
+): Rows<Row, Page> {
   const [wanted, setWanted] = useState({ key, pages });
   const count = wanted.key === key ? wanted.pages : pages;
-  const over = useRef<{ key: string; pages: Map<string, Listed<Row>> }>({ key, pages: new Map() });
+  const over = useRef<{ key: string; pages: Map<string, Page> }>({ key, pages: new Map() });
   if (over.current.key !== key) over.current = { key, pages: new Map() };
 
   const found = useWatch(key, (signal) => load(count, (page) => request(page, signal), over.current.pages, isOver));
@@ -50,12 +50,13 @@ export function useWatchedPages<Row>(
   };
 }
 
-async function load<Row>(
+/** The first page, with the rows of those after it. */
+async function load<Row, Page extends Listed<Row>>(
   count: number,
-  request: (page: string) => Promise<Answer<Listed<Row>>>,
-  over: Map<string, Listed<Row>>,
+  request: (page: string) => Promise<Answer<Page>>,
+  over: Map<string, Page>,
   isOver: (row: Row) => boolean,
-): Promise<Answer<Listed<Row>>> {
+): Promise<Answer<Page>> {
   const first = await request("");
   if (!first.data || count === 1) return first;
   const items = [...first.data.items];
@@ -63,12 +64,12 @@ async function load<Row>(
   for (let number = 1; number < count && next; number++) {
     const page: string = next;
     const known = over.get(page);
-    const answer: Answer<Listed<Row>> = known ? { data: known, response: first.response } : await request(page);
+    const answer: Answer<Page> = known ? { data: known, response: first.response } : await request(page);
     if (!answer.data) return answer;
     if (answer.data.items.every(isOver)) over.set(page, answer.data);
     items.push(...answer.data.items);
     next = answer.data.next;
   }
-  const data: Listed<Row> = { items, next: next ?? null };
+  const data: Page = { ...first.data, items, next: next ?? null };
   return { data, response: new Response(null) }; // without the ETag, which is of one page
 }

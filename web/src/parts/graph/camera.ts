@@ -58,7 +58,7 @@ export function showing(camera: Camera, box: Box, frame: Size): Camera {
 
 /** Whether something of a box is in the frame, or near it. */
 export function isSeen(camera: Camera, box: Box, frame: Size): boolean {
-  const more = 80 / camera.zoom;
+  const more = Math.max(frame.width, frame.height) / 3 / camera.zoom; // the page is drawn again a little later than it moves
   return (
     box.x + box.width > camera.x - more &&
     box.y + box.height > camera.y - more &&

@@ -14,7 +14,7 @@ export interface Size {
   height: number;
 }
 
-export const LEAST_ZOOM = 0.04;
+export const LEAST_ZOOM = 0.01;
 export const MOST_ZOOM = 2.5;
 const MARGIN = 16;
 
@@ -26,13 +26,16 @@ export function fit(picture: Size, frame: Size): Camera {
   return { x: (picture.width - frame.width / zoom) / 2, y: (picture.height - frame.height / zoom) / 2, zoom };
 }
 
-/** All of a picture if it can be read then; else its beginning at a size that can be read. */
-export function begin(picture: Size, frame: Size, readable = 0.7): Camera {
+/** All of a picture if it can be read then; else its beginning, the leftmost box, at a size that can be read. */
+export function begin(picture: Size & { boxes: Readonly<Record<string, Box>> }, frame: Size, readable = 0.7): Camera {
   const whole = fit(picture, frame);
   if (whole.zoom >= readable) return whole;
   const edge = MARGIN / readable;
-  const isHigh = picture.height + 2 * edge > frame.height / readable;
-  return { x: -edge, y: isHigh ? -edge : (picture.height - frame.height / readable) / 2, zoom: readable };
+  const high = frame.height / readable;
+  const first = Object.values(picture.boxes).reduce((best, box) => (box.x < best.x ? box : best));
+  const least = Math.min(-edge, (picture.height - high) / 2); // lower than that there is nothing more to see
+  const most = Math.max(least, picture.height + edge - high);
+  return { x: -edge, y: Math.min(Math.max(middle(first).y - high / 2, least), most), zoom: readable };
 }
 
 /** Nearer or farther by a factor, with a point of the frame staying where it is. */

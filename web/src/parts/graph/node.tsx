@@ -33,7 +33,19 @@ export const Node = memo(({ node, box, detail, isStop, isChosen }: Props) => {
       </g>
     </a>
   );
-});
+}, isSame);
+
+/** Nodes are made anew with each answer of the service, and most say the same. */
+function isSame(before: Props, after: Props): boolean {
+  const { node: one, ...old } = before;
+  const { node: other, ...fresh } = after;
+  return isShallow(one, other) && isShallow(old, fresh);
+}
+
+function isShallow<T extends object>(one: T, other: T): boolean {
+  const keys = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof T>;
+  return [...keys].every((key) => one[key] === other[key]);
+}
 
 function Texts({ node, box }: { node: GraphNode; box: Box }) {
   const middle = box.height / 2;

@@ -26,8 +26,8 @@ export interface Rows<Row, Page extends Listed<Row> = Listed<Row>> extends Watch
 /**
  * The rows of the first pages of a list, watched.
  *
- * A later page of which everything is over is not asked for again: its place in the list is a row's id, so new rows
- * move none into it.
+ * A later page of which everything is over, and which another one follows, is not asked for again: its place in the list is
+ * a row's id, so new rows move none into it.
  */
 export function useWatchedPages<Row, Page extends Listed<Row> = Listed<Row>>(
   key: string,
@@ -66,7 +66,7 @@ async function load<Row, Page extends Listed<Row>>(
     const known = over.get(page);
     const answer: Answer<Page> = known ? { data: known, response: first.response } : await request(page);
     if (!answer.data) return answer;
-    if (answer.data.items.every(isOver)) over.set(page, answer.data);
+    if (answer.data.next && answer.data.items.every(isOver)) over.set(page, answer.data); // others may follow on the last one
     items.push(...answer.data.items);
     next = answer.data.next;
   }

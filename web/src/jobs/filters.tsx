@@ -23,16 +23,15 @@ export function JobFilterFields({ filters, change, addTag, removeTag, isOperator
       </button>
       <div class={isOpen ? "filters" : "filters closed"} role="search" aria-label="Filter jobs">
         <Choice label="State" value={filters.state} options={STATES} onChange={(state) => change({ state })} />
-        <Wanted key={`name ${filters.name}`} label="Name" value={filters.name} onChange={(name) => change({ name })} hint="build*" />
-        <Wanted key={`since ${filters.since}`} label="Since" value={filters.since} onChange={(since) => change({ since })} hint="2d, today" />
+        <Wanted label="Name" value={filters.name} onChange={(name) => change({ name })} hint="build*" />
+        <Wanted label="Since" value={filters.since} onChange={(since) => change({ since })} hint="2d, today" />
         <Wanted
-          key={`owner ${filters.owner}`}
           label="Owner"
           value={filters.owner}
           onChange={(owner) => change({ owner, all: owner || !filters.all ? "" : "true" })}
         />
-        <Wanted key={`target ${filters.target}`} label="Target" value={filters.target} onChange={(target) => change({ target })} />
-        <Wanted key={`tags ${filters.tags.join()}`} label="Tag" value="" onChange={addTag} hint="name=value" />
+        <Wanted label="Target" value={filters.target} onChange={(target) => change({ target })} />
+        <TagField add={addTag} />
         {isOperator && (
           <label class="check">
             <input
@@ -57,5 +56,22 @@ export function JobFilterFields({ filters, change, addTag, removeTag, isOperator
         )}
       </div>
     </>
+  );
+}
+
+/** A tag more to look for; the field is empty again afterwards. */
+function TagField({ add }: { add: (tag: string) => void }) {
+  return (
+    <label class="field">
+      <span>Tag</span>
+      <input
+        type="search"
+        placeholder="name=value"
+        onChange={({ currentTarget: field }) => {
+          add(field.value);
+          field.value = "";
+        }}
+      />
+    </label>
   );
 }

@@ -40,7 +40,7 @@ export default function Artifacts() {
       <FilesNav />
       {isOperator && (
         <div class="filters">
-          <Wanted key={by} label="Of user or repository" value={by} onChange={(value) => change("by", value)} hint="yours" />
+          <Wanted label="Of user or repository" value={by} onChange={(value) => change("by", value)} hint="yours" />
         </div>
       )}
       {chosen && <WhyCard key={chosen} artifact={chosen} close={() => change("artifact", "")} then={artifacts.refresh} />}

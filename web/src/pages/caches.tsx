@@ -34,7 +34,7 @@ export default function Caches() {
     <Page title="Caches" actions={<Copy text={copied} title="Copy as command" />}>
       <FilesNav />
       <div class="filters">
-        <Wanted key={owner} label="Owner" value={owner} onChange={(value) => change("owner", value)} hint="you" />
+        <Wanted label="Owner" value={owner} onChange={(value) => change("owner", value)} hint="you" />
       </div>
       <Shown of={caches}>
         {({ bytes: used, quota }) => (

@@ -73,6 +73,11 @@ function Found({ search }: { search: string }) {
       </Shown>
       <div class="list-end">
         <More load={jobs.more} />
+        {jobs.rows.length > selected.size && (
+          <button type="button" class="quiet" onClick={() => select(jobs.rows, true)}>
+            Select all {jobs.rows.length}
+          </button>
+        )}
         {jobs.rows.length > 0 && (
           <p class="faint">
             {jobs.rows.length} shown{jobs.more ? ", there are more" : ""}. Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous, <kbd>Enter</kbd> opens,{" "}

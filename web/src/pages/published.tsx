@@ -37,9 +37,9 @@ export default function Published() {
     <Page title="Published" actions={<Copy text={command("penstock", "published", "list", ...options)} title="Copy as command" />}>
       <FilesNav />
       <div class="filters">
-        <Wanted key={`o ${filters["owner"]}`} label="Owner" value={filters["owner"]} onChange={(value) => change("owner", value)} hint="you" />
-        <Wanted key={`s ${filters["series"]}`} label="Series" value={filters["series"]} onChange={(value) => change("series", value)} hint="nightly" />
-        <Wanted key={`v ${filters["version"]}`} label="Version" value={filters["version"]} onChange={(value) => change("version", value)} />
+        <Wanted label="Owner" value={filters["owner"]} onChange={(value) => change("owner", value)} hint="you" />
+        <Wanted label="Series" value={filters["series"]} onChange={(value) => change("series", value)} hint="nightly" />
+        <Wanted label="Version" value={filters["version"]} onChange={(value) => change("version", value)} />
       </div>
       <Shown of={files}>
         {() => (

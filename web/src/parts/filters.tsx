@@ -1,5 +1,6 @@
 /** Filters that stand in the address, so that a view can be sent to somebody or kept. */
 
+import { useEffect, useRef } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 
 /** The address's filters, and a way to change one; an empty value takes it away. */
@@ -42,12 +43,16 @@ export function Choice({ label, value, options, onChange }: ChoiceProps) {
   );
 }
 
-/** A text to look for. It counts once one leaves the field or presses Enter. */
+/** A text to look for. It counts once one leaves the field or presses Enter. What is being typed stays while a page is drawn again. */
 export function Wanted({ label, value, onChange, hint }: Omit<ChoiceProps, "options"> & { hint?: string }) {
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (input.current) input.current.value = value ?? "";
+  }, [value]);
   return (
     <label class="field">
       <span>{label}</span>
-      <input type="search" defaultValue={value ?? ""} placeholder={hint} onChange={(event) => onChange(event.currentTarget.value)} />
+      <input ref={input} type="search" defaultValue={value ?? ""} placeholder={hint} onChange={(event) => onChange(event.currentTarget.value)} />
     </label>
   );
 }

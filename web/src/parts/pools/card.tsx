@@ -106,7 +106,7 @@ function Bench({ slot, isAsked }: { slot: Slot; isAsked: boolean }) {
         {slot.state === "held" ? <Who slot={slot} /> : <State of={slot.state} />}
         {slot.state === "held" && (
           <small>
-            for <Lasts from={slot.since} />, until <Until slot={slot} isAsked={isAsked} />
+            for <Lasts from={slot.since} />; until: <Until slot={slot} isAsked={isAsked} />
           </small>
         )}
       </span>

@@ -22,8 +22,8 @@ export function CoolDowns({ of }: { of: Unit }) {
             <ul class="plain">
               {cooling.map((each) => (
                 <li key={each.scope}>
-                  <b class="wait">! {each.cause}</b> {each.scope || "everything"}: {each.summary} Since <When at={each.since} />,
-                  until <When at={each.until} />, failed {each.tried} times in a row.
+                  <b class="wait">! {each.cause}</b> {each.scope || "everything"}: {each.summary} It began{" "}
+                  <When at={each.since} /> and ends <When at={each.until} />; it failed {each.tried} times in a row.
                   {each.probe && (
                     <>
                       {" "}

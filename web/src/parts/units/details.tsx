@@ -8,7 +8,7 @@ import { Fact } from "../facts";
 import { ForOperators } from "../for-operators";
 import { Page, Shown } from "../page";
 import { State } from "../state";
-import { When } from "../time";
+import { Lasts, When } from "../time";
 import { UnitActions } from "./actions";
 import { CoolDowns } from "./cool-downs";
 import { Journal } from "./journal";
@@ -69,8 +69,8 @@ function Now({ of }: { of: Unit }) {
     <section class="card" aria-label="Now">
       <p class="unit-next">{capital(of.next_step)}.</p>
       <dl class="facts">
-        <Fact name="In this state since">
-          <When at={of.since} />
+        <Fact name="In this state">
+          for <Lasts from={of.since} />
           {of.reason && `: ${of.reason}`}
         </Fact>
         <Fact name="Moved on by">{of.moved_by}</Fact>
@@ -92,7 +92,8 @@ function Orders({ of: { hold, drain, quarantine, broken } }: { of: Unit }) {
       {broken && <p class="bad">! {capital(broken)}</p>}
       {hold && (
         <p>
-          <b class="live">‖ Held</b> by {hold.by} since <When at={hold.since} />, until <When at={hold.until} />: {hold.reason}
+          <b class="live">‖ Held</b> by {hold.by} for <Lasts from={hold.since} />: {hold.reason}. It ends{" "}
+          <When at={hold.until} />.
         </p>
       )}
       {drain && (
@@ -103,7 +104,7 @@ function Orders({ of: { hold, drain, quarantine, broken } }: { of: Unit }) {
       )}
       {quarantine && (
         <p>
-          <b class="bad">! In quarantine</b> since <When at={quarantine.since} />: {quarantine.reason}
+          <b class="bad">! In quarantine</b> for <Lasts from={quarantine.since} />: {quarantine.reason}
           {quarantine.reminders > 0 && ` (operators were reminded ${quarantine.reminders} times)`}
         </p>
       )}

@@ -10,7 +10,7 @@ import { Linked } from "../linked";
 import { JobName, PoolName } from "../names";
 import { Shown } from "../page";
 import { State } from "../state";
-import { When } from "../time";
+import { Lasts, When } from "../time";
 import { deedsOf, type Job, type Pile, type Pool } from "./groups";
 
 /** How many seconds an explanation is shown before it is asked for again, if the graph stays the same. */
@@ -58,7 +58,7 @@ export function JobPanel({ of, names }: { of: Job; names: ReadonlyMap<string, st
       {(found) => (
         <>
           <p>
-            <State of={found.state} /> since <When at={found.since} />
+            <State of={found.state} /> for <Lasts from={found.since} />
           </p>
           <p>
             <Linked text={found.summary} names={names} />

@@ -19,9 +19,16 @@ interface Props {
 export const Node = memo(({ node, box, detail, isStop, isChosen }: Props) => {
   const classes = ["node", node.tone, node.isMarked && "on-path", node.isFaded && "faded", isChosen && "chosen"];
   return (
-    <a class={classes.filter(Boolean).join(" ")} href={node.href} data-node={node.id} aria-label={node.title} tabIndex={isStop ? 0 : -1} draggable={false}>
+    <a
+      class={classes.filter(Boolean).join(" ")}
+      href={node.href}
+      data-node={node.id}
+      aria-label={detail === "tiny" ? node.title : undefined}
+      tabIndex={isStop ? 0 : -1}
+      draggable={false}
+    >
+      {detail !== "tiny" && <title>{node.title}</title>}
       <g transform={`translate(${Math.round(box.x)} ${Math.round(box.y)})`}>
-        {detail !== "tiny" && <title>{node.title}</title>}
         {node.shape === "pile" && <rect class="under" x={5} y={5} width={box.width} height={box.height} rx={6} />}
         <rect class="box" width={box.width} height={box.height} rx={node.shape === "pool" ? box.height / 2 : 6} />
         {detail === "near" && <Texts node={node} box={box} />}

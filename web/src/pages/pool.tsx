@@ -29,7 +29,7 @@ export default function Pool() {
             {found.kind !== "amount" && (
               <section class="part">
                 <h2>Slots</h2>
-                <Slots of={found.slots ?? []} />
+                <Slots of={found} />
               </section>
             )}
             <section class="part">

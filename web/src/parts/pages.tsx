@@ -15,8 +15,9 @@ interface Listed<Row> {
 export function usePages<Row>(
   key: string,
   request: (page: string, signal?: AbortSignal) => Promise<Answer<Listed<Row>>>,
+  options: { every?: number } = {},
 ): Watched<Listed<Row>> & { rows: Row[]; more: (() => void) | undefined } {
-  const first = useWatch(key, (signal) => request("", signal));
+  const first = useWatch(key, (signal) => request("", signal), options);
   const [later, setLater] = useState<Listed<Row>[]>([]);
   useEffect(() => setLater([]), [key]);
   const last = later.at(-1) ?? first.value;

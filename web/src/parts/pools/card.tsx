@@ -17,7 +17,7 @@ type Pool = Schemas["PoolView"];
 type Slot = Schemas["SlotView"];
 
 /** How many slots a card lists; the pool's page has all. */
-const LISTED = 8;
+const LISTED = 12;
 /** For how many slots it asks until when they are held. */
 const ASKED = 4;
 
@@ -67,8 +67,9 @@ export const usePool = (pool: string) =>
     api.GET("/v1/pools/{sort}/{name}", { params: { path: { sort: sortOf(pool), name: nameOf(pool) } }, signal }),
   );
 
-function Brief({ of: { slots, queue, kind } }: { of: Pool }) {
-  const all = inOrder(slots ?? []);
+function Brief({ of }: { of: Pool }) {
+  const { queue, kind } = of;
+  const all = inOrder(of);
   const told = kind === "named" ? all : all.filter((slot) => slot.state !== "free");
   const listed = told.slice(0, LISTED);
   const asked = askedOf(listed, ASKED);

@@ -36,7 +36,7 @@ function TimeLimit({ job, attempt }: { job: string; attempt: number | null }) {
     (signal) => api.GET("/v1/jobs/{job}", { params: { path: { job } }, signal }),
     { isLast: ({ times }) => times.started !== null },
   );
-  if (error && !value) return <span class="faint">not for you to see</span>;
+  if (error && !value) return <span class="faint">not shown to you</span>;
   if (!value) return <span class="faint">…</span>;
   if (!value.times.started) return <span class="faint">its script has not begun</span>;
   const end = Date.parse(value.times.started) + value.timeout * 1000;
@@ -63,7 +63,7 @@ function Estimate({ job }: { job: string }) {
     (signal) => api.GET("/v1/jobs/{job}/why", { params: { path: { job } }, signal }),
     { every: ESTIMATED_EVERY },
   );
-  if (error && !value) return <span class="faint">not for you to see</span>;
+  if (error && !value) return <span class="faint">not shown to you</span>;
   if (!value) return <span class="faint">…</span>;
   const note = value.expected_start ? value.basis : value.unblocks && `once ${value.unblocks}`;
   return (

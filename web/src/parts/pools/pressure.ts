@@ -34,9 +34,13 @@ export const nameOf = (pool: string): string => pool.slice(pool.indexOf("/") + 1
 /** A pool's sort: resource of resource/bench. */
 export const sortOf = (pool: string): string => pool.slice(0, pool.indexOf("/"));
 
-/** Slots in the order of what one asks first: those in use, then the others; each by name, with numbers as numbers. */
-export function inOrder(slots: readonly Schemas["SlotView"][]): Schemas["SlotView"][] {
-  const rank = (slot: Schemas["SlotView"]) => RANKS.indexOf(slot.state);
+/**
+ * Slots by name, with numbers as numbers: who looks for bench-3 finds it in its place. Slots that have only numbers are
+ * alike: of them, those in use come first.
+ */
+export function inOrder({ slots, kind }: Pool): Schemas["SlotView"][] {
+  const rank = (slot: Schemas["SlotView"]) => (kind === "named" ? 0 : RANKS.indexOf(slot.state));
+  if (!slots) return [];
   return [...slots].sort((left, right) => rank(left) - rank(right) || NATURAL.compare(left.slot, right.slot));
 }
 

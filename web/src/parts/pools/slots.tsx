@@ -28,8 +28,8 @@ const columns = (asked: ReadonlySet<string>, hasNotes: boolean): Column<Slot>[] 
   { title: "Fence", cell: (slot) => slot.fence, isNumber: true, isMinor: true },
 ];
 
-/** All slots of a pool, those in use first. */
-export function Slots({ of }: { of: readonly Slot[] }) {
+/** All slots of a pool. */
+export function Slots({ of }: { of: Schemas["PoolView"] }) {
   const [isWhole, setWhole] = useState(false);
   const slots = inOrder(of);
   const asked = askedOf(slots, ASKED);

@@ -6,8 +6,11 @@ import { Shown } from "../page";
 import { When } from "../time";
 import { getMaker, type Unit, WORDS } from "./kinds";
 
+/** Seconds. How long ago it was compared with what exists differs in each answer. */
+const ASKED_EVERY = 20;
+
 export function CoolDowns({ of }: { of: Unit }) {
-  const maker = useWatch(`maker ${of.kind} ${of.maker}`, (signal) => getMaker(of, signal));
+  const maker = useWatch(`maker ${of.kind} ${of.maker}`, (signal) => getMaker(of, signal), { every: ASKED_EVERY });
   const what = WORDS[of.kind].maker.toLowerCase();
   return (
     <section class="card">

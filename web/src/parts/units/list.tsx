@@ -14,6 +14,9 @@ import { type Kind, listUnits, poolOf, type Unit, WORDS } from "./kinds";
 import { Marks } from "./marks";
 import "../../style/units.css";
 
+/** Seconds. Each heartbeat changes when a worker is due, so that a list of many would be asked for without a rest. */
+const ASKED_EVERY = 5;
+
 const columns = (kind: Kind): Column<Unit>[] => [
   { title: "State", cell: (unit) => <State of={unit.state} /> },
   { title: "Unit", cell: (unit) => <UnitName id={unit.id} /> },
@@ -39,7 +42,7 @@ export function UnitList({ kind }: { kind: Kind }) {
 
 function Units({ kind }: { kind: Kind }) {
   const [filters, change] = useFilters();
-  const units = usePages<Unit>(kind, (page, signal) => listUnits(kind, page, signal));
+  const units = usePages<Unit>(kind, (page, signal) => listUnits(kind, page, signal), { every: ASKED_EVERY });
   const shown = units.rows.filter((unit) => fits(unit, filters));
   const choice = (label: string, name: string, options: readonly string[]) => (
     <Choice label={label} value={filters[name]} options={options} onChange={(value) => change(name, value)} />

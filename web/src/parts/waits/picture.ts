@@ -24,16 +24,18 @@ const edgesOf = (id: string, { waits, holds }: Job): GraphEdge[] => [
 ];
 
 function poolNode({ id, label, waiting, holders }: Pool): GraphNode {
-  const said = label.startsWith(`${id}: `) ? label.slice(id.length + 2) : label;
-  const wait = waiting.length ? `, ${waiting.length} ${waiting.length === 1 ? "waits" : "wait"}` : "";
+  const [wait, hold] = [waiting.length, holders.length];
+  const waits = wait > 0 && `${wait} ${wait === 1 ? "waits" : "wait"}`;
+  const holds = hold > 0 && `${hold} ${hold === 1 ? "holds" : "hold"}`;
+  const isPaused = label.endsWith(", paused"); // the service says it nowhere else in a graph
   return {
     id,
     label: id,
-    note: `${said}${wait}`,
-    title: `${label}${wait}`,
+    note: [isPaused && "paused", waits, holds].filter(Boolean).join(", "),
+    title: `${label}${waits ? `, ${waits}` : ""}`,
     href: `/pools/${id}`,
-    sign: waiting.length ? "…" : holders.length ? "■" : "□",
-    tone: waiting.length ? "wait" : holders.length ? "live" : "good",
+    sign: isPaused ? "‖" : wait ? "…" : "■",
+    tone: isPaused ? "bad" : wait ? "wait" : "live",
     shape: "pool",
   };
 }

@@ -25,7 +25,7 @@ export function Beside({ at, waits: { jobs, pools }, piles, isNew, isOpen, onTog
       {job && <JobPanel of={job} names={names} />}
       {own && onToggle && isOpen(own.id) && (
         <button type="button" onClick={() => onToggle(own.id)}>
-          Draw it as one with {own.jobs.length - 1} others
+          Draw it as one with {own.jobs.length === 2 ? "the other" : `${own.jobs.length - 1} others`}
         </button>
       )}
       {pool && <PoolPanel of={pool} />}

@@ -7,6 +7,7 @@ import { Page, Shown } from "../parts/page";
 import { PoolActions } from "../parts/pools/actions";
 import { usePool } from "../parts/pools/card";
 import { Bar, Numbers, Troubles } from "../parts/pools/numbers";
+import { Past } from "../parts/pools/past";
 import { Queue } from "../parts/pools/queue";
 import { Slots } from "../parts/pools/slots";
 import { useSession } from "../session";
@@ -35,6 +36,10 @@ export default function Pool() {
             <section class="part">
               <h2>Queue</h2>
               <Queue of={found.queue ?? []} waiting={found.waiting} />
+            </section>
+            <section class="part">
+              <h2>History</h2>
+              <Past pool={found.pool} />
             </section>
             {isOperator && (
               <section class="part">

@@ -18,6 +18,7 @@ const PAGES = [
   ["/caches", lazy(() => import("./pages/caches"))],
   ["/commits", lazy(() => import("./pages/commits"))],
   ["/graph", lazy(() => import("./pages/graph"))],
+  ["/jobs/:job", lazy(() => import("./pages/job"))],
   ["/jobs/:job/log", lazy(() => import("./pages/job-log"))],
   ["/login", lazy(() => import("./pages/login"))],
   ["/operator", lazy(() => import("./pages/operator"))],

@@ -6,8 +6,12 @@ import { CHUNK, Lines } from "./lines";
 import { pace } from "./pace";
 import type { Range } from "./rows";
 
-/** A log of at most so many lines is loaded as a whole; of a longer one what is looked at, until all is needed. */
+/**
+ * A log of at most so many lines, in so many requests, is loaded as a whole: then its tasks can be folded. Of a longer one
+ * what is looked at is loaded, until all is needed. A job that prints slowly has many small pages while it runs.
+ */
 const ALL_LINES = 20_000;
+const ALL_REQUESTS = 25;
 /** How many characters are kept; what was not looked at for longest is loaded again when it is. */
 const MOST_CHARACTERS = 192 * 1024 ** 2;
 const AT_ONCE = 3;
@@ -19,8 +23,8 @@ export class LogSource {
   readonly folding = new Folding();
   state: Page["state"] | undefined;
   error: Refused | undefined;
-  /** Whether all lines are to be loaded, for example to fold them. */
-  isAll = false;
+  private isAllWanted = false;
+  private requests = 0;
   private wanted: [number, number] = [0, -1];
   private readonly loading = new Map<number, Promise<void>>();
   private readonly abort = new AbortController();
@@ -51,6 +55,11 @@ export class LogSource {
     if (!document.hidden) void this.follow();
   };
 
+  /** Whether all lines are to be loaded: somebody wants to fold them, or they are few. */
+  get isAll(): boolean {
+    return this.isAllWanted || (this.lines.total <= ALL_LINES && this.requests < ALL_REQUESTS);
+  }
+
   /** Whether every line that there is has been loaded once. */
   get isWhole(): boolean {
     return this.state !== undefined && this.folding.sections.done >= this.lines.total;
@@ -64,13 +73,14 @@ export class LogSource {
   }
 
   wantAll(): void {
-    this.isAll = true;
+    this.isAllWanted = true;
     this.fill();
   }
 
-  /** Load a chunk, if it is not there. Throws Refused. */
+  /** Load a whole chunk, if it is not there. Throws Refused. */
   async chunk(index: number): Promise<void> {
-    if (!this.lines.isFilled(index)) await (this.loading.get(index) ?? this.load(index));
+    await this.loading.get(index);
+    if (!this.lines.isFilled(index)) await this.load(index, true);
   }
 
   /** New lines, and whether the job goes on. While the page is hidden nothing is asked. */
@@ -84,7 +94,6 @@ export class LogSource {
       this.take(page);
       this.quiet = this.lines.total > before ? 0 : this.quiet + 1;
       this.isBehind = !isFirst && page.items.length >= CHUNK / 2;
-      if (isFirst && this.lines.total <= ALL_LINES) this.isAll = true;
       this.fill();
     } catch (error) {
       this.fail(error);
@@ -141,7 +150,7 @@ export class LogSource {
     const isMissing = (index: number) => !this.loading.has(index) && !this.lines.isFilled(index);
     const [from, to] = this.wanted;
     for (let index = Math.floor(from / CHUNK); index <= Math.floor(to / CHUNK); index++) {
-      if (index < this.lines.chunkCount && isMissing(index)) return index;
+      if (isMissing(index) && this.wantedGap(index)) return index;
     }
     if (!this.isAll) return undefined;
     for (let index = Math.floor(this.folding.sections.done / CHUNK); index < this.lines.chunkCount; index++) {
@@ -150,15 +159,16 @@ export class LogSource {
     return undefined;
   }
 
-  private load(index: number): Promise<void> {
-    const work = this.loadChunk(index).finally(() => this.loading.delete(index));
+  private load(index: number, isWhole = false): Promise<void> {
+    const work = this.loadChunk(index, isWhole).finally(() => this.loading.delete(index));
     this.loading.set(index, work);
     return work;
   }
 
   /** A page may have fewer lines than were asked for; only an empty one says that there are no more. */
-  private async loadChunk(index: number): Promise<void> {
-    for (let gap = this.gapIn(index); gap; gap = this.gapIn(index)) {
+  private async loadChunk(index: number, isWhole: boolean): Promise<void> {
+    for (let gap = this.gap(index, isWhole); gap; gap = this.gap(index, isWhole)) {
+      this.requests++;
       const page = await this.ask({ after: gap[0], limit: gap[1] - gap[0] });
       this.take(page);
       if (page.items.length === 0) return;
@@ -166,9 +176,14 @@ export class LogSource {
   }
 
   /** What to load next of a chunk: what is shown of it before the rest. */
-  private gapIn(index: number): Range | undefined {
-    const [from, to] = [index * CHUNK, index * CHUNK + this.lines.length(index)];
+  private gap(index: number, isWhole: boolean): Range | undefined {
+    const rest = () => this.lines.gap(index * CHUNK, index * CHUNK + this.lines.length(index));
+    return this.wantedGap(index) ?? (isWhole || this.isAll ? rest() : undefined);
+  }
+
+  private wantedGap(index: number): Range | undefined {
     const [first, last] = this.wanted;
-    return this.lines.gap(Math.max(from, first), Math.min(to, last + 1)) ?? this.lines.gap(from, to);
+    const end = index * CHUNK + this.lines.length(index);
+    return this.lines.gap(Math.max(index * CHUNK, first), Math.min(end, last + 1));
   }
 }

@@ -95,20 +95,18 @@ function piece(each: Span & { isMarked?: boolean }, index: number) {
 
 function Head({ section, isFolded, isOpen, onFold }: Pick<Props, "isFolded" | "isOpen" | "onFold"> & { section: Section }) {
   const name = section.task < 0 ? "before the script" : `task ${section.task}`;
-  const took = duration((section.last - section.first) / 1000);
+  const milliseconds = section.last - section.first;
+  const took = milliseconds < 1000 ? `${milliseconds} ms` : duration(milliseconds / 1000);
   return (
     <button
       type="button"
       class="log-fold"
       aria-expanded={!isFolded}
-      aria-label={`${name}, attempt ${section.attempt}: ${section.count} lines, ${took}`}
       title="From its first line to its last"
       onClick={() => onFold(section.key)}
     >
-      <span aria-hidden="true">
-        {isFolded ? "▸" : "▾"} {name} · {took}
-        {isOpen && " so far"} · {section.count.toLocaleString()} lines
-      </span>
+      <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span> {name} · {took}
+      {isOpen && " so far"} · {section.count.toLocaleString()} lines
     </button>
   );
 }

@@ -121,7 +121,7 @@ function Toggle({ title, sign, isOn, onChange }: { title: string; sign?: string;
 /** Folding needs the whole log: it is known only then where each task begins and ends. */
 function Folds({ source, fold }: Pick<ToolsProps, "source" | "fold">) {
   const { folding, isWhole, isAll } = source;
-  if (!isWhole && isAll) return null;
+  if (source.state === undefined || (!isWhole && isAll)) return null;
   if (!isWhole)
     return (
       <button type="button" title="Loads all lines, to find where each task begins and ends" onClick={() => source.wantAll()}>

@@ -24,8 +24,10 @@ async function signed(job: string, output: string): Promise<string> {
 
 export function Outputs({ job }: { job: Job }) {
   const [shown, setShown] = useState<{ output: Output; preview: Preview }>();
-  const outputs = usePages<Output>(`outputs ${job.id} ${job.state}`, (page, signal) =>
-    api.GET("/v1/jobs/{job}/outputs", { params: { path: { job: job.id }, query: page ? { page } : {} }, ...(signal && { signal }) }),
+  const outputs = usePages<Output>(
+    `outputs ${job.id} ${job.state} ${job.outputs_gone}`,
+    (page, signal) => api.GET("/v1/jobs/{job}/outputs", { params: { path: { job: job.id }, query: page ? { page } : {} }, ...(signal && { signal }) }),
+    { isLast: () => job.state !== "running" }, // while it runs the worker begins to upload; the settled job has them all
   );
   const use = async (output: Output, then: (url: string) => unknown) => {
     try {

@@ -1,6 +1,6 @@
 /** What is said where a job may not be read, or is not there. */
 
-import { useLocation } from "wouter-preact";
+import { Link } from "wouter-preact";
 
 import type { Refused, Schemas } from "../api/client";
 import { Page, Problem } from "../parts/page";
@@ -17,20 +17,19 @@ const SAID: Record<number, [string, string]> = {
 };
 
 export function JobRefused({ error, job, retry }: { error: Refused; job: string; retry: () => void }) {
-  const [, go] = useLocation();
   const said = SAID[error.status];
   if (!said) return <Page title={`Job ${job}`}>{<Problem error={error} retry={retry} />}</Page>;
   return (
     <Page title={said[0]} path={[{ title: "Jobs", to: "/" }]}>
-      <div class="card narrow-card">
+      <div class="card narrow-card" role="alert">
         <p>{said[1]}</p>
         <p class="faint">
           {error.detail} ({error.status} {error.code})
         </p>
         {error.isSignedOut && (
-          <button type="button" class="main" onClick={() => go(`/sign-in?to=${encodeURIComponent(location.pathname)}`)}>
-            Sign in
-          </button>
+          <p>
+            <Link href={`/sign-in?to=${encodeURIComponent(location.pathname + location.hash)}`}>Sign in</Link>
+          </p>
         )}
       </div>
     </Page>

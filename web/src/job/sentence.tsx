@@ -24,7 +24,7 @@ export function Sentence({ job }: { job: Job }) {
         The job {job.outcome === "cancelled" ? "was cancelled" : job.outcome}
         {job.outcome !== "succeeded" && job.reason && (
           <>
-            : <Linked text={plain(job.reason)} />
+            : <Linked text={job.reason} />
           </>
         )}
         . It settled <When at={job.times.settled} />, {duration(took)} after it was submitted.

@@ -107,7 +107,7 @@ function heldStages(held: Schemas["HeldView"], from: number, end: number, { time
     const title = isWorker ? "booting: held, script not started" : "held, script not started";
     found.push({ kind: isWorker ? "booting" : "unused", title, from, to: isOpen && !times.started ? undefined : used });
   }
-  if (times.started && used < end) found.push({ kind: "used", title: "held while the script ran", from: used, to: isOpen ? undefined : end });
+  if (times.started && used < end) found.push({ kind: "used", title: "held and used, until the job settled", from: used, to: isOpen ? undefined : end });
   return found;
 }
 

@@ -45,7 +45,7 @@ export function Lines(props: Props) {
   });
   useEffect(() => virtual.measure(), [view.isWrapped, view.hasTimes, size.columns, size.row]);
   useTarget(virtual, rows, part.first, props.target, total);
-  useFollow(box, isFollowing, onFollow, part.at === part.all - 1);
+  useFollow(box, isFollowing, onFollow, part.at === part.all - 1, virtual.getTotalSize());
 
   const items = virtual.getVirtualItems();
   const first = items[0];
@@ -189,24 +189,38 @@ function useTarget(virtual: Virtual, rows: Rows, first: number, target: { line: 
   });
 }
 
+const UPWARDS = new Set(["ArrowUp", "PageUp", "Home"]);
+
 /** Stay at the end while following; stop once somebody scrolls up, and go on once somebody scrolls to the end. */
-function useFollow(box: { current: HTMLDivElement | null }, isFollowing: boolean, onFollow: (is: boolean) => void, isLast: boolean): void {
+function useFollow(box: { current: HTMLDivElement | null }, isFollowing: boolean, onFollow: (is: boolean) => void, isLast: boolean, size: number): void {
   const before = useRef(0);
   useLayoutEffect(() => {
     const element = box.current;
-    if (element && isFollowing) element.scrollTop = element.scrollHeight;
-  });
+    if (!element || !isFollowing) return;
+    element.scrollTop = element.scrollHeight;
+    before.current = element.scrollTop;
+  }, [isFollowing, isLast, size]); // not at each drawing: a scroll is drawn before it is known that it left the end
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const look = () => {
+    const scrolled = () => {
       const { scrollTop, scrollHeight, clientHeight } = element;
       const isAtEnd = isLast && scrollHeight - scrollTop - clientHeight < NEAR_END;
-      if (isAtEnd) onFollow(true);
-      else if (scrollTop < before.current) onFollow(false);
+      if (scrollTop < before.current) onFollow(false);
+      else if (isAtEnd) onFollow(true);
       before.current = scrollTop;
     };
-    element.addEventListener("scroll", look, { passive: true });
-    return () => element.removeEventListener("scroll", look);
+    // what somebody wants is known before the browser has scrolled, and new lines may come in between
+    const leave = (isUp: boolean) => isUp && element.scrollTop > 0 && onFollow(false);
+    const wheeled = (event: WheelEvent) => leave(event.deltaY < 0);
+    const pressed = (event: KeyboardEvent) => leave(UPWARDS.has(event.key));
+    element.addEventListener("scroll", scrolled, { passive: true });
+    element.addEventListener("wheel", wheeled, { passive: true });
+    element.addEventListener("keydown", pressed);
+    return () => {
+      element.removeEventListener("scroll", scrolled);
+      element.removeEventListener("wheel", wheeled);
+      element.removeEventListener("keydown", pressed);
+    };
   }, [onFollow, isLast]);
 }

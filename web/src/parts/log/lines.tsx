@@ -25,22 +25,24 @@ interface Props {
 }
 
 const NEAR_END = 4;
-/** A wrapped line has some rows: so many lines stay below the highest element even then. */
-const MOST_WRAPPED = 200_000;
+/** So many wrapped lines stay below the highest element, and are measured again within a frame. */
+const MOST_WRAPPED = 50_000;
 
 export function Lines(props: Props) {
   const { source, view, isFollowing, onFollow } = props;
   const box = useRef<HTMLDivElement>(null);
   const { total } = source.lines;
   const rows = source.folding.rows(total);
-  const size = useSizes(box, view);
+  const size = useSizes(box, view, source.lines.loaded > 0);
   const part = useParts(rows, size.row, view.isWrapped, props.target?.line, isFollowing);
   const keyOf = useMemo(() => (index: number) => rows.lineOf(part.first + index), [rows, part.first]);
   const virtual = useVirtual({
     count: part.count,
-    overscan: 8,
+    overscan: view.isWrapped ? 3 : 8,
     getScrollElement: () => box.current,
     estimateSize: view.isWrapped ? (index) => size.of(source.lines.width(keyOf(index))) : () => size.row,
+    // not rounded, as the library has it: each row that is as high as reckoned would be one of another height
+    measureElement: (element) => element.getBoundingClientRect().height,
     getItemKey: keyOf, // the list measures all rows again when this is another function
   });
   useEffect(() => virtual.measure(), [view.isWrapped, view.hasTimes, size.columns, size.row]);
@@ -151,17 +153,17 @@ function Parts({ at, all, show, first, count, total }: Part & { total: number })
 }
 
 /** How high a row is, and how many rows a line needs when it is wrapped. */
-function useSizes(box: { current: HTMLDivElement | null }, view: View) {
+function useSizes(box: { current: HTMLDivElement | null }, view: View, isDrawn: boolean) {
   const [measured, setMeasured] = useState({ row: 20, columns: 80 });
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
-    const look = () => setMeasured((before) => same(before, measure(element, view)));
+    const look = () => setMeasured((before) => same(before, measure(element)));
     look();
     const observer = new ResizeObserver(look);
     observer.observe(element);
     return () => observer.disconnect();
-  }, [view.isWrapped, view.hasTimes]);
+  }, [view.isWrapped, view.hasTimes, isDrawn]);
   const { row, columns } = measured;
   return { row, columns, of: (width: number) => (view.isWrapped ? Math.max(1, Math.ceil(width / columns)) * row : row) };
 }
@@ -169,12 +171,14 @@ function useSizes(box: { current: HTMLDivElement | null }, view: View) {
 const same = <T extends { row: number; columns: number }>(before: T, now: T): T =>
   before.row === now.row && before.columns === now.columns ? before : now;
 
-function measure(element: HTMLElement, view: View): { row: number; columns: number } {
+/** Exact for plain text in a fixed font, so that hardly any row turns out to be higher than was reckoned. */
+function measure(element: HTMLElement): { row: number; columns: number } {
   const style = getComputedStyle(element);
-  const row = parseFloat(style.lineHeight);
-  const letter = parseFloat(style.fontSize) * 0.6; // as wide as it is in most fonts; a row that is drawn is measured
-  const beside = letter * (view.hasTimes ? 24 : 10);
-  return { row, columns: Math.max(10, Math.floor((element.clientWidth - beside) / letter)) };
+  const pen = document.createElement("canvas").getContext("2d");
+  if (pen) pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  const letter = pen?.measureText("0".repeat(100)).width ?? parseFloat(style.fontSize) * 60;
+  const width = element.querySelector(".log-text")?.clientWidth ?? element.clientWidth - letter / 10;
+  return { row: parseFloat(style.lineHeight), columns: Math.max(10, Math.floor((100 * width) / letter + 0.01)) };
 }
 
 /** Show a line that was asked for, once it is there. */

@@ -3,7 +3,7 @@
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions } from "@tanstack/virtual-core";
 import { useLayoutEffect, useReducer, useState } from "preact/hooks";
 
-type Options = Pick<VirtualizerOptions<HTMLDivElement, HTMLDivElement>, "count" | "estimateSize" | "getScrollElement" | "getItemKey" | "overscan">;
+type Options = Pick<VirtualizerOptions<HTMLDivElement, HTMLDivElement>, "count" | "estimateSize" | "getScrollElement" | "getItemKey" | "overscan" | "measureElement">;
 export type Virtual = Virtualizer<HTMLDivElement, HTMLDivElement>;
 
 export function useVirtual(options: Options): Virtual {

@@ -17,6 +17,7 @@ const MOST_CHARACTERS = 192 * 1024 ** 2;
 const AT_ONCE = 3;
 
 type Page = Schemas["EventPage"];
+type Line = Schemas["EventView"];
 
 export class LogSource {
   readonly lines = new Lines();
@@ -117,9 +118,14 @@ export class LogSource {
   }
 
   private take(page: Page): void {
-    this.error = undefined;
     this.state = page.state;
-    this.lines.put(page.items);
+    this.lines.grow(page.total);
+    this.store(page.items);
+  }
+
+  private store(items: Line[]): void {
+    this.error = undefined;
+    this.lines.put(items);
     this.folding.sections.feed(this.lines);
     const looked = this.isAll ? this.folding.sections.done : Infinity;
     this.lines.shrink(MOST_CHARACTERS, looked);
@@ -169,10 +175,28 @@ export class LogSource {
   private async loadChunk(index: number, isWhole: boolean): Promise<void> {
     for (let gap = this.gap(index, isWhole); gap; gap = this.gap(index, isWhole)) {
       this.requests++;
-      const page = await this.ask({ after: gap[0], limit: gap[1] - gap[0] });
-      this.take(page);
-      if (page.items.length === 0) return;
+      const items = this.isSegment(index) ? await this.segment(index) : await this.between(gap);
+      if (items.length === 0) return;
     }
+  }
+
+  /** A full chunk of which nothing is there is a segment: it never changes, so browsers and caches keep it. */
+  private isSegment(index: number): boolean {
+    return !this.lines.chunk(index) && this.lines.length(index) === CHUNK;
+  }
+
+  private async segment(index: number): Promise<Line[]> {
+    const path = { job: this.job, segment: String(index) };
+    const answer = await reply(api.GET("/v1/jobs/{job}/events/{segment}", { params: { path }, signal: this.abort.signal }));
+    const { items } = answer.data as Schemas["SegmentView"];
+    this.store(items);
+    return items;
+  }
+
+  private async between([from, to]: Range): Promise<Line[]> {
+    const page = await this.ask({ after: from, limit: to - from });
+    this.take(page);
+    return page.items;
   }
 
   /** What to load next of a chunk: what is shown of it before the rest. */

@@ -9,6 +9,7 @@ import { Attempts, Facts, Leases, Resources } from "../job/facts";
 import { Inputs, Outputs, Store } from "../job/files";
 import { isJobOver, JobRefused } from "../job/refused";
 import { Review } from "../job/review";
+import { Script } from "../job/script";
 import { Sentence } from "../job/sentence";
 import { Timeline } from "../job/timeline";
 import { useUnits } from "../job/units";
@@ -54,6 +55,7 @@ function Whole({ job, refresh, error }: { job: Job; refresh: () => void; error: 
         <Resources job={job} />
         <Attempts job={job} />
         <Store job={job} />
+        <Script job={job} />
         <Commands job={job} />
       </div>
     </Page>

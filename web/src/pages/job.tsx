@@ -7,6 +7,7 @@ import { useWatch } from "../api/watch";
 import { Actions, Commands } from "../job/actions";
 import { Attempts, Facts, Leases, Resources } from "../job/facts";
 import { Inputs, Outputs, Store } from "../job/files";
+import { Cost } from "../job/cost";
 import { isJobOver, JobRefused } from "../job/refused";
 import { Review } from "../job/review";
 import { Script } from "../job/script";
@@ -56,6 +57,7 @@ function Whole({ job, refresh, error }: { job: Job; refresh: () => void; error: 
         <Attempts job={job} />
         <Store job={job} />
         <Script job={job} />
+        <Cost job={job} />
         <Commands job={job} />
       </div>
     </Page>

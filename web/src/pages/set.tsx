@@ -27,33 +27,24 @@ const CLOCK = 10;
 export default function SetPage() {
   const { id = "" } = useParams<{ id: string }>();
   const [search] = useSearchParams();
-  const of: SetAddress = { id, owner: search.get("owner") ?? "", tag: search.get("tag") === "commit" ? "commit" : "set" };
+  const of: SetAddress = { id, owner: search.get("owner") ?? "" };
   const watched = useSet(of);
-  const isCommit = of.tag === "commit";
+  const isCommit = search.get("tag") === "commit";
   const path = isCommit ? { title: "Commits", to: "/commits" } : { title: "Jobs", to: "/" };
   return (
     <Page title={`${isCommit ? "Commit" : "Set"} ${isCommit ? id.slice(0, 12) : id}`} path={[path]} actions={<Actions of={of} watched={watched} />}>
-      <Shown of={watched}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <p class="empty">There is no job of this {isCommit ? "commit" : "set"}, or none that you may see.</p>
-          ) : (
-            <Whole of={of} watched={watched} />
-          )
-        }
-      </Shown>
+      <Shown of={watched}>{({ owner }) => <Whole owner={owner} watched={watched} />}</Shown>
     </Page>
   );
 }
 
-function Whole({ of, watched }: { of: SetAddress; watched: WatchedSet }) {
+function Whole({ owner, watched }: { owner: string; watched: WatchedSet }) {
   const { set } = watched;
   const now = useNow(CLOCK);
   const longest = useMemo(() => longestPath(set, now), [set, now]);
   const path = useMemo(() => longest.members.map(({ id }) => id), [longest]);
   const grids = useMemo(() => gridsOf(current(set)), [set]);
   const rerun = useMemo(() => rerunOf(set), [set]);
-  const owner = of.owner || (set.members[0]?.owner ?? "");
   return (
     <>
       <div class="set-top">
@@ -73,10 +64,10 @@ function Whole({ of, watched }: { of: SetAddress; watched: WatchedSet }) {
   );
 }
 
-function Actions({ of: { id, owner, tag }, watched }: { of: SetAddress; watched: WatchedSet }) {
+function Actions({ of: { id, owner }, watched }: { of: SetAddress; watched: WatchedSet }) {
   // those that wait for others are ended before these, else they would fail by it
   const open = watched.set.members.filter((each) => each.state !== "settled").reverse();
-  const list = command("penstock", "job", "list", "-T", `${tag}=${id}`, ...(owner ? ["--owner", owner] : []), "--no-limit");
+  const list = command("penstock", "job", "list", "--set", id, ...(owner ? ["--owner", owner] : []), "--no-limit");
   return (
     <>
       {open.length > 0 && (

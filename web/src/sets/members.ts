@@ -2,14 +2,8 @@
 
 import type { Schemas } from "../api/client";
 
-/** What the set's pages need of a job; `times` are RFC 3339. */
-export interface Member extends Pick<Schemas["JobView"], "id" | "name" | "owner" | "state" | "outcome" | "reason" | "times" | "waits_for" | "attempt"> {
-  /** The kind of failure. */
-  failure: string | null;
-  dependencies: Schemas["JobDependency"][];
-  /** The combination of the file's matrix that it is: empty where that is unknown. */
-  matrix: Record<string, string>;
-}
+/** A job of a set; `times` are RFC 3339. */
+export type Member = Schemas["SetJobView"];
 
 export interface JobSet {
   /** All jobs, in the order in which they were submitted. */
@@ -19,11 +13,6 @@ export interface JobSet {
   after: ReadonlyMap<string, string[]>;
   /** Ids of jobs after which one of the same name was submitted. */
   repeated: ReadonlySet<string>;
-}
-
-/** A job of the list, as a member. */
-export function memberOf(job: Schemas["JobView"]): Member {
-  return { ...job, failure: job.failure?.kind ?? null, dependencies: job.dependencies ?? [], matrix: {} };
 }
 
 /** Ids are ULIDs, so they are sorted by when the jobs were submitted. */

@@ -25,7 +25,7 @@ export function Summary({ set, path, owner, now, isCut }: Props) {
   const isOver = members.every((each) => each.state === "settled");
   return (
     <section class="card" aria-label="Summary">
-      {isCut && <p class="problem">There are more jobs than these {set.members.length}, which are the newest.</p>}
+      {isCut && <p class="problem">There are more jobs than these {set.members.length}, which were submitted first.</p>}
       <Counts of={members} />
       <dl class="facts">
         <dt>Owner</dt>

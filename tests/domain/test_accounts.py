@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from penstock.domain.github import accounts
-from penstock.domain.github.accounts import Person
+from penstock.domain.github.accounts import Account, Person
 from penstock.domain.site.site import GitHubApp
 
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
@@ -71,3 +72,10 @@ def test_only_the_browser_that_began_has_the_verifier(kept: str, state: str, ver
 def test_only_a_whole_answer_names_somebody(body: Any, person: Person | None) -> None:
     """SEC-2: nobody is account 0, or one that GitHub did not name."""
     assert accounts.person_in(body) == person
+
+
+def test_an_account_is_found_by_its_number_alone() -> None:
+    """SEC-2: a login changes hands."""
+    row = Account(id=42, login="ada-l", user="ada", token="T")
+    assert row.key == accounts.account_key(42) == replace(row, login="eve", user="eve").key
+    assert row.key != accounts.account_key(43)

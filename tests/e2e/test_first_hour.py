@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -17,9 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boto3
+import httpx
 import pytest
 
 from infra import bundle, release
+from penstock.console import build
 from tests.packages import closure
 
 pytestmark = pytest.mark.xdist_group("packages")
@@ -100,9 +104,10 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone of this commit."""
+    """A clone of this commit, with the console as `make web` builds it."""
     folder = tmp_path_factory.mktemp("clone") / "penstock"
     subprocess.run(["git", "clone", "--quiet", str(closure.ROOT), str(folder)], check=True)
+    shutil.copytree(build.built(print), folder / "build" / "web")
     return folder
 
 
@@ -152,7 +157,9 @@ def test_the_command_is_there(installed: Installed, wheel: Path) -> None:
 
 
 def test_a_local_cloud_runs_a_job(installed: Installed) -> None:
-    installed.good("penstock", "local", "up", "--detach")
+    up = installed.good("penstock", "local", "up", "--detach")
+    (console,) = re.findall(r"^console +(\S+)$", up, re.MULTILINE)
+    assert "<title>Penstock</title>" in httpx.get(console, trust_env=False).text
     (installed.home / "job.sh").write_text(JOB)
     assert "hello from a wheel" in installed.good("penstock", "job", "run", "job.sh")
 
@@ -228,10 +235,31 @@ def test_a_deployment_is_shown_made_and_remembered(installed: Installed) -> None
     assert (refused.returncode, "--yes" in refused.stderr) == (2, True)
     made = installed.run(*deploy, "-c", "ec2=true", "--yes", **to)
     assert (made.returncode, "penstock user bootstrap --stack Second" in made.stderr) == (0, True), made.stderr
+    assert "console  https://" in made.stdout
+    assert_console_is_there(to)
     again = installed.run(*deploy, "--diff", **to)
     assert "as before: -c ec2=true" in again.stderr
     assert (again.stdout, "nothing would change" in again.stderr) == ("", True)
     assert "pst_" in installed.good("penstock", "user", "bootstrap", "--stack", "Second", "--region", "us-east-1", **to)
+
+
+def assert_console_is_there(to: Mapping[str, str]) -> None:
+    """In its bucket, with its headers, put there by the stack's own function, which may do nothing else."""
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=to["AWS_ENDPOINT_URL"],
+        region_name=to["AWS_REGION"],
+        aws_access_key_id=to["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=to["AWS_SECRET_ACCESS_KEY"],
+    )
+    (bucket,) = [each["Name"] for each in s3.list_buckets()["Buckets"] if "console" in each["Name"]]
+    index = s3.get_object(Bucket=bucket, Key="index.html")
+    assert (index["ContentType"], index["CacheControl"]) == ("text/html; charset=utf-8", "no-cache")
+    scripts = re.findall(r'src="/(assets/[^"]+[.]js)"', index["Body"].read().decode())
+    assert scripts
+    for each in scripts:
+        about = s3.head_object(Bucket=bucket, Key=each)
+        assert (about["ContentType"], "immutable" in about["CacheControl"]) == ("text/javascript; charset=utf-8", True)
 
 
 def test_an_option_that_is_none_is_refused(installed: Installed) -> None:

@@ -29,6 +29,13 @@ def test_web_pages_of_others_are_refused(host: Host, headers: dict[str, str], pa
     assert host.ask("GET", "/", headers={"Origin": host.url}).status_code == 200
 
 
+def test_only_answers_to_cloudformation_need_no_key(host: Host) -> None:
+    """An unknown secret changes nothing."""
+    assert host.ask("PUT", "/_ministack/cfn-response/unknown", content="{}").status_code != 403
+    for method, path in (("GET", "cfn-response/x"), ("POST", "cfn-response/x"), ("PUT", "cfn-responses"), ("PUT", "x")):
+        assert host.ask(method, f"/_ministack/{path}").status_code == 403, path
+
+
 def test_the_console_is_at_the_root_beside_aws(host: Host) -> None:
     page = host.ask("GET", "/")
     assert (page.status_code, page.text) == (200, CONSOLE["index.html"])

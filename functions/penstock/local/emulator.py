@@ -74,6 +74,11 @@ METER = "/_penstock/meter"
 ROUTE = "/_penstock/api"
 HEALTH = "/_ministack/health"
 
+ANSWER = "/_ministack/cfn-response/"
+"""Where functions of a stack's own resources answer CloudFormation. The rest of the path is a secret of one request, as
+in a presigned URL, and nothing is signed.
+"""
+
 SIGNED_BY = re.compile(r"(?:Credential=|X-Amz-Credential=)(\w+)(?:/|%2F)")
 
 
@@ -115,7 +120,7 @@ class Front:
             await self._emulator(self._at_gateway(scope), receive, _no_page(send))
         elif not _is_signed(scope) and (page := self._pages.answer(_request(scope))) is not None:
             await _answer(send, page)
-        elif path != HEALTH and self._stranger(scope):
+        elif not _is_open(scope) and self._stranger(scope):
             await _reply(send, 403, {"error": "the AWS services of the local cloud want the key of whoever started it"})
         else:
             shown = send if _is_signed(scope) else _no_page(send)
@@ -146,6 +151,11 @@ class Front:
             "raw_path": prefix.encode() + scope["raw_path"],
             "headers": [*scope["headers"], *((name.encode(), value.encode()) for name, value in forwarded)],
         }
+
+
+def _is_open(scope: Scope) -> bool:
+    """Whether the emulator answers it without a key."""
+    return scope["path"] == HEALTH or (scope["method"] == "PUT" and scope["path"].startswith(ANSWER))
 
 
 def _is_signed(scope: Scope) -> bool:

@@ -64,9 +64,6 @@ export class Search {
   }
 
   private async lookAt(index: number): Promise<void> {
-    for (let ahead = index + 1; ahead < index + 3; ahead++) {
-      if (ahead < this.source.lines.chunkCount) this.source.chunk(ahead).catch(() => undefined); // asked for again below
-    }
     await this.source.chunk(index);
     const chunk = this.source.lines.chunk(index);
     if (!chunk || this.isOver) return;

@@ -78,8 +78,11 @@ export class LogSource {
     this.fill();
   }
 
-  /** Load a whole chunk, if it is not there. Throws Refused. */
+  /** Load a whole chunk, if it is not there, and begin with those after it. Throws Refused. */
   async chunk(index: number): Promise<void> {
+    for (let next = index + 1; next < Math.min(index + AT_ONCE, this.lines.chunkCount); next++) {
+      if (!this.loading.has(next) && !this.lines.isFilled(next)) this.load(next, true).catch(() => undefined); // it is asked for again
+    }
     await this.loading.get(index);
     if (!this.lines.isFilled(index)) await this.load(index, true);
   }

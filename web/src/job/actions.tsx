@@ -110,7 +110,7 @@ function Discard({ job, then }: Props) {
 /** The commands that show or do the same. */
 export function Commands({ job }: { job: Job }) {
   const isOver = job.state === "settled";
-  const names = ["show", isOver ? "timings" : "why", "tail", "outputs", isOver ? "retry" : "cancel"];
+  const names = ["show", isOver ? "timings" : "why", "tail", "outputs", "script", "cost", isOver ? "retry" : "cancel"];
   return (
     <section class="card" aria-label="Commands">
       <h2>As commands</h2>

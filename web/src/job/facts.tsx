@@ -9,7 +9,6 @@ import { State } from "../parts/state";
 import { Table, type Column } from "../parts/table";
 import { duration, exact, When } from "../parts/time";
 import { SetLink } from "./sentence";
-import type { Lease } from "./stages";
 import type { Units } from "./units";
 
 type Job = Schemas["JobView"];
@@ -62,48 +61,40 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-interface LeaseRow {
-  pool: string;
-  slot: string;
-  unit: string;
-  attempt: number;
-  isWarm: boolean;
-  state: string | undefined;
-  fence: number | undefined;
-  lease: Lease | undefined;
-}
+type Held = Schemas["HeldView"];
 
-const LEASES: Column<LeaseRow>[] = [
+const leases = (units: Units): Column<Held>[] => [
   { title: "Attempt", cell: (row) => row.attempt, isNumber: true, isMinor: true },
-  { title: "Pool", cell: (row) => <PoolName of={row.pool} /> },
-  { title: "Slot", cell: (row) => row.slot },
+  { title: "Name", cell: (row) => row.name },
+  { title: "Pool", cell: (row) => (row.pool ? <PoolName of={row.pool} /> : <span class="faint">–</span>) },
+  { title: "Slot", cell: (row) => row.slot ?? <span class="faint">–</span> },
   { title: "Unit", cell: (row) => <UnitName id={row.unit} /> },
-  { title: "Warm", cell: (row) => (row.isWarm ? "was warm" : "was made"), isMinor: true },
   { title: "Fence", cell: (row) => row.fence ?? <span class="faint">–</span>, isNumber: true },
-  { title: "Now", cell: (row) => (row.state ? <State of={row.state} /> : <span class="faint">not kept</span>) },
-  { title: "Clean", cell: (row) => <Clean of={row.lease} /> },
+  { title: "Held for", cell: (row) => duration(row.seconds), isNumber: true },
+  { title: "Of it unused", cell: (row) => duration(row.unused_seconds), isNumber: true },
+  { title: "Unit now", cell: (row) => <Now of={units.views.find((view) => view.id === row.unit)?.state} />, isMinor: true },
+  { title: "Clean", cell: (row) => <Clean of={row.clean} /> },
 ];
 
-/** Whether what was leased is clean again, by what its journal says. */
-function Clean({ of }: { of: Lease | undefined }) {
-  if (!of) return <span class="faint">its journal has nothing of it</span>;
-  if (of.cleaned) return <span title={exact(of.cleaned.at)}>{of.cleaned.proof}</span>;
-  return of.ended ? <>being cleaned since {exact(of.ended)}</> : <span class="faint">still leased</span>;
+const Now = ({ of }: { of: string | undefined }) => (of ? <State of={of} /> : <span class="faint">not kept</span>);
+
+/** How it was made sure that a unit is clean; the service says nothing until then, or when it has forgotten. */
+function Clean({ of }: { of: Held["clean"] }) {
+  if (!of) return <span class="faint">no proof</span>;
+  return (
+    <>
+      ✓ <When at={of.time} /> by {of.by}: {of.checked}
+    </>
+  );
 }
 
-/** What the job was granted. The fence of a lease is shown while its slot is held. */
-export function Leases({ units }: { units: Units }) {
-  if (units.grants.length === 0) return null;
-  const rows = units.grants.map((each) => ({
-    ...each,
-    state: units.views.find((view) => view.id === each.unit)?.state,
-    fence: units.fences.get(each.unit),
-    lease: units.leases.find((one) => one.unit === each.unit),
-  }));
+/** What each attempt was granted: slots, units and fences, for how long, and what proved them clean. */
+export function Leases({ held, units }: { held: readonly Held[]; units: Units }) {
+  if (held.length === 0) return null;
   return (
     <section class="card" aria-label="Leases">
       <h2>Leases</h2>
-      <Table caption="What was leased" columns={LEASES} rows={rows} id={(row) => `${row.attempt} ${row.unit}`} empty="" />
+      <Table caption="What was leased" columns={leases(units)} rows={held} id={(row) => `${row.attempt} ${row.name} ${row.unit}`} empty="" />
       {units.leases.map((each) => (
         <details key={each.unit}>
           <summary>

@@ -4,6 +4,7 @@ import type { Schemas } from "../api/client";
 
 type Job = Schemas["JobView"];
 type Timings = Schemas["TimingsView"];
+type Held = Schemas["HeldView"];
 type LogLine = Pick<Schemas["EventView"], "time" | "payload" | "attempt" | "stream" | "task">;
 type Entry = Pick<Schemas["UnitEvent"], "seq" | "time" | "payload">;
 
@@ -23,42 +24,12 @@ export interface Lane {
   stages: Stage[];
 }
 
-/** What units a job was granted, as its log says. */
-export interface Grant {
-  attempt: number;
-  pool: string;
-  slot: string;
-  unit: string;
-  isWarm: boolean;
-}
-
 /** What of a unit's journal is about one attempt of a job. */
 export interface Lease {
   unit: string;
   entries: Entry[];
-  /** When its lease ended, and what then proved that it is clean. */
+  /** When its lease ended. */
   ended: number | undefined;
-  cleaned: { at: number; proof: string } | undefined;
-}
-
-const GRANT = /^(\S+): got slot /;
-const SLOT = /slot (\S+) \((warm )?unit ([rw]-[0-9A-Z]{26})\)/g;
-
-/** The service's decisions in a log that say which slot and unit the job got. */
-export function grants(lines: readonly LogLine[]): Grant[] {
-  return lines
-    .filter((line) => line.stream === "detail" && line.task === null)
-    .flatMap(({ attempt, payload }) => {
-      const pool = GRANT.exec(payload)?.[1];
-      if (!pool) return [];
-      return [...payload.matchAll(SLOT)].map((each) => ({
-        attempt,
-        pool,
-        slot: each[1] as string,
-        unit: each[3] as string,
-        isWarm: Boolean(each[2]),
-      }));
-    });
 }
 
 /** What a unit's journal says of an attempt; undefined if it says nothing, for it keeps only its latest entries. */
@@ -69,36 +40,26 @@ export function lease(unit: string, journal: readonly Entry[], job: string, atte
   const next = journal.findIndex((entry, index) => index > start && isOther(entry));
   const entries = journal.slice(start, next < 0 ? undefined : next);
   const end = entries.find((entry) => entry.payload.startsWith("its lease ended"));
-  const clean = entries.find((entry) => /^(destroyed \(|clean, )/.test(entry.payload));
-  return {
-    unit,
-    entries,
-    ended: end && Date.parse(end.time),
-    cleaned: clean && { at: Date.parse(clean.time), proof: clean.payload },
-  };
+  return { unit, entries, ended: end && Date.parse(end.time) };
 }
 
 /** The time at the service when it answered: all that is not over was counted up to then. */
 export const answeredAt = ({ times, intervals }: Timings): number => Date.parse(times.submitted) + (intervals["total"] ?? 0) * 1000;
 
 /** The lanes of the present attempt: the job itself, then all that it held, in the order in which it got it. */
-export function lanes(job: Job, timings: Timings, lines: readonly LogLine[], leases: readonly Lease[], got: readonly Grant[]): Lane[] {
+export function lanes(job: Job, timings: Timings, lines: readonly LogLine[], leases: readonly Lease[]): Lane[] {
   const held = timings.held.filter((each) => each.attempt === job.attempt);
   const end = timings.times.settled ? Date.parse(timings.times.settled) : answeredAt(timings);
   const rows = held.map((each) => {
-    const from = end - each.seconds * 1000;
-    const stages = heldStages(each, from, end, timings);
-    const units = got.filter((one) => one.attempt === job.attempt && one.pool === poolOf(each));
-    for (const { unit } of units) stages.push(...cleaning(leases.find((one) => one.unit === unit)));
+    const from = each.since ? Date.parse(each.since) : end - each.seconds * 1000;
+    const stages = [...heldStages(each, from, end, timings), ...cleaning(each, leases)];
     return { title: each.name === each.type ? each.name : `${each.name} (${each.type})`, stages, from };
   });
   rows.sort((one, other) => one.from - other.from);
   return [{ title: "Job", stages: jobStages(job, timings, lines) }, ...rows.map(({ title, stages }) => ({ title, stages }))];
 }
 
-const poolOf = (held: Schemas["HeldView"]): string => (held.name === "worker" ? `target/${held.type}` : `resource/${held.type}`);
-
-function heldStages(held: Schemas["HeldView"], from: number, end: number, { times }: Timings): Stage[] {
+function heldStages(held: Held, from: number, end: number, { times }: Timings): Stage[] {
   const isOpen = times.settled === null;
   const used = from + held.unused_seconds * 1000;
   const isWorker = held.name === "worker";
@@ -133,7 +94,10 @@ function scriptStages(started: number, settled: number | undefined, lines: reado
   ];
 }
 
-function cleaning(found: Lease | undefined): Stage[] {
-  if (!found?.ended) return [];
-  return [{ kind: "cleaning", title: found.cleaned ? "cleaned" : "being cleaned", from: found.ended, to: found.cleaned?.at }];
+/** From the end of the lease, which the unit's journal has, until it was proved to be clean. */
+function cleaning({ unit, clean }: Held, leases: readonly Lease[]): Stage[] {
+  const ended = leases.find((each) => each.unit === unit)?.ended;
+  const to = clean ? Date.parse(clean.time) : undefined;
+  if (ended === undefined || (to !== undefined && to <= ended)) return [];
+  return [{ kind: "cleaning", title: clean ? `cleaned by ${clean.by}` : "being cleaned", from: ended, to }];
 }

@@ -22,7 +22,7 @@ const LEGEND: [Kind, string][] = [
 ];
 
 export function Timeline({ job, timings, units }: { job: Job; timings: Timings; units: Units }) {
-  const all = useMemo(() => lanes(job, timings, units.lines, units.leases, units.grants), [job, timings, units]);
+  const all = useMemo(() => lanes(job, timings, units.lines, units.leases), [job, timings, units]);
   const behind = useMemo(() => Date.now() - answeredAt(timings), [timings]);
   const now = useNow() - behind;
   const stages = all.flatMap((lane) => lane.stages);

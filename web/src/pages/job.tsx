@@ -30,7 +30,9 @@ export default function JobPage() {
 }
 
 function Whole({ job, refresh, error }: { job: Job; refresh: () => void; error: Parameters<typeof Problem>[0]["error"] | undefined }) {
-  const units = useUnits(job);
+  const timings = useTimings(job);
+  const held = timings.value?.held ?? [];
+  const units = useUnits(job, held);
   const heading = (
     <>
       {job.name || job.id} <State of={job.state} outcome={job.outcome} />
@@ -46,9 +48,10 @@ function Whole({ job, refresh, error }: { job: Job; refresh: () => void; error: 
       {error && <Problem error={error} retry={refresh} />}
       <Sentence job={job} />
       <Review job={job} refresh={refresh} />
-      <Times job={job} units={units} />
+      {timings.error && <Problem error={timings.error} retry={timings.refresh} />}
+      {timings.value && <Timeline job={job} timings={timings.value} units={units} />}
       <Log job={job.id} state={job.state} />
-      <Leases units={units} />
+      <Leases held={held} units={units} />
       <div class="job-cards">
         <Outputs job={job} />
         <Facts job={job} />
@@ -64,12 +67,12 @@ function Whole({ job, refresh, error }: { job: Job; refresh: () => void; error: 
   );
 }
 
-/** The timeline. It is asked for anew when the job gets further, not while time passes. */
-function Times({ job, units }: { job: Job; units: ReturnType<typeof useUnits> }) {
+/** How long the job held what. It is asked for anew when the job gets further, not while time passes; then until all is clean. */
+function useTimings(job: Job) {
   const key = [job.id, job.state, job.attempt, ...job.resources.map((each) => each.state)].join(" ");
-  const timings = useWatch(key, (signal) => api.GET("/v1/jobs/{job}/timings", { params: { path: { job: job.id } }, signal }), {
-    isLast: () => true,
-  });
-  if (timings.error) return <Problem error={timings.error} retry={timings.refresh} />;
-  return timings.value ? <Timeline job={job} timings={timings.value} units={units} /> : null;
+  const request = (signal: AbortSignal) => api.GET("/v1/jobs/{job}/timings", { params: { path: { job: job.id } }, signal });
+  return useWatch(key, request, { isLast: (found) => job.state !== "settled" || found.held.every((each) => each.clean) || isLongAgo(job) });
 }
+
+/** A proof that is not there so long after the end was forgotten, or an operator has to see to the unit. */
+const isLongAgo = (job: Job): boolean => Date.now() - Date.parse(job.times.settled ?? "") > 10 * 60_000;

@@ -82,8 +82,12 @@ function Text({ of, query }: { of: string; query: Query | undefined }) {
   );
 }
 
+/** Colours that a job chose for its own terminal are mixed with ours, so that they can be read in light and dark. */
 function piece(each: Span & { isMarked?: boolean }, index: number) {
-  const style = { ...(each.color && { color: each.color }), ...(each.background && { background: each.background }) };
+  const style = {
+    ...(each.color && { color: `color-mix(in srgb, ${each.color} 40%, var(--text))` }),
+    ...(each.background && { background: `color-mix(in srgb, ${each.background} 14%, var(--card))` }),
+  };
   if (each.isMarked) return <mark key={index}>{each.text}</mark>;
   if (!each.classes && !each.color && !each.background) return each.text;
   return (

@@ -155,7 +155,8 @@ class Front:
 
 def _is_open(scope: Scope) -> bool:
     """Whether the emulator answers it without a key."""
-    return scope["path"] == HEALTH or (scope["method"] == "PUT" and scope["path"].startswith(ANSWER))
+    path: str = scope["path"]
+    return path == HEALTH or (scope["method"] == "PUT" and path.startswith(ANSWER))
 
 
 def _is_signed(scope: Scope) -> bool:

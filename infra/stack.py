@@ -208,7 +208,7 @@ class Penstock(Stack):
             **{f"{each.upper()}_QUEUE": self.queues.of[each].queue_url for each in NAMES},
             "FLOW": flow.arn(self),
             "PUBLIC_URL": url,
-            "CONSOLE_URL": self.console.url if self.console else url,
+            "CONSOLE_URL": self.console.url if self.console else self._console_url(),
             "PENSTOCK_SITE": self._site,
             "SIGNING_SECRET": self.storage.signing.secret_arn,
             "METADATA_KEY": self.storage.metadata.key_arn,
@@ -230,6 +230,15 @@ class Penstock(Stack):
         unset = CfnCondition(self, "NoPublicUrl", expression=Fn.condition_equals(given.value_as_string, ""))
         chosen = Fn.condition_if(unset.logical_id, self.api.http.api_endpoint, given.value_as_string)
         return chosen.to_string()
+
+    def _console_url(self) -> str:
+        given = CfnParameter(
+            self,
+            "ConsoleUrl",
+            default="",
+            description="The URL of the console, if something else than this stack serves it (no slash at the end)",
+        )
+        return given.value_as_string
 
     def _arns(self) -> dict[str, str]:
         """The ARNs of the resources that the tables in grants.py name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -27,6 +28,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
 def url(service: Service, home: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A service where Ada is signed in."""
     with serving(service) as found:
+        service.twin.on = replace(service.twin.on, console_url=found)
         monkeypatch.setenv("PENSTOCK_URL", f"{found}/")
         monkeypatch.setenv("PENSTOCK_TOKEN", token_of("ada"))
         yield found
@@ -52,6 +54,15 @@ def test_the_address_signs_one_browser_in_once(service: Service, url: str) -> No
     assert sign_in(url, address).status_code == 410
     (made,) = [row for row in service.twin.store.rows.values() if isinstance(row, Token) and row.session]
     assert (made.user, made.ancestors) == ("ada", (token_of("ada")[9:35],))
+
+
+def test_the_console_may_be_elsewhere_than_the_service(service: Service, url: str) -> None:
+    """On AWS, people's pages have an address of their own."""
+    service.twin.on = replace(service.twin.on, console_url="https://console.example.com")
+    assert plain("console", "--print").stdout.startswith("https://console.example.com/#sign-in=")
+    service.twin.on = replace(service.twin.on, console_url="")
+    result = plain("console", "--print")
+    assert (result.exit_code, "this service has no console" in result.stderr) == (2, True)
 
 
 def test_a_browser_is_opened_at_it(service: Service, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

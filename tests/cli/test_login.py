@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
 @pytest.fixture
 def url(service: Service) -> Iterator[str]:
     with serving(service) as found:
+        service.twin.on = replace(service.twin.on, console_url=found)
         yield found
 
 

@@ -89,8 +89,9 @@ class SessionEnded:
 
 @dataclass(frozen=True)
 class ConsoleView:
-    """How one may sign in here, and what one sees without that."""
+    """Where the console is, how one may sign in there, and what one sees without that."""
 
+    url: Annotated[str | None, "The address of its pages, without a slash at the end; null where there are none."]
     github: Annotated[bool, "Whether one may sign in with GitHub."]
     public: Annotated[bool, "Whether there are repositories whose jobs everybody may read."]
     version: Annotated[str, "What changes with every change of the API's operations."]
@@ -132,9 +133,14 @@ def _redirect(to: str, *set_: Cookie) -> Response[Any]:
     return Response(302, "text/plain", "", {"location": to, "cache-control": "no-store"}, cookies=list(set_))
 
 
-@router.get("/v1/console", "Show how one may sign in here")
+@router.get("/v1/console", "Show where the console is, and how one may sign in there")
 def get_console(on: System) -> ConsoleView:
-    return ConsoleView(github=accounts.is_offered(on), public=bool(current_site(on).console.public), version=_version())
+    return ConsoleView(
+        url=on.console_url or None,
+        github=accounts.is_offered(on),
+        public=bool(current_site(on).console.public),
+        version=_version(),
+    )
 
 
 def _begun(secret: str, user: Bearer) -> Reply:

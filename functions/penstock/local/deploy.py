@@ -41,7 +41,8 @@ def main() -> None:
     try:
         account = Account()
         make_lent(account)
-        outputs = deploy(account, assembly, {"PublicUrl": url}, _say)
+        addresses = {name: url for name in assembly.parameters if name in ("PublicUrl", "ConsoleUrl")}
+        outputs = deploy(account, assembly, addresses, _say)
     except (DeployError, ClientError) as error:
         sys.exit(str(error))
     token = create_admin({**os.environ, "TABLE": outputs["TableName"], "BUCKET": outputs["BucketName"]}, "never")

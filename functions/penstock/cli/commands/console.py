@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import webbrowser
-from typing import Any
 
 import click
 
@@ -22,27 +21,30 @@ def console(session: Session, prints: bool) -> None:
     token can. `penstock token list` shows it. The address that opens it works once, for ten minutes: keep it to
     yourself.
     """
-    require_console(session.api)
-    address = f"{session.target.url}/#sign-in={_approved(session)}"
+    url = console_url(session.api)
+    address = f"{url}/#sign-in={_approved(session)}"
     if prints or session.json:
         session.out.done(address, {"url": address})
         session.out.note("this address signs one browser in, once; it works for ten minutes")
     elif webbrowser.open(address):
-        session.out.line(f"opened {session.target.url} in your browser")
+        session.out.line(f"opened {url} in your browser")
     else:
         raise Refused("no browser can be opened here", "`penstock console --print` prints the address")
 
 
-def require_console(api: Api) -> None:
-    """Raises Refused for a service without a console."""
-    if find_console(api) is None:
-        raise Refused("this service has no console", "it is older than this program; an operator can upgrade it")
+def console_url(api: Api) -> str:
+    """The address of the service's console. Raises Refused for a service without one."""
+    found = find_console(api)
+    if found is None:
+        raise Refused("this service has no console", "an operator can deploy it: it is older, or was left out")
+    return found
 
 
-def find_console(api: Api) -> Any:
-    """How one may sign in to the service's console; None if it has none."""
+def find_console(api: Api) -> str | None:
+    """The address of the service's console; None if it has none."""
     try:
-        return api.get("console")
+        found = api.get("console")["url"]
+        return str(found) if found else None
     except Refused as error:
         if error.status == 404:
             return None

@@ -102,8 +102,8 @@ def _by_code(session: Session, address: str) -> Any:
     code, until = str(begun["code"]), time.monotonic() + begun["expires_in"]
     session.out.note("To sign in, run this on a machine where you are signed in to this service already:", "")
     session.out.note(f"\n    penstock login approve {code}\n", "bold")
-    if find_console(api):
-        session.out.note(f"Or open this where you are signed in to the console: {address}/login?code={code}")
+    if url := find_console(api):
+        session.out.note(f"Or open this where you are signed in to the console: {url}/login?code={code}")
     session.out.note("Nowhere yet? An operator makes a token, and `penstock login URL --with-token < FILE` saves it.")
     session.out.note(f"waiting for {begun['expires_in'] // 60} minutes at most; Ctrl-C ends it")
     while time.monotonic() < until:

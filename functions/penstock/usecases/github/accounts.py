@@ -27,6 +27,11 @@ CALLBACK = "/v1/session/github/callback"
 """Where GitHub sends browsers back to."""
 
 
+def _callback(on: System) -> str:
+    """The console's own address: the session's cookie is for the place that sets it."""
+    return (on.console_url or on.url) + CALLBACK
+
+
 def is_offered(on: System) -> bool:
     """Whether people may sign in with GitHub here."""
     app = current_site(on).github
@@ -36,7 +41,7 @@ def is_offered(on: System) -> bool:
 def begin(on: System) -> tuple[str, str]:
     """Where a browser goes to sign in, and what it keeps until it comes back. Raises Refused 404 without an App."""
     state, verifier = on.world.secret(), on.world.secret()
-    return accounts.authorize_url(_app(on), on.url + CALLBACK, state, verifier), f"{state}.{verifier}"
+    return accounts.authorize_url(_app(on), _callback(on), state, verifier), f"{state}.{verifier}"
 
 
 def finish(on: System, code: str, state: str, kept: str, agent: str) -> tuple[str, Bearer]:
@@ -98,7 +103,7 @@ def _app(on: System) -> GitHubApp:
 def _ask(on: System, app: GitHubApp, code: str, verifier: str) -> Person:
     """Whom GitHub says a code is of. Its token is used for this question, and kept nowhere. [SEC-1]"""
     try:
-        token = on.forge.exchange(app, code, verifier, on.url + CALLBACK) if code else ""
+        token = on.forge.exchange(app, code, verifier, _callback(on)) if code else ""
         found = on.forge.call(app, GitHubRequest("GET", "/user", token=token)) if token else None
     except DriverError as error:
         raise Refused(503, "github-unreached", f"GitHub does not say who you are: {error}; try again") from error

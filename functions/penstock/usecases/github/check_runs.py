@@ -97,7 +97,7 @@ def _content(on: System, row: CheckRun, job: Job | None) -> Mapping[str, Any]:
     """The content of the check run."""
     if job:
         kept = [one for one in outputs.list_outputs(on, job.id)[0] if one.attempt == job.attempt]
-        return checks.job_output(job, _lines(on, job), kept, on.url, _reviewers(on, job))
+        return checks.job_output(job, _lines(on, job), kept, on.console_url or on.url, _reviewers(on, job))
     if row.number == CONTROL and not row.told:
         return APPROVED
     found = on.store.get(set_key(row.repository_id, row.sha), CheckSet)

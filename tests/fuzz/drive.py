@@ -19,7 +19,8 @@ from schemathesis.specs.openapi import checks
 from werkzeug.test import Client
 
 from penstock.api import openapi
-from penstock.api.app import TITLES, Operation
+from penstock.api.app import Operation
+from penstock.api.problems import TITLES
 from tests.functions.service import SITE as OTHER_SITE
 from tests.functions.stage import BODIES, DIGEST, HEADERS
 from tests.fuzz.stage import TOKEN, Stage

@@ -18,7 +18,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, asdict, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import cached_property
@@ -35,7 +35,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.api import body, conditional, cookies
+from penstock.api import body, conditional, cookies, problems
 from penstock.api.conditional import Tag
 from penstock.domain.users.users import WHOLE, Bearer, Need
 from penstock.kernel import limits
@@ -47,55 +47,16 @@ from penstock.usecases.users import users
 
 log = Logger(child=True)
 
-TITLES = {
-    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict", 410: "Gone",
-    412: "Precondition Failed", 413: "Content Too Large", 422: "Unprocessable Content", 429: "Too Many Requests",
-    500: "Internal Server Error", 503: "Service Unavailable",
-}  # fmt: skip
-
-
-RETRY_AFTER = 1
-"""After how many seconds a client should try again when rows would not stop changing."""
-
-FAULTS = 100
-"""How many errors a refusal lists at most."""
-
-
-@dataclass(frozen=True)
-class FaultView:
-    """One thing that is wrong with a request."""
-
-    message: Annotated[str, "What is wrong."]
-    where: Annotated[str | None, "The key in the body, as a path like `resources[0]`; null if it is not one key."] = (
-        None
-    )
-    file: Annotated[str | None, "The file that the error is in: a job file or a site's configuration."] = None
-    line: Annotated[int | None, "The line in that file, or in the body. Lines count from 1."] = None
-    column: Annotated[int | None, "The column in that line. Columns count from 1."] = None
-    hint: Annotated[str | None, "What was probably meant, or what is possible."] = None
-
-
-@dataclass(frozen=True)
-class ProblemView:
-    """A refusal, as RFC 9457 describes it."""
-
-    type: Annotated[str, "Always `about:blank`."]
-    title: Annotated[str, "The HTTP status in words."]
-    status: Annotated[int, "The HTTP status."]
-    code: Annotated[str, "A stable code for programs, such as `job-not-found`."]
-    detail: Annotated[str, "What is wrong, in a sentence."]
-    errors: Annotated[list[FaultView], "What is wrong in detail; at most 100 errors."]
-
 
 def resolver(routers: Iterable[BaseRouter] = ()) -> APIGatewayHttpResolver:
     """A resolver of some routers' routes that answers every refusal as RFC 9457 says."""
     app = APIGatewayHttpResolver()
-    app.exception_handler(Refused)(problem)
-    app.exception_handler(Moved)(_busy)
-    app.exception_handler(Throttled)(_throttled)
-    app.exception_handler(Newer)(_newer)
-    app.exception_handler(Unreached)(_unreached)
-    app.not_found(_no_route)
+    app.exception_handler(Refused)(problems.problem)
+    app.exception_handler(Moved)(problems.busy)
+    app.exception_handler(Throttled)(problems.throttled)
+    app.exception_handler(Newer)(problems.newer)
+    app.exception_handler(Unreached)(problems.unreached)
+    app.not_found(problems.no_route)
     for router in routers:
         app.include_router(router)  # type: ignore[arg-type]
     return app
@@ -109,11 +70,11 @@ def answer(app: APIGatewayHttpResolver, event: dict[str, Any], context: LambdaCo
         event = {**event, "rawPath": str(event.get("rawPath", "")).replace("%2F", "/").replace("%2f", "/")}
         return app.resolve(event, context)
     except Refused as refused:
-        return _plain(problem(refused))
+        return _plain(problems.problem(refused))
     except Exception:
         log.exception("a request failed")
         ours = Refused(500, "internal-error", f"this is our fault; it is logged under {context.aws_request_id}")
-        return _plain(problem(ours))
+        return _plain(problems.problem(ours))
 
 
 def _plain(response: Response[Any]) -> dict[str, Any]:
@@ -124,41 +85,6 @@ def _plain(response: Response[Any]) -> dict[str, Any]:
         "body": response.body,
         "isBase64Encoded": False,
     }
-
-
-def problem(refused: Refused) -> Response[Any]:
-    """A refusal as RFC 9457 problem details."""
-    errors = [FaultView(**asdict(fault)) for fault in refused.faults[:FAULTS]]
-    title = TITLES.get(refused.status, "Refused")
-    view = ProblemView("about:blank", title, refused.status, refused.code, refused.detail, errors)
-    headers = {"www-authenticate": "Bearer"} if refused.status == 401 else {}
-    if refused.status in (429, 503):
-        headers["retry-after"] = str(RETRY_AFTER)
-    return Response(refused.status, "application/problem+json", json.dumps(asdict(view)), headers)
-
-
-def _busy(_: Moved) -> Response[Any]:
-    return problem(Refused(429, "busy", "too many changed the same thing at once; try again in a moment"))
-
-
-def _throttled(_: Throttled) -> Response[Any]:
-    return problem(Refused(503, "throttled", "the service has too much to do at the moment; try again in a moment"))
-
-
-def _newer(newer: Newer) -> Response[Any]:
-    log.warning("a request met what a newer release wrote", extra={"why": str(newer)})
-    return problem(
-        Refused(503, "newer", "a newer release of the service wrote this; try again when its deployment has ended")
-    )
-
-
-def _unreached(unreached: Unreached) -> Response[Any]:
-    log.warning("a request could not be done now", extra={"why": str(unreached)})
-    return problem(Refused(503, "unreached", "a service that this needs does not answer; try again in a moment"))
-
-
-def _no_route(_: Exception) -> Response[Any]:
-    return problem(Refused(404, "not-found", "there is nothing at this path; GET /v1/openapi.json lists what there is"))
 
 
 def text(app: BaseRouter) -> str:

@@ -428,8 +428,8 @@ def _held(found: HeldUnits) -> dict[str, Any]:
 
 
 def _held_view(one: HeldTime, clean: CleanProof | None) -> HeldView:
-    seconds = {"seconds": one.held, "unused_seconds": one.unused}
-    return view(HeldView, one, one.lease, since=one.lease.granted, clean=clean, **seconds)
+    since = one.lease.granted
+    return view(HeldView, one, one.lease, seconds=one.held, unused_seconds=one.unused, since=since, clean=clean)
 
 
 def timings(

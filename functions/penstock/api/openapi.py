@@ -13,9 +13,10 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from penstock.api import cookies, workers
-from penstock.api.app import Header, Input, Operation, Pattern, ProblemView, Router, Source, is_optional
+from penstock.api.app import Header, Input, Operation, Pattern, Router, Source, is_optional
 from penstock.api.conditional import HEADER
 from penstock.api.document import DOCUMENT
+from penstock.api.problems import ProblemView
 from penstock.api.routers import ROUTERS
 from penstock.kernel.limits import Bound
 

@@ -123,6 +123,12 @@ dollar = 0.92
 stored = 0.02
 sent = 0.01
 
+[budgets]
+period = "month"
+default = 100
+warn = 90
+owners = { ada = 50 }
+
 [github]
 app = 1
 repositories = ["oxide/hubris"]
@@ -141,7 +147,8 @@ self_review = false
 OTHERS = {
     "idle": "11m", "life": "2d", "serves": "site", "timeout_most": "2d", "factory": "other", "well": "spare",
     "redirect": "bench", "target": "bench", "api": "https://other.example.com", "driver": "another",
-    "privilege": "other.one", "currency": "CHF", "script": "false", "before": "false", "after": "false",
+    "privilege": "other.one", "currency": "CHF", "period": "day", "script": "false", "before": "false",
+    "after": "false",
 }  # fmt: skip
 """Other values of keys that cannot be anything."""
 

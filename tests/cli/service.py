@@ -83,7 +83,7 @@ SUMS: dict[str, Any] = {
             "sent": "0.000000",
         }
     ],
-    "next": None, "by": "owner", "since": "2026-01-01", "until": "2026-01-31", "is_counted": True,
+    "next": None, "by": "owner", "since": "2026-01-01", "until": "2026-01-31", "is_counted": True, "budget": None,
 }  # fmt: skip
 
 

@@ -214,6 +214,10 @@ def test_costs_are_added_up(penstock: Run, service: Service, monkeypatch: pytest
     assert json.loads(penstock("cost", "--json").stdout) == SUMS["items"]
     monkeypatch.setitem(SUMS, "items", [])
     assert "no costs from 2026-01-01 to 2026-01-31" in penstock("cost").stderr
+    assert "budget" not in penstock("cost").stderr
+    budget = {"owner": "ada", "budget": "20.000000", "spent": "12.500000", "currency": "EUR", "since": "2026-01-01"}
+    monkeypatch.setitem(SUMS, "budget", budget | {"is_near": False})
+    assert "the budget of ada: 12.500000 of 20.000000 EUR since 2026-01-01" in penstock("cost").stderr
     assert "[prices]" not in penstock("cost").stderr
     monkeypatch.setitem(SUMS, "is_counted", False)
     assert "this site has no [prices]" in penstock("cost").stderr

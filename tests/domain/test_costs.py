@@ -6,18 +6,15 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from penstock.domain import costs
-from penstock.domain.costs import By, Spend
+from penstock.domain.costs import By
 from penstock.domain.jobs.jobs import Bill, Charge
 from penstock.domain.pools.pools import WORKER
 from tests.domain.helpers import NOW, job
+from tests.domain.spends import spend
 
 BILL = Bill(
     None, "EUR", 100, 20, 3, (Charge(1, "it", "bench", 5, 2, 7000, 3000), Charge(WORKER, "w", "u", 5, 1, 400, 100))
 )
-
-
-def spend(owner: str = "ada", target: str = "u", day: str = "2026-01-02", currency: str = "EUR", **sums: int) -> Spend:
-    return Spend(owner=owner, target=target, day=day, currency=currency, part=0, **sums)
 
 
 def test_a_bill_is_added_to_the_row_of_its_owner_target_and_day() -> None:

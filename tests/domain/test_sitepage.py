@@ -13,6 +13,7 @@ from penstock.domain.jobfile import parse_duration
 from penstock.domain.pools.pools import Warm
 from penstock.domain.site import parse
 from penstock.domain.site.site import (
+    Budgets,
     CanaryScript,
     Console,
     Environment,
@@ -67,7 +68,7 @@ def test_every_key_is_in_a_table_and_no_other() -> None:
     assert table("## Resource types").keys() == names(ResourceType)
     for heading, of in (
         ("[limits]", Limits), ("[retention]", Spans), ("[identity]", Identity), ("[github]", GitHubApp), ("warm", Warm),
-        ("[console]", Console), ("[prices]", Prices),
+        ("[console]", Console), ("[prices]", Prices), ("[budgets]", Budgets),
         ("[shares]", Shares), ("[environments.NAME]", Environment),
         ("health", Health), ("canary", CanaryScript),
     ):  # fmt: skip

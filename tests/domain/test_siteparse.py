@@ -15,10 +15,12 @@ from penstock.domain.site.keys import MAX_SLOTS
 from penstock.domain.site.parse import MAX_FAULTS, parse
 from penstock.domain.site.site import (
     MAX_REDIRECTS,
+    Budgets,
     Environment,
     Health,
     Limits,
     Maker,
+    Period,
     Prices,
     ResourceType,
     Shares,
@@ -107,6 +109,16 @@ PRICES = [
     ("sent = 0.00000001", 8, 8, "prices.sent", "must be from 0 to 1000000000, with six decimals at most", ""),
     ("sent = nan", 8, 8, "prices.sent", "must be from 0 to 1000000000", ""),
     ("store = 1", 8, 1, "prices.store", "unknown key `store`", "did you mean `stored`?"),
+]
+BUDGETS = [
+    ("period = 'week'", 9, 10, "budgets.period", "`budgets.period` cannot be 'week'", 'it is "day" or "month"'),
+    ("period = 30", 9, 10, "budgets.period", 'wants "day" or "month", not a whole number', ""),
+    ("warn = 0", 9, 8, "budgets.warn", "must be from 1 to 100", ""),
+    ("default = -1", 9, 11, "budgets.default", "must be from 0 to 1000000000", ""),
+    ("owners = 3", 9, 10, "budgets.owners", "wants a table like { ada = 50", ""),
+    ("owners = { ada = 'much' }", 9, 18, "budgets.owners.ada", "wants a price, not a string", ""),
+    ("owners = { 'A B' = 1 }", 9, 12, "budgets.owners.A B", "`A B` is no user and no repository", "oxide:hubris"),
+    ("owner = 3", 9, 1, "budgets.owner", "unknown key `owner`", "did you mean `owners`?"),
 ]
 PRICED = [
     ("[targets.t]\nfactory = 'here'\nprice = 1", "targets.t.price", "needs the site's currency", "[prices]"),
@@ -284,30 +296,9 @@ ROWS = [
     *((f"{GOOD}[retention]\n{row[0]}", *row[1:]) for row in RETENTION),
     *((f"{GOOD}[shares]\n{row[0]}", *row[1:]) for row in SHARES),
     *((f"{GOOD}[prices]\n{row[0]}", *row[1:]) for row in PRICES),
-    (
-        GOOD + "[targets.t]\nfactory = 'here'\nprice = 1",
-        9,
-        1,
-        "targets.t.price",
-        "needs the site's currency",
-        "[prices]",
-    ),
-    (
-        GOOD + "[resources.r]\nwell = 'benches'\nprice = 0",
-        9,
-        1,
-        "resources.r.price",
-        "needs the site's currency",
-        "[prices]",
-    ),
-    (
-        GOOD + "[targets.r]\nredirect = 'ubuntu'\nprice = 1",
-        9,
-        1,
-        "targets.r.price",
-        "a redirect has no `price`",
-        "take",
-    ),
+    *((f"{GOOD}[prices]\n[budgets]\n{row[0]}", *row[1:]) for row in BUDGETS),
+    (GOOD + "[budgets]\n", 7, 2, "budgets", "budgets need the site's currency", "add a table [prices]"),
+    *((GOOD + row[0], 9, 1, *row[1:]) for row in PRICED),
     *((f"{GOOD}[environments.p]\n{row[0]}", *row[1:]) for row in ENVIRONMENTS),
     (GOOD + "[limits]\nwindow = 1\n", 8, 1, "limits.window", "unknown key `window`", "known here: queue"),
     ("limits = 3", 1, 10, "limits", "`limits` wants a table", "queue"),
@@ -583,6 +574,20 @@ def test_a_site_may_have_prices() -> None:
     assert isinstance(found, Site), found
     assert found.prices == Prices("EUR", Micros(920_000), Micros(21_000), Micros(1_000_000))
     assert (found.targets["p"].price, found.resources["r"].price) == (81_600, 3_000_000)
+
+
+def test_a_site_may_have_budgets() -> None:
+    plain = parse(GOOD + "[prices]\n[budgets]\n", "site.toml")
+    assert isinstance(plain, Site)
+    assert plain.budgets == Budgets(Period.MONTH, None, 80, {})
+    assert plain.budgets.of("ada") is None
+    table = "[budgets]\nperiod = 'day'\ndefault = 10\nwarn = 50\nowners = { ada = 0.5, 'oxide:hubris' = 7 }\n"
+    found = parse(f"{GOOD}[prices]\n{table}", "site.toml")
+    assert isinstance(found, Site), found
+    assert found.budgets
+    assert (found.budgets.period, found.budgets.warn) == (Period.DAY, 50)
+    budgets = [found.budgets.of(name) for name in ("ada", "oxide:hubris", "bea")]
+    assert budgets == [500_000, 7_000_000, 10_000_000]
 
 
 def test_a_site_may_have_shares() -> None:

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, Router
-from penstock.api.shapes import present
+from penstock.api.shapes import present, view
+from penstock.domain.budgets import Account
 from penstock.domain.costs import By, Cost
 from penstock.domain.jobs.jobs import Bill, Charge, Job
 from penstock.domain.money import shown
@@ -17,7 +18,7 @@ from penstock.domain.pools.pools import WORKER
 from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System, current_site
-from penstock.usecases import costs
+from penstock.usecases import budgets, costs
 from penstock.usecases.jobs import bills, jobs
 
 router = Router("costs")
@@ -70,6 +71,20 @@ class SumView:
 
 
 @dataclass(frozen=True)
+class BudgetView:
+    """How an owner stands by its budget."""
+
+    owner: Annotated[str, "The user or repository."]
+    budget: Annotated[str, "What its jobs may cost in a period. Once that is spent, further jobs wait."]
+    spent: Annotated[str, "What its jobs have cost in the present period."]
+    currency: Annotated[str, "The currency of both, such as `USD`."]
+    since: Annotated[str, "The first day of the period, in UTC."]
+    ends: Annotated[str, "When the next period begins, as RFC 3339."]
+    is_near: Annotated[bool, "Whether the owner is warned."]
+    is_spent: Annotated[bool, "Whether further jobs wait."]
+
+
+@dataclass(frozen=True)
 class SumPage:
     """What jobs cost that ended in some days: first the dearest; days in their order."""
 
@@ -78,6 +93,7 @@ class SumPage:
     by: Annotated[Literal["owner", "target", "day"], "What the sums are of."]
     since: Annotated[str, "The first day, in UTC."]
     until: Annotated[str, "The last day, in UTC, which is counted too."]
+    budget: Annotated[BudgetView | None, "How `owner` stands, or else you; null without a budget."]
     is_counted: Annotated[bool, "Whether the site has prices now. Without, no further job is counted."]
 
 
@@ -96,8 +112,22 @@ def list_costs(
     ] = None,
 ) -> SumPage:
     first, last, found = costs.list_costs(on, user, By(by), since, until, owner)
-    is_counted = current_site(on).prices is not None
-    return SumPage([_sum(each) for each in found], None, by, first.isoformat(), last.isoformat(), is_counted)
+    site = current_site(on)
+    stands = budgets.account(on, site, owner or user.name)
+    return SumPage(
+        [_sum(each) for each in found],
+        next=None,
+        by=by,
+        since=first.isoformat(),
+        until=last.isoformat(),
+        budget=_budget(stands) if stands else None,
+        is_counted=site.prices is not None,
+    )
+
+
+def _budget(stands: Account) -> BudgetView:
+    amounts = {"budget": shown(stands.budget), "spent": shown(stands.spent), "since": stands.since.isoformat()}
+    return view(BudgetView, stands, **amounts)
 
 
 def _sum(cost: Cost) -> SumView:

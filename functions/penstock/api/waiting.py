@@ -82,6 +82,9 @@ class WhyView:
     expected_start: Annotated[str | None, "When it may have all that it needs, as RFC 3339; null if unknown."]
     basis: Annotated[str | None, "What that estimate is based on."]
     unblocks: Annotated[str | None, "What has to happen before it goes on."]
+    warning: Annotated[
+        str | None, "That its owner's budget is nearly spent, or is spent, in a sentence; null otherwise."
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,7 @@ def list_costs(
     rows = _of_all(on, first, last) if user.is_admin and not owner else own
     found = list(islice((row for row in rows if user.may_see(row.owner)), ROWS_MOST + 1))
     if len(found) > ROWS_MOST:
-        raise Refused(
-            413, "too-many-costs", f"they are in more than {ROWS_MOST} rows: ask for fewer days, or one owner"
-        )
+        raise Refused(413, "too-many-costs", f"these are more than {ROWS_MOST} rows: ask for fewer days, or one owner")
     return first, last, costs.sums(found, by)
 
 

@@ -88,5 +88,9 @@ def costs(session: Session, /, by: str, **asked: str | None) -> None:
     found = session.api.get("costs", by=by, **{name: value for name, value in asked.items() if value})
     if not found["is_counted"] and not session.json:
         session.out.note(NO_PRICES)
+    budget = found.get("budget")
+    if budget and not session.json:
+        said = f"{budget['spent']} of {budget['budget']} {budget['currency']} since {budget['since']}"
+        session.out.note(f"the budget of {budget['owner']}: {said}", "yellow" if budget["is_near"] else "dim")
     columns = (Column(by.upper(), "name"), *SUMS)
     session.out.table(found["items"], columns, f"no costs from {found['since']} to {found['until']}")

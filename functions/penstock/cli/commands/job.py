@@ -224,6 +224,7 @@ def why(session: Session, job: str) -> None:
         ("expected start", Moment(start) if start else None),
         ("basis", found.get("basis")),
         ("goes on when", found.get("unblocks")),
+        ("warning", found.get("warning")),
     ]
     show_block(out, facts, found.get("blocked_on") or {})
 

@@ -367,6 +367,7 @@ class Action(StrEnum):
     ARRIVE = "arrive"
     APPROVE = "approve"
     FEWER = "fewer"
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True)
@@ -374,8 +375,8 @@ class Unblock:
     """One thing that has to happen. `what` is given back or made, by `job`; `limit` is what is enough.
 
     For a job that has to end, `what` says how; for a file that has to arrive, which; for a review, who has to approve.
-    Where one of many jobs has to end, it says whose. `unit` is what is let go of, and `said` how that happens; of
-    what is to be made, when its maker is asked again.
+    Where one of many jobs has to end, or a budget is spent, it says whose. `unit` is what is let go of, and `said` how
+    that happens; of what is to be made, when its maker is asked again; of a budget, when the next period begins.
     """
 
     way: Action
@@ -404,6 +405,7 @@ class Unblock:
             Action.ARRIVE: f"its input {self.what} arrives",
             Action.APPROVE: f"{self.what} approves job {self.job}",
             Action.FEWER: f"one of the jobs of {self.what} that are under way ends",
+            Action.BUDGET: f"the budget of {self.what} is raised, or its next period begins at {self.said}",
         }[self.way]
 
 

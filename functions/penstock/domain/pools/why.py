@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import Input
+from penstock.domain.budgets import Account
 from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
@@ -91,7 +92,7 @@ class Why:
     """What a job waits for, who has it, and since when.
 
     `expected_start`: when it may have everything that it needs; `basis`: what that is estimated from. The job goes on
-    when everything in `unblocks` has happened, in this order.
+    when everything in `unblocks` has happened, in this order. `warning`: what keeps no job waiting yet, or not only it.
     """
 
     job: str
@@ -103,6 +104,7 @@ class Why:
     expected_start: datetime | None = None
     basis: str | None = None
     unblocks: tuple[Unblock, ...] = ()
+    warning: str | None = None
 
     @property
     def next_steps(self) -> str | None:
@@ -383,6 +385,14 @@ def explain_backlog(job: Job, begun: int, most: int, before: int) -> Why:
     )
     fewer = Unblock(Action.FEWER, what=job.owner)
     return Why(job.id, job.state, summary, None, f"jobs of {job.owner}", job.times.submitted, unblocks=(fewer,))
+
+
+def explain_budget(job: Job, spent: Account, before: int) -> Why:
+    """Why a job stands in its owner's backlog although few enough are under way: the budget is spent."""
+    them = "none of its other jobs stands" if not before else f"{before} of its jobs stand{'s' * (before == 1)}"
+    summary = f"the job waits because the budget of {job.owner} is spent: {spent}; {them} before it"
+    again = Unblock(Action.BUDGET, what=job.owner, said=format_time(spent.ends))
+    return Why(job.id, job.state, summary, None, f"budget of {job.owner}", job.times.submitted, unblocks=(again,))
 
 
 def _unreviewed(review: Review, reviewed: Environment | None) -> str:

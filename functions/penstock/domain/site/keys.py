@@ -12,6 +12,7 @@ from penstock.domain.jobfile.parse import check_options
 from penstock.domain.pools.pools import Serves, Warm
 from penstock.domain.site import sections
 from penstock.domain.site.sections import (
+    check_budgets,
     check_console,
     check_environment,
     check_github,
@@ -341,6 +342,7 @@ _site_keys = record(
         "console": check_console,
         "shares": check_shares,
         "prices": check_prices,
+        "budgets": check_budgets,
         "quotas": _tables(_quota, "amount = 64"),
         "github": check_github,
         "environments": _tables(check_environment, sections.ENVIRONMENT),

@@ -72,7 +72,7 @@ def _check_hosts(targets: Mapping[str, Target], place: Place) -> None:
 
 
 def _check_prices(site: Site, top: Place) -> None:
-    """Prices are of a currency, which the site names."""
+    """Prices and budgets are of a currency, which the site names."""
     priced: list[tuple[str, Target | ResourceType]] = [
         *(("targets", target) for target in site.targets.values() if target.price is not None),
         *(("resources", kind) for kind in site.resources.values() if kind.price is not None),
@@ -80,6 +80,9 @@ def _check_prices(site: Site, top: Place) -> None:
     for table, each in priced if site.prices is None else ():
         here = top / table / each.name / "price"
         here.fault("a price needs the site's currency", 'add a table [prices] with currency = "USD"', on_key=True)
+    if site.budgets and site.prices is None:
+        hint = 'add a table [prices] with currency = "USD"'
+        (top / "budgets").fault("budgets need the site's currency", hint, on_key=True)
 
 
 def _check_uses(site: Site, top: Place) -> None:

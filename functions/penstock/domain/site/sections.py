@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -15,12 +15,14 @@ from penstock.domain.jobfile import Problems, parse, parse_duration
 from penstock.domain.money import MILLION, MOST, Micros, micros_of
 from penstock.domain.site.site import (
     EVERY,
+    Budgets,
     CanaryScript,
     Console,
     Environment,
     GitHubApp,
     Health,
     Identity,
+    Period,
     Prices,
     Shares,
 )
@@ -279,14 +281,17 @@ def check_shares(value: object, place: Place) -> Shares:
 
 def _weights(value: object, place: Place) -> dict[str, int]:
     """The weights, by the names of users and repositories."""
-    found: dict[str, int] = {}
-    for name, weight in entries(value, place, MAX_WEIGHTS, 'a table like { ada = 2, "oxide:hubris" = 4 }'):
+    return dict(_of_owners(value, place, _weight, 'a table like { ada = 2, "oxide:hubris" = 4 }'))
+
+
+def _of_owners(value: object, place: Place, check: Check, what: str) -> Iterator[tuple[str, Any]]:
+    """The names of users and repositories, each with its checked value."""
+    for name, one in entries(value, place, MAX_WEIGHTS, what):
         if not users.is_name(name):
             (place / name).fault(
                 f"`{clip(name)}` is no user and no repository", "like ada, or oxide:hubris", on_key=True
             )
-        found[name] = _weight(weight, place / name)
-    return found
+        yield name, check(one, place / name)
 
 
 _weight = number(1, MAX_WEIGHT)
@@ -341,6 +346,34 @@ _price_keys = record(
         "sent": price,
     },
     '{ currency = "USD" }',
+)
+
+
+def check_budgets(value: object, place: Place) -> Budgets:
+    """The period, and how much each owner may spend in it."""
+    return Budgets(**_budget_keys(value, place))
+
+
+def _period(value: object, place: Place) -> Period:
+    if value in [str(each) for each in Period]:
+        return Period(str(value))
+    hint = " or ".join(f'"{each}"' for each in Period)
+    if isinstance(value, str):
+        place.fault(f"{place.label} cannot be {clip(value)!r}", f"it is {hint}")
+    else:
+        wanted(hint, value, place)
+    return Period.MONTH
+
+
+def _owners(value: object, place: Place) -> dict[str, Micros]:
+    """The budgets, by the names of users and repositories."""
+    return dict(_of_owners(value, place, price, 'a table like { ada = 50, "oxide:hubris" = 400 }'))
+
+
+_budget_keys = record(
+    {},
+    {"period": _period, "default": price, "warn": number(1, 100), "owners": _owners},
+    "{ default = 100 }",
 )
 
 UNITS = ((DAY, "day"), (HOUR, "hour"), (60, "minute"), (1, "second"))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, ClassVar
 
 from penstock.domain.artifacts.retention import Spans
@@ -80,6 +81,31 @@ class Prices:
     dollar: Micros = Micros(1_000_000)
     stored: Micros = Micros(23_000)
     sent: Micros = Micros(0)
+
+
+class Period(StrEnum):
+    """For how long a budget is."""
+
+    DAY = "day"
+    MONTH = "month"
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What the jobs of an owner may cost in each day or month, in millionths of the site's currency.
+
+    `owners` are users and repositories; who is not among them has the `default`, None for no budget. `warn`: from which
+    percentage of it on its owner is warned.
+    """
+
+    period: Period = Period.MONTH
+    default: Micros | None = None
+    warn: int = 80
+    owners: Mapping[str, Micros] = field(default_factory=dict)
+
+    def of(self, owner: str) -> Micros | None:
+        """An owner's budget; None if it has none."""
+        return self.owners.get(owner, self.default)
 
 
 @dataclass(frozen=True)
@@ -312,6 +338,7 @@ class Site:
     console: Console = field(default_factory=Console)
     shares: Shares | None = None
     prices: Prices | None = None
+    budgets: Budgets | None = None
     github: GitHubApp | None = None
     environments: Mapping[str, Environment] = field(default_factory=dict)
 

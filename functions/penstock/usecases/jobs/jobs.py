@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.cooldowns import CoolDown
@@ -10,6 +12,7 @@ from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.pools import delays, pools, why
 from penstock.domain.pools.delays import Delay
+from penstock.domain.pools.forecast import Action
 from penstock.domain.pools.pools import Lease, LeaseState, lease_key
 from penstock.domain.pools.why import Stopped, Why
 from penstock.domain.units import units
@@ -18,7 +21,7 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits, rows
 from penstock.kernel.errors import not_found
 from penstock.system import System, current_site
-from penstock.usecases import cooldowns
+from penstock.usecases import budgets, cooldowns
 from penstock.usecases.jobs import backlogs, flow
 from penstock.usecases.pools import forecast
 
@@ -37,8 +40,12 @@ def by_id(on: System, job_id: str) -> Job | None:
 
 
 def explain(on: System, job: Job) -> Why:
-    """Why a job is where it is, when it may continue, and what has to happen before."""
-    return _explain_waiting(on, job, why.MAX_DEPTH) if job.state is State.WAITING else _explain_attempt(on, job)
+    """Why a job is where it is, when it may continue, what has to happen before; and what its owner is warned of."""
+    is_waiting = job.state is State.WAITING
+    found = _explain_waiting(on, job, why.MAX_DEPTH) if is_waiting else _explain_attempt(on, job)
+    if job.is_settled or any(each.way is Action.BUDGET for each in found.unblocks):
+        return found
+    return replace(found, warning=budgets.warning(on, current_site(on), job.owner))
 
 
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:
@@ -57,11 +64,14 @@ def _explain_waiting(on: System, job: Job, deep: int) -> Why:
 
 def _explain_backlog(on: System, job: Job) -> Why | None:
     """Why a job that waits for nothing else does not go on yet; None if it is about to."""
-    begun, most = backlogs.tally_of(on, job.owner).begun, current_site(on).limits.at_once
-    if not most or begun < most:
+    site, mine = current_site(on), backlogs.place_of(job)
+    begun, most = backlogs.tally_of(on, job.owner).begun, site.limits.at_once
+    spent = budgets.spent(on, site, job.owner)
+    if not spent and (not most or begun < most):
         return None
-    mine = backlogs.place_of(job)
     before = sum(each.key.sk < mine for each in backlogs.first(on, job.owner, limits.PAGE))
+    if spent:
+        return why.explain_budget(job, spent, before)
     return why.explain_backlog(job, begun, most, before)
 
 

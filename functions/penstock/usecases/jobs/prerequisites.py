@@ -119,9 +119,10 @@ def _go_on(on: System, job: Job) -> None:
 
 
 def _met(job: Job) -> str:
-    """What a job has waited for. A job that had only to wait for others of its owner depends on nothing."""
-    asked = job.request.dependencies or job.request.inputs or job.review
-    return "job dependencies complete" if asked else f"few enough jobs of {job.owner} are under way"
+    """What a job has waited for. A job that had only to wait in its owner's backlog depends on nothing."""
+    if job.request.dependencies or job.request.inputs or job.review:
+        return "job dependencies complete"
+    return f"few enough jobs of {job.owner} are under way" if job.usage.begun else f"{job.owner} is within its budget"
 
 
 def _judge_changes(
@@ -135,7 +136,7 @@ def _judge_changes(
     if job.cancellation.cancelled_by or verdict.broken:
         return [], (job, verdict, [])
     ready = prerequisites.ready(job, now)
-    admitted, backlog = users.admit_job(on, ready, current_site(on).limits) if verdict.is_ready else (job, [])
+    admitted, backlog = users.admit_job(on, ready, current_site(on)) if verdict.is_ready else (job, [])
     if admitted.state is State.QUEUED:
         return [Replace(job, admitted), *backlog], (admitted, verdict, backlog)
     is_due = job.due is None or job.due <= now or bool(backlog)

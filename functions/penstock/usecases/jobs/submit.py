@@ -62,6 +62,7 @@ from penstock.kernel.errors import DriverError, Fault, Refused, Throttled, Unrea
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create
 from penstock.system import System, current_site, transact
+from penstock.usecases import budgets
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import backlogs, flow, holds, prerequisites
 from penstock.usecases.logs import logs
@@ -147,8 +148,14 @@ def submit(
         new = replace(new, job=replace(new.job, state=state))
         on.metrics.add(metrics.JOBS_SUBMITTED, target=new.job.request.target_resolved)
         _begin(on, new, claimed, _accepted_line(new.job, new.priors, by=user.name))
-        logs.append(on, accepted, 1, "\n".join(f"warning: {useless}" for useless in new.file.ignored))
+        logs.append(on, accepted, 1, "\n".join(f"warning: {each}" for each in _warnings(on, new)))
     return accepted
+
+
+def _warnings(on: System, new: Draft) -> list[str]:
+    """What the log of a new job begins with: keys of its file without effect, and a budget that is nearly spent."""
+    near = None if new.job.provenance.canary else budgets.warning(on, new.site, new.job.owner)
+    return [*map(str, new.file.ignored), *([near] if near else [])]
 
 
 def _said_provenance(user: User, ask: SubmitJob, before: Job | None) -> Provenance:
@@ -171,7 +178,7 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
             return [], (_repeated_job(known, memory), Claimed(), made.job.state)
-        new, counted = users.count_job(on, made.job, made.spec.source, made.site.limits)
+        new, counted = users.count_job(on, made.job, made.spec.source, made.site)
         job, granted, claimed = _claim(on, new) if next(tries) < claims else (new, [], Claimed())
         begun = (
             [Create(replace(job, spec=made.spec))] if _is_short(job, made.spec) else [Create(job), Create(made.spec)]
@@ -223,7 +230,7 @@ def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
         *(f"job {prior.id} ({prior.name})" for prior in priors.values()),
         *(f"input {name}" for name in job.request.inputs),
         *([f"a review for the environment {job.review.environment}"] if job.review else []),
-    ] or [f"other jobs of {job.owner}"] * (job.state is State.WAITING)
+    ] or [f"other jobs of {job.owner}, or its budget"] * (job.state is State.WAITING)
     waits = ", ".join(named)
     whose = f" for {job.owner}, from {by}" if by != job.owner else ""
     return (

@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.probes import canaries
-from penstock.domain.site.site import Limits
+from penstock.domain.site.site import Limits, Site
 from penstock.domain.users import users
 from penstock.domain.users.users import (
     ACT_AS,
@@ -228,14 +228,14 @@ def _repository(on: System, owner: str) -> User:
     return found
 
 
-def count_job(on: System, job: Job, script: str, limits: Limits) -> tuple[Job, list[Change]]:
-    """A new job as it is counted, and the changes that count it; it waits if too many of its owner's are under way.
+def count_job(on: System, job: Job, script: str, site: Site) -> tuple[Job, list[Change]]:
+    """A new job as it is counted, and the changes that count it; it may have to wait in its owner's backlog.
 
     Raises Refused 429 over a limit of its owner. What the service submits by itself is not counted: canaries.
     """
     if job.provenance.canary:
         return job, []
-    now = on.world.now()
+    now, limits = on.world.now(), site.limits
     was = on.store.get(users.tally_key(job.owner), Tally)
     before = was or Tally(owner=job.owner, at=now)
     users.check_tally(before, limits, now)
@@ -243,16 +243,16 @@ def count_job(on: System, job: Job, script: str, limits: Limits) -> tuple[Job, l
     size = users.bytes_counted(job.id, len(script.encode()), limits.script_bytes)
     after = users.with_job(before, weight, size, limits, now) if weight or size else before
     counted = replace(job, usage=replace(job.usage, counted=weight))
-    if not limits.at_once or counted.state is not State.QUEUED:
+    if not backlogs.may_wait(site) or counted.state is not State.QUEUED:
         return counted, _tally_changes(was, after)
-    admitted, tally, backlog = backlogs.admit(on, counted, after, limits)
+    admitted, tally, backlog = backlogs.admit(on, counted, after, site)
     return admitted, [*_tally_changes(was, tally), *backlog]
 
 
-def admit_job(on: System, job: Job, limits: Limits) -> tuple[Job, list[Change]]:
-    """A job that waits for nothing else any more, as it goes on, or waits until fewer of its owner's are under way."""
+def admit_job(on: System, job: Job, site: Site) -> tuple[Job, list[Change]]:
+    """A job that waits for nothing else any more, as it goes on, or waits in its owner's backlog."""
     was = on.store.get(users.tally_key(job.owner), Tally)
-    admitted, tally, backlog = backlogs.admit(on, job, was or Tally(owner=job.owner, at=on.world.now()), limits)
+    admitted, tally, backlog = backlogs.admit(on, job, was or Tally(owner=job.owner, at=on.world.now()), site)
     return admitted, [*_tally_changes(was, tally), *backlog]
 
 

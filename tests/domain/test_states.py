@@ -48,10 +48,10 @@ WAITS = job(state=State.WAITING)
 @pytest.mark.parametrize(
     ("row", "queue", "said"),
     [
-        (WAITS, None, "fewer jobs of ada under way"),
+        (WAITS, None, "the backlog of ada"),
         (job(state=State.WAITING, dependencies=(Dependency("it", "J0"),)), None, "other jobs"),
         (job(state=State.WAITING, inputs=("a",), review=Review("prod", NOW)), None, "input files, a review"),
-        (job(state=State.WAITING, review=Review("prod", NOW, by="bob")), None, "fewer jobs of ada under way"),
+        (job(state=State.WAITING, review=Review("prod", NOW, by="bob")), None, "the backlog of ada"),
         (job(state=State.QUEUED), None, "its first step"),
         (job(state=State.QUEUED, attempt=2), None, "the end of its last try"),
         (job(state=State.ACQUIRING), "target/lab", "target/lab"),

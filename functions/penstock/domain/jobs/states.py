@@ -45,7 +45,7 @@ def queue_in(leases: Iterable[Lease]) -> str | None:
 def waits_for(job: Job, queue: str | None) -> str | None:
     """What a job waits for, in a few words; None if it does not wait. `queue` is the pool in whose queue it stands."""
     if job.state is State.WAITING:
-        return ", ".join(_prerequisites(job)) or f"fewer jobs of {job.owner} under way"
+        return ", ".join(_prerequisites(job)) or f"the backlog of {job.owner}"
     if job.state is State.QUEUED:
         return "the end of its last try" if job.attempt > 1 else "its first step"
     return queue if job.state is State.ACQUIRING else None

@@ -264,10 +264,8 @@ def test_the_service_is_counted_by_attempts_leases_states_and_hours() -> None:
 
 
 def test_a_bill_is_opened_when_a_job_settles_on_a_site_with_prices() -> None:
-    opened = prices.open_bill(settled(), Prices(), at(42))
+    opened = prices.open_bill(settled(), at(42))
     assert opened.bill == Bill(due=at(42) + prices.CLOSE_AFTER)
-    assert prices.open_bill(settled(), None, at(42)).bill is None
-    assert prices.open_bill(job(), Prices(), at(42)).bill is None
 
 
 def test_a_settled_job_is_due_when_its_bill_is() -> None:

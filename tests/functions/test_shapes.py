@@ -41,7 +41,14 @@ def test_every_operation_and_its_parameters_are_described(operation: Operation) 
     described = document()["paths"][operation.path][operation.method.lower()]
     assert described["summary"]
     assert not described["summary"].endswith(".")
-    assert not [each["name"] for each in described.get("parameters", ()) if not each["description"].endswith(".")]
+    parameters = [shared(each) for each in described.get("parameters", ())]
+    assert not [each["name"] for each in parameters if not each["description"].endswith(".")]
+
+
+def shared(parameter: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A parameter, also one that many operations have."""
+    name = str(parameter.get("$ref", "")).rpartition("/")[2]
+    return document()["components"]["parameters"][name] if name else parameter
 
 
 def test_names_of_operations_and_shapes_are_unique() -> None:

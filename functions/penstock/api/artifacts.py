@@ -20,7 +20,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.artifacts import explain, pins
-from penstock.usecases.jobs.names import NOBODY, Named, names_of
+from penstock.usecases.jobs.names import Named, name_of, names_of
 
 router = Router("artifacts")
 
@@ -170,4 +170,4 @@ def show(found: Explanation, names: Mapping[str | None, Named]) -> ArtifactView:
     row = found.artifact
     state = "lost" if row.lost else row.state
     content = Content(0, "") if row.state is ArtifactState.CREATING else row.content
-    return view(ArtifactView, row, names.get(row.job, NOBODY), state=state, until=found.until, **digests(content))
+    return view(ArtifactView, row, name_of(names, row.job), state=state, until=found.until, **digests(content))

@@ -13,7 +13,7 @@ from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System, current_site
 from penstock.usecases import caches
-from penstock.usecases.jobs.names import NOBODY, Named, names_of
+from penstock.usecases.jobs.names import Named, name_of, names_of
 
 router = Router("caches")
 
@@ -85,7 +85,7 @@ def show(row: CacheEntry, names: Mapping[str | None, Named]) -> CacheView:
     return view(
         CacheView,
         row,
-        names.get(row.job, NOBODY),
+        name_of(names, row.job),
         owner=shelf.owner,
         name=shelf.name,
         key=row.words,

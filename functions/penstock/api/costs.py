@@ -126,8 +126,8 @@ def list_costs(
 
 
 def _budget(stands: Account) -> BudgetView:
-    amounts = {"budget": shown(stands.budget), "spent": shown(stands.spent), "since": stands.since.isoformat()}
-    return view(BudgetView, stands, **amounts)
+    since = stands.since.isoformat()
+    return view(BudgetView, stands, budget=shown(stands.budget), spent=shown(stands.spent), since=since)
 
 
 def _sum(cost: Cost) -> SumView:

@@ -19,7 +19,7 @@ from penstock.domain.users.users import OPERATE_POOL, READ
 from penstock.kernel import rows
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
-from penstock.usecases.jobs.names import NOBODY, Named, names_of
+from penstock.usecases.jobs.names import Named, name_of, names_of
 from penstock.usecases.pools import delays, forecast
 from penstock.usecases.site import apply
 from penstock.usecases.workers import presence
@@ -237,9 +237,9 @@ def _queue(waiting: Waiting) -> list[QueuedView]:
 
 
 def _queued(place: int, row: Claim, waiting: Waiting) -> QueuedView:
-    named, expected = waiting.names.get(row.job, NOBODY), waiting.expected.get(ClaimId.from_claim(row))
+    expected = waiting.expected.get(ClaimId.from_claim(row))
     turn = rows.born(row.turn) if row.turn else None
-    return view(QueuedView, row, named, position=place, turn=turn, expected=expected)
+    return view(QueuedView, row, name_of(waiting.names, row.job), position=place, turn=turn, expected=expected)
 
 
 def _is_coming(row: Slot) -> bool:
@@ -252,7 +252,7 @@ def _slots(rows: Sequence[Slot], names: Mapping[str | None, Named], details: Det
     return [
         _slot(
             row,
-            names.get(row.job, NOBODY),
+            name_of(names, row.job),
             quarantine=quarantines.get(row.unit or ""),
             kept=show_kept(row.name, details.kept[row.unit]) if row.unit and row.unit in details.kept else None,
             host=_host(known[row.name]) if row.name in known else None,

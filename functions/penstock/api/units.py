@@ -16,7 +16,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases.jobs.names import NOBODY, Named, names_of
+from penstock.usecases.jobs.names import Named, name_of, names_of
 from penstock.usecases.units import listing, maintenance, quarantine
 
 router = Router("workers and resources")
@@ -291,7 +291,7 @@ def _names(on: System, found: Iterable[Unit]) -> Names:
 
 def _parts(on: System, row: Unit, names: Names | None) -> tuple[UnitLease, DriverStep, UnitHealth, Named]:
     known = _names(on, [row]) if names is None else names
-    return row.lease, row.step, row.health, known.get(row.lease.job, NOBODY)
+    return row.lease, row.step, row.health, name_of(known, row.lease.job)
 
 
 def _unit(row: Unit, now: datetime) -> dict[str, Any]:

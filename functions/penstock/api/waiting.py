@@ -17,7 +17,7 @@ from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
 from penstock.usecases.jobs import readers
-from penstock.usecases.jobs.names import NOBODY, Named, names_of
+from penstock.usecases.jobs.names import Named, name_of, names_of
 from penstock.usecases.pools import forecast
 
 router = Router("waiting")
@@ -184,8 +184,8 @@ def _show_block(on: System, block: Block) -> BlockView:
     return view(
         BlockView,
         block,
-        held_by=[_show_holder(each, known.get(each.job, NOBODY)) for each in block.held_by],
-        ahead=[_show_ahead(each, known.get(each.job, NOBODY)) for each in block.ahead],
+        held_by=[_show_holder(each, name_of(known, each.job)) for each in block.held_by],
+        ahead=[_show_ahead(each, name_of(known, each.job)) for each in block.ahead],
         kept=[show_kept(each.slot, each.delay) for each in block.kept],
     )
 
@@ -216,7 +216,7 @@ def show_graph(on: System, found: Graph) -> GraphView:
     """Who waits for whom."""
     edges = [view(EdgeView, edge, from_=edge.start, to=edge.end, kind=edge.tie) for edge in found.edges]
     known = names_of(on, (node.id for node in found.nodes if node.kind == "job"))
-    nodes = [_show_node(node, known.get(node.id, NOBODY)) for node in found.nodes]
+    nodes = [_show_node(node, name_of(known, node.id)) for node in found.nodes]
     return view(GraphView, found, nodes=nodes, edges=edges)
 
 

@@ -67,9 +67,9 @@ class Files:
     sent: int = 0
 
 
-def open_bill(job: Job, prices: Prices | None, now: datetime) -> Job:
-    """A job whose attempt has ended. If it has settled, its bill is to be closed, on a site with prices."""
-    return replace(job, bill=Bill(due=now + CLOSE_AFTER)) if prices and job.is_settled else job
+def open_bill(job: Job, now: datetime) -> Job:
+    """A job that has settled on a site with prices: its bill is to be closed."""
+    return replace(job, bill=Bill(due=now + CLOSE_AFTER))
 
 
 def reckon(

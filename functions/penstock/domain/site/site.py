@@ -342,6 +342,11 @@ class Site:
     github: GitHubApp | None = None
     environments: Mapping[str, Environment] = field(default_factory=dict)
 
+    @property
+    def has_backlogs(self) -> bool:
+        """Whether any job may have to wait in a backlog, before its queues."""
+        return bool(self.limits.at_once or self.budgets)
+
     def resolve(self, name: str) -> Target | None:
         """The target that a name leads to, through its redirects; None when it leads nowhere."""
         target = self.targets.get(name)

@@ -24,11 +24,6 @@ AT_ONCE = 25
 """How many jobs one call wakes. Each that goes on wakes the next."""
 
 
-def may_wait(site: Site) -> bool:
-    """Whether any job of a site may have to wait in a backlog."""
-    return bool(site.limits.at_once or site.budgets)
-
-
 def admit(on: System, job: Job, tally: Tally, site: Site) -> tuple[Job, Tally, list[Change]]:
     """A queued job as it goes on, or as it waits in the backlog; its owner's tally, and the changes of the backlog.
 

@@ -26,6 +26,11 @@ class Named:
 NOBODY = Named()
 
 
+def name_of(names: Mapping[str | None, Named], job: str | None) -> Named:
+    """The name and owner of a job, of some names; none where there is no such job, or nothing is left of it."""
+    return names.get(job, NOBODY)
+
+
 def names_of(on: System, jobs: Iterable[str | None]) -> Mapping[str | None, Named]:
     """The names and owners of some jobs, by their ids."""
     ids = iter(dict.fromkeys(job for job in jobs if job))

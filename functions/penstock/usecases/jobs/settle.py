@@ -346,7 +346,7 @@ def keep_from_now(on: System, job: Job) -> tuple[Job, list[Change]]:
     bill is closed.
     """
     row, site = on.store.get(retention_key(job.id), Retention), current_site(on)
-    billed = prices.open_bill(job, site.prices, on.world.now())
+    billed = prices.open_bill(job, on.world.now()) if site.prices and job.is_settled else job
     after = retention.settled(row or Retention(job=job.id), job, site.retention)
     if row is None:
         return retention.tell(billed, after), []

@@ -154,7 +154,8 @@ def submit(
 
 def _warnings(on: System, new: Draft) -> list[str]:
     """What the log of a new job begins with: keys of its file without effect, and a budget that is nearly spent."""
-    near = None if new.job.provenance.canary else budgets.warning(on, new.site, new.job.owner)
+    has_budget = new.site.budgets is not None and not new.job.provenance.canary
+    near = budgets.warning(on, new.site, new.job.owner) if has_budget else None
     return [*map(str, new.file.ignored), *([near] if near else [])]
 
 

@@ -243,7 +243,7 @@ def count_job(on: System, job: Job, script: str, site: Site) -> tuple[Job, list[
     size = users.bytes_counted(job.id, len(script.encode()), limits.script_bytes)
     after = users.with_job(before, weight, size, limits, now) if weight or size else before
     counted = replace(job, usage=replace(job.usage, counted=weight))
-    if not backlogs.may_wait(site) or counted.state is not State.QUEUED:
+    if not site.has_backlogs or counted.state is not State.QUEUED:
         return counted, _tally_changes(was, after)
     admitted, tally, backlog = backlogs.admit(on, counted, after, site)
     return admitted, [*_tally_changes(was, tally), *backlog]

@@ -122,7 +122,8 @@ openapi: $(STAMP) ## write the OpenAPI document anew from the code
 docs: $(STAMP) $(WRITERS)/installed ## write the documentation as a site into build/docs
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(WRITERS)/bin/mkdocs build --quiet && echo build/docs/index.html
 
-pictures: $(STAMP) ## make the pictures of the terminal in the documentation anew, on a cloud on this machine
+pictures: $(STAMP) ## make the pictures of the terminal and the console in the documentation anew, on a cloud on this machine
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/web/requirements.txt
 	@$(PYTHON) -m docs.tools.pictures
 
 synth: $(STAMP) ## synthesise the stack into build/cdk.out, checked by the security rules

@@ -55,12 +55,6 @@ def test_links(link: str, source: str, wanted: str) -> None:
     assert hooks.relinked(f"see {link}.", "users/a.md", source) == f"see {wanted}."
 
 
-def test_every_picture_is_shown_by_a_page() -> None:
-    pictures = {path.relative_to(hooks.DOCS).as_posix() for path in (hooks.DOCS / "pictures").glob("*.svg")}
-    assert pictures
-    assert [path for path in pictures if not any(f"../{path})" in text for text in PAGES.values())] == []
-
-
 def test_the_readme_is_a_page_of_the_site() -> None:
     assert "](users/README.md)" in hooks.start((hooks.ROOT / "README.md").read_text(encoding="utf-8"))
 

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from docs.tools.browser import CHROMIUM, DESK, PHONE, QUIET, WALL
+
+__all__ = ["CHROMIUM", "DESK", "PHONE", "QUIET", "WALL", "Console"]
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = ROOT / "build" / "screens"
 """Screenshots of the last run, by page, width and colours."""
-
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-
-QUIET = [
-    "--no-sandbox",  # CI runs as root
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-"""A browser that asks nobody but the page's own origin."""
-
-PHONE, DESK, WALL = (360, 740), (1280, 900), (2560, 1300)
-"""Widths and heights, in pixels, of a phone, a laptop and the screen above the benches."""
 
 EXPECTED = ("status of 401", "status of 403", "status of 404", "status of 409", "status of 422", "status of 429")
 """What Chromium itself prints for an answer that the console shows as a refusal."""

@@ -4,6 +4,7 @@ import { Link } from "wouter-preact";
 
 import { api, type Schemas } from "../api/client";
 import { Copy } from "../parts/action";
+import { ForOperators } from "../parts/gate";
 import { Page, Shown } from "../parts/page";
 import { More } from "../parts/pages";
 import { Table, type Column } from "../parts/table";
@@ -33,6 +34,14 @@ function CommitName({ of: { commit, repository } }: { of: Commit }) {
 }
 
 export default function Commits() {
+  return (
+    <ForOperators title="Commits">
+      <List />
+    </ForOperators>
+  );
+}
+
+function List() {
   const commits = useWatchedPages<Commit>(
     "commits",
     (page, signal) => api.GET("/v1/github/commits", { params: { query: { ...(page && { page }) } }, signal }),

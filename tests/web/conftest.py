@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock.console import build
 from penstock.local import cloud
 from penstock.local.state import StateFolder
 from tests.e2e.conftest import Local
@@ -44,7 +45,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     """A cloud for these tests alone: they pause pools and cancel jobs."""
     folder = tmp_path_factory.mktemp("web")
     place = StateFolder(folder / "state")
-    running = cloud.up(report=print, config=SITE, tied=True, place=place)
+    running = cloud.up(report=print, config=SITE, tied=True, place=place, console=build.built(print))
     try:
         yield Local(running, folder, place.key(), place)
     finally:
@@ -75,9 +76,33 @@ def visit(browser: Any, local: Local) -> Iterator[Visit]:
     assert [error for each in made for error in each.errors] == []
 
 
+@pytest.fixture(scope="session")
+def states(browser: Any, local: Local, plain: str) -> dict[str, Any]:
+    """Browsers' cookies of an operator and of a user without a privilege. A test that ends a session makes its own."""
+    made = {}
+    for name, token in (("admin", local.running.token), ("erin", plain)):
+        context = browser.new_context()
+        context.set_default_timeout(60_000)
+        Console(context.new_page(), local.running.url).sign_in(token)
+        made[name] = context.storage_state()
+        context.close()
+    return made
+
+
 @pytest.fixture
-def operator(visit: Visit, local: Local) -> Console:
+def operator(visit: Visit, states: dict[str, Any]) -> Console:
     """An operator who is signed in."""
-    console = visit()
-    console.sign_in(local.running.token)
-    return console
+    return visit(storage_state=states["admin"])
+
+
+@pytest.fixture
+def erin(visit: Visit, states: dict[str, Any]) -> Console:
+    """A user without a privilege, who is signed in."""
+    return visit(storage_state=states["erin"])
+
+
+@pytest.fixture(scope="session")
+def plain(local: Local) -> str:
+    """The token of a user without a privilege, whose name is erin."""
+    local.call("POST", "/v1/users", json={"name": "erin"})
+    return str(local.call("POST", "/v1/users/erin/tokens", json={}).json()["token"])

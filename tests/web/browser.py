@@ -16,7 +16,7 @@ AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = ROOT / "build" / "screens"
 """Screenshots of the last run, by page, width and colours."""
 
-EXPECTED = tuple(f"status of {each}" for each in (400, 401, 403, 404, 409, 412, 422, 429))
+EXPECTED = tuple(f"status of {each}" for each in (400, 401, 403, 404, 409, 410, 412, 422, 429))
 """What Chromium itself prints for an answer that the console shows as a refusal."""
 
 ROWS = """(table) => [...table.querySelectorAll('tbody tr')].map((row) => Object.fromEntries(

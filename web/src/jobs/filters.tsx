@@ -67,7 +67,8 @@ function TagField({ add }: { add: (tag: string) => void }) {
       <input
         type="search"
         placeholder="name=value"
-        onChange={({ currentTarget: field }) => {
+        // preact/compat makes onChange come with each letter
+        onChangeCapture={({ currentTarget: field }) => {
           add(field.value);
           field.value = "";
         }}

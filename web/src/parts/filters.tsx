@@ -52,7 +52,14 @@ export function Wanted({ label, value, onChange, hint }: Omit<ChoiceProps, "opti
   return (
     <label class="field">
       <span>{label}</span>
-      <input ref={input} type="search" defaultValue={value ?? ""} placeholder={hint} onChange={(event) => onChange(event.currentTarget.value)} />
+      <input
+        ref={input}
+        type="search"
+        defaultValue={value ?? ""}
+        placeholder={hint}
+        // preact/compat makes onChange come with each letter
+        onChangeCapture={(event) => onChange(event.currentTarget.value)}
+      />
     </label>
   );
 }

@@ -69,12 +69,13 @@ function counted(search: Search, at: number, total: number): string {
   return search.isDone ? count : `${count}; searched ${Math.floor((100 * search.looked) / Math.max(1, total))} %`;
 }
 
-/** Ctrl+F and / go to the search while one is in the log: the browser's own finds only what is in sight. */
+/** Ctrl+F and / go to the search while one is in the log, or on its own page: the browser's own finds only what is in sight. */
 function useFindKey(input: { current: HTMLInputElement | null }): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const log = input.current?.closest(".log");
-      const isHere = log?.contains(event.target as Node) || (log?.classList.contains("full") && event.target === document.body);
+      const isAsked = event.target instanceof Element && event.target.closest("dialog") !== null;
+      const isHere = !isAsked && (log?.classList.contains("full") || log?.contains(event.target as Node));
       const isTyping = event.target instanceof HTMLInputElement;
       const isFind = (event.key === "f" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !isTyping);
       if (!isHere || !isFind) return;

@@ -24,6 +24,7 @@ const PAGES = [
   ["/operator", lazy(() => import("./pages/operator"))],
   ["/pools", lazy(() => import("./pages/pools"))],
   ["/pools/:sort/:name", lazy(() => import("./pages/pool"))],
+  ["/prices", lazy(() => import("./pages/prices"))],
   ["/published", lazy(() => import("./pages/published"))],
   ["/resources", lazy(() => import("./pages/resources"))],
   ["/resources/:id", lazy(() => import("./pages/resource"))],

@@ -1,10 +1,14 @@
 /** What a job cost, or has cost so far; and how much of that was for what it did not use. Amounts are shown as they come. */
 
+import { Link } from "wouter-preact";
+
 import { api, type Schemas } from "../api/client";
 import { useWatch } from "../api/watch";
 import { Shown } from "../parts/page";
 import { Table, type Column } from "../parts/table";
 import { duration, When } from "../parts/time";
+import { pricesPath } from "../prices/query";
+import { useSession } from "../session";
 
 type Job = Schemas["JobView"];
 type View = Schemas["CostView"];
@@ -25,12 +29,12 @@ export function Cost({ job }: { job: Job }) {
   return (
     <section class="card" aria-label="Price">
       <h2>Price</h2>
-      <Shown of={cost}>{(found) => <Sums found={found} />}</Shown>
+      <Shown of={cost}>{(found) => <Sums found={found} job={job} />}</Shown>
     </section>
   );
 }
 
-function Sums({ found }: { found: View }) {
+function Sums({ found, job }: { found: View; job: Job }) {
   return (
     <>
       <p>
@@ -58,7 +62,20 @@ function Sums({ found }: { found: View }) {
         <dt>Bytes sent</dt>
         <dd>{found.sent}</dd>
       </dl>
+      <More job={job} />
       {found.charges.length > 0 && <Table caption="Charges" columns={CHARGES} rows={found.charges} id={(row) => row.name} empty="" />}
     </>
+  );
+}
+
+/** Ways to what other jobs cost, for those whom the service tells. */
+function More({ job }: { job: Job }) {
+  const { who, isOperator } = useSession();
+  if (!isOperator && who?.name !== job.owner) return null;
+  return (
+    <p>
+      All jobs of {job.owner} <Link href={pricesPath({ owner: job.owner, by: "target" })}>by target</Link>,{" "}
+      <Link href={pricesPath({ owner: job.owner, by: "day" })}>by day</Link>
+    </p>
   );
 }

@@ -23,16 +23,18 @@ interface ChoiceProps {
   label: string;
   value: string | undefined;
   options: readonly string[];
+  /** Whether there is always one: there is no "any" then. */
+  isAlways?: boolean;
   onChange: (value: string) => void;
 }
 
 /** One of some values, or any. */
-export function Choice({ label, value, options, onChange }: ChoiceProps) {
+export function Choice({ label, value, options, isAlways, onChange }: ChoiceProps) {
   return (
     <label class="field">
       <span>{label}</span>
       <select value={value ?? ""} onChange={(event) => onChange(event.currentTarget.value)}>
-        <option value="">any</option>
+        {!isAlways && <option value="">any</option>}
         {options.map((each) => (
           <option key={each} value={each}>
             {each}
@@ -44,7 +46,7 @@ export function Choice({ label, value, options, onChange }: ChoiceProps) {
 }
 
 /** A text to look for. It counts once one leaves the field or presses Enter. What is being typed stays while a page is drawn again. */
-export function Wanted({ label, value, onChange, hint }: Omit<ChoiceProps, "options"> & { hint?: string }) {
+export function Wanted({ label, value, onChange, hint }: Omit<ChoiceProps, "options" | "isAlways"> & { hint?: string }) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (input.current) input.current.value = value ?? "";
@@ -60,6 +62,16 @@ export function Wanted({ label, value, onChange, hint }: Omit<ChoiceProps, "opti
         // preact/compat makes onChange come with each letter
         onChangeCapture={(event) => onChange(event.currentTarget.value)}
       />
+    </label>
+  );
+}
+
+/** A day, or none. */
+export function Day({ label, value, onChange }: Omit<ChoiceProps, "options" | "isAlways">) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input type="date" value={value ?? ""} onChange={(event) => onChange(event.currentTarget.value)} />
     </label>
   );
 }

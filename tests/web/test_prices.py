@@ -1,0 +1,101 @@
+"""The page of prices says what the API says, to the last millionth, and how a site gets prices that has none."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.e2e.conftest import Local
+from tests.web.browser import Console
+from tests.web.scenes import Scene
+
+AMOUNTS = ("total", "unused", "control", "worker", "resources", "stored", "sent")
+names = st.text("abcdefghijklmnopqrstuvwxyz-.:", min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
+amounts = st.integers(0, 10**15).map(lambda micros: f"{Decimal(micros) / 10**6:.6f}")
+
+
+@st.composite
+def sums(draw: st.DrawFn) -> dict[str, Any]:
+    """What the jobs of one owner cost, in one of two currencies."""
+    parts = {name: draw(amounts) for name in AMOUNTS}
+    parts["unused"] = f"{Decimal(parts['total']) * draw(st.integers(0, 100)) / 100:.6f}"
+    return parts | {
+        "name": draw(names),
+        "currency": draw(st.sampled_from(["EUR", "USD"])),
+        "jobs": draw(st.integers(1, 10**6)),
+    }
+
+
+READ = """() => [...document.querySelectorAll('main section.part')].map((part) => ({
+    currency: part.getAttribute('aria-label').split(' ').at(-1),
+    all: {...part.querySelector('[data-total]').dataset},
+    said: part.querySelector('[data-total]').textContent,
+    rows: [...part.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent)),
+}))"""
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(sums(), max_size=8, unique_by=lambda each: (each["name"], each["currency"])))
+def test_the_page_of_prices_says_what_the_api_says(operator: Console, shown: list[dict[str, Any]]) -> None:
+    """Each amount as it came; sums over the rows exactly; and nothing added up of two currencies."""
+    days = {"by": "owner", "since": "2026-01-01", "until": "2026-01-31"}
+    body = json.dumps({"items": shown, "next": None, "is_counted": True} | days | {"budget": None})
+    operator.page.unroute_all()
+    operator.page.route("**/v1/costs?*", lambda route: route.fulfill(body=body, content_type="application/json"))
+    operator.open("/prices")
+    found = {each["currency"]: each for each in operator.page.evaluate(READ)}
+    assert set(found) == {each["currency"] for each in shown}
+    for currency, part in found.items():
+        here = [each for each in shown if each["currency"] == currency]
+        total, unused = (sum(Decimal(each[name]) for each in here) for name in ("total", "unused"))
+        assert part["all"] == {
+            "total": f"{total:.6f}",
+            "unused": f"{unused:.6f}",
+            "jobs": str(sum(each["jobs"] for each in here)),
+        }
+        assert f"{total:.6f} {currency}" in part["said"]
+        shares = ("worker", "resources", "control", "stored", "sent")
+        assert [[row[0], row[1], row[2], row[3], *row[6:]] for row in part["rows"]] == [
+            [each["name"], str(each["jobs"]), each["total"], each["unused"], *(each[name] for name in shares)]
+            for each in here
+        ]
+
+
+def test_a_site_without_prices_says_how_to_set_them(operator: Console, local: Local) -> None:
+    assert local.call("GET", "/v1/costs").json()["is_counted"] is False
+    page = operator.open("/prices")
+    said = page.get_by_role("region", name="No prices")
+    assert "[prices]" in said.inner_text()
+    assert page.locator("main table").count() == 0
+    said.get_by_role("link", name="How prices are set").click()
+    page.get_by_role("dialog", name="Runbook").get_by_role("heading", name="Prices").wait_for()
+
+
+def test_what_is_asked_of_prices_stands_in_the_address(operator: Console) -> None:
+    page = operator.open("/prices")
+    with page.expect_request(lambda request: "by=day" in request.url and "/v1/costs" in request.url):
+        page.get_by_role("combobox", name="By", exact=True).select_option("day")
+    with page.expect_request(lambda request: "since=2026-01-02" in request.url and "by=day" in request.url):
+        page.get_by_label("From", exact=True).fill("2026-01-02")
+        page.get_by_label("From", exact=True).blur()
+    assert page.url.endswith("/prices?by=day&since=2026-01-02")
+    page.get_by_role("navigation", name="Spans").get_by_role("link", name="This month").click()
+    page.wait_for_url("**/prices?by=day")
+
+
+def test_a_jobs_price_leads_to_the_prices_of_its_owner(operator: Console, scene: Scene, local: Local) -> None:
+    owner = local.job(scene.succeeded)["owner"]
+    page = operator.open(f"/jobs/{scene.succeeded}")
+    page.get_by_role("region", name="Price").get_by_role("link", name="by target").click()
+    page.wait_for_url(f"**/prices?owner={owner}&by=target")
+    page.get_by_role("heading", name="Prices", exact=True).wait_for()
+
+
+def test_the_page_of_prices_has_no_fault_of_accessibility(operator: Console) -> None:
+    operator.open("/prices?by=day")
+    assert operator.faults() == []
+    assert operator.overflow() == 0

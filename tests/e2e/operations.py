@@ -323,6 +323,7 @@ class Everything:
     def pools(self) -> None:
         self.ask("list_pools")
         self.ask("list_shares")
+        self.ask("get_attention")
         self.ask("list_costs")
         self.ask("get_pool", **LAB)
         self.ask("get_series", **LAB)

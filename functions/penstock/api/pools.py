@@ -169,7 +169,7 @@ class PoolLimit:
 
 @router.get("/v1/pools", "List the pools", READ)
 def list_pools(on: System, user: Caller) -> PoolPage:
-    return PoolPage([_pool(on, pool, whole=False) for pool in apply.every_pool(on)], None)
+    return PoolPage([show_listed(on, pool) for pool in apply.every_pool(on)], None)
 
 
 @router.get("/v1/pools/{sort}/{name}", "Show a pool, its slots and its queue", READ)
@@ -190,6 +190,11 @@ def pause_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
 @router.post("/v1/pools/{sort}/{name}/resume", "Grant from a pool again", OPERATE_POOL)
 def resume_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
     return _pool(on, apply.pause(on, operated(user, f"{sort}/{name}"), paused=False, by=user.name), whole=True)
+
+
+def show_listed(on: System, pool: Pool) -> PoolView:
+    """A pool as lists have it: without its slots and its queue."""
+    return _pool(on, pool, whole=False)
 
 
 def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:

@@ -2,6 +2,7 @@
 
 from penstock.api import (
     artifacts,
+    attention,
     caches,
     costs,
     document,
@@ -32,6 +33,6 @@ ROUTERS = tuple(
     noun.router
     for noun in (
         jobs, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools,
-        series, shares, units, site, probes, users, tokens, logins, session, github, identity, document,
+        series, shares, units, attention, site, probes, users, tokens, logins, session, github, identity, document,
     )
 )  # fmt: skip

@@ -231,7 +231,7 @@ def _preview(on: System, ask: ApplySite) -> SiteChanges:
         changes=[str(each) for each in found.differences],
         warnings=list(warnings(found.site)),
         losses=[_loss(each) for each in found.losses],
-        drift=[_drift(each) for each in found.drift],
+        drift=[show_drift(each) for each in found.drift],
         applied_at=found.was and found.was.applied_at,
         applied_by=found.was and found.was.applied_by,
     )
@@ -241,7 +241,8 @@ def _loss(row: Loss) -> LossView:
     return view(LossView, row, summary=str(row))
 
 
-def _drift(row: Drift) -> DriftView:
+def show_drift(row: Drift) -> DriftView:
+    """What somebody changed by hand."""
     return view(DriftView, row, by=row.by or None)
 
 
@@ -329,7 +330,7 @@ def _maker(on: System, user: User, kind: UnitKind, sort: str, entry: Entry) -> M
         entry,
         cooling=[show_cool_down(row, now) for row in remembering.cooldowns_of(on, maker)],
         failures=[show_driver_failure(row) for row in remembering.failures(on, maker)] if user.is_admin else None,
-        compared=_compared(compared, now) if compared else None,
+        compared=show_compared(compared, now) if compared else None,
         quarantined=[view(ApartView, unit, unit.lease, unit=unit.id, reason=str(unit.step.reason)) for unit in apart],
     )
 
@@ -345,7 +346,8 @@ def show_cool_down(row: CoolDown, now: datetime) -> CoolDownView:
     return view(CoolDownView, row, tried=row.count, probe=probe, summary=cooldowns.describe(row, now))
 
 
-def _compared(row: Comparison, now: datetime) -> ComparedView:
+def show_compared(row: Comparison, now: datetime) -> ComparedView:
+    """The last comparison of what exists outside with what the service knows."""
     return view(
         ComparedView,
         row,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from penstock.api.app import Operator, Router, UnitPage
 from penstock.api.shapes import JobName, JobOwner, NextPage, view
@@ -159,6 +159,8 @@ class ResourcePage:
     next: NextPage
 
 
+V = TypeVar("V", bound=UnitView)
+
 Names = Mapping[str | None, Named]
 
 NO_PROOF = ReleaseUnit()
@@ -168,15 +170,15 @@ NO_REASON = RemoveUnit()
 @router.get("/v1/workers", "List the workers", READ)
 def list_workers(on: System, user: Operator, *, page: UnitPage = "") -> WorkerPage:
     found, further = listing.read_page(on, UnitKind.WORKER, page, PAGE)
-    names = _names(on, found)
-    return WorkerPage([show_worker(on, unit, names) for unit in found], further)
+    known = names(on, found)
+    return WorkerPage([show_worker(on, unit, known) for unit in found], further)
 
 
 @router.get("/v1/resources", "List the resources", READ)
 def list_resources(on: System, user: Operator, *, page: UnitPage = "") -> ResourcePage:
     found, further = listing.read_page(on, UnitKind.RESOURCE, page, PAGE)
-    names = _names(on, found)
-    return ResourcePage([show_resource(on, unit, names) for unit in found], further)
+    known = names(on, found)
+    return ResourcePage([show_resource(on, unit, known) for unit in found], further)
 
 
 @router.get("/v1/workers/{worker}", "Show a worker", READ)
@@ -273,25 +275,29 @@ def recycle_resource(on: System, user: Operator, resource: str, ask: RemoveUnit 
     return show_resource(on, maintenance.recycle(on, user, *_resource(on, user, resource), ask.reason))
 
 
-def show_worker(on: System, row: Unit, names: Names | None = None) -> WorkerView:
-    """A worker. `names` are those of its page's jobs."""
-    return view(
-        WorkerView, row, *_parts(on, row, names), target=row.type, factory=row.maker, **_unit(row, on.world.now())
-    )
+def show_worker(on: System, row: Unit, known: Names | None = None) -> WorkerView:
+    """A worker. `known` are the names of its page's jobs."""
+    return show_as(WorkerView, on, row, known, target=row.type, factory=row.maker)
 
 
-def show_resource(on: System, row: Unit, names: Names | None = None) -> ResourceView:
+def show_resource(on: System, row: Unit, known: Names | None = None) -> ResourceView:
     """A resource, without its metadata. [SEC-1]"""
-    return view(ResourceView, row, *_parts(on, row, names), well=row.maker, **_unit(row, on.world.now()))
+    return show_as(ResourceView, on, row, known, well=row.maker)
 
 
-def _names(on: System, found: Iterable[Unit]) -> Names:
+def show_as(shape: type[V], on: System, row: Unit, known: Names | None, **more: object) -> V:
+    """A unit in one of the shapes in which units are shown."""
+    return view(shape, row, *_parts(on, row, known), **more, **_unit(row, on.world.now()))
+
+
+def names(on: System, found: Iterable[Unit]) -> Names:
+    """The names of the jobs of some units."""
     return names_of(on, (unit.lease.job for unit in found))
 
 
-def _parts(on: System, row: Unit, names: Names | None) -> tuple[UnitLease, DriverStep, UnitHealth, Named]:
-    known = _names(on, [row]) if names is None else names
-    return row.lease, row.step, row.health, name_of(known, row.lease.job)
+def _parts(on: System, row: Unit, known: Names | None) -> tuple[UnitLease, DriverStep, UnitHealth, Named]:
+    found = names(on, [row]) if known is None else known
+    return row.lease, row.step, row.health, name_of(found, row.lease.job)
 
 
 def _unit(row: Unit, now: datetime) -> dict[str, Any]:

@@ -125,6 +125,12 @@ def _without_maker(on: System, before: Site, after: Site) -> Iterator[Loss]:
                 yield Loss(f"{sort}/{name}", "removed", units[name], 0, gone=True)
 
 
+def drift(on: System, existing: list[Pool]) -> list[Drift]:
+    """What somebody changed by hand since the configuration in force was applied. `existing` are all pools."""
+    was = on.store.get(SITE_KEY, SiteText)
+    return list(_drift(on, existing, parse_site(was.toml).pools())) if was else []
+
+
 def _drift(on: System, existing: list[Pool], applied: Mapping[str, Shape]) -> Iterator[Drift]:
     """The pools that are not as the configuration in force says, and those that are paused."""
     resized = [pool for pool in existing if pool.name in applied and apply.shape_of(pool) != applied[pool.name]]

@@ -1,0 +1,231 @@
+"""What needs a person, in one reply: each list with how many there are, and at most the first hundred of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from penstock.api import github, pools, probes, site, units
+from penstock.api.app import Operator, Router
+from penstock.api.github import DeliveryView
+from penstock.api.probes import CanaryView
+from penstock.api.shapes import view
+from penstock.api.site import ComparedView, CoolDownView, DriftView, FailureView
+from penstock.api.units import Names, UnitView
+from penstock.domain.cooldowns import CoolDown, Failure
+from penstock.domain.pools.pools import Pool
+from penstock.domain.probes.canaries import is_failing
+from penstock.domain.units.comparison import Comparison
+from penstock.domain.units.units import Unit
+from penstock.domain.users.users import READ
+from penstock.kernel.frozen import dataclass
+from penstock.system import System
+from penstock.usecases import attention
+from penstock.usecases.attention import MISTAKES, Makers
+from penstock.usecases.site.preview import Drift
+
+router = Router("workers and resources")
+
+MOST = 100
+"""How many entries each list has at most."""
+
+Count = Annotated[int, "How many there are."]
+MakerName = Annotated[str, "The factory or well, such as `factory/aws`."]
+
+
+@dataclass(frozen=True)
+class NeedyUnit(UnitView):
+    """A worker or resource that needs somebody."""
+
+    kind: Annotated[Literal["worker", "resource"], "What it is."]
+    maker: Annotated[str, "The factory or well that made it."]
+
+
+@dataclass(frozen=True)
+class NeedyUnits:
+    """Workers and resources that need somebody."""
+
+    count: Count
+    items: Annotated[list[NeedyUnit], "The first 100, the most urgent before the others."]
+
+
+@dataclass(frozen=True)
+class ComparedMaker:
+    """A factory or well, and its last comparison with what exists outside."""
+
+    maker: MakerName
+    compared: Annotated[ComparedView | None, "The comparison, without `seconds_ago`; null if there was none yet."]
+
+
+@dataclass(frozen=True)
+class ComparedMakers:
+    """What exists outside and the service does not know, and the other way round."""
+
+    count: Annotated[int, "How many factories and wells there are."]
+    strays: Annotated[int, "How many units exist outside that the service does not know."]
+    missing: Annotated[int, "How many units existed outside and do not any more."]
+    unlisted: Annotated[int, "How many factories and wells could not be listed the last time."]
+    items: Annotated[list[ComparedMaker], "The first 100, those with something wrong before the others."]
+
+
+@dataclass(frozen=True)
+class MakerCoolDown(CoolDownView):
+    """A cool-down, and whose it is."""
+
+    maker: MakerName
+
+
+@dataclass(frozen=True)
+class MakerCoolDowns:
+    """Cool-downs of all factories and wells."""
+
+    count: Count
+    items: Annotated[list[MakerCoolDown], "The first 100."]
+
+
+@dataclass(frozen=True)
+class MakerFailure(FailureView):
+    """Failures of a driver, and of which factory or well."""
+
+    maker: MakerName
+
+
+@dataclass(frozen=True)
+class MakerFailures:
+    """What drivers reported within a week."""
+
+    count: Annotated[int, "How many codes there are, over all factories and wells."]
+    items: Annotated[list[MakerFailure], "The first 100, the newest first."]
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """The canaries."""
+
+    count: Annotated[int, "How many fail."]
+    of: Annotated[int, "How many there are."]
+    items: Annotated[list[CanaryView], "The first 100, those that fail first."]
+
+
+@dataclass(frozen=True)
+class PausedPool:
+    """A pool that an operator has paused."""
+
+    pool: Annotated[str, "Its name, such as `target/linux`."]
+    limit: Annotated[int, "How many slots it has, or how much of an amount."]
+    held: Annotated[int, "How many are held."]
+    waiting: Annotated[int, "How many jobs wait for it."]
+    by: Annotated[str | None, "Who paused it; null if no entry of the audit log says it."]
+    at: Annotated[str | None, "When, as RFC 3339; null likewise."]
+
+
+@dataclass(frozen=True)
+class PausedPools:
+    """The pools that operators have paused."""
+
+    count: Count
+    items: Annotated[list[PausedPool], "The first 100, by name."]
+
+
+@dataclass(frozen=True)
+class Drifts:
+    """What was changed by hand since the configuration in force was applied."""
+
+    count: Count
+    items: Annotated[list[DriftView], "The first 100."]
+
+
+@dataclass(frozen=True)
+class NeedyDeliveries:
+    """Deliveries that GitHub had to be asked for again, or that led to nothing yet."""
+
+    count: Annotated[int, "How many there are of the newest `of`."]
+    of: Annotated[int, "How many deliveries were looked at: the newest 100."]
+    items: Annotated[list[DeliveryView], "All of them, newest first."]
+
+
+@dataclass(frozen=True)
+class AttentionView:
+    """What needs a person at the moment. Nothing in it changes while nothing happens."""
+
+    quarantined: Annotated[NeedyUnits, "Units in quarantine, the oldest first."]
+    held: Annotated[NeedyUnits, "Units that operators hold, by the end of the hold."]
+    not_put_back: Annotated[NeedyUnits, "Units that have waited to be destroyed for an hour or longer, oldest first."]
+    compared: Annotated[ComparedMakers, "Comparisons with what exists outside."]
+    misconfigured: Annotated[MakerCoolDowns, "Cool-downs for wrong settings or broken workers."]
+    short: Annotated[MakerCoolDowns, "Cool-downs because there is no capacity, or no more is allowed."]
+    failures: Annotated[MakerFailures, "What drivers reported."]
+    canaries: Annotated[Canaries, "The canaries."]
+    paused: Annotated[PausedPools, "Paused pools."]
+    drift: Annotated[Drifts, "What was changed by hand."]
+    deliveries: Annotated[NeedyDeliveries, "Deliveries of GitHub."]
+
+
+@router.get("/v1/attention", "Show what needs a person", READ)
+def get_attention(on: System, user: Operator) -> AttentionView:
+    now = on.world.now()
+    found, makers = attention.find_units(on), attention.find_makers(on)
+    firsts = [each[:MOST] for each in (found.quarantined, found.held, found.not_put_back)]
+    names = units.names(on, [unit for each in firsts for unit in each])
+    paused, drift = attention.find_pools(on)
+    mistakes = [row for row in makers.cooling if row.cause in MISTAKES]
+    return AttentionView(
+        quarantined=_units(on, found.quarantined, names),
+        held=_units(on, found.held, names),
+        not_put_back=_units(on, found.not_put_back, names),
+        compared=_compared(makers, now),
+        misconfigured=_cooling(mistakes, now),
+        short=_cooling([row for row in makers.cooling if row.cause not in MISTAKES], now),
+        failures=_failures(makers.failures),
+        canaries=_canaries(on),
+        paused=PausedPools(len(paused), [_paused(on, pool, drift) for pool in paused[:MOST]]),
+        drift=Drifts(len(drift), [site.show_drift(row) for row in drift[:MOST]]),
+        deliveries=_deliveries(on),
+    )
+
+
+def _units(on: System, found: Sequence[Unit], names: Names) -> NeedyUnits:
+    return NeedyUnits(len(found), [units.show_as(NeedyUnit, on, unit, names, kind=unit.is_a) for unit in found[:MOST]])
+
+
+def _compared(makers: Makers, now: datetime) -> ComparedMakers:
+    rows = [row for _, row in makers.compared if row]
+    return ComparedMakers(
+        count=len(makers.compared),
+        strays=sum(len(row.strays) + row.more_strays for row in rows),
+        missing=sum(len(row.missing) + row.more_missing for row in rows),
+        unlisted=sum(row.failures > 0 for row in rows),
+        items=[ComparedMaker(name, _without_age(row, now)) for name, row in makers.compared[:MOST]],
+    )
+
+
+def _without_age(row: Comparison | None, now: datetime) -> ComparedView | None:
+    """A comparison, without what would be another with each reply."""
+    return view(ComparedView, site.show_compared(row, now), seconds_ago=None) if row else None
+
+
+def _cooling(rows: Sequence[CoolDown], now: datetime) -> MakerCoolDowns:
+    shown = [view(MakerCoolDown, site.show_cool_down(row, now), maker=row.maker) for row in rows[:MOST]]
+    return MakerCoolDowns(len(rows), shown)
+
+
+def _failures(rows: Sequence[Failure]) -> MakerFailures:
+    return MakerFailures(len(rows), [view(MakerFailure, row) for row in rows[:MOST]])
+
+
+def _canaries(on: System) -> Canaries:
+    rows = sorted(attention.find_canaries(on), key=lambda row: not is_failing(row))
+    return Canaries(sum(map(is_failing, rows)), len(rows), [probes.show_canary(row) for row in rows[:MOST]])
+
+
+def _paused(on: System, pool: Pool, drift: Sequence[Drift]) -> PausedPool:
+    """A paused pool, and who paused it as far as it is known."""
+    by = next((row for row in drift if row.pool == pool.name and row.change == "paused"), None)
+    known: Mapping[str, Any] = {"by": by.by or None, "at": by.at} if by else {"by": None, "at": None}
+    return view(PausedPool, pools.show_listed(on, pool), **known)
+
+
+def _deliveries(on: System) -> NeedyDeliveries:
+    rows, of = attention.find_deliveries(on)
+    return NeedyDeliveries(len(rows), of, [github.show_delivery(row) for row in rows])

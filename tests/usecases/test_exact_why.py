@@ -144,7 +144,7 @@ def test_only_what_may_be_kept_is_read_and_a_worker_is_not_kept_by_what_is_relea
 def test_where_nobody_is_no_name_is_looked_for(twin: Twin, ada: User) -> None:
     known = submit(twin, ada, name="build")
     keys = asked(twin)
-    assert names_of(twin.on, [None, known, "", known]) == {known: Named("build", "ada")}
+    assert names_of(twin.on, [None, known, "", known]) == {known: Named("build", "ada", run=1)}
     assert keys == [[job_key(known)]]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from penstock.api import github, pools, probes, site, units
 from penstock.api.app import Operator, Router
@@ -12,7 +12,7 @@ from penstock.api.github import DeliveryView
 from penstock.api.probes import CanaryView
 from penstock.api.shapes import view
 from penstock.api.site import ComparedView, CoolDownView, DriftView, FailureView
-from penstock.api.units import Names, UnitView
+from penstock.api.units import Names, NeedyUnit
 from penstock.domain.cooldowns import CoolDown, Failure
 from penstock.domain.pools.pools import Pool
 from penstock.domain.probes.canaries import is_failing
@@ -32,14 +32,6 @@ MOST = 100
 
 Count = Annotated[int, "How many there are."]
 MakerName = Annotated[str, "The factory or well, such as `factory/aws`."]
-
-
-@dataclass(frozen=True)
-class NeedyUnit(UnitView):
-    """A worker or resource that needs somebody."""
-
-    kind: Annotated[Literal["worker", "resource"], "What it is."]
-    maker: Annotated[str, "The factory or well that made it."]
 
 
 @dataclass(frozen=True)
@@ -186,7 +178,7 @@ def get_attention(on: System, user: Operator) -> AttentionView:
 
 
 def _units(on: System, found: Sequence[Unit], names: Names) -> NeedyUnits:
-    return NeedyUnits(len(found), [units.show_as(NeedyUnit, on, unit, names, kind=unit.is_a) for unit in found[:MOST]])
+    return NeedyUnits(len(found), [units.show_needy(on, unit, names) for unit in found[:MOST]])
 
 
 def _compared(makers: Makers, now: datetime) -> ComparedMakers:
@@ -222,8 +214,7 @@ def _canaries(on: System) -> Canaries:
 def _paused(on: System, pool: Pool, drift: Sequence[Drift]) -> PausedPool:
     """A paused pool, and who paused it as far as it is known."""
     by = next((row for row in drift if row.pool == pool.name and row.change == "paused"), None)
-    known: Mapping[str, Any] = {"by": by.by or None, "at": by.at} if by else {"by": None, "at": None}
-    return view(PausedPool, pools.show_listed(on, pool), **known)
+    return view(PausedPool, pools.show_listed(on, pool), by=(by and by.by) or None, at=by and by.at)
 
 
 def _deliveries(on: System) -> NeedyDeliveries:

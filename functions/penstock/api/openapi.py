@@ -183,8 +183,15 @@ def schema(hint: Any) -> dict[str, Any]:
     if kind is Literal:
         return {**SIMPLE[type(parts[0])], "enum": list(parts)}
     if kind in (Union, UnionType):
-        return {"anyOf": [schema(part) for part in parts]}
+        return _merged(parts) or {"anyOf": [schema(part) for part in parts]}
     return {"$ref": f"#/components/schemas/{hint.__name__}"}
+
+
+def _merged(parts: Sequence[Any]) -> dict[str, Any] | None:
+    """The schema of one of several lists of words, as one list; None where a part is anything else."""
+    if any(get_origin(part) is not Literal for part in parts):
+        return None
+    return schema(Literal[tuple(dict.fromkeys(word for part in parts for word in get_args(part)))])
 
 
 def _noted(made: dict[str, Any], notes: Sequence[Any]) -> dict[str, Any]:
@@ -279,9 +286,9 @@ def _parameter(each: Input) -> dict[str, Any]:
 
 def _plain(each: Input) -> dict[str, Any]:
     """The schema of a parameter, which cannot be null, for it is text in a URL or a header."""
-    kinds = [kind for kind in get_args(each.kind) if kind is not NoneType] if get_args(each.kind) else []
     kind = {"type": "string"} if get_origin(each.kind) is dict else None
-    hint = kinds[0] if get_origin(each.kind) in (Union, UnionType) else each.kind
+    is_one_of = get_origin(each.kind) in (Union, UnionType)
+    hint = Union[tuple(one for one in get_args(each.kind) if one is not NoneType)] if is_one_of else each.kind  # noqa: UP007
     made = _noted(kind or schema(hint), [note for note in each.notes if not isinstance(note, str)])
     return made | ({"default": each.default} if each.default and each.is_required is False else {})
 

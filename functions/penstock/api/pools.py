@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Literal
 
-from penstock.api.app import Caller, Operator, Router
+from penstock.api.app import Caller, Operator, Pattern, Router
 from penstock.api.shapes import JobName, JobOwner, PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, operated, show_quarantine
 from penstock.domain.pools.delays import Delay
@@ -25,6 +25,14 @@ from penstock.usecases.site import apply
 from penstock.usecases.workers import presence
 
 router = Router("pools")
+
+_NAME = "(target|resource|quota)/[A-Za-z0-9._-]{1,64}"
+
+Wholes = Annotated[
+    str,
+    Pattern(f"({_NAME}(,{_NAME}){{0,19}})?", "whole is at most 20 pools with commas between, like resource/bench"),
+    "The pools that are to have their slots and queues, with commas between; at most 20. By default none.",
+]
 
 QUEUED = 1000
 """How many jobs in a queue are shown."""
@@ -102,6 +110,10 @@ class SlotView:
     quarantine: Annotated[QuarantineView | None, "The quarantine of that unit; null if it is in none."] = None
     kept: Annotated[KeptView | None, "What keeps its unit from being given back; null if nothing does."] = None
     host: Annotated[HostView | None, "The host that the slot stands for; null in a pool without hosts."] = None
+    until: Annotated[
+        str | None,
+        "When the time limit of its job ends the script, as RFC 3339; null unless that runs. It may end before.",
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -146,9 +158,9 @@ class PoolView:
     coming: Annotated[int, "How many of these units are still being made."] = 0
     setback: Annotated[SetbackView | None, "Why no warm units are made for a while; null if they are."] = None
     away: Annotated[int, "How many of its hosts are away."] = 0
-    slots: Annotated[list[SlotView] | None, "Its slots. Lists of pools leave them out."] = None
+    slots: Annotated[list[SlotView] | None, "Its slots. Lists leave them out, unless they are asked for."] = None
     queue: Annotated[
-        list[QueuedView] | None, "The first 1,000 of its queue, in order. Lists of pools leave it out."
+        list[QueuedView] | None, "The first 1,000 of its queue, in order. Lists leave it out likewise."
     ] = None
 
 
@@ -168,8 +180,9 @@ class PoolLimit:
 
 
 @router.get("/v1/pools", "List the pools", READ)
-def list_pools(on: System, user: Caller) -> PoolPage:
-    return PoolPage([show_listed(on, pool) for pool in apply.every_pool(on)], None)
+def list_pools(on: System, user: Caller, *, whole: Wholes = "") -> PoolPage:
+    wholes = frozenset(whole.split(","))
+    return PoolPage([_pool(on, pool, whole=pool.name in wholes) for pool in apply.every_pool(on)], None)
 
 
 @router.get("/v1/pools/{sort}/{name}", "Show a pool, its slots and its queue", READ)
@@ -269,7 +282,10 @@ def _slots(rows: Sequence[Slot], names: Mapping[str | None, Named], details: Det
 def _slot(
     row: Slot, named: Named, quarantine: QuarantineView | None, kept: KeptView | None, host: HostView | None
 ) -> SlotView:
-    return view(SlotView, row, named, slot=row.name, state=_state(row), quarantine=quarantine, kept=kept, host=host)
+    until = named.ends if row.state is SlotState.HELD and named.run == row.attempt else None
+    return view(
+        SlotView, row, named, slot=row.name, state=_state(row), quarantine=quarantine, kept=kept, host=host, until=until
+    )
 
 
 def show_kept(slot: str, row: Delay) -> KeptView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from penstock.api.app import Operator, Router, UnitPage
 from penstock.api.shapes import JobName, JobOwner, NextPage, view
@@ -159,7 +159,13 @@ class ResourcePage:
     next: NextPage
 
 
-V = TypeVar("V", bound=UnitView)
+@dataclass(frozen=True)
+class NeedyUnit(UnitView):
+    """A worker or resource that needs somebody."""
+
+    kind: Annotated[Literal["worker", "resource"], "What it is."]
+    maker: Annotated[str, "The factory or well that made it."]
+
 
 Names = Mapping[str | None, Named]
 
@@ -277,17 +283,19 @@ def recycle_resource(on: System, user: Operator, resource: str, ask: RemoveUnit 
 
 def show_worker(on: System, row: Unit, known: Names | None = None) -> WorkerView:
     """A worker. `known` are the names of its page's jobs."""
-    return show_as(WorkerView, on, row, known, target=row.type, factory=row.maker)
+    return view(
+        WorkerView, row, *_parts(on, row, known), target=row.type, factory=row.maker, **_unit(row, on.world.now())
+    )
 
 
 def show_resource(on: System, row: Unit, known: Names | None = None) -> ResourceView:
     """A resource, without its metadata. [SEC-1]"""
-    return show_as(ResourceView, on, row, known, well=row.maker)
+    return view(ResourceView, row, *_parts(on, row, known), well=row.maker, **_unit(row, on.world.now()))
 
 
-def show_as(shape: type[V], on: System, row: Unit, known: Names | None, **more: object) -> V:
-    """A unit in one of the shapes in which units are shown."""
-    return view(shape, row, *_parts(on, row, known), **more, **_unit(row, on.world.now()))
+def show_needy(on: System, row: Unit, known: Names) -> NeedyUnit:
+    """A unit that needs somebody, without its metadata. [SEC-1]"""
+    return view(NeedyUnit, row, *_parts(on, row, known), kind=row.is_a, **_unit(row, on.world.now()))
 
 
 def names(on: System, found: Iterable[Unit]) -> Names:

@@ -1,15 +1,17 @@
 """Whose job it is and what it is called, for all that shows the ids of jobs: read for a page at once.
 
-Whoever may see that a job holds or awaits something may see its name and its owner: who waits for a bench wants to know
-whom to ask. Of the job itself, others than its owner and operators see nothing more. [SEC-2]
+Whoever may see that a job holds or awaits something may see its name, its owner, and when its time is over: who waits
+for a bench wants to know whom to ask, and for how long. Of the job itself, others than its owner and operators see
+nothing more. [SEC-2]
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from itertools import islice
 
-from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
@@ -17,10 +19,15 @@ from penstock.system import System
 
 @dataclass(frozen=True)
 class Named:
-    """What a job is called, and whose it is; None of a job of which no row is left."""
+    """What a job is called, and whose it is; None of a job of which no row is left.
+
+    `ends`: when its time limit ends its script, if that runs; `run`: in which attempt.
+    """
 
     job_name: str | None = None
     job_owner: str | None = None
+    run: int | None = None
+    ends: datetime | None = None
 
 
 NOBODY = Named()
@@ -37,5 +44,11 @@ def names_of(on: System, jobs: Iterable[str | None]) -> Mapping[str | None, Name
     found: dict[str | None, Named] = {}
     while some := list(islice(ids, limits.BATCH_KEYS)):
         read = on.store.rows_at([job_key(job) for job in some])
-        found |= {row.id: Named(row.name, row.owner) for row in read.values() if isinstance(row, Job)}
+        found |= {row.id: _named(row) for row in read.values() if isinstance(row, Job)}
     return found
+
+
+def _named(job: Job) -> Named:
+    started = job.times.started if job.state is State.RUNNING else None
+    ends = started + timedelta(seconds=job.limits.timeout) if started else None
+    return Named(job.name, job.owner, job.attempt, ends)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 AT_MOST_BYTES = 120_000
 """How big a picture may be: they are loaded with the pages."""
 
-NEGLIGIBLE = 0.02
-"""The share of a picture's pixels in which two runs may differ: other ids, ages and times of day."""
+NEGLIGIBLE = 0.06
+"""The share of a picture's pixels in which two runs may differ: other ids, ages, and lengths of stages."""
 
 SITE = """
 [factories.here]

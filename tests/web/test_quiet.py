@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+from tests.e2e.conftest import Local
 from tests.web.browser import Console
 from tests.web.scenes import Scene
 
@@ -27,6 +30,28 @@ def test_a_page_on_which_nothing_happens_asks_ever_less_often(operator: Console,
     operator.open(path.format(**vars(scene)))
     found = looks(operator, TEN_MINUTES)
     assert len(found) <= MOST, found
+
+
+PAGES = [
+    "/artifacts", "/audit", "/caches", "/commits", "/graph", "/operator", "/pools", "/pools/resource/bench",
+    "/prices", "/published", "/resources", "/resources/{resource}", "/shares", "/site", "/tokens", "/users",
+    "/users/admin", "/workers", "/workers/{worker}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_asks_more_while_jobs_only_run(operator: Console, scene: Scene, local: Local, path: str) -> None:
+    """Jobs run and wait meanwhile: heartbeats, estimates and comparisons are no news."""
+    ids = {
+        kind: next(
+            each["id"] for each in local.call("GET", f"/v1/{kind}s").json()["items"] if each["job"] == scene.running
+        )
+        for kind in ("worker", "resource")
+    }
+    operator.page.clock.install()
+    operator.open(path.format(**ids))
+    found = looks(operator, TEN_MINUTES)
+    assert len(found) <= MOST, Counter(each.partition("?")[0] for each in found)
 
 
 def test_a_job_that_has_settled_is_not_asked_for_again(operator: Console, scene: Scene) -> None:

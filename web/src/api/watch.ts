@@ -24,6 +24,8 @@ interface Options<T> {
   every?: number;
   /** After how many seconds it is asked again at the latest: more for what changes seldom, or costs much to answer. */
   slowest?: number;
+  /** What of an answer is news if it differs. By default all is: give it where estimates or due times move by themselves. */
+  news?: (value: T) => unknown;
 }
 
 /**
@@ -35,12 +37,12 @@ interface Options<T> {
 export function useWatch<T>(
   key: string,
   request: (signal: AbortSignal) => Promise<Answer<T>>,
-  { isLast, every, slowest = LAST_SECONDS }: Options<T> = {},
+  { isLast, every, slowest = LAST_SECONDS, news }: Options<T> = {},
 ): Watched<T> {
   const [shown, setShown] = useState<{ key: string; value?: T; error?: Refused }>({ key });
   const [asked, setAsked] = useState(0);
-  const latest = useRef({ request, isLast, every, slowest });
-  latest.current = { request, isLast, every, slowest };
+  const latest = useRef({ request, isLast, every, slowest, news });
+  latest.current = { request, isLast, every, slowest, news };
 
   useEffect(() => {
     const round = new Round<T>(latest.current, (found) => setShown({ key, ...found }));
@@ -58,12 +60,14 @@ type Asks<T> = {
   isLast: ((value: T) => boolean) | undefined;
   every: number | undefined;
   slowest: number;
+  news: ((value: T) => unknown) | undefined;
 };
 
 /** The requests for one thing, one after the other. */
 class Round<T> {
   private seconds = FIRST_SECONDS;
   private last = "";
+  private lastNews = "";
   private value: T | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly abort = new AbortController();
@@ -109,12 +113,22 @@ class Round<T> {
     const value = data as T;
     const tag = response.headers.get("etag") ?? JSON.stringify(value);
     const isSame = tag === this.last;
-    this.seconds = this.asks.every ?? (isSame ? Math.min(this.seconds * SLOWER, this.asks.slowest) : FIRST_SECONDS);
+    const isOld = this.isOld(value, isSame);
+    this.seconds = this.asks.every ?? (isOld ? Math.min(this.seconds * SLOWER, this.asks.slowest) : FIRST_SECONDS);
     this.last = tag;
     this.value = isSame ? this.value : value;
     if (this.isOver) return;
     this.show({ value: this.value as T });
     if (this.asks.isLast?.(value)) this.end();
+  }
+
+  /** Whether nothing about an answer is news. */
+  private isOld(value: T, isSame: boolean): boolean {
+    if (!this.asks.news) return isSame;
+    const found = JSON.stringify(this.asks.news(value));
+    const isOld = found === this.lastNews;
+    this.lastNews = found;
+    return isOld;
   }
 
   private fail(error: unknown): void {

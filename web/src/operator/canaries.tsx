@@ -8,16 +8,17 @@ import { Table, type Column } from "../parts/table";
 import { When } from "../parts/time";
 import { isFailing } from "./findings";
 import { Section } from "./section";
+import type { Attention } from "./watch";
 
 type Canary = Schemas["CanaryView"];
 
 interface Props {
-  rows: readonly Canary[];
+  found: Attention["canaries"];
   then: () => void;
 }
 
-export function Canaries({ rows, then }: Props) {
-  const failing = rows.filter(isFailing).length;
+export function Canaries({ found, then }: Props) {
+  const rows = found.items;
   const columns: Column<Canary>[] = [
     { title: "Pool", cell: (canary) => <PoolName of={canary.pool} /> },
     { title: "Last result", cell: (canary) => (canary.outcome ? <State of={canary.outcome} /> : "none yet") },
@@ -28,11 +29,16 @@ export function Canaries({ rows, then }: Props) {
     { title: "Next", cell: (canary) => (canary.is_out ? "is out now" : <When at={canary.due} />) },
     { title: "Actions", cell: (canary) => <Send canary={canary} then={then} /> },
   ];
-  const nothing = rows.length === 0 ? "The site has no canary." : failing === 0 ? "No canary fails." : undefined;
+  const nothing = rows.length === 0 ? "The site has no canary." : found.count === 0 ? "No canary fails." : undefined;
   return (
     <Section id="canaries" title="Canaries" runbook="operations#canaryfailing" nothing={nothing}>
       {rows.length > 0 && (
         <Table caption="Canaries" columns={columns} rows={rows} id={(canary) => canary.pool} empty="" isMarked={isFailing} />
+      )}
+      {found.of > rows.length && (
+        <p class="faint">
+          These are the first {rows.length} of {found.of}.
+        </p>
       )}
     </Section>
   );

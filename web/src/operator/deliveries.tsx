@@ -4,18 +4,17 @@ import { api, ask, type Schemas } from "../api/client";
 import { Action, Copy } from "../parts/action";
 import { Table, type Column } from "../parts/table";
 import { When } from "../parts/time";
-import { notable } from "./findings";
 import { Section } from "./section";
+import type { Attention } from "./watch";
 
 type Delivery = Schemas["DeliveryView"];
 
 interface Props {
-  rows: readonly Delivery[];
+  found: Attention["deliveries"];
   then: () => void;
 }
 
-export function Deliveries({ rows, then }: Props) {
-  const found = notable(rows);
+export function Deliveries({ found: { items, of }, then }: Props) {
   const columns: Column<Delivery>[] = [
     { title: "Received", cell: (each) => <When at={each.received} /> },
     { title: "Event", cell: (each) => `${each.event} ${each.action}`.trim() },
@@ -35,13 +34,13 @@ export function Deliveries({ rows, then }: Props) {
       id="deliveries"
       title="Deliveries of GitHub"
       runbook="github#troubleshooting-operators"
-      nothing={found.length === 0 ? nothing(rows.length) : undefined}
+      nothing={items.length === 0 ? nothing(of) : undefined}
     >
-      {found.length > 0 && (
+      {items.length > 0 && (
         <Table
           caption="Deliveries that were missed or led to nothing yet"
           columns={columns}
-          rows={found}
+          rows={items}
           id={(each) => each.id}
           empty=""
         />

@@ -1,7 +1,7 @@
 /** What needs a person, counted. Nothing is judged that the service does not say. */
 
+import { type Attention, HOUR, type Unit } from "./watch";
 import type { Schemas } from "../api/client";
-import { HOUR, type CoolDown, type Maker, type Unit } from "./watch";
 
 export type Tone = "bad" | "wait" | "good" | "off";
 
@@ -22,42 +22,31 @@ export function glance({ count, tone }: Finding): [string, Tone] {
   return tone === "bad" ? ["!", "bad"] : ["‖", "wait"];
 }
 
-export const quarantined = (units: readonly Unit[]): Unit[] => units.filter((each) => each.quarantine);
-
-/** Held units, the hold that ends first before the others. */
-export const held = (units: readonly Unit[]): Unit[] =>
-  units.filter((each) => each.hold).toSorted((one, other) => until(one).localeCompare(until(other)));
-
-const until = (unit: Unit): string => unit.hold?.until ?? "";
-
 export const endsSoon = (unit: Unit, now: number): boolean => !!unit.hold && Date.parse(unit.hold.until) - now < HOUR;
-
-/** Units that have waited for an hour to be destroyed, as for the alarm NotPutBack. */
-export const notPutBack = (units: readonly Unit[], now: number): Unit[] =>
-  units.filter((each) => each.state === "dirty" && !each.hold && now - Date.parse(each.since) > HOUR);
-
-/** Cool-downs for some causes, with whose they are. */
-export function cooling(makers: readonly Maker[], causes: readonly CoolDown["cause"][]): (CoolDown & { maker: Maker })[] {
-  return makers.flatMap((maker) =>
-    maker.cooling.filter((each) => causes.includes(each.cause)).map((each) => ({ ...each, maker })),
-  );
-}
-
-export const WRONG: readonly CoolDown["cause"][] = ["misconfigured", "broken"];
-export const SHORT: readonly CoolDown["cause"][] = ["capacity", "quota", "rate"];
-
-/** Factories and wells that could not be listed the last time. */
-export const unlisted = (makers: readonly Maker[]): Maker[] => makers.filter((each) => (each.compared?.failures ?? 0) > 0);
-
-export function leaks(makers: readonly Maker[]): { strays: number; missing: number } {
-  const sum = (of: "strays" | "missing") => makers.reduce((all, each) => all + (each.compared?.[of].length ?? 0), 0);
-  return { strays: sum("strays"), missing: sum("missing") };
-}
 
 /** Whether a canary's last result was a failure, or it could not be sent or run: as the alarm CanaryFailing has it. */
 export const isFailing = (canary: Schemas["CanaryView"]): boolean =>
   canary.failures > 0 || canary.outcome === "errored" || canary.outcome === "refused";
 
-/** Deliveries that GitHub had to be asked for again, or that led to nothing yet. */
-export const notable = (rows: readonly Schemas["DeliveryView"][]): Schemas["DeliveryView"][] =>
-  rows.filter((each) => each.missed || each.outcome === null);
+/** All parts of the page, counted; what is not known yet has no number. */
+export function findings(of: Attention | undefined, now: number): Finding[] {
+  return [
+    { id: "quarantine", title: "in quarantine", tone: "bad", count: of?.quarantined.count },
+    { id: "misconfigured", title: "misconfigured, or broken", tone: "bad", count: of?.misconfigured.count },
+    { id: "leaks", title: "strays", tone: "bad", count: of?.compared.strays },
+    { id: "leaks", title: "missing", tone: "bad", count: of?.compared.missing },
+    { id: "unlisted", title: "not listed", tone: "bad", count: of?.compared.unlisted },
+    { id: "capacity", title: "without capacity", tone: "wait", count: of?.short.count },
+    { id: "canaries", title: "canaries fail", tone: "bad", count: of?.canaries.count },
+    {
+      id: "holds",
+      title: "holds end within an hour",
+      tone: "wait",
+      count: of?.held.items.filter((each) => endsSoon(each, now)).length,
+    },
+    { id: "not-put-back", title: "not put back", tone: "bad", count: of?.not_put_back.count },
+    { id: "paused", title: "pools paused", tone: "wait", count: of?.paused.count },
+    { id: "drift", title: "changed by hand", tone: "wait", count: of?.drift.count },
+    { id: "deliveries", title: "deliveries missed or open", tone: "wait", count: of?.deliveries.count },
+  ];
+}

@@ -1,26 +1,22 @@
 /** Factories and wells: what leaks, what is misconfigured, of what there is none, and what their drivers said. */
 
-import type { Schemas } from "../api/client";
 import { UnitName } from "../parts/names";
 import { RunbookLink } from "../parts/runbook";
 import { Table, type Column } from "../parts/table";
 import { When } from "../parts/time";
-import { cooling, leaks, SHORT, unlisted, WRONG } from "./findings";
 import { placeOf } from "./scopes";
-import { Section } from "./section";
-import type { CoolDown, Maker } from "./watch";
+import { Cut, Section } from "./section";
+import type { Attention, CoolDown } from "./watch";
 
-interface Props {
-  makers: readonly Maker[];
-}
+type Compared = Attention["compared"];
+type Maker = Compared["items"][number];
 
-type Cooling = CoolDown & { maker: Maker };
-
-const nameOf = (maker: Maker): string => `${maker.sort} ${maker.name}`;
+/** A factory or well in words, such as `factory aws`. */
+const nameOf = ({ maker }: { maker: string }): string => maker.replace("/", " ");
 
 /** Always shown, also when nothing leaks: that it was looked is a part of the answer. */
-export function Leaks({ makers }: Props) {
-  const { strays, missing } = leaks(makers);
+export function Leaks({ found }: { found: Compared }) {
+  const { strays, missing } = found;
   const columns: Column<Maker>[] = [
     { title: "Made by", cell: nameOf },
     { title: "Strays", cell: (maker) => <Ids of={maker.compared?.strays} />, isNumber: true },
@@ -42,10 +38,11 @@ export function Leaks({ makers }: Props) {
       <Table
         caption="Comparisons with what exists outside"
         columns={columns}
-        rows={makers}
+        rows={found.items}
         id={nameOf}
         empty="The site has no factory and no well."
       />
+      <Cut of={found} />
     </Section>
   );
 }
@@ -85,8 +82,8 @@ function Ids({ of }: { of: string[] | undefined }) {
   );
 }
 
-const WRONG_COLUMNS: Column<Cooling>[] = [
-  { title: "Made by", cell: (each) => nameOf(each.maker) },
+const WRONG_COLUMNS: Column<CoolDown>[] = [
+  { title: "Made by", cell: nameOf },
   { title: "What", cell: (each) => <strong class="bad">! {each.cause}</strong> },
   { title: "For", cell: (each) => each.scope || "everything" },
   { title: "It says", cell: (each) => each.why },
@@ -95,8 +92,8 @@ const WRONG_COLUMNS: Column<Cooling>[] = [
   { title: "Again", cell: (each) => <Again of={each} /> },
 ];
 
-export function Misconfigured({ makers }: Props) {
-  const rows = cooling(makers, WRONG);
+export function Misconfigured({ found }: { found: Attention["misconfigured"] }) {
+  const rows = found.items;
   return (
     <Section
       id="misconfigured"
@@ -107,14 +104,15 @@ export function Misconfigured({ makers }: Props) {
       {rows.length > 0 && (
         <Table caption="What only an operator can mend" columns={WRONG_COLUMNS} rows={rows} id={idOf} empty="" />
       )}
+      <Cut of={found} />
     </Section>
   );
 }
 
-const idOf = (each: Cooling): string => `${nameOf(each.maker)} ${each.scope}`;
+const idOf = (each: CoolDown): string => `${each.maker} ${each.scope}`;
 
-export function Unlisted({ makers }: Props) {
-  const rows = unlisted(makers);
+export function Unlisted({ found }: { found: Compared }) {
+  const rows = found.items.filter((each) => each.compared && each.compared.failures > 0);
   const columns: Column<Maker>[] = [
     { title: "Made by", cell: nameOf },
     { title: "Lists that failed", cell: (maker) => maker.compared?.failures, isNumber: true },
@@ -135,10 +133,10 @@ export function Unlisted({ makers }: Props) {
   );
 }
 
-const SHORT_COLUMNS: Column<Cooling>[] = [
+const SHORT_COLUMNS: Column<CoolDown>[] = [
   { title: "Type", cell: (each) => <strong>{placeOf(each.scope).type}</strong> },
   { title: "Zone", cell: (each) => placeOf(each.scope).place || <span class="faint">all</span> },
-  { title: "Of", cell: (each) => [nameOf(each.maker), placeOf(each.scope).of].filter(Boolean).join(", ") },
+  { title: "Of", cell: (each) => [nameOf(each), placeOf(each.scope).of].filter(Boolean).join(", ") },
   { title: "Cause", cell: (each) => each.cause },
   { title: "It says", cell: (each) => <span title={each.scope}>{each.why}</span> },
   { title: "Since", cell: (each) => <When at={each.since} /> },
@@ -146,8 +144,8 @@ const SHORT_COLUMNS: Column<Cooling>[] = [
   { title: "Again", cell: (each) => <Again of={each} /> },
 ];
 
-export function Capacity({ makers }: Props) {
-  const rows = cooling(makers, SHORT).toSorted((one, other) => one.scope.localeCompare(other.scope));
+export function Capacity({ found }: { found: Attention["short"] }) {
+  const rows = found.items.toSorted((one, other) => one.scope.localeCompare(other.scope));
   return (
     <Section
       id="capacity"
@@ -158,6 +156,7 @@ export function Capacity({ makers }: Props) {
       {rows.length > 0 && (
         <Table caption="Cool-downs by type and zone" columns={SHORT_COLUMNS} rows={rows} id={idOf} empty="" />
       )}
+      <Cut of={found} />
     </Section>
   );
 }
@@ -175,10 +174,10 @@ function Again({ of: { probe, until } }: { of: CoolDown }) {
   return <When at={until} />;
 }
 
-type Failed = Schemas["FailureView"] & { maker: Maker };
+type Failed = Attention["failures"]["items"][number];
 
 const FAILED_COLUMNS: Column<Failed>[] = [
-  { title: "Made by", cell: (each) => nameOf(each.maker) },
+  { title: "Made by", cell: nameOf },
   { title: "Code", cell: (each) => <code>{each.code}</code> },
   { title: "Times", cell: (each) => each.count, isNumber: true },
   { title: "It said last", cell: (each) => each.message },
@@ -186,10 +185,8 @@ const FAILED_COLUMNS: Column<Failed>[] = [
   { title: "Last", cell: (each) => <When at={each.last} /> },
 ];
 
-export function Failures({ makers }: Props) {
-  const rows = makers
-    .flatMap((maker) => (maker.failures ?? []).map((each) => ({ ...each, maker })))
-    .toSorted((one, other) => other.last.localeCompare(one.last));
+export function Failures({ found }: { found: Attention["failures"] }) {
+  const rows = found.items;
   return (
     <Section
       id="failures"
@@ -202,10 +199,11 @@ export function Failures({ makers }: Props) {
           caption="Failures of drivers"
           columns={FAILED_COLUMNS}
           rows={rows}
-          id={(each) => `${nameOf(each.maker)} ${each.code}`}
+          id={(each) => `${each.maker} ${each.code}`}
           empty=""
         />
       )}
+      <Cut of={found} />
     </Section>
   );
 }

@@ -5,29 +5,25 @@ import { Action, Copy } from "../parts/action";
 import { PoolName } from "../parts/names";
 import { Table, type Column } from "../parts/table";
 import { When } from "../parts/time";
-import { Section } from "./section";
+import { Cut, Section } from "./section";
+import type { Attention } from "./watch";
 
-type Pool = Schemas["PoolView"];
+type Pool = Schemas["PausedPool"];
 type Drift = Schemas["DriftView"];
 
-export const pausedOf = (pools: readonly Pool[]): Pool[] => pools.filter((each) => each.paused);
-
 interface PausedProps {
-  pools: readonly Pool[];
-  /** Says who paused them, as far as it is known. */
-  drift: readonly Drift[];
+  found: Attention["paused"];
   then: () => void;
 }
 
-export function Paused({ pools, drift, then }: PausedProps) {
-  const rows = pausedOf(pools);
-  const by = (pool: Pool) => drift.find((each) => each.pool === pool.pool && each.change === "paused");
+export function Paused({ found, then }: PausedProps) {
+  const rows = found.items;
   const columns: Column<Pool>[] = [
     { title: "Pool", cell: (pool) => <PoolName of={pool.pool} /> },
     { title: "Waiting", cell: (pool) => pool.waiting, isNumber: true },
     { title: "Held", cell: (pool) => `${pool.held} of ${pool.limit}`, isNumber: true },
-    { title: "Paused by", cell: (pool) => by(pool)?.by ?? <span class="faint">the audit log does not say</span> },
-    { title: "When", cell: (pool) => <When at={by(pool)?.at} /> },
+    { title: "Paused by", cell: (pool) => pool.by ?? <span class="faint">the audit log does not say</span> },
+    { title: "When", cell: (pool) => <When at={pool.at} /> },
     { title: "Actions", cell: (pool) => <Resume pool={pool.pool} then={then} /> },
   ];
   return (
@@ -38,6 +34,7 @@ export function Paused({ pools, drift, then }: PausedProps) {
       nothing={rows.length === 0 ? "No pool is paused." : undefined}
     >
       {rows.length > 0 && <Table caption="Paused pools" columns={columns} rows={rows} id={(pool) => pool.pool} empty="" />}
+      <Cut of={found} />
     </Section>
   );
 }
@@ -75,8 +72,8 @@ export const DriftTable = ({ rows }: { rows: Drift[] }) => (
   />
 );
 
-export function DriftSection({ changes }: { changes: Schemas["SiteChanges"] }) {
-  const rows = changes.drift;
+export function DriftSection({ found }: { found: Attention["drift"] }) {
+  const rows = found.items;
   return (
     <Section
       id="drift"
@@ -85,6 +82,7 @@ export function DriftSection({ changes }: { changes: Schemas["SiteChanges"] }) {
       nothing={rows.length === 0 ? "All pools are as the configuration says." : undefined}
     >
       {rows.length > 0 && <DriftTable rows={rows} />}
+      <Cut of={found} />
     </Section>
   );
 }

@@ -2,8 +2,6 @@
 
 import type { ComponentChildren } from "preact";
 
-import type { Watched } from "../api/watch";
-import { Problem } from "../parts/page";
 import { RunbookLink } from "../parts/runbook";
 
 interface Props {
@@ -40,12 +38,12 @@ export function Section({ id, title, runbook, nothing, actions, children }: Prop
   );
 }
 
-/** Parts that come once they are known. Until then the glance at the top says that they are not. */
-export function Known<T>({ of, children }: { of: Watched<T>; children: (value: T) => ComponentChildren }) {
+/** That a list is cut: the service sends the first of many. */
+export function Cut({ of: { count, items } }: { of: { count: number; items: readonly unknown[] } }) {
+  if (count <= items.length) return null;
   return (
-    <>
-      {of.error && !(of.error.isSignedOut && of.value !== undefined) && <Problem error={of.error} retry={of.refresh} />}
-      {of.value !== undefined && children(of.value)}
-    </>
+    <p class="faint">
+      These are the first {items.length} of {count}.
+    </p>
   );
 }

@@ -5,12 +5,12 @@ import { Action, Copy, Field } from "../parts/action";
 import { JobName, UnitName } from "../parts/names";
 import { Table, type Column } from "../parts/table";
 import { Lasts, useNow, When } from "../parts/time";
-import { endsSoon, held, notPutBack, quarantined } from "./findings";
-import { Section } from "./section";
-import type { Unit } from "./watch";
+import { endsSoon } from "./findings";
+import { Cut, Section } from "./section";
+import type { Attention, Unit } from "./watch";
 
 interface Props {
-  units: readonly Unit[];
+  found: Attention["held"];
   then: () => void;
 }
 
@@ -21,8 +21,8 @@ const JOB: Column<Unit> = {
   cell: (unit) => <JobName id={unit.job} name={unit.job_name} owner={unit.job_owner} />,
 };
 
-export function Quarantine({ units, then }: Props) {
-  const rows = quarantined(units);
+export function Quarantine({ found, then }: Props) {
+  const rows = found.items;
   const columns: Column<Unit>[] = [
     UNIT,
     MAKER,
@@ -41,6 +41,7 @@ export function Quarantine({ units, then }: Props) {
       {rows.length > 0 && (
         <Table caption="Units in quarantine" columns={columns} rows={rows} id={(unit) => unit.id} empty="" />
       )}
+      <Cut of={found} />
     </Section>
   );
 }
@@ -78,9 +79,9 @@ function EndQuarantine({ unit, then }: { unit: Unit; then: () => void }) {
   );
 }
 
-export function Holds({ units, then }: Props) {
+export function Holds({ found, then }: Props) {
   const now = useNow();
-  const rows = held(units);
+  const rows = found.items;
   const columns: Column<Unit>[] = [
     UNIT,
     JOB,
@@ -107,6 +108,7 @@ export function Holds({ units, then }: Props) {
           isMarked={(unit) => endsSoon(unit, now)}
         />
       )}
+      <Cut of={found} />
     </Section>
   );
 }
@@ -157,8 +159,8 @@ function HoldActions({ unit, then }: { unit: Unit; then: () => void }) {
   );
 }
 
-export function NotPutBack({ units }: { units: readonly Unit[] }) {
-  const rows = notPutBack(units, Date.now());
+export function NotPutBack({ found }: Omit<Props, "then">) {
+  const rows = found.items;
   const columns: Column<Unit>[] = [
     UNIT,
     MAKER,
@@ -177,6 +179,7 @@ export function NotPutBack({ units }: { units: readonly Unit[] }) {
       {rows.length > 0 && (
         <Table caption="Units that were not put back" columns={columns} rows={rows} id={(unit) => unit.id} empty="" />
       )}
+      <Cut of={found} />
     </Section>
   );
 }

@@ -1,28 +1,49 @@
 /** The pools, those that are most asked for first: who has what, until when, and who is next. */
 
+import { useEffect, useRef, useState } from "preact/hooks";
+
 import { api } from "../api/client";
-import { useWatch } from "../api/watch";
+import { useWatch, type Watched } from "../api/watch";
 import { Copy } from "../parts/action";
 import { Choice, useFilters, Wanted } from "../parts/filters";
 import { Page, Shown } from "../parts/page";
-import { PoolCard } from "../parts/pools/card";
+import { newsOf, PoolCard } from "../parts/pools/card";
 import { byPressure, sortOf } from "../parts/pools/pressure";
 
-/** How many pools with named slots are open at first: each that is open is asked for by itself. */
+/** How many pools with named slots are open at first. */
 const OPEN = 6;
+/** How many the service shows whole at once. */
+const WHOLE_MOST = 20;
+
+/** What was opened and closed by hand, by pool, until the page is loaded anew. */
+const chosen = new Map<string, boolean>();
 
 const ONLY = ["waited for", "free", "paused"] as const;
 
 export default function Pools() {
   const [filters, change] = useFilters();
-  const pools = useWatch("pools", (signal) => api.GET("/v1/pools", { signal }));
+  const [whole, setWhole] = useState("");
+  const pools = useKept(
+    useWatch(`pools ${whole}`, (signal) => api.GET("/v1/pools", { params: { query: whole ? { whole } : {} }, signal }), {
+      news: ({ items }) => items.map(newsOf),
+    }),
+  );
+  const [, draw] = useState(0);
   const all = [...(pools.value?.items ?? [])].sort(byPressure);
-  const wanted = (filters["name"] ?? "").toLowerCase();
+  const part = (filters["name"] ?? "").toLowerCase();
   const shown = all
-    .filter(({ pool }) => pool.toLowerCase().includes(wanted))
+    .filter(({ pool }) => pool.toLowerCase().includes(part))
     .filter(({ pool }) => !filters["sort"] || sortOf(pool) === filters["sort"])
     .filter((pool) => fits(pool, filters["only"]));
-  const open = new Set(shown.filter(({ kind }) => kind === "named").slice(0, OPEN).map(({ pool }) => pool));
+  const first = new Set(shown.filter(({ kind }) => kind === "named").slice(0, OPEN).map(({ pool }) => pool));
+  const isOpen = (pool: string) => chosen.get(pool) ?? first.has(pool);
+  const open = shown.filter(({ kind, pool }) => kind !== "amount" && isOpen(pool)).slice(0, WHOLE_MOST);
+  const wanted = open.map(({ pool }) => pool).sort().join();
+  useEffect(() => setWhole(wanted), [wanted]);
+  const toggle = (pool: string, to: boolean) => {
+    chosen.set(pool, to);
+    draw((count) => count + 1);
+  };
   const sorts = [...new Set(all.map(({ pool }) => sortOf(pool)))].sort();
   return (
     <Page title="Pools" actions={<Copy text="penstock pool list" title="Copy as command" />}>
@@ -40,7 +61,7 @@ export default function Pools() {
             </p>
             <div class="pool-cards">
               {shown.map((pool) => (
-                <PoolCard key={pool.pool} of={pool} isOpen={open.has(pool.pool)} />
+                <PoolCard key={pool.pool} of={pool} isOpen={open.includes(pool)} toggle={(to) => toggle(pool.pool, to)} />
               ))}
             </div>
           </>
@@ -54,4 +75,11 @@ function fits({ waiting, free, paused }: { waiting: number; free: number; paused
   if (only === "waited for") return waiting > 0;
   if (only === "free") return free > 0 && !paused;
   return only !== "paused" || paused;
+}
+
+/** What was shown last stays until there is an answer about other pools. */
+function useKept<T>(found: Watched<T>): Watched<T> {
+  const last = useRef(found.value);
+  last.current = found.value ?? last.current;
+  return { ...found, value: last.current };
 }

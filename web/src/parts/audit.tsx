@@ -8,6 +8,9 @@ import { When } from "./time";
 
 type Entry = Schemas["AuditView"];
 
+/** Seconds. What operators do is seldom, and it stands beside what is watched. */
+const SELDOM = 300;
+
 const COLUMNS: Column<Entry>[] = [
   { title: "When", cell: (entry) => <When at={entry.time} /> },
   { title: "Who", cell: (entry) => entry.by },
@@ -17,8 +20,10 @@ const COLUMNS: Column<Entry>[] = [
 
 /** The entries about `what`, such as `pool resource/bench`. The service lists all entries; others are left out here. */
 export function Audit({ what }: { what: string }) {
-  const entries = usePages<Entry>("audit", (page, signal) =>
-    api.GET("/v1/audit", { params: { query: page ? { page } : {} }, ...(signal && { signal }) }),
+  const entries = usePages<Entry>(
+    "audit",
+    (page, signal) => api.GET("/v1/audit", { params: { query: page ? { page } : {} }, ...(signal && { signal }) }),
+    { every: SELDOM },
   );
   const oldest = entries.rows.at(-1);
   return (

@@ -15,7 +15,7 @@ interface Listed<Row> {
 export function usePages<Row>(
   key: string,
   request: (page: string, signal?: AbortSignal) => Promise<Answer<Listed<Row>>>,
-  options: { every?: number; isLast?: () => boolean } = {},
+  options: { every?: number; isLast?: () => boolean; news?: (page: Listed<Row>) => unknown } = {},
 ): Watched<Listed<Row>> & { rows: Row[]; more: (() => void) | undefined } {
   const first = useWatch(key, (signal) => request("", signal), options);
   const [later, setLater] = useState<Listed<Row>[]>([]);

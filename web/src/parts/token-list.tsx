@@ -23,6 +23,7 @@ export function useTokens(user: string): Watched<Every<Token>> {
     every<Token>((page) =>
       api.GET("/v1/users/{name}/tokens", { params: { path: { name: user }, query: { ...(page && { page }) } }, signal }),
     ),
+    { every: 60 },
   );
 }
 

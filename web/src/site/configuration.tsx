@@ -17,7 +17,7 @@ import { type Draft, useDraft } from "./use-draft";
 type Site = Schemas["SiteView"];
 
 export function Configuration() {
-  const site = useWatch("config", (signal) => api.GET("/v1/config", { signal }));
+  const site = useWatch("config", (signal) => api.GET("/v1/config", { signal }), { every: 60 });
   return <Shown of={site}>{(found) => <Edited site={found} renew={site.refresh} />}</Shown>;
 }
 

@@ -5,7 +5,6 @@ import { Link } from "wouter-preact";
 
 import { api, type Schemas } from "../api/client";
 import { useWatch } from "../api/watch";
-import { useMakers, usePools, type Maker } from "../operator/watch";
 import { PoolName } from "../parts/names";
 import { Shown } from "../parts/page";
 import { Table, type Column } from "../parts/table";
@@ -13,13 +12,14 @@ import { When } from "../parts/time";
 import { useSession } from "../session";
 import { ShownTest, TestFactory } from "./factory-test";
 import { type Entry, settingsOf, text } from "./settings";
+import { type Maker, useMakers, useSitePools, useTargets, useTypes } from "./watch";
 
 type Pool = Schemas["PoolView"];
 
 export function Entries() {
-  const targets = useWatch("targets", (signal) => api.GET("/v1/targets", { signal }));
-  const types = useWatch("resource types", (signal) => api.GET("/v1/resource-types", { signal }));
-  const pools = usePools();
+  const targets = useTargets();
+  const types = useTypes();
+  const pools = useSitePools();
   const makers = useMakers();
   const found = pools.value?.items ?? [];
   const { isOperator } = useSession();

@@ -9,8 +9,8 @@ import { History, type Span } from "./history";
 import { nameOf, sortOf } from "./pressure";
 
 const DAYS = { day: 1, month: 31 } as const;
-/** The hours are counted each minute: more often there is nothing new. */
-const COUNTED_EVERY = 60;
+/** The hours are counted each minute; a chart of a day shows little of that. */
+const COUNTED_EVERY = 120;
 
 export function Past({ pool }: { pool: string }) {
   const [span, setSpan] = useState<Span>("day");

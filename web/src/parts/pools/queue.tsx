@@ -10,8 +10,6 @@ import { Expected } from "./expected";
 
 type Queued = Schemas["QueuedView"];
 
-/** For how many the page asks by itself when they may start: each costs requests. */
-const ASKED = 3;
 /** How many are shown at first. */
 const SHOWN = 50;
 
@@ -19,7 +17,7 @@ const BEFORE: Column<Queued>[] = [
   { title: "Place", cell: (one) => <b>{one.position}</b> },
   { title: "Job", cell: (one) => <JobName id={one.job} name={one.job_name} owner={one.job_owner} /> },
   { title: "Waits for", cell: (one) => <Lasts from={one.since} /> },
-  { title: "Expected start", cell: (one) => <Expected job={one.job} isAsked={one.position <= ASKED} /> },
+  { title: "Expected", cell: (one) => <Expected of={one} /> },
   { title: "Priority", cell: (one) => one.priority, isNumber: true, isMinor: true },
 ];
 const TURN: Column<Queued> = { title: "Turn", cell: (one) => <When at={one.turn} />, isMinor: true };

@@ -12,17 +12,15 @@ import { inOrder } from "./pressure";
 
 type Slot = Schemas["SlotView"];
 
-/** For how many slots the page asks by itself until when they are held: each costs a request. */
-const ASKED = 12;
 /** How many slots are shown at first. */
 const SHOWN = 60;
 
-const columns = (asked: ReadonlySet<string>, hasNotes: boolean): Column<Slot>[] => [
+const columns = (hasNotes: boolean): Column<Slot>[] => [
   { title: "Slot", cell: (slot) => <b>{slot.slot}</b> },
   { title: "State", cell: (slot) => <State of={slot.state} /> },
   { title: "Who", cell: (slot) => <Who slot={slot} /> },
   { title: "Since", cell: (slot) => <When at={slot.since} /> },
-  { title: "Until", cell: (slot) => <Until slot={slot} isAsked={asked.has(slot.slot)} /> },
+  { title: "Until", cell: (slot) => <Until slot={slot} /> },
   { title: "Unit", cell: (slot) => <UnitName id={slot.unit} />, isMinor: true },
   ...(hasNotes ? [{ title: "Notes", cell: (slot: Slot) => <Notes slot={slot} /> }] : []),
   { title: "Fence", cell: (slot) => slot.fence, isNumber: true, isMinor: true },
@@ -32,12 +30,11 @@ const columns = (asked: ReadonlySet<string>, hasNotes: boolean): Column<Slot>[] 
 export function Slots({ of }: { of: Schemas["PoolView"] }) {
   const [isWhole, setWhole] = useState(false);
   const slots = inOrder(of);
-  const asked = askedOf(slots, ASKED);
   return (
     <>
       <Table
         caption="Slots"
-        columns={columns(asked, slots.some(({ kept, quarantine, host }) => kept || quarantine || host))}
+        columns={columns(slots.some(({ kept, quarantine, host }) => kept || quarantine || host))}
         rows={isWhole ? slots : slots.slice(0, SHOWN)}
         id={(slot) => slot.slot}
         empty="It has no slots: it is an amount, or its limit is 0."
@@ -51,10 +48,6 @@ export function Slots({ of }: { of: Schemas["PoolView"] }) {
     </>
   );
 }
-
-/** The slots for which is asked until when, without being told to. */
-export const askedOf = (slots: readonly Slot[], most: number): ReadonlySet<string> =>
-  new Set(slots.filter((slot) => slot.job && slot.state === "held").slice(0, most).map((slot) => slot.slot));
 
 /** Who has a slot; in words where no job does. */
 export function Who({ slot }: { slot: Slot }) {

@@ -6,8 +6,8 @@ import { Shown } from "../page";
 import { When } from "../time";
 import { getMaker, type Unit, WORDS } from "./kinds";
 
-/** Seconds. How long ago it was compared with what exists differs in each answer. */
-const ASKED_EVERY = 20;
+/** Seconds. Beside the unit, which says what happens to it next. */
+const ASKED_EVERY = 300;
 
 export function CoolDowns({ of }: { of: Unit }) {
   const maker = useWatch(`maker ${of.kind} ${of.maker}`, (signal) => getMaker(of, signal), { every: ASKED_EVERY });

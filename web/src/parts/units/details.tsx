@@ -5,14 +5,14 @@ import { useParams } from "wouter-preact";
 import { useWatch } from "../../api/watch";
 import { Audit } from "../audit";
 import { Fact } from "../facts";
-import { ForOperators } from "../for-operators";
+import { ForOperators } from "../gate";
 import { Page, Shown } from "../page";
 import { State } from "../state";
 import { Lasts, When } from "../time";
 import { UnitActions } from "./actions";
 import { CoolDowns } from "./cool-downs";
 import { Journal } from "./journal";
-import { getUnit, type Kind, type Unit, WORDS } from "./kinds";
+import { getUnit, type Kind, newsOf, type Unit, WORDS } from "./kinds";
 import { Lease } from "./lease";
 import "../../style/units.css";
 
@@ -26,7 +26,10 @@ export function UnitDetails({ kind }: { kind: Kind }) {
 }
 
 function Details({ kind, id }: { kind: Kind; id: string }) {
-  const unit = useWatch(`${kind} ${id}`, (signal) => getUnit(kind, id, signal), { isLast: ({ state }) => state === "gone" });
+  const unit = useWatch(`${kind} ${id}`, (signal) => getUnit(kind, id, signal), {
+    isLast: ({ state }) => state === "gone",
+    news: newsOf,
+  });
   const heading = unit.value && (
     <>
       <State of={unit.value.state} /> <span class="mono">{id}</span>

@@ -1,5 +1,7 @@
 /** The journal of a unit: each decision about it, by whom and why. The newest entry is first. */
 
+import { useEffect, useRef } from "preact/hooks";
+
 import type { Schemas } from "../../api/client";
 import { useWatch } from "../../api/watch";
 import { Copy } from "../action";
@@ -7,7 +9,7 @@ import { Linked } from "../linked";
 import { Shown } from "../page";
 import { Table, type Column } from "../table";
 import { exact, When } from "../time";
-import { getEvents, type Unit, WORDS } from "./kinds";
+import { getEvents, newsOf, type Unit, WORDS } from "./kinds";
 
 type Entry = Schemas["UnitEvent"];
 
@@ -18,11 +20,21 @@ const COLUMNS: Column<Entry>[] = [
   { title: "Entry", cell: (entry) => <Linked text={entry.payload} /> },
 ];
 
+/** Seconds. Whatever changes the unit has an entry, and the unit is watched; others, such as reminders, are seldom. */
+const SELDOM = 300;
+
 /** The service keeps few entries of a unit, so that all are asked for at once. */
 export function Journal({ of }: { of: Unit }) {
   const events = useWatch(`events ${of.id}`, (signal) => getEvents(of.kind, of.id, 0, signal), {
     isLast: ({ state }) => state === "gone",
+    every: SELDOM,
   });
+  const news = JSON.stringify(newsOf(of));
+  const before = useRef(news);
+  useEffect(() => {
+    if (before.current !== news) events.refresh();
+    before.current = news;
+  }, [news]);
   return (
     <Shown of={events}>
       {({ items }) => (

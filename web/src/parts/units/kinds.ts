@@ -37,6 +37,9 @@ const ofWorker = ({ target, factory, ...rest }: Schemas["WorkerView"]): Unit => 
 
 const ofResource = ({ well, ...rest }: Schemas["ResourceView"]): Unit => ({ ...rest, kind: "resources", maker: well });
 
+/** What of a unit is news: with each heartbeat it is due later. */
+export const newsOf = ({ due, next_step, ...rest }: Unit): unknown => rest;
+
 /** The same answer with another value. */
 async function as<T, U>(request: Promise<Answer<T>>, change: (value: T) => U): Promise<Answer<U>> {
   const { data, ...rest } = await request;

@@ -32,6 +32,9 @@ export function Lease({ of }: { of: Unit }) {
   );
 }
 
+/** Seconds. The unit is watched; its job is only told of. */
+const SELDOM = 300;
+
 /** The fence of its slot: asked for once a lease, for a pool says it, and the unit does not. */
 function Fence({ of }: { of: Unit }) {
   const pool = poolOf(of);
@@ -49,9 +52,9 @@ function Fence({ of }: { of: Unit }) {
 /** The state of its job; and the last lines of its console, where the job failed with the machine. */
 function Job({ of, id }: { of: Unit; id: string }) {
   const { value } = useWatch(
-    `job ${id}`,
+    `job ${id} ${of.state} ${of.attempt}`, // it is asked for anew when the unit gets further
     (signal) => api.GET("/v1/jobs/{job}", { params: { path: { job: id } }, signal }),
-    { isLast: ({ state }) => state === "settled" },
+    { isLast: ({ state }) => state === "settled", every: SELDOM },
   );
   if (!value) return null;
   const { failure } = value;

@@ -2,7 +2,7 @@
 
 import { Copy } from "../action";
 import { Choice, useFilters, Wanted } from "../filters";
-import { ForOperators } from "../for-operators";
+import { ForOperators } from "../gate";
 import { JobName, PoolName, UnitName } from "../names";
 import { Page, Shown } from "../page";
 import { More, usePages } from "../pages";
@@ -10,12 +10,9 @@ import { State } from "../state";
 import { Table, type Column } from "../table";
 import { Lasts } from "../time";
 import { fits, ONLY, STATES, valuesOf } from "./filter";
-import { type Kind, listUnits, poolOf, type Unit, WORDS } from "./kinds";
+import { type Kind, listUnits, newsOf, poolOf, type Unit, WORDS } from "./kinds";
 import { Marks } from "./marks";
 import "../../style/units.css";
-
-/** Seconds. Each heartbeat changes when a worker is due, so that a list of many would be asked for without a rest. */
-const ASKED_EVERY = 5;
 
 const columns = (kind: Kind): Column<Unit>[] => [
   { title: "State", cell: (unit) => <State of={unit.state} /> },
@@ -42,7 +39,9 @@ export function UnitList({ kind }: { kind: Kind }) {
 
 function Units({ kind }: { kind: Kind }) {
   const [filters, change] = useFilters();
-  const units = usePages<Unit>(kind, (page, signal) => listUnits(kind, page, signal), { every: ASKED_EVERY });
+  const units = usePages<Unit>(kind, (page, signal) => listUnits(kind, page, signal), {
+    news: ({ items }) => items.map(newsOf),
+  });
   const shown = units.rows.filter((unit) => fits(unit, filters));
   const choice = (label: string, name: string, options: readonly string[]) => (
     <Choice label={label} value={filters[name]} options={options} onChange={(value) => change(name, value)} />

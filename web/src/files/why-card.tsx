@@ -67,7 +67,7 @@ function Why({ of: { artifact, summary, keepers }, changed }: { of: Schemas["Art
         <dd class="mono">{artifact.id}</dd>
         <dt>Job</dt>
         <dd>
-          <JobName id={artifact.job} />
+          <JobName id={artifact.job} name={artifact.job_name} />
         </dd>
         <dt>Belongs to</dt>
         <dd>{artifact.by}</dd>

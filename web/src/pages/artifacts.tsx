@@ -77,7 +77,7 @@ function columns(chosen: string | undefined, choose: (id: string) => void, refre
   );
   return [
     { title: "Path", cell: ({ path, id }) => <span title={id}>{path}</span> },
-    { title: "Job", cell: ({ job }) => <JobName id={job} />, isMinor: true },
+    { title: "Job", cell: ({ job, job_name }) => <JobName id={job} name={job_name} />, isMinor: true },
     { title: "Size", cell: ({ size }) => <span title={`${size} bytes`}>{bytes(size)}</span>, isNumber: true },
     { title: "Stored", cell: ({ state }) => <State of={state} /> },
     { title: "Kept by", cell: (artifact) => <Keepers of={artifact} /> },

@@ -80,7 +80,7 @@ function columns(refresh: () => void): Column<Entry>[] {
     { title: "Target", cell: ({ target }) => target, isMinor: true },
     { title: "Paths", cell: ({ paths }) => paths, isMinor: true },
     { title: "Size", cell: ({ size }) => <span title={`${size} bytes`}>{bytes(size)}</span>, isNumber: true },
-    { title: "Saved by", cell: ({ job }) => <JobName id={job} />, isMinor: true },
+    { title: "Saved by", cell: ({ job, job_name }) => <JobName id={job} name={job_name} />, isMinor: true },
     { title: "Used", cell: ({ used }) => <When at={used} /> },
     { title: "Until", cell: ({ until }) => <When at={until} /> },
     { title: "Actions", cell: (entry) => <Actions of={entry} refresh={refresh} /> },

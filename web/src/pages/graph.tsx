@@ -6,7 +6,7 @@ import { api, type Schemas } from "../api/client";
 import { useWatch } from "../api/watch";
 import { Copy } from "../parts/action";
 import { Choice, useFilters, Wanted } from "../parts/filters";
-import { ForOperators } from "../parts/for-operators";
+import { ForOperators } from "../parts/gate";
 import { Graph } from "../parts/graph/graph";
 import { Page, Shown } from "../parts/page";
 import { chosenOf, type Filters, fits, pilesOf, waitsOf, type Waits } from "../parts/waits/groups";

@@ -14,7 +14,10 @@ export function Lifecycle({ user, tell, then }: UserProps) {
         {isRepository(user.name) ? (
           <Accept user={user} tell={tell} then={then} />
         ) : (
-          <Rename user={user} tell={tell} then={then} />
+          <>
+            <Rename user={user} tell={tell} then={then} />
+            <LinkGitHub user={user} tell={tell} then={then} />
+          </>
         )}
         <Disable user={user} tell={tell} then={then} />
       </>
@@ -47,6 +50,36 @@ function Rename({ user, then }: UserProps) {
       fields={<Field label="New name" name="name" required autocomplete="off" />}
       run={rename}
       done="The user has the new name"
+      then={then}
+    />
+  );
+}
+
+/** A GitHub account that may sign in to the console as this user. */
+function LinkGitHub({ user, then }: UserProps) {
+  const link = (form: FormData) => {
+    const body = { id: Number(form.get("id")), login: String(form.get("login")).trim() };
+    return ask(api.PUT("/v1/users/{name}/github", { params: { path: { name: user.name } }, body }));
+  };
+  return (
+    <Action
+      title="Link GitHub account"
+      question={`Whoever signs in at GitHub with this account acts in the console as ${user.name}. The link is one of the tokens of ${user.name}: to revoke it ends the link, and its sessions.`}
+      fields={
+        <>
+          <Field label="Login" name="login" required autocomplete="off" maxLength={106} />
+          <Field
+            label="GitHub's id of the account"
+            name="id"
+            type="number"
+            min={1}
+            required
+            hint="It stays when the login changes: the field id of https://api.github.com/users/LOGIN."
+          />
+        </>
+      }
+      run={link}
+      done={`The account signs in as ${user.name}`}
       then={then}
     />
   );

@@ -286,7 +286,7 @@ def _parameter(each: Input) -> dict[str, Any]:
 
 def _plain(each: Input) -> dict[str, Any]:
     """The schema of a parameter, which cannot be null, for it is text in a URL or a header."""
-    kind = {"type": "string"} if get_origin(each.kind) is dict else None
+    kind = {"type": "array", "items": dict(_TEXT)} if get_origin(each.kind) is dict else None
     is_one_of = get_origin(each.kind) in (Union, UnionType)
     hint = Union[tuple(one for one in get_args(each.kind) if one is not NoneType)] if is_one_of else each.kind  # noqa: UP007
     made = _noted(kind or schema(hint), [note for note in each.notes if not isinstance(note, str)])

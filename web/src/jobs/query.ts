@@ -1,5 +1,6 @@
 /** The filters of the list of jobs: as they stand in the address, as the service takes them, as a command. Pure. */
 
+import type { paths } from "../api/schema";
 import { command } from "../parts/command";
 import { moment } from "../parts/durations";
 
@@ -28,6 +29,8 @@ export const STATES = [
   "errored",
 ] as const;
 
+type Query = NonNullable<paths["/v1/jobs"]["get"]["parameters"]["query"]>;
+
 const TEXTS = ["state", "name", "since", "owner", "target"] as const;
 
 /** The filters of an address. */
@@ -37,13 +40,21 @@ export function filtersOf(search: URLSearchParams): JobFilters {
 }
 
 /** What the service is asked. `since` counts from now. */
-export function queryOf(filters: JobFilters, now: number, page = ""): URLSearchParams {
-  const query = new URLSearchParams();
-  for (const [name, value] of pairs(filters, now)) query.append(name, value);
-  if (filters.all) query.append("all", "true");
-  if (page) query.append("page", page);
-  return query;
+export function queryOf({ state, name, since, owner, target, tags, all }: JobFilters, now: number, page = ""): Query {
+  const from = since && moment(since, now);
+  return {
+    ...(isState(state) && { state }),
+    ...(name && { name }),
+    ...(from && { since: from }),
+    ...(owner && { owner }),
+    ...(target && { target }),
+    ...(tags.length > 0 && { tag: tags }),
+    ...(all && { all }),
+    ...(page && { page }),
+  };
 }
+
+const isState = (word: string): word is (typeof STATES)[number] => STATES.some((each) => each === word);
 
 /** The command that shows the same. */
 export function commandOf(filters: JobFilters, now: number): string {
@@ -57,7 +68,8 @@ function pairs(filters: JobFilters, now: number): [string, string][] {
 }
 
 /** What is wrong with the filters, in a sentence; undefined if nothing is. */
-export function problemOf({ since, tags }: JobFilters, now: number): string | undefined {
+export function problemOf({ state, since, tags }: JobFilters, now: number): string | undefined {
+  if (state && !isState(state)) return `“${state}” is no state. There are ${STATES.join(", ")}.`;
   if (since && moment(since, now) === undefined)
     return `“${since}” is no time. Write 2d for two days ago, today, or a date such as 2026-01-31.`;
   const wrong = tags.find((tag) => !/^[^=]+=/.test(tag));

@@ -52,8 +52,7 @@ function Found({ search }: { search: string }) {
   const [selected, setSelected] = useState<ReadonlyMap<string, Job>>(new Map());
   const jobs = useWatchedPages<Job>(
     `jobs?${search}`,
-    (page, signal) =>
-      api.GET("/v1/jobs", { signal, querySerializer: () => queryOf(filters, Date.now(), page).toString() }),
+    (page, signal) => api.GET("/v1/jobs", { signal, params: { query: queryOf(filters, Date.now(), page) } }),
     { isOver: (job) => job.state === "settled" },
   );
   const select = (rows: readonly Job[], isSelected: boolean) =>

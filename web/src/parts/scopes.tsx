@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 import { given, scopesOf, WIDE } from "../scopes";
+import { useSession } from "../session";
 import { Field } from "./action";
 
 /** The fields of a new token. `own` are the scopes of the token that makes it, which it cannot exceed. */
@@ -52,28 +53,38 @@ function Radio({ label, isOn, choose }: { label: string; isOn: boolean; choose: 
   );
 }
 
-const LIVES: [string, string][] = [
-  ["", "as usual: 90 days, or less if this session's token ends before"],
-  ["43200", "12 hours"],
-  ["604800", "7 days"],
-  ["2592000", "30 days"],
-  ["7776000", "90 days"],
-  ["31536000", "a year"],
-  ["never", "until it is revoked"],
+const DAY = 86_400;
+const LIVES: [number, string][] = [
+  [3600, "an hour"],
+  [4 * 3600, "4 hours"],
+  [8 * 3600, "8 hours"],
+  [7 * DAY, "7 days"],
+  [30 * DAY, "30 days"],
+  [365 * DAY, "a year"],
 ];
 
-/** For how long a new token lasts. */
+/** For how long a new token lasts. None outlives the one that makes it, which here is mostly a session: what the service would refuse is not offered. */
 export function LifeField() {
+  const { who } = useSession();
+  const end = who?.token.expires;
+  const left = end ? (Date.parse(end) - Date.now()) / 1000 : Infinity;
   return (
     <label class="field">
       <span>Lasts</span>
       <select name="life">
-        {LIVES.map(([value, words]) => (
-          <option key={value} value={value}>
+        <option value="">{left < 90 * DAY ? "as long as this session" : "as usual: 90 days"}</option>
+        {LIVES.filter(([seconds]) => seconds < left).map(([seconds, words]) => (
+          <option key={seconds} value={String(seconds)}>
             {words}
           </option>
         ))}
+        {!end && <option value="never">until it is revoked</option>}
       </select>
+      {end && (
+        <small>
+          At most until this session ends, as it is made with that. <code>penstock token create</code> makes one that lasts.
+        </small>
+      )}
     </label>
   );
 }

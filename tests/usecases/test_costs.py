@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain import costs as domain_costs
 from penstock.domain.costs import By, Cost, Spend
-from penstock.domain.users.users import User
+from penstock.domain.users.users import SUBMIT, Token, User, bearer
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
 from penstock.ports import NotYet
@@ -104,6 +104,16 @@ def test_users_see_their_own_and_operators_all(twin: Twin, ada: User, root: User
     with pytest.raises(Refused) as refused:
         asked(twin, ada, owner="bob")
     assert refused.value.status == 403
+
+
+def test_an_operators_token_that_does_not_operate_is_told_of_no_others(twin: Twin, root: User) -> None:
+    """SEC-2: it sees no jobs of others either."""
+    for owner in ("root", "ada"):
+        row = Spend(owner=owner, target="linux", day="2026-01-01", currency="EUR", part=0, jobs=1, control=5)
+        assert twin.store.commit([Create(row)])
+    shown = bearer(root, Token(id="T", digest="", user="root", created=START, scopes=("submit",)), SUBMIT)
+    assert shown
+    assert [cost.name for cost in asked(twin, shown)] == ["root"]
 
 
 def test_what_somebody_spent_under_a_former_name_is_theirs(twin: Twin) -> None:

@@ -45,6 +45,13 @@ def test_a_user_lists_their_own_jobs_and_an_operator_those_of_others(twin: Twin,
     assert refusal(on, root, "No Name") == 400
 
 
+@pytest.mark.parametrize("owner", [None, "", "ada", "acme:tools"])
+def test_without_a_user_no_jobs_are_listed_but_public_ones(twin: Twin, ada: User, owner: str | None) -> None:
+    """SEC-2: whatever asked before whether somebody may."""
+    submit(twin, ada)
+    assert refusal(twin.on, None, owner) == 401
+
+
 def test_operators_and_nobody_else_list_everybodys_jobs(twin: Twin, ada: User, root: User) -> None:
     """SEC-2: also those of owners who are there no more, or have another name by now."""
     bob = User(name="bob", created=twin.world.now())

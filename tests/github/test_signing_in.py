@@ -6,17 +6,21 @@ Every request is over HTTP, by the handlers that are deployed; GitHub is on a po
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from penstock import bootstrap
-from penstock.domain.users.users import token_id_in
+from penstock.domain.github.accounts import Account
+from penstock.domain.users.users import Token, token_id_in, token_key
 from penstock.usecases.site import apply
 from tests.functions.service import Answer, Service, new_service, refused, token_of
+from tests.github import fake
 from tests.github.fake import APP, CLIENT_ID
 from tests.github.rig import SITE, Rig
+from tests.usecases.races import before_the_next_write_of
 
 SESSION, BEGUN = "__Host-penstock-session", "__Host-penstock-github"
 OURS = {"penstock-console": "1"}
@@ -101,6 +105,12 @@ def test_github_is_asked_with_a_challenge_and_told_no_verifier(service: Service,
     assert begin(service)[1] != kept
 
 
+def test_github_sends_browsers_back_to_the_consoles_own_address(service: Service, rig: Rig) -> None:
+    rig.on = replace(rig.on, console_url="https://console.example")
+    asked = parse_qs(urlsplit(begin(service)[0]).query)
+    assert asked["redirect_uri"] == ["https://console.example/v1/session/github/callback"]
+
+
 def test_nothing_of_github_is_kept(service: Service, rig: Rig) -> None:
     """SEC-1."""
     sign_in(service, rig)
@@ -134,8 +144,26 @@ def test_a_code_is_good_once(service: Service, rig: Rig) -> None:
     address, kept = begin(service)
     query = rig.fake.consent(address, **ADA)  # type: ignore[arg-type]
     secret_of(come_back(service, query, kept))
+    rig.fake.asked.clear()
     refused(come_back(service, query, kept), 401, "github-refused")
     refused(come_back(service, {"state": query["state"], "error": "access_denied"}, kept), 401, "github-refused")
+    assert rig.fake.asked == [("POST", "/login/oauth/access_token")], "without a code or a token there is no question"
+
+
+@pytest.mark.parametrize("said", [[], "ghu_1", None, {}, {"access_token": 7}, {"access_token": ["ghu_1"]}])
+def test_an_answer_without_a_token_signs_nobody_in(
+    service: Service, rig: Rig, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-2."""
+    monkeypatch.setattr(rig.fake, "_exchange", lambda _: fake.Answer(200, said))
+    refused(sign_in(service, rig), 401, "github-refused")
+    assert ("GET", "/user") not in rig.fake.asked
+
+
+def test_a_refusal_names_nobody_whatever_it_says(service: Service, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-2."""
+    monkeypatch.setattr(rig.fake, "_user", lambda _: fake.Answer(404, ADA))
+    refused(sign_in(service, rig), 401, "github-refused")
 
 
 def test_an_account_that_nobody_linked_is_told_what_to_do(service: Service, rig: Rig) -> None:
@@ -170,6 +198,35 @@ def test_an_account_is_one_users_at_a_time(service: Service, rig: Rig) -> None:
     assert link(service, "bob", **ADA).json["user"] == "bob"
     refused(who(service, session), 401, "token-revoked")
     assert who(service, secret_of(sign_in(service, rig))).json["name"] == "bob"
+
+
+def signing_in(rig: Rig) -> list[str]:
+    """Whom the links sign in that are not revoked."""
+    rows = [row for row in rig.twin.store.rows.values() if isinstance(row, Token)]
+    return [row.user for row in rows if row.name.startswith("sign-in with GitHub") and not row.revoked]
+
+
+@pytest.mark.parametrize("before", ["new", "linked", "revoked"])
+def test_of_two_links_of_an_account_at_once_one_is_left(service: Service, rig: Rig, before: str) -> None:
+    """SEC-2."""
+    person = {"id": 7, "login": "eve"} if before == "new" else ADA
+    if before == "revoked":
+        (token,) = [row.token for row in rig.twin.store.rows.values() if isinstance(row, Account)]
+        assert service.ask("DELETE", f"/v1/tokens/{token}").status == 200
+    before_the_next_write_of(rig.twin, Account, lambda: link(service, "bob", **person))
+    assert link(service, **person).status == 200
+    assert signing_in(rig) == (["ada", "ada"] if before == "new" else ["ada"])
+
+
+def test_a_link_that_is_revoked_meanwhile_stays_revoked_by_whoever_did_so(service: Service, rig: Rig) -> None:
+    """SEC-2: as the audit log says."""
+    (id,) = [row.token for row in rig.twin.store.rows.values() if isinstance(row, Account)]
+    before_the_next_write_of(rig.twin, Account, lambda: service.ask("DELETE", f"/v1/tokens/{id}", as_="ada"))
+    assert link(service, "bob", **ADA).status == 200
+    token = rig.on.store.get(token_key(id), Token)
+    assert token
+    assert token.revoked
+    assert token.revoked.by == "ada"
 
 
 def test_a_user_who_is_disabled_or_renamed_is_the_same(service: Service, rig: Rig) -> None:
@@ -219,6 +276,12 @@ def test_github_that_does_not_answer_signs_nobody_in(service: Service, rig: Rig)
 
 def test_without_a_client_id_nobody_signs_in_with_github(service: Service, rig: Rig) -> None:
     put(rig)
+    _assert_is_not_offered(service)
+    apply.apply(rig.on, "root", SITE.partition("[github]")[0], "site.toml")
+    _assert_is_not_offered(service)
+
+
+def _assert_is_not_offered(service: Service) -> None:
     assert service.ask("GET", "/v1/console", as_=None).json["github"] is False
     refused(service.ask("GET", "/v1/session/github", as_=None), 404, "no-github")
     refused(come_back(service, {"code": "x", "state": "y"}, "y.z"), 404, "no-github")

@@ -161,6 +161,17 @@ def test_who_is_near_its_budget_is_warned(twin: Twin, ada: User) -> None:
     assert jobs.explain(twin.on, job_of(twin, warned)).warning is None, "it is over"
 
 
+def test_a_job_that_waits_near_its_budget_is_warned_too(twin: Twin, ada: User) -> None:
+    """What ends its wait is not the budget."""
+    first = submit(twin, ada)
+    second = submit(twin, ada, dependencies={"a": {"job": first}})
+    twin.run()
+    spend(twin, 8)
+    why = jobs.explain(twin.on, job_of(twin, second))
+    assert why.unblocks
+    assert str(why.warning).startswith("the budget: jobs of ada have cost 8 of 10 EUR")
+
+
 def test_other_months_other_currencies_and_other_owners_do_not_count(twin: Twin, ada: User) -> None:
     spend(twin, 100, day="2025-12-31")
     spend(twin, 100, currency="USD")

@@ -18,12 +18,16 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A page. Its heading gets the focus, so that a screen reader says where one is. */
+/**
+ * A page. Its heading gets the focus, so that a screen reader says where one is; not where somebody has begun to use the
+ * page when its title becomes known.
+ */
 export function Page({ title, heading, path = [], actions, children }: Props) {
   const top = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Penstock`;
-    top.current?.focus({ preventScroll: true });
+    const isInUse = top.current?.closest("main")?.contains(document.activeElement) ?? false;
+    if (!isInUse) top.current?.focus({ preventScroll: true });
   }, [title]);
   return (
     <main id="main">

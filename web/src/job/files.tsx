@@ -23,9 +23,19 @@ async function signed(job: string, output: string): Promise<string> {
 }
 
 export function Outputs({ job }: { job: Job }) {
+  if (!job.outputs_gone) return <KeptOutputs job={job} />;
+  return (
+    <section class="card" aria-label="Outputs">
+      <h2>Outputs</h2>
+      <p class="empty">They were deleted.</p>
+    </section>
+  );
+}
+
+function KeptOutputs({ job }: { job: Job }) {
   const [shown, setShown] = useState<{ output: Output; preview: Preview }>();
   const outputs = usePages<Output>(
-    `outputs ${job.id} ${job.state} ${job.outputs_gone}`,
+    `outputs ${job.id} ${job.state}`,
     (page, signal) => api.GET("/v1/jobs/{job}/outputs", { params: { path: { job: job.id }, query: page ? { page } : {} }, ...(signal && { signal }) }),
     { isLast: () => job.state !== "running" }, // while it runs the worker begins to upload; the settled job has them all
   );
@@ -57,7 +67,7 @@ export function Outputs({ job }: { job: Job }) {
       ),
     },
   ];
-  const empty = job.outputs_gone ? "They were deleted." : job.state === "settled" ? "The job has none." : "None yet: they are uploaded when the script has ended.";
+  const empty = job.state === "settled" ? "The job has none." : "None yet: they are uploaded when the script has ended.";
   return (
     <section class="card" aria-label="Outputs">
       <h2>Outputs</h2>

@@ -106,7 +106,8 @@ class Console:
             if read() == wanted:
                 return
             self.page.wait_for_timeout(100)
-        assert read() == wanted
+        found = read()
+        assert found == wanted, f"{found!r} instead of {wanted!r}"
 
     def until(self, happened: Callable[[], Any]) -> Any:
         """Wait until something is so, and return it."""
@@ -119,6 +120,12 @@ class Console:
         self.page.evaluate("navigator.clipboard.writeText('')")
         (within.get_by_role("button", name=name, exact=True).first if within else self.button(name)).click()
         return str(self.until(lambda: self.page.evaluate("navigator.clipboard.readText()")))
+
+    def download(self, press: Callable[[], None]) -> bytes:
+        """Press a button that downloads, and return the file."""
+        with self.page.expect_download() as coming:
+            press()
+        return Path(coming.value.path()).read_bytes()
 
     def rows(self, caption: str) -> list[dict[str, str]]:
         """The rows of a table, each cell by its column's title."""

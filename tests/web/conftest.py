@@ -104,5 +104,5 @@ def erin(visit: Visit, states: dict[str, Any]) -> Console:
 @pytest.fixture(scope="session")
 def plain(local: Local) -> str:
     """The token of a user without a privilege, whose name is erin."""
-    local.call("POST", "/v1/users", json={"name": "erin"})
+    assert local.call("POST", "/v1/users", json={"name": "erin"}).status_code == 201
     return str(local.call("POST", "/v1/users/erin/tokens", json={}).json()["token"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,57 @@ def put_apart(local: Local, unit: str, reason: str) -> None:
         assert was is not None
         apart = quarantine.enter(replace(was, hold=None), reason, datetime.now(UTC))
         assert table.commit([Replace(was, apart)])
+
+
+BOARDS = """\
+#: [matrix]
+#: board = ["a", "b", "c", "d"]
+#: mode = ["debug", "release"]
+"""
+SIGN = """\
+#: [dependencies.built]
+#: job = "build (c, debug)"
+"""
+REPORT = """\
+#: [dependencies.signed]
+#: job = "sign"
+#: on = "always"
+"""
+FAMILY = {
+    "build": text("build", '[ "$MATRIX_BOARD $MATRIX_MODE" != "c debug" ] || exit 4', BOARDS),
+    "sign": text("sign", "true", SIGN),
+    "report": text("report", "true", REPORT),
+}
+"""A matrix of eight jobs of which one fails, one that depends on it, and one that waits for that one."""
+
+PAIR = {
+    "flash": text("flash board", "true", BENCH),
+    "check": text("check board", "true", '#: [dependencies.flash]\n#: job = "flash board"\n'),
+}
+"""A job that waits for a bench, and one that waits for it."""
+
+
+def family(local: Local, files: dict[str, str]) -> str:
+    """Submit some job files as one set, and return the set's id."""
+    folder = local.folder / f"set-{len(list(local.folder.glob('set-*')))}"
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / f"{name}.sh").write_text(f"#!/bin/bash\n{content}", encoding="utf-8")
+    done = local.cli("job", "run", str(folder), "--no-wait")
+    assert done.returncode == 0, done.stderr
+    newest = local.call("GET", "/v1/jobs?limit=1").json()["items"][0]
+    return str(newest["tags"]["set"])
+
+
+def members(local: Local, of: str) -> dict[str, dict[str, Any]]:
+    """The jobs of a set by their names, as the API shows them."""
+    return {each["name"]: each for each in local.call("GET", f"/v1/sets/{of}").json()["items"]}
+
+
+def all_settled(local: Local, of: str) -> dict[str, dict[str, Any]]:
+    """Wait until all jobs of a set have settled, and return them by their names."""
+    local.until(lambda: all(each["state"] == "settled" for each in members(local, of).values()))
+    return members(local, of)
 
 
 @dataclass(frozen=True)

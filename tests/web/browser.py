@@ -76,7 +76,8 @@ class Console:
     def field(self, label: str, within: Any = None) -> Any:
         """A field by the words before it; by default one of the page's filters."""
         part = within or self.page.locator("main .filters")
-        return part.locator(f'label:has(> span:text-is("{label}"))').locator("input, select, textarea").first
+        titled = part.locator(f'label:has(> span:text-is("{label}"))').locator("input, select, textarea")
+        return (titled if titled.count() else part.get_by_label(label)).first
 
     def choose(self, label: str, value: str) -> None:
         """Set one of the page's filters."""

@@ -36,8 +36,9 @@ def test_all_that_waits_or_holds_is_drawn_and_in_the_table(operator: Console, lo
     assert "flash again of admin waits for resource/bench" in waits.text_content()
     jobs = [each for each in graph(local)["nodes"] if each["kind"] == "job"]
     page.get_by_text(f"As a table: {len(jobs)} jobs").click()
+    named = sorted(f"{each['job_name']} {each['job_owner']}" for each in jobs)
+    operator.becomes(lambda: sorted(each["Job"] for each in operator.rows("Who waits for whom")), named)
     rows = operator.rows("Who waits for whom")
-    assert sorted(each["Job"] for each in rows) == sorted(f"{each['job_name']} {each['job_owner']}" for each in jobs)
     (row,) = [each for each in rows if each["Job"].startswith("flash again")]
     assert row["Waits for"] == "resource/bench"
     assert "soak test admin" in row["Which is held by"]

@@ -145,7 +145,8 @@ def test_a_job_is_held_and_released(operator: Console, local: Local, scene: Scen
     del scene
     job = running(local, "to hold")
     page = operator.open(f"/jobs/{job}")
-    operator.press("Hold", Reason="the board is odd", Minutes="30", Also_if_the_script_succeeds=True)
+    fields = {"Reason, shown to others": "the board is odd", "Also if the script succeeds": True}
+    operator.press("Hold", Minutes="30", **fields)
     operator.says("What the job has is held when its script ends")
     go(local, job)
     held = local.until(lambda: local.job(job)["held"])

@@ -1,18 +1,21 @@
 /** Keys of a list: j and k, or the arrows within the list, go from row to row; x selects; / goes to the filters. */
 
 import type { RefObject } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 const LINKS = '[data-title="Job"] a';
 
 /** Listens while the list is shown. Enter follows the link that has the focus, as everywhere. */
 export function useListKeys(list: RefObject<HTMLElement>, more: (() => void) | undefined): void {
-  useEffect(() => {
+  const latest = useRef(more);
+  latest.current = more;
+  // Before anybody sees the list, so that no key is lost.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const isInside = list.current?.contains(event.target as Node) ?? false;
       const step = stepOf(event.key, isInside);
-      if (step !== 0) go(list.current, step, more);
+      if (step !== 0) go(list.current, step, latest.current);
       else if (event.key === "x" && isInside) boxOf(event.target as Element)?.click();
       else if (event.key === "/") document.querySelector<HTMLInputElement>('[role="search"] input')?.focus();
       else return;
@@ -20,7 +23,7 @@ export function useListKeys(list: RefObject<HTMLElement>, more: (() => void) | u
     };
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
-  }, [more]);
+  }, []);
 }
 
 function stepOf(key: string, isInside: boolean): number {

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.domain.units.units import Unit, unit_key
 from penstock.testing.twin import Twin
+from penstock.usecases.jobs import flow, proofs
 from tests.functions.service import Service
 from tests.functions.stage import Stage
 
@@ -119,6 +120,15 @@ def test_what_a_job_still_holds_is_not_clean_nor_is_what_another_held_since(stag
     del twin.store.rows[row.key]
     shown = stage.service.ask("GET", f"/v1/jobs/{stage.job}/timings").json["held"]
     assert [bool(one["clean"]) for one in shown] == [True, False]
+
+
+def test_no_proof_is_looked_for_of_what_has_no_unit_yet(
+    stage: Stage, twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases = [replace(lease, unit=None) for lease in flow.leases_of_job(twin.on, stage.job)]
+    assert leases
+    monkeypatch.setattr(twin.store, "rows_at", lambda _: pytest.fail("there is no such unit"))
+    assert proofs.proofs_of(twin.on, leases) == {}
 
 
 def test_a_queue_says_when_each_may_be_granted_what_it_waits_for(service: Service, twin: Twin) -> None:

@@ -17,7 +17,7 @@ from penstock.kernel.rows import Change, Create, key_of
 from penstock.ports import NotYet
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
-from penstock.usecases.jobs import bills, cancel
+from penstock.usecases.jobs import bills, cancel, settle
 from penstock.usecases.site import apply
 from tests.usecases.conftest import SITE as FREE
 from tests.usecases.exact import commits, put, site
@@ -87,6 +87,18 @@ def test_a_closed_bill_is_never_written_again(twin: Twin, ada: User) -> None:
     sweep(twin, 301)
     assert of_job(written, job) == []
     assert bills.bill_of(twin.on, closed) == closed.bill
+
+
+def test_an_attempt_that_is_followed_by_another_opens_no_bill(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    hello(twin, job)
+    settle.settle(twin.on, job, 1, "Lost", "it is gone")
+    assert not job_of(twin, job).is_settled
+    assert job_of(twin, job).bill is None
+    twin.run()
+    settle.settle(twin.on, job, 2, "Lost", "it is gone")
+    assert bill_of(twin, job).due
 
 
 def test_until_it_is_closed_a_bill_says_what_the_job_cost_so_far(twin: Twin, ada: User) -> None:

@@ -13,7 +13,7 @@ from penstock.domain.jobs.backlogs import Backlogged
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.forecast import Action
 from penstock.domain.probes.canaries import USER
-from penstock.domain.users.users import User
+from penstock.domain.users.users import User, tally_key
 from penstock.kernel.rows import Create
 from penstock.system import current_site
 from penstock.testing.site import site_toml
@@ -115,6 +115,16 @@ def test_all_go_on_when_the_budget_is_raised_or_removed(twin: Twin, ada: User, b
     assert backlog(twin) == []
 
 
+def test_a_job_goes_on_whose_owners_tally_is_gone(twin: Twin, ada: User) -> None:
+    spend(twin, 10)
+    job = submit(twin, ada)
+    twin.run()
+    twin.store.rows.pop(tally_key("ada"), None)
+    set_site(twin, 11)
+    sweep(twin, 700)
+    assert states(twin, job) == [State.ACQUIRING]
+
+
 def test_a_waiting_job_may_be_cancelled(twin: Twin, ada: User) -> None:
     spend(twin, 10)
     job = submit(twin, ada)
@@ -170,6 +180,7 @@ def test_a_job_that_waits_near_its_budget_is_warned_too(twin: Twin, ada: User) -
     why = jobs.explain(twin.on, job_of(twin, second))
     assert why.unblocks
     assert str(why.warning).startswith("the budget: jobs of ada have cost 8 of 10 EUR")
+    assert "the job waits for 1 of the 1 that it depends on" in why.summary
 
 
 def test_other_months_other_currencies_and_other_owners_do_not_count(twin: Twin, ada: User) -> None:

@@ -92,6 +92,16 @@ def test_an_attempt_that_is_followed_by_another_ends_nothing(twin: Twin, ada: Us
     assert kept(twin, job).dependents == ("D",)
 
 
+def test_an_attempt_that_is_followed_by_another_writes_it_not_again(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    pin(twin, job, "D")
+    before = twin.store.get(retention_key(job), Retention)
+    assert before
+    settle.settle(twin.on, job, 1, "Lost", "its flow ended")
+    assert job_of(twin, job).attempt == 2
+    assert twin.store.get(retention_key(job), Retention) == before
+
+
 def test_a_dependent_comes_and_goes(twin: Twin, ada: User) -> None:
     job = submit(twin, ada)
     assert pin(twin, job, "D")

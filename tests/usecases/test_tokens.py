@@ -23,7 +23,7 @@ from penstock.domain.users.users import (
 from penstock.kernel.errors import Refused, Throttled
 from penstock.kernel.rows import Delete
 from penstock.testing.twin import Twin
-from penstock.usecases.users import tokens, users
+from penstock.usecases.users import lifecycle, tokens, users
 from penstock.usecases.users.tokens import Lasting, Wish
 from tests.usecases.races import before_the_next_commit
 
@@ -267,6 +267,17 @@ def test_the_last_use_is_written_once_an_hour(twin: Twin) -> None:
     assert used[2] == used[3]
     assert used[1]
     assert used[2] == used[1] + timedelta(hours=1)
+
+
+def test_a_token_that_is_used_follows_its_user_to_the_new_name(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before the rename has come to it."""
+    monkeypatch.setattr(lifecycle, "advance", lambda *_: None)
+    secret = first(twin)
+    lifecycle.rename(twin.on, "root", "ada", "adele")
+    twin.pass_time(3600)
+    row = twin.store.get(token_key(show(twin, secret).token.id), Token)
+    assert row
+    assert row.user == "adele"
 
 
 def test_a_last_use_that_cannot_be_written_refuses_nobody(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:

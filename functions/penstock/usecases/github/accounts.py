@@ -78,7 +78,7 @@ def link(on: System, by: Bearer, name: str, person: Person) -> Account:
         lineage = (*by.token.ancestors, by.token.id)
         _, token, made = tokens.draft(on, user, wish, by.name, lineage, by.token.expires)
         now = Account(id=person.id, login=person.login, user=user.name, token=token.id)
-        changes = [Replace(was, replace(now, version=was.version)) if was else Create(now), *_ended(on, was, by), *made]
+        changes = [Replace(was, now) if was else Create(now), *_ended(on, was, by), *made]
         detail = f"GitHub account {person.id}, {person.login}"
         return audit.record(on, changes, by.name, "link account", f"user {user.name}", detail), now
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.pools.pools import Serves, Warm
-from penstock.domain.site.site import MAX_REDIRECTS, Limits, Quota, ResourceType, Shape, Site, Target
+from penstock.domain.site.site import MAX_REDIRECTS, Budgets, Limits, Quota, ResourceType, Shape, Site, Target
 from penstock.domain.site.warnings import warnings
 
 
@@ -33,6 +33,12 @@ def test_so_many_redirects_may_follow_one_another(count: int) -> None:
 
 def test_a_circle_leads_nowhere() -> None:
     assert site(Target("a", redirect="b"), Target("b", redirect="a")).resolve("a") is None
+
+
+def test_jobs_may_have_to_wait_in_a_backlog_where_there_is_a_limit_or_a_budget() -> None:
+    assert not Site().has_backlogs
+    assert Site(limits=Limits(at_once=1)).has_backlogs
+    assert Site(budgets=Budgets()).has_backlogs
 
 
 def test_a_site_has_a_pool_for_everything_but_redirects() -> None:

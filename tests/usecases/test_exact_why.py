@@ -25,7 +25,7 @@ from penstock.usecases.jobs.names import Named, names_of
 from penstock.usecases.pools.delays import delays_of
 from tests.domain.helpers import MINUTE, job, lease, slot, unit
 from tests.usecases.exact import put
-from tests.usecases.steps import job_of, submit
+from tests.usecases.steps import finish, hello, job_of, submit
 
 MINE = unit(id="w-mine")
 
@@ -146,6 +146,17 @@ def test_where_nobody_is_no_name_is_looked_for(twin: Twin, ada: User) -> None:
     keys = asked(twin)
     assert names_of(twin.on, [None, known, "", known]) == {known: Named("build", "ada", run=1)}
     assert keys == [[job_key(known)]]
+
+
+def test_only_a_script_that_runs_has_a_time_at_which_it_ends(twin: Twin, ada: User) -> None:
+    id = submit(twin, ada, name="build")
+    hello(twin, id)
+    started = job_of(twin, id).times.started
+    assert started
+    assert names_of(twin.on, [id])[id].ends == started + timedelta(seconds=job_of(twin, id).limits.timeout)
+    finish(twin, id)
+    assert job_of(twin, id).times.started == started
+    assert names_of(twin.on, [id])[id].ends is None
 
 
 def test_a_job_is_shown_to_wait_only_while_it_stands_in_a_queue(twin: Twin, ada: User) -> None:

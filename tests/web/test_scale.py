@@ -184,6 +184,7 @@ def zooming(page: Any) -> float:
     return float(min(page.locator("figure.graph").evaluate(MOVE, 16) for _ in range(ROUNDS)))
 
 
+@pytest.mark.long
 def test_a_set_of_a_thousand_jobs(operator: Console) -> None:
     smooth = zooming(set_of(operator, 50))
     page = set_of(operator, 1000)
@@ -255,6 +256,7 @@ def shows(console: Console, line: int) -> None:
     assert texts(console)[line].startswith(f"line {line}: ")
 
 
+@pytest.mark.long
 def test_a_million_lines(operator: Console, local: Local, scene: Scene) -> None:
     assert json.loads(f"[{lines(1, 2)}]")[1]["seq"] == 2
     address, box = f"/jobs/{scene.succeeded}/log", operator.region("Lines of the log")

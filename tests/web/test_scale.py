@@ -12,6 +12,8 @@ import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 from tests.e2e.conftest import Local
 from tests.web.browser import Console
 from tests.web.scenes import Scene

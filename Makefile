@@ -6,6 +6,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/installed
 COMPILED := $(VENV)/compiled
 WRITERS := build/docs-venv
+BROWSER := $(VENV)/browser
 MYPY_ON := functions infra simulation model docs app.py
 
 # Which tests run, and how. Four processes keep two processors busy: many tests wait for processes that they started.
@@ -35,7 +36,7 @@ run: $(STAMP) ## run a job on a cloud on this machine, then take it down: make r
 test: lint ## what a contributor must pass before each commit: make check, make domain and all tests but the long and the e2e
 	@$(MAKE) --no-print-directory --jobs=2 types units records
 
-e2e: $(STAMP) ## the tests with whole clouds, browsers, engines and servers, and the agent on Python 3.9 if there is one
+e2e: $(STAMP) web $(BROWSER) ## the tests with whole clouds, browsers, engines and servers, and the agent on Python 3.9 if there is one
 	$(PYTEST) -m "e2e and not long" --durations=20
 	@if $(AGENT_PYTHON) --version; then $(MAKE) --no-print-directory oldest; else echo "the agent is not tested on Python 3.9"; fi
 
@@ -86,7 +87,7 @@ bench: $(STAMP) ## measure latency and price of jobs on the local cloud and cold
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/figures/requirements.txt
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.parsing
 
-prove: $(STAMP) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, networks away, fuzzing
+prove: $(STAMP) web $(BROWSER) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, networks away, fuzzing
 	@$(PYTHON) model/run.py full
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.crash.sweep --every --processes 2
 	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
@@ -142,6 +143,11 @@ clean: ## remove .venv, build and caches
 # The first time, one process compiles what tests import. Otherwise, each process of `make units` would compile all of it.
 $(COMPILED): $(STAMP)
 	@$(PYTHON) -m pytest --collect-only -m "$(MARKS)" >/dev/null 2>&1 || true # `make units` shows what is wrong
+	@touch $@
+
+# What drives a browser is no part of what everybody installs.
+$(BROWSER): $(STAMP) tests/web/requirements.txt
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r tests/web/requirements.txt
 	@touch $@
 
 # The site's libraries stay apart: what Penstock needs and what writes its pages need other versions of the same.

@@ -188,7 +188,7 @@ def _taken(browser: Browser, signed_in: Any, url: str, picture: Picture) -> byte
     for text in picture.says:
         page.locator("main").get_by_text(text).filter(visible=True).first.wait_for()
     page.locator("main .loading, main .glance .off").first.wait_for(state="detached")  # what is not known yet
-    png = page.screenshot()
+    png: bytes = page.screenshot()
     context.close()
     if len(png) > AT_MOST_BYTES:
         raise ValueError(f"{picture.name} has {len(png)} bytes, and may have {AT_MOST_BYTES}: make its window smaller")

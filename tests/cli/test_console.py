@@ -10,7 +10,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from penstock.cli.commands import console
+from penstock.cli import terminal
 from penstock.domain.users.users import Token
 from tests.attacks.front import serving
 from tests.cli.conftest import plain
@@ -67,7 +67,7 @@ def test_the_console_may_be_elsewhere_than_the_service(service: Service, url: st
 
 def test_a_browser_is_opened_at_it(service: Service, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(console.webbrowser, "open", lambda address: opened.append(address) or True)
+    monkeypatch.setattr(terminal, "open_page", lambda address: opened.append(address) or True)
     result = plain("console")
     assert (result.exit_code, result.stdout) == (0, f"opened {url} in your browser\n")
     assert "sign-in" not in result.output
@@ -75,12 +75,12 @@ def test_a_browser_is_opened_at_it(service: Service, url: str, monkeypatch: pyte
 
 
 def test_programs_get_the_address(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console.webbrowser, "open", lambda address: pytest.fail(address))
+    monkeypatch.setattr(terminal, "open_page", lambda address: pytest.fail(address))
     assert sign_in(url, json.loads(plain("console", "--json").stdout)["url"]).status_code == 201
 
 
 def test_without_a_browser_it_says_what_to_do(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console.webbrowser, "open", lambda _: False)
+    monkeypatch.setattr(terminal, "open_page", lambda _: False)
     result = plain("console")
     assert result.exit_code == 2
     assert "`penstock console --print` prints the address" in result.stderr

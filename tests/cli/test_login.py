@@ -86,6 +86,26 @@ def tokens_of(service: Service, user: str = "ada") -> list[Token]:
     return [row for row in service.twin.store.rows.values() if isinstance(row, Token) and row.user == user]
 
 
+@pytest.mark.parametrize(("words", "opened"), [([], True), (["--no-browser"], False)])
+def test_where_there_is_a_browser_the_page_that_approves_opens(
+    service: Service,
+    url: str,
+    other: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    opened: bool,
+) -> None:
+    codes: list[str] = code_of(service, monkeypatch)
+    pages: list[str] = []
+    monkeypatch.setattr(terminal, "can_ask", lambda: True)
+    monkeypatch.setattr(terminal, "open_page", lambda page: pages.append(page) or True)
+    meanwhile(monkeypatch, lambda: other("login", "approve", codes[0], "--yes"))
+    result = plain("login", url, *words)
+    assert result.exit_code == 0, result.output
+    assert pages == ([f"{url}/login?code={codes[0]}"] if opened else [])
+    assert ("opens now" in result.stderr) is opened
+
+
 def test_a_machine_signs_in_by_code(
     service: Service, url: str, file: Path, other: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,8 +6,10 @@ the cursor, sets titles, writes to the clipboard, or shows letters in another or
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import webbrowser
 
 CONTROL = frozenset(map(chr, (*range(32), 127, *range(128, 160), 0x2028, 0x2029)))
 BIDIRECTIONAL = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
@@ -40,3 +42,9 @@ def colours_only(text: str) -> str:
 def can_ask() -> bool:
     """Whether a person can be asked a question, which is on standard error, and answer it."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def open_page(address: str) -> bool:
+    """Open a page in a browser with windows, and say whether there is one. One in the terminal would take its place."""
+    has_windows = sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
+    return has_windows and webbrowser.open(address)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import webbrowser
-
 import click
 
+from penstock.cli import terminal
 from penstock.cli.client import Api, Transport
 from penstock.cli.command import Command, Session, pass_session
 from penstock.cli.errors import Refused
@@ -26,7 +25,7 @@ def console(session: Session, prints: bool) -> None:
     if prints or session.json:
         session.out.done(address, {"url": address})
         session.out.note("this address signs one browser in, once; it works for ten minutes")
-    elif webbrowser.open(address):
+    elif terminal.open_page(address):
         session.out.line(f"opened {url} in your browser")
     else:
         raise Refused("no browser can be opened here", "`penstock console --print` prints the address")

@@ -43,19 +43,21 @@ group = Login(
 @group.command(cls=Command)
 @click.argument("service", required=False, metavar="[URL]")
 @click.option("--with-token", is_flag=True, help="Read a token from standard input, instead of asking for a new one.")
+@click.option("--no-browser", is_flag=True, help="Open no browser.")
 @pass_session
-def to(session: Session, service: str | None, with_token: bool) -> None:
+def to(session: Session, service: str | None, with_token: bool, no_browser: bool) -> None:
     """Get a token for a service, save it as a profile, and use that profile from now on.
 
-    Shows a code, which you approve where you are signed in already: `penstock login approve CODE`. Without URL, the
-    service of the profile in use. The profile has the name that --profile gives it, or that of the service's host.
+    Opens the service's console in your browser, where you sign in if you have to, and approve. It also shows a code,
+    which you can approve wherever you are signed in already: `penstock login approve CODE`. Without URL, the service
+    of the profile in use. The profile has the name that --profile gives it, or that of the service's host.
     """
     address = _address(session, service)
     file, name = session.config_path, session.profile or str(urlsplit(address).hostname)
     was = config.load(file).profiles.get(name)
     if was and was.url.rstrip("/") != address:
         raise Refused(f"the profile {name} is for {was.url}", "give this one another name: --profile NAME")
-    made = None if with_token or session.token else _by_code(session, address)
+    made = None if with_token or session.token else _by_code(session, address, opens=not no_browser)
     token = str(made["token"]) if made else session.token or _piped()
     who = _api(session, address, token).get("whoami")
     config.save_profile(file, name, Profile(address, token, made is not None))
@@ -95,7 +97,7 @@ def _piped() -> str:
     return token
 
 
-def _by_code(session: Session, address: str) -> Any:
+def _by_code(session: Session, address: str, *, opens: bool) -> Any:
     """Ask for a token, show the code, and wait until somebody approved it. Raises Refused when it is over."""
     api = _api(session, address, None)
     begun = api.make("logins", body={"host": socket.gethostname()[:HOST_CHARS]})
@@ -103,7 +105,9 @@ def _by_code(session: Session, address: str) -> Any:
     session.out.note("To sign in, run this on a machine where you are signed in to this service already:", "")
     session.out.note(f"\n    penstock login approve {code}\n", "bold")
     if url := find_console(api):
-        session.out.note(f"Or open this where you are signed in to the console: {url}/login?code={code}")
+        page = f"{url}/login?code={code}"
+        is_open = opens and terminal.can_ask() and terminal.open_page(page)
+        session.out.note(f"Or approve in the browser, which opens now: {page}" if is_open else f"Or open {page}")
     session.out.note("Nowhere yet? An operator makes a token, and `penstock login URL --with-token < FILE` saves it.")
     session.out.note(f"waiting for {begun['expires_in'] // 60} minutes at most; Ctrl-C ends it")
     while time.monotonic() < until:

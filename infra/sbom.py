@@ -30,9 +30,10 @@ BILLS: Mapping[str, Sequence[str]] = {
     "layer-libcloud": ("functions/requirements.txt", "functions/requirements-libcloud.txt"),
     "setup": ("requirements.txt",),
     "docs": ("docs/tools/requirements.txt",),
+    "browser": ("tests/web/requirements.txt",),
 }
 """The requirements files of each bill: the functions' layer, the same with `-c libcloud=true`, what `make setup`
-installs, and what `make docs` builds with.
+installs, what `make docs` builds with, and what drives a browser in tests.
 """
 
 CONSOLE_BILLS: Mapping[str, bool] = {"console": True, "console-build": False}

@@ -26,7 +26,7 @@ def test_every_library_has_hashes(name: str) -> None:
 def test_no_requirements_are_forgotten() -> None:
     there = {
         str(path.relative_to(SOURCES))
-        for at in ("", "functions/", "docs/tools/")
+        for at in ("", "functions/", "docs/tools/", "tests/web/")
         for path in SOURCES.glob(f"{at}requ*.txt")
     }
     assert there == set(FILES)

@@ -24,7 +24,7 @@ from tests.functions.stage import BODIES, Stage
 PUBLIC = '\n[console]\npublic = ["oxide:hubris"]\n'
 EVERY = '\n[console]\npublic = ["*"]\n'
 SECRET = "hunter2-and-more"
-OPEN = {"get_job", "get_timings", "read_events", "list_outputs", "sign_output", "explain_job"}
+OPEN = {"get_job", "get_timings", "read_events", "read_segment", "list_outputs", "sign_output", "explain_job"}
 """What strangers may do with a public job."""
 
 OF_JOBS = [each for each in openapi.users() if "{job}" in each.path]

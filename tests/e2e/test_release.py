@@ -56,7 +56,7 @@ def test_a_release_has_all_its_parts_and_their_sums(release: Mapping[str, bytes]
     (wheel,) = [each for each in release if each.endswith(".whl")]
     name = wheel.removesuffix("-py3-none-any.whl")
     parts = ["-py3-none-any.whl", ".tar.gz", "-assembly.zip", "-layer.cdx.json", "-layer-libcloud.cdx.json"]
-    bills = ["-setup.cdx.json", "-docs.cdx.json", "-console.cdx.json", "-console-build.cdx.json"]
+    bills = ["-setup.cdx.json", "-docs.cdx.json", "-browser.cdx.json", "-console.cdx.json", "-console-build.cdx.json"]
     wanted = {f"{name}{part}" for part in (*parts, *bills)}
     assert set(release) == {*wanted, "SHA256SUMS"}
     sums = dict(reversed(line.split("  ")) for line in release["SHA256SUMS"].decode().splitlines())

@@ -139,7 +139,8 @@ def test_without_a_console_nothing_of_it_is_there(made_stacks: Mapping[str, Path
     assert [name for name in stack.content["Resources"] if name.startswith("Console")] == []
     told = stack.functions()["api"]["Environment"]["Variables"]
     assert "FRONT_SECRET" not in told
-    assert told["CONSOLE_URL"] == told["PUBLIC_URL"]
+    assert told["CONSOLE_URL"] == {"Ref": "ConsoleUrl"}
+    assert stack.content["Parameters"]["ConsoleUrl"]["Default"] == ""
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -19,6 +20,9 @@ CHARGES = (
     Column("COST", "cost"),
     Column("OF IT UNUSED", "unused"),
 )
+
+WIDTH = 79
+"""Columns of the narrowest terminal that a sentence is to fit."""
 
 PARTS = ("control", "worker", "resources", "stored", "sent")
 
@@ -91,6 +95,7 @@ def costs(session: Session, /, by: str, **asked: str | None) -> None:
     budget = found.get("budget")
     if budget and not session.json:
         said = f"{budget['spent']} of {budget['budget']} {budget['currency']} since {budget['since']}"
-        session.out.note(f"the budget of {budget['owner']}: {said}", "yellow" if budget["is_near"] else "dim")
+        for line in wrap(f"the budget of {budget['owner']}: {said}", WIDTH):
+            session.out.note(line, "yellow" if budget["is_near"] else "dim")
     columns = (Column(by.upper(), "name"), *SUMS)
     session.out.table(found["items"], columns, f"no costs from {found['since']} to {found['until']}")

@@ -159,7 +159,10 @@ def _npm(*words: str) -> None:
         raise ConsoleError("Node is missing, with which the console is built; pip install 'penstock[deploy]'")
     command = [str(program), str(node.npm(program)), *words]
     path = os.pathsep.join([str(program.parent), os.environ.get("PATH", os.defpath)])
-    environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "npm_config_update_notifier": "false"}
+    # As pip and curl do, Node trusts whom the machine trusts, such as a company's proxy.
+    trust = {"NODE_USE_SYSTEM_CA": "1"}
+    quiet = {"NO_COLOR": "1", "npm_config_update_notifier": "false"}
+    environment = {**trust, **os.environ, **quiet, "PATH": path}
     done = subprocess.run(command, cwd=sources.WEB, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])

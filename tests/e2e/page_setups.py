@@ -256,6 +256,11 @@ def waiting(world: World) -> Words:
     return {"JOB": waits} | ({} if shutil.which("dot") else {"| dot -Tsvg > site.svg": "> site.dot"})
 
 
+def prices(world: World) -> Words:
+    """A job that ended."""
+    return {"01J5K3M8Q2V7X9Z4B6D8F0H1A3": settled(world)}
+
+
 def job_files(world: World) -> Words:
     """Some of them."""
     return {"FILE...": "hello.sh build.sh"}
@@ -398,6 +403,7 @@ SETUPS: dict[str, Setup] = {
     "docs/users/identity.md": vouched,
     "docs/users/job-files.md": job_files,
     "docs/users/provenance.md": provenance,
+    "docs/users/prices.md": prices,
     "docs/users/publishing.md": publishing,
     "docs/users/retention.md": retention,
     "docs/users/store.md": store,

@@ -20,11 +20,19 @@ SITE = Path(__file__).with_name("site.toml")
 Visit = Callable[..., Console]
 
 
+EACH_COMMIT = ("test_arrive", "test_job", "test_outsiders", "test_pages", "test_sign_in")
+"""What `make e2e` runs of these tests, to stay short: every page, who may see it, and the page that is looked at most.
+`make prove` runs the others too, and so does `pytest -m "e2e or long" tests/web`.
+"""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One browser and one cloud are for all of these tests, so they run in one process."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker("e2e")
+            if item.path.stem not in EACH_COMMIT:
+                item.add_marker("long")
             item.add_marker(pytest.mark.xdist_group("web"))
 
 

@@ -1,5 +1,7 @@
 /** The site: its configuration with what a change would do, and what it is made of. */
 
+import { useState } from "preact/hooks";
+
 import { ForUsers } from "../parts/gate";
 import { Page } from "../parts/page";
 import { Runbook } from "../parts/runbook";
@@ -10,11 +12,12 @@ import "../style/site.css";
 
 export default function Site() {
   const { isOperator } = useSession();
+  const [applied, setApplied] = useState(0);
   return (
     <ForUsers title="Site">
       <Page title="Site">
-        {isOperator && <Configuration />}
-        <Entries />
+        {isOperator && <Configuration then={() => setApplied((count) => count + 1)} />}
+        <Entries key={applied} />
         <Runbook />
       </Page>
     </ForUsers>

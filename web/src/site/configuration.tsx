@@ -16,9 +16,14 @@ import { type Draft, useDraft } from "./use-draft";
 
 type Site = Schemas["SiteView"];
 
-export function Configuration() {
+/** `then` is called once something was applied. */
+export function Configuration({ then }: { then: () => void }) {
   const site = useWatch("config", (signal) => api.GET("/v1/config", { signal }), { every: 60 });
-  return <Shown of={site}>{(found) => <Edited site={found} renew={site.refresh} />}</Shown>;
+  const renew = () => {
+    site.refresh();
+    then();
+  };
+  return <Shown of={site}>{(found) => <Edited site={found} renew={renew} />}</Shown>;
 }
 
 function Edited({ site, renew }: { site: Site; renew: () => void }) {

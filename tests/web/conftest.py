@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("web"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # a running browser has an event loop, which others in this process must not meet
 def browser() -> Iterator[Any]:
     """A browser, for as long as all tests take."""
     if CHROMIUM is None:
@@ -48,7 +48,7 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # a running browser has an event loop, which others in this process must not meet
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     """A cloud for these tests alone: they pause pools and cancel jobs."""
     folder = tmp_path_factory.mktemp("web")
@@ -60,7 +60,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
         cloud.down(print, place)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # a running browser has an event loop, which others in this process must not meet
 def scene(local: Local) -> Scene:
     """Jobs in every state, and what they hold and made."""
     return Scene.of(local)
@@ -84,7 +84,7 @@ def visit(browser: Any, local: Local) -> Iterator[Visit]:
     assert [error for each in made for error in each.errors] == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # a running browser has an event loop, which others in this process must not meet
 def states(browser: Any, local: Local, plain: str) -> dict[str, Any]:
     """Browsers' cookies of an operator and of a user without a privilege. A test that ends a session makes its own."""
     made = {}
@@ -109,7 +109,7 @@ def erin(visit: Visit, states: dict[str, Any]) -> Console:
     return visit(storage_state=states["erin"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # a running browser has an event loop, which others in this process must not meet
 def plain(local: Local) -> str:
     """The token of a user without a privilege, whose name is erin."""
     assert local.call("POST", "/v1/users", json={"name": "erin"}).status_code == 201

@@ -315,7 +315,8 @@ class Everything:
         self.ask("list_shares")
         self.ask("get_pool", **LAB)
         self.ask("resize_pool", **LAB)
-        self.local.until(lambda: not [each for each in self.ask("list_canaries")["items"] if each["is_out"]])
+        sent = [each["job"] for each in self.ask("list_canaries")["items"] if each["job"]]
+        self.local.until(lambda: all(self.local.job(each)["state"] == "settled" for each in sent))
         self.ask("send_canary", **LAB)
         test = self.ask("begin_factory_test", {"target": "ubuntu-24.04"}, name="here")["id"]
         self.ask("get_factory_test", name="here", job=test)

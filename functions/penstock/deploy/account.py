@@ -41,7 +41,7 @@ class Account:
     def client(self, service: str) -> Any:
         """A client of one service."""
         client: Any = self._session.client  # the stubs know services by literal names only
-        return client(service, config=Config(read_timeout=120))
+        return client(service, config=Config(read_timeout=120))  # seconds: a local cloud on a busy machine is slow
 
     def named(self, text: str) -> str:
         """A text of the assembly, with this account, region and partition in it."""

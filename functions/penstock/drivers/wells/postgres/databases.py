@@ -217,11 +217,12 @@ def _fill(server: Server, plan: Plan, schemas: dict[str, str | None]) -> None:
 
 
 TERMINATE = """
-SELECT pg_catalog.pg_terminate_backend(pid, 3000) FROM pg_catalog.pg_stat_activity
+SELECT pg_catalog.pg_terminate_backend(pid, 3000), usename IS DISTINCT FROM CURRENT_USER
+  FROM pg_catalog.pg_stat_activity
  WHERE pid <> pg_catalog.pg_backend_pid()
    AND (usename = :name OR (datname = :name AND backend_type IN ('client backend', 'walsender')))
 """
-
+"""Ends every connection; the second column is false for the well's own, which a session of this call may still have."""
 
 PREPARED = """
 SELECT database, owner, gid FROM pg_catalog.pg_prepared_xacts
@@ -270,7 +271,7 @@ def _remove(server: Server, admin: Session, name: str, existing: UnitObjects) ->
         _unsubscribe(server, admin, name)
     if existing.role:
         admin.run(f"ALTER ROLE {quoted(name)} NOLOGIN")
-        ended += len(admin.rows(TERMINATE, name=name))
+        ended += _terminate(admin, name)
     if existing.database:
         _drop(admin, name)
     if existing.role:
@@ -287,7 +288,12 @@ def _disconnect(admin: Session, name: str, existing: UnitObjects) -> int:
     if existing.database:
         roles = f"PUBLIC, {quoted(name)}" if existing.role else "PUBLIC"
         admin.run(f"REVOKE ALL ON DATABASE {quoted(name)} FROM {roles}")
-    return len(admin.rows(TERMINATE, name=name))
+    return _terminate(admin, name)
+
+
+def _terminate(admin: Session, name: str) -> int:
+    """End all connections; how many of them were not the well's own."""
+    return sum(is_counted for _, is_counted in admin.rows(TERMINATE, name=name))
 
 
 def _roll_back(server: Server, admin: Session, name: str) -> int:

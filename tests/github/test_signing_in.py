@@ -174,6 +174,18 @@ def test_an_account_that_nobody_linked_is_told_what_to_do(service: Service, rig:
     )
 
 
+def test_the_console_says_why_somebody_is_sent_back(service: Service, rig: Rig) -> None:
+    """Who is refused is a person in a browser, and what they have begun is over."""
+    rig.on = replace(rig.on, console_url="https://console.example")
+    for answer, why in (
+        (sign_in(service, rig, 7, "eve"), "github-unlinked"),
+        (come_back(service, {"state": "x", "error": "access_denied"}, "x.y"), "github-refused"),
+        (come_back(service, {"state": "x", "code": "y"}, None), "cross-site"),
+    ):
+        assert (answer.status, answer.headers["location"]) == (302, f"/sign-in?refused={why}")
+        assert [each.partition("=")[0] for each in answer.cookies] == [BEGUN]
+
+
 def test_who_takes_over_a_login_is_nobody_and_who_gave_it_up_still_somebody(service: Service, rig: Rig) -> None:
     """SEC-2: an account is its number."""
     refused(sign_in(service, rig, 4243, "ada-l"), 403, "github-unlinked")

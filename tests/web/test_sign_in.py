@@ -218,6 +218,22 @@ def test_github_is_offered_where_the_site_has_it_and_comes_back_to_the_page(
     page.get_by_role("heading", name="Jobs", exact=True).wait_for()
 
 
+def test_who_comes_back_from_github_in_vain_reads_why_and_tries_again(visit: Visit, local: Local) -> None:
+    console = visit()
+    page = console.open("/sign-in?to=/pools")
+    ways = {**local.call("GET", "/v1/console").json(), "github": True}
+    page.route("**/v1/console", lambda route: route.fulfill(json=ways))
+    page.reload()
+    back = {"location": "/sign-in?refused=github-unlinked"}
+    page.route("**/v1/session/github", lambda route: route.fulfill(status=302, headers=back))
+    for _ in range(2):
+        page.get_by_role("link", name="Sign in with GitHub").click()
+        page.get_by_role("alert").get_by_text("Your GitHub account is no user's here.").wait_for()
+    assert page.evaluate("JSON.parse(sessionStorage.getItem('after-sign-in') ?? 'null')") is None
+    console.open("/sign-in?refused=toString")
+    page.get_by_role("alert").get_by_text("Signing in with GitHub did not work. Try again.").wait_for()
+
+
 def test_keys_go_to_pages_find_the_field_and_can_be_turned_off(operator: Console, erin: Console) -> None:
     page = operator.open("/pools")
     for key, title in {"w": "Workers", "s": "Site", "t": "Your tokens", "p": "Pools"}.items():

@@ -125,7 +125,12 @@ def finish_github(
     code: Annotated[str, Pattern(_WORD, "code is GitHub's"), "What GitHub gives who signed in there."] = "",
     state: Annotated[str, Pattern(_WORD, "state is ours"), "What was given to GitHub."] = "",
 ) -> Response[Any]:
-    secret, user = accounts.finish(on, code, state, visit.session, visit.agent)
+    try:
+        secret, user = accounts.finish(on, code, state, visit.session, visit.agent)
+    except Refused as refused:
+        if not on.console_url:
+            raise
+        return _redirect(f"/sign-in?refused={refused.code}", cookies.without_github())
     return _redirect("/", _cookie_of(secret, user), cookies.without_github())
 
 

@@ -5,11 +5,21 @@ import { Link, useLocation, useSearchParams } from "wouter-preact";
 
 import { api, ask, Refused, type Schemas } from "../api/client";
 import { useWatch } from "../api/watch";
-import { keepPath, ownPath } from "../own-path";
+import { keepPath, keptPath, ownPath } from "../own-path";
 import { Copy } from "../parts/action";
 import { Page, Problem } from "../parts/page";
 import { useSession } from "../session";
 import "../style/sign-in.css";
+
+/** Why somebody whom GitHub sent back is not signed in, by the code in the address. */
+const REFUSED: Record<string, string> = {
+  "github-unlinked":
+    "Your GitHub account is no user's here. Ask an operator to link it: penstock user link NAME --github LOGIN.",
+  "github-refused": "GitHub did not confirm who you are, or it took longer than 10 minutes. Try again.",
+  "github-unreached": "GitHub does not answer at the moment. Try again, or sign in another way.",
+  "cross-site": "This browser began no sign-in with GitHub, or began it more than 10 minutes ago. Try again.",
+  "no-github": "Nobody signs in with GitHub here. Sign in another way.",
+};
 
 type With = Schemas["BeginSession"];
 
@@ -19,12 +29,19 @@ const NOTHING: With = { token: "", code: "", secret: "" };
 export default function SignIn() {
   const { who } = useSession();
   const [search] = useSearchParams();
-  const to = ownPath(search.get("to"));
+  const refused = search.get("refused");
+  const [kept] = useState(() => (refused === null ? undefined : keptPath())); // for another try
+  const to = kept ?? ownPath(search.get("to"));
   const { enter, error, isBusy } = useEntering(to);
   const ways = useWatch("ways", () => api.GET("/v1/console"), { isLast: () => true });
   return (
     <Page title="Sign in">
       {error && <Problem error={error} />}
+      {!error && refused !== null && (
+        <p class="problem" role="alert">
+          {Object.hasOwn(REFUSED, refused) ? REFUSED[refused] : "Signing in with GitHub did not work. Try again."}
+        </p>
+      )}
       {who && (
         <p>
           You are signed in as <strong>{who.name}</strong>. <Link href={to}>Go on</Link>, or sign in as somebody else:

@@ -73,7 +73,7 @@ def person_in(body: Any) -> Person | None:
 def authorize_url(app: GitHubApp, redirect: str, state: str, verifier: str) -> str:
     """Where a browser asks GitHub for a code that only who has the verifier can use. [SEC-2]
 
-    Source: GitHub, "Generating a user access token for a GitHub App": of PKCE it knows S256 alone.
+    Source: GitHub, "PKCE support for OAuth and GitHub App authentication" (changelog, 14 July 2025): only S256.
     """
     asked = {
         "client_id": app.client_id,

@@ -65,6 +65,42 @@ def test_the_page_of_prices_says_what_the_api_says(operator: Console, shown: lis
         ]
 
 
+@st.composite
+def budgets(draw: st.DrawFn) -> dict[str, Any]:
+    """How somebody stands by a budget: well, near its end, or past it."""
+    state = draw(st.sampled_from(["well", "near", "spent"]))
+    return {
+        "owner": draw(names),
+        "budget": draw(amounts.filter(lambda each: Decimal(each) > 0)),
+        "spent": draw(amounts),
+        "currency": "EUR",
+        "since": "2026-01-01",
+        "ends": "2026-02-01T00:00:00Z",
+        "is_near": state != "well",
+        "is_spent": state == "spent",
+    }
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(budgets())
+def test_the_page_of_prices_says_how_an_owner_stands_by_its_budget(operator: Console, budget: dict[str, Any]) -> None:
+    days = {"by": "owner", "since": "2026-01-01", "until": "2026-01-31"}
+    body = json.dumps({"items": [], "next": None, "is_counted": True} | days | {"budget": budget})
+    operator.page.unroute_all()
+    operator.page.route("**/v1/costs?*", lambda route: route.fulfill(body=body, content_type="application/json"))
+    page = operator.open("/prices")
+    card = page.get_by_role("region", name=f"The budget of {budget['owner']}", exact=True)
+    said = card.inner_text()
+    assert f"{budget['owner']} has spent {budget['spent']} of {budget['budget']} EUR" in said
+    assert ("nearly spent" in said, "is spent" in said) == (
+        budget["is_near"] and not budget["is_spent"],
+        budget["is_spent"],
+    )
+    spent = Decimal(budget["spent"]) / Decimal(budget["budget"])
+    shown = card.get_by_role("meter").evaluate("meter => meter.value")
+    assert abs(shown - float(min(spent, 1))) < 1e-5
+
+
 def test_a_site_without_prices_says_how_to_set_them(operator: Console, local: Local) -> None:
     assert local.call("GET", "/v1/costs").json()["is_counted"] is False
     page = operator.open("/prices")

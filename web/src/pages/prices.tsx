@@ -9,6 +9,7 @@ import { Day, Choice, useFilters, Wanted } from "../parts/filters";
 import { ForUsers } from "../parts/gate";
 import { Page, Shown } from "../parts/page";
 import { Runbook, RunbookLink } from "../parts/runbook";
+import { BudgetCard } from "../prices/budget";
 import { type Asked, askedOf, BY, commandOf, daysBefore, pricesPath } from "../prices/query";
 import { byCurrency, Sums } from "../prices/sums";
 import { useSession } from "../session";
@@ -61,6 +62,7 @@ function Told({ found, asked }: { found: Found; asked: Asked }) {
   return (
     <>
       {!found.is_counted && <NotCounted />}
+      {found.budget && <BudgetCard budget={found.budget} />}
       <Spans found={found} asked={asked} />
       {found.items.length === 0 && (
         <p class="empty">

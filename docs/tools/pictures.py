@@ -51,11 +51,11 @@ make
 
 def main(folder: Path = FOLDER) -> None:
     """Make all pictures in a folder."""
-    _terminal(folder)
+    terminal(folder)
     console.main(folder)
 
 
-def _terminal(folder: Path) -> None:
+def terminal(folder: Path) -> None:
     """The pictures of the terminal."""
     with cloud() as around:
         files = {"flash.sh": FLASH, "build.sh": BUILD, "wrong.sh": WRONG}

@@ -20,7 +20,7 @@ from penstock.drivers.factories import process
 from penstock.local import cloud
 from penstock.local.state import Running, StateFolder
 
-WAIT_SECONDS = 120
+WAIT_SECONDS = 300
 """How long a test waits for what must happen. Nothing is asserted about how long it took."""
 
 SITE = Path(__file__).parent / "site.toml"

@@ -18,7 +18,7 @@ LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?([^\" >]+)|<l
 
 
 def test_the_pictures_of_the_terminal_are_made(tmp_path: Path) -> None:
-    pictures.main(tmp_path)
+    pictures.terminal(tmp_path)  # those of the console take minutes: `make pictures`
     made = {path.name for path in tmp_path.iterdir()}
     assert made == {path.name for path in (ROOT / "docs" / "pictures").glob("*.svg")} - {"architecture.svg"}
     shown = (tmp_path / "why.svg").read_text(encoding="utf-8")

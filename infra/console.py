@@ -29,6 +29,11 @@ FILES = Path(__file__).with_name("console_files.py")
 
 API_PATHS = "/v1/*"
 
+LOG_PATHS = "/v1/logs/*"
+
+LOG_QUERY = ("key", "after", "limit")
+"""All that a reply to LOG_PATHS depends on, besides the path: functions/penstock/api/logs.py."""
+
 A_YEAR = Duration.days(365)
 
 REASONS: Mapping[str, str] = {
@@ -71,7 +76,7 @@ class Console(Construct):
             "Distribution",
             comment=f"The console of {Stack.of(self).stack_name}",
             default_behavior=self._pages(buckets),
-            additional_behaviors={API_PATHS: self._replies(api)},
+            additional_behaviors=self._replies(api),
             http_version=cloudfront.HttpVersion.HTTP2_AND_3,
             minimum_protocol_version=cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
             domain_names=[domain] if domain else None,
@@ -92,21 +97,55 @@ class Console(Construct):
             function_associations=[self._at_request("PagesFunction", console_edge.PAGES)],
         )
 
-    def _replies(self, api: apigatewayv2.HttpApi) -> cloudfront.BehaviorOptions:
-        """The API, of which nothing is cached, and to which all is passed on but the Host, which must be its own."""
+    def _replies(self, api: apigatewayv2.HttpApi) -> Mapping[str, cloudfront.BehaviorOptions]:
+        """The API. CloudFront looks for the paths in this order."""
+        origin = origins.HttpOrigin(
+            f"{api.api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}",
+            protocol_policy=cloudfront.OriginProtocolPolicy.HTTPS_ONLY,
+            origin_ssl_protocols=[cloudfront.OriginSslPolicy.TLS_V1_2],
+            custom_headers={PROOF: self.key.secret_value.unsafe_unwrap()},  # a reference, resolved when deployed
+        )
+        headers_ = self._headers("Replies", headers.NOT_A_PAGE)
+        return {LOG_PATHS: self._logs(origin, headers_), API_PATHS: self._others(origin, headers_)}
+
+    def _logs(
+        self, origin: cloudfront.IOrigin, headers_: cloudfront.ResponseHeadersPolicy
+    ) -> cloudfront.BehaviorOptions:
+        """Logs by their keys, kept for all of their readers as long as a reply says.
+
+        docs/decisions/0092-readers-of-one-log-share-a-cache.md
+        """
         return cloudfront.BehaviorOptions(
-            origin=origins.HttpOrigin(
-                f"{api.api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}",
-                protocol_policy=cloudfront.OriginProtocolPolicy.HTTPS_ONLY,
-                origin_ssl_protocols=[cloudfront.OriginSslPolicy.TLS_V1_2],
-                custom_headers={PROOF: self.key.secret_value.unsafe_unwrap()},  # a reference, resolved when deployed
+            origin=origin,
+            viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,
+            allowed_methods=cloudfront.AllowedMethods.ALLOW_GET_HEAD,
+            cache_policy=cloudfront.CachePolicy(
+                self,
+                "Logs",
+                cache_policy_name=_named(self, "logs"),
+                min_ttl=Duration.seconds(0),
+                default_ttl=Duration.seconds(0),
+                max_ttl=Duration.minutes(5),
+                query_string_behavior=cloudfront.CacheQueryStringBehavior.allow_list(*LOG_QUERY),
+                enable_accept_encoding_brotli=True,
+                enable_accept_encoding_gzip=True,
             ),
+            compress=True,
+            response_headers_policy=headers_,
+        )
+
+    def _others(
+        self, origin: cloudfront.IOrigin, headers_: cloudfront.ResponseHeadersPolicy
+    ) -> cloudfront.BehaviorOptions:
+        """All else, of which nothing is cached, and to which all is passed on but the Host, which must be its own."""
+        return cloudfront.BehaviorOptions(
+            origin=origin,
             viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,
             allowed_methods=cloudfront.AllowedMethods.ALLOW_ALL,
             cache_policy=cloudfront.CachePolicy.CACHING_DISABLED,
             origin_request_policy=cloudfront.OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
             compress=False,
-            response_headers_policy=self._headers("Replies", headers.NOT_A_PAGE),
+            response_headers_policy=headers_,
             function_associations=[self._at_request("RepliesFunction", console_edge.ADDRESS)],
         )
 

@@ -400,8 +400,10 @@ def test_who_knows_no_secret_of_our_distribution_does_not_choose_their_address(
     assert begun_at(service, said) == "127.0.0.1"
 
 
-def test_without_a_distribution_nothing_proves_an_address(service: Service) -> None:
+def test_without_a_distribution_nothing_proves_an_address(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-2."""
+    service.twin.on = replace(service.twin.on, front_key=None)
+    monkeypatch.setattr(bootstrap, "aws", lambda: service.twin.on)
     assert begun_at(service, {"x-penstock-viewer": "203.0.113.7", "x-penstock-front": ""}) == "127.0.0.1"
     assert begun_at(service, {"x-penstock-viewer": "203.0.113.7", "x-penstock-front": "x"}) == "127.0.0.1"
 

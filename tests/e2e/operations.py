@@ -82,6 +82,7 @@ class Everything:
         self.session()
         self.site()
         self.github()
+        self.logs_by_key()
         self.jobs()
         self.inputs()
         self.units()
@@ -334,6 +335,14 @@ class Everything:
         test = self.ask("begin_factory_test", {"target": "ubuntu-24.04"}, name="here")["id"]
         self.ask("get_factory_test", name="here", job=test)
         self.local.settled(test)
+
+    def logs_by_key(self) -> None:
+        """There is no distribution here, so that no key opens a log."""
+        for name in ("read_shared_events", "read_shared_segment"):
+            self.asked.add(name)
+            path = OPERATIONS[name].path.format(job=self.job, segment="0")
+            answer = self.local.call("GET", f"{path}?key=0.{'0' * 64}")
+            assert (answer.status_code, answer.json()["code"]) == (403, "log-key")
 
     def github(self) -> None:
         self.ask("list_commits")

@@ -265,7 +265,7 @@ class Stage:
 
     def submit_more(self, operation: str, values: dict[str, str]) -> None:
         """A job of a set, one that waits for a review, or so many lines that a segment of the log is full."""
-        if operation == "read_segment" and not self.is_over:
+        if operation in ("read_segment", "read_shared_segment") and not self.is_over:
             self.print_lines(1000)
         if operation == "get_set":
             self.service.ask("POST", "/v1/jobs", BODIES["submit_job"] | {"tags": {"set": values["set"]}}, as_="root")
@@ -299,8 +299,14 @@ class Stage:
         token = None if operation.open or as_nobody else token
         body = body if self.left_out is False else None if self.left_out is True else self.left_out
         path, headers = operation.path.format(**values), HEADERS.get(operation.name)
-        query = QUERIES.get(operation.name, {})
+        query = self.query(operation.name)
         return self.service.ask(operation.method, path, body, token=token, as_=None, headers=headers, query=query)
+
+    def query(self, operation: str) -> dict[str, str]:
+        """What an operation's request asks for."""
+        if operation in ("read_shared_events", "read_shared_segment"):
+            return {"key": self.service.ask("GET", f"/v1/jobs/{self.job}/events", as_="root").json["key"]}
+        return QUERIES.get(operation, {})
 
     def values(self, operation: Operation) -> dict[str, str]:
         """What stands in the path of an operation's request."""

@@ -180,8 +180,11 @@ def test_a_segment_is_its_readers_alone(stage: Stage) -> None:
     tag = {"if-none-match": stage.service.ask("GET", path).headers["etag"]}
     refused(stage.service.ask("GET", path, as_="bob", headers=tag), 404, "job-not-found")
     archive(stage)
+    key = {"key": stage.service.ask("GET", f"/v1/jobs/{stage.job}/events").json["key"]}
     archives.delete(stage.service.twin.on, stage.job)
     refused(stage.service.ask("GET", path), 410, "log-gone")
+    for shared in (f"/v1/logs/{stage.job}", f"/v1/logs/{stage.job}/0"):
+        refused(stage.service.ask("GET", shared, as_=None, query=key), 410, "log-gone")
     refused(stage.service.ask("GET", f"/v1/jobs/{stage.job}/events"), 410, "log-gone")
 
 

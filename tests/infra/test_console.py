@@ -8,11 +8,13 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from infra import console_edge
 from infra.settings import Settings
+from penstock.api import openapi
 from penstock.api.app import PROOF, VIEWER
 from penstock.console import headers, node
 from tests.infra.stacks import CERTIFICATE, CONSOLE, DOMAIN
@@ -35,8 +37,29 @@ def sent(stack: Template, behaviour: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def replies(stack: Template) -> dict[str, Any]:
-    (found,) = distribution(stack)["CacheBehaviors"]
+    _, found = distribution(stack)["CacheBehaviors"]
     return dict(found)
+
+
+def test_logs_by_their_keys_are_kept_for_all_of_their_readers(stack: Template) -> None:
+    """SEC-2: a reply depends on its address alone; who reads is not passed on, so that it cannot be kept for others."""
+    found, _ = distribution(stack)["CacheBehaviors"]
+    assert (found["PathPattern"], found["ViewerProtocolPolicy"], found["Compress"]) == (
+        "/v1/logs/*",
+        "https-only",
+        True,
+    )
+    assert set(found["AllowedMethods"]) == {"GET", "HEAD"}
+    assert found["TargetOriginId"] == replies(stack)["TargetOriginId"]
+    assert "OriginRequestPolicyId" not in found
+    policy = stack.content["Resources"][found["CachePolicyId"]["Ref"]]["Properties"]["CachePolicyConfig"]
+    assert (policy["MinTTL"], policy["DefaultTTL"], policy["MaxTTL"]) == (0, 0, 300)
+    kept = policy["ParametersInCacheKeyAndForwardedToOrigin"]
+    assert kept["CookiesConfig"] == {"CookieBehavior": "none"}
+    assert kept["HeadersConfig"] == {"HeaderBehavior": "none"}
+    asked = {name for each in openapi.users() if each.path.startswith("/v1/logs/") for name in each.query}
+    assert kept["QueryStringsConfig"] == {"QueryStringBehavior": "whitelist", "QueryStrings": ANY}
+    assert set(kept["QueryStringsConfig"]["QueryStrings"]) == asked
 
 
 def test_only_the_distribution_reads_the_consoles_files(stack: Template) -> None:

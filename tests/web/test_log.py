@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from penstock.agent.joblog import WATCHED_SECONDS
 from tests.e2e.conftest import Local
 from tests.web.browser import Console
 from tests.web.scenes import Scene, text
@@ -288,6 +291,95 @@ def test_the_log_of_a_running_job_is_followed(operator: Console, local: Local, s
     operator.becomes(lambda: page.get_by_text("live").count(), 0)
     lines = local.log(job)
     operator.until(lambda: last() >= len(lines))
+
+
+class Live:
+    """The log of a running job, as the service and as CloudFront's cache have it, in the time of the page's clock."""
+
+    def __init__(self, console: Console, job: str, key: str | None) -> None:
+        self.now, self.total, self.key, self.kept = 0.0, 5, key, dict[str, tuple[float, dict[str, Any]]]()
+        self.asked: Counter[str] = Counter()
+        self.open = 0
+        console.page.on("request", lambda _: self._count(1))
+        for ended in ("requestfinished", "requestfailed"):
+            console.page.on(ended, lambda _: self._count(-1))
+        console.page.route(f"**/v1/jobs/{job}/events?*", self._own)
+        console.page.route(f"**/v1/logs/{job}?*", self._shared)
+
+    def _count(self, by: int) -> None:
+        self.open += by
+
+    def page(self, query: dict[str, str], key: str | None) -> dict[str, Any]:
+        """What the API says."""
+        after = max(int(query.get("after", 0)), self.total - int(query["last"]) if "last" in query else 0)
+        line = {"time": "2026-01-01T00:00:00Z", "stream": "stdout", "task": 0, "attempt": 1}
+        items = [{**line, "seq": each, "payload": f"line {each}"} for each in range(after + 1, self.total + 1)]
+        return {
+            "items": items,
+            "next": max(self.total, after),
+            "total": self.total,
+            "state": "running",
+            "outcome": None,
+            "key": key,
+        }
+
+    def _own(self, route: Any) -> None:
+        self.asked["own"] += 1
+        route.fulfill(json=self.page(dict(parse_qsl(urlsplit(route.request.url).query)), self.key))
+
+    def _shared(self, route: Any) -> None:
+        self.asked["shared"] += 1
+        query = dict(parse_qsl(urlsplit(route.request.url).query))
+        if query["key"] != self.key:
+            problem = {"status": 403, "code": "log-key", "detail": "no key", "errors": []}
+            route.fulfill(status=403, json=problem, content_type="application/problem+json")
+            return
+        until, body = self.kept.get(query["after"], (0.0, {}))
+        if self.now >= until:
+            until, body = self.now + 1, self.page(query, None)
+            self.kept[query["after"]] = (until, body)
+        route.fulfill(json=body)
+
+
+TICK = 0.1
+
+
+@pytest.mark.parametrize("key", [None, f"1.{'a' * 64}"], ids=["own", "shared"])
+def test_a_line_is_seen_within_two_seconds(operator: Console, scene: Scene, key: str | None) -> None:
+    """By the page's clock, whatever the machine does: also where replies come from a cache and are a second old."""
+    live = Live(operator, scene.running, key)
+    operator.page.clock.install()
+    open_log(operator, scene.running)
+
+    def tick() -> None:
+        live.now += TICK
+        operator.page.clock.run_for(TICK * 1000)
+        operator.becomes(lambda: live.open, 0)
+
+    for phase in range(0, 13, 3):
+        for _ in range(100 + phase):  # long quiet, so that the page asks as slowly as it does
+            tick()
+        live.total += 1
+        waited = 0.0
+        while not operator.page.get_by_text(f"line {live.total}", exact=True).count():
+            tick()
+            waited += TICK
+            assert waited < 10
+        assert waited + WATCHED_SECONDS <= 2  # the agent waits for other lines before it sends one
+    assert (live.asked["shared"] > live.asked["own"]) == (key is not None)
+
+
+def test_a_key_that_has_expired_is_replaced(operator: Console, scene: Scene) -> None:
+    live = Live(operator, scene.running, "1." + "a" * 64)
+    page = open_log(operator, scene.running)
+    operator.until(lambda: live.asked["shared"] >= 2)
+    own, live.key = live.asked["own"], "2." + "b" * 64
+    live.total += 1
+    page.get_by_text(f"line {live.total}", exact=True).wait_for()
+    shared = live.asked["shared"]
+    operator.until(lambda: live.asked["shared"] >= shared + 3)
+    assert live.asked["own"] == own + 1
+    assert page.locator("main .problem").count() == 0
 
 
 def test_the_job_page_has_the_log_and_leads_to_its_full_size(operator: Console, logged: Logged) -> None:

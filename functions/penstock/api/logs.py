@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
-from penstock.api.app import Reply, Router
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2 as Request
+
+from penstock.api.app import Authenticated, Pattern, Reply, Router
 from penstock.api.conditional import Tag, tag_of_versions
 from penstock.api.readers import Reader
 from penstock.api.shapes import JobOutcome, JobState, view
 from penstock.domain.jobs import states
+from penstock.domain.jobs.jobs import Job
+from penstock.domain.logs import keys
 from penstock.domain.logs.logs import Event
-from penstock.domain.users.users import READ
-from penstock.kernel.errors import not_found
+from penstock.domain.users.users import READ, Need
+from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.limits import Bound
 from penstock.system import System
-from penstock.usecases.jobs import listing, readers
+from penstock.usecases.jobs import jobs, listing, readers
 from penstock.usecases.logs import logs
 
 router = Router("jobs")
@@ -51,6 +56,11 @@ class EventPage:
     total: Annotated[int, "How many lines the log has by now, which is the number of its last line."]
     state: Annotated[JobState, "The job's state. The log grows until the job is settled."]
     outcome: Annotated[JobOutcome | None, "How the job ended; null until it is settled."]
+    key: Annotated[
+        str | None,
+        "With this, `GET /v1/logs/{job}` reads the log without a token for 10 to 20 minutes, from a cache that all of "
+        "its readers share; null where there is no such cache, and in what comes from it.",
+    ]
 
 
 @dataclass(frozen=True)
@@ -73,18 +83,24 @@ def read_events(
     last: Annotated[int, Bound(most=FAR), "Begin so many lines before the end; 0 for no such bound."] = 0,
 ) -> EventPage:
     found = readers.find(on, user, job)
-    total, is_gone = logs.total(on, job)
+    key = keys.key(on.front_key(), found.id, on.world.now()) if on.front_key else None
+    return _page(on, found, after, before, limit, last, key)
+
+
+def _page(on: System, job: Job, after: int, before: int, limit: int, last: int, key: str | None) -> EventPage:
+    """Some lines of a log. That somebody reads it is noted, so that the agent sends lines sooner."""
+    total, is_gone = logs.total(on, job.id)
     if last:
         after = max(after, total - last)
-    if not found.is_settled:
-        logs.watch(on, job)
+    if not job.is_settled:
+        logs.watch(on, job.id)
     most = min(limit, before - after - 1) if before else limit
     is_more = most > 0 and (after < total or is_gone)
-    events = [show(event) for event in logs.read(on, job, after, most)] if is_more else []
-    state = states.shown(found.state, is_in_queue=listing.queue_of(on, found) is not None)
+    events = [show(event) for event in logs.read(on, job.id, after, most)] if is_more else []
+    state = states.shown(job.state, is_in_queue=listing.queue_of(on, job) is not None)
     following = events[-1].seq if events else after
     total = max(total, following) if events else total
-    return view(EventPage, found, found.end, state=state, items=events, next=following, total=total)
+    return view(EventPage, job, job.end, state=state, items=events, next=following, total=total, key=key)
 
 
 def _segment_tag(on: System, user: Reader, job: str, segment: str) -> str:
@@ -93,11 +109,71 @@ def _segment_tag(on: System, user: Reader, job: str, segment: str) -> str:
 
 @router.get("/v1/jobs/{job}/events/{segment}", "Read a segment of a job's log", READ, tag=Tag(_segment_tag, FOR_A_DAY))
 def read_segment(on: System, user: Reader, job: str, segment: str) -> SegmentView | Reply:
-    found = readers.find(on, user, job)
+    return _segment(on, readers.find(on, user, job), segment)
+
+
+def _segment(on: System, job: Job, segment: str) -> Reply:
+    """A full segment. Raises Refused 404."""
     if not NUMBER.fullmatch(segment):
         raise not_found("segment", segment[:20])
-    events = [show(event) for event in logs.segment(on, found.id, int(segment))]
-    return Reply(200, SegmentView(events, events[-1].seq), tag=tag_of_versions(found.id, segment))
+    events = [show(event) for event in logs.segment(on, job.id, int(segment))]
+    return Reply(200, SegmentView(events, events[-1].seq), tag=tag_of_versions(job.id, segment))
+
+
+def _holder(on: System, event: Request, path: Mapping[str, str], need: Need) -> Job:
+    """The job whose log's key is shown. Raises Refused 403 or 404. [SEC-2]"""
+    del need
+    shown = event.get_query_string_value("key", "") or ""
+    if not on.front_key or not keys.is_good(shown, on.front_key(), path["job"], on.world.now()):
+        raise Refused(
+            403, "log-key", "this is no good key of this log any more: GET /v1/jobs/{job}/events has a new one"
+        )
+    job = jobs.by_id(on, path["job"])
+    if job is None:
+        raise not_found("job", path["job"][:64])
+    return job
+
+
+KeyHolder = Annotated[Job, Authenticated(_holder, "Whoever has the log's key.", must=False, has_scopes=False)]
+"""Whoever has the key of a log: the job whose log it is."""
+
+Key = Annotated[str, Pattern(keys.PATTERN, "key is what `GET /v1/jobs/{job}/events` says"), "The log's key."]
+
+FOR_A_SECOND, FOR_MINUTES = "public, max-age=1", "public, max-age=300, immutable"
+"""How long the cache keeps what has come, and a full segment: no longer, since logs are deleted."""
+
+
+def _no_versions(**_: object) -> str:
+    return ""
+
+
+@router.get("/v1/logs/{job}", "Read a job's log by its key", tag=Tag(_no_versions, FOR_A_SECOND))
+def read_shared_events(
+    on: System,
+    holder: KeyHolder,
+    job: str,
+    *,
+    key: Key,
+    after: Annotated[int, Bound(most=FAR), "Only lines after the one of this number."] = 0,
+    limit: Annotated[int, Bound(least=1, most=1000), "How many lines to show at most."] = 500,
+) -> EventPage:
+    del job, key
+    return _page(on, holder, after, 0, limit, 0, None)
+
+
+def _shared_segment_tag(on: System, holder: KeyHolder, job: str, segment: str, key: str) -> str:
+    del on, holder, key
+    return tag_of_versions(job, segment)
+
+
+@router.get(
+    "/v1/logs/{job}/{segment}",
+    "Read a segment of a job's log by its key",
+    tag=Tag(_shared_segment_tag, FOR_MINUTES),
+)
+def read_shared_segment(on: System, holder: KeyHolder, job: str, segment: str, *, key: Key) -> SegmentView | Reply:
+    del job, key
+    return _segment(on, holder, segment)
 
 
 def show(found: Event) -> EventView:

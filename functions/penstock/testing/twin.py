@@ -376,6 +376,7 @@ class Twin:
             self.signer,
             MemoryAttestor(),
             agent_file=AgentFile(self.objects, f"{agentfile.digest()}.pyz"),
+            front_key=lambda: "front",
         )
 
     def run(self) -> None:

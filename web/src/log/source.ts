@@ -1,6 +1,6 @@
 /** Loads a job's log: first its end, then what is looked at, and new lines while somebody looks. */
 
-import { api, reply, Refused, type Schemas } from "../api/client";
+import { type Answer, api, ask, Refused, type Schemas } from "../api/client";
 import { Folding } from "./folding";
 import { CHUNK, Lines } from "./lines";
 import { pace } from "./pace";
@@ -26,6 +26,8 @@ export class LogSource {
   error: Refused | undefined;
   private isAllWanted = false;
   private requests = 0;
+  /** With this, lines come from a cache that all readers of the log share; undefined where there is none. */
+  private key: string | undefined;
   private wanted: [number, number] = [0, -1];
   private readonly loading = new Map<number, Promise<void>>();
   private readonly abort = new AbortController();
@@ -108,7 +110,7 @@ export class LogSource {
   }
 
   private again(): void {
-    const seconds = this.isBehind && !this.error ? 0 : pace(this.state, this.quiet, this.error?.status);
+    const seconds = this.isBehind && !this.error ? 0 : pace(this.state, this.quiet, this.error?.status, this.key !== undefined);
     clearTimeout(this.timer);
     if (seconds === undefined || document.hidden || this.abort.signal.aborted) return;
     this.timer = setTimeout(() => void this.follow(), seconds * 1000);
@@ -116,8 +118,27 @@ export class LogSource {
 
   private async ask(query: { after?: number; last?: number; limit: number }): Promise<Page> {
     const { signal } = this.abort;
-    const answer = await reply(api.GET("/v1/jobs/{job}/events", { params: { path: { job: this.job }, query }, signal }));
-    return answer.data as Page;
+    const path = { job: this.job };
+    if (query.last === undefined) {
+      const get = (key: string) => api.GET("/v1/logs/{job}", { params: { path, query: { ...query, key } }, signal });
+      const shared = await this.byKey(get);
+      if (shared) return shared;
+    }
+    const page = await ask(api.GET("/v1/jobs/{job}/events", { params: { path, query }, signal }));
+    this.key = page.key ?? undefined;
+    return page;
+  }
+
+  /** What the shared cache has; undefined without a good key. The next page of events has a new one. */
+  private async byKey<T>(get: (key: string) => Promise<Answer<T>>): Promise<T | undefined> {
+    if (this.key === undefined) return undefined;
+    try {
+      return await ask(get(this.key));
+    } catch (error) {
+      if (!(error instanceof Refused && error.status === 403)) throw error;
+      this.key = undefined;
+      return undefined;
+    }
   }
 
   private take(page: Page): void {
@@ -190,8 +211,10 @@ export class LogSource {
 
   private async segment(index: number): Promise<Line[]> {
     const path = { job: this.job, segment: String(index) };
-    const answer = await reply(api.GET("/v1/jobs/{job}/events/{segment}", { params: { path }, signal: this.abort.signal }));
-    const { items } = answer.data as Schemas["SegmentView"];
+    const { signal } = this.abort;
+    const get = (key: string) => api.GET("/v1/logs/{job}/{segment}", { params: { path, query: { key } }, signal });
+    const shared = await this.byKey(get);
+    const { items } = shared ?? (await ask(api.GET("/v1/jobs/{job}/events/{segment}", { params: { path }, signal })));
     this.store(items);
     return items;
   }

@@ -217,7 +217,7 @@ function useFollow(box: { current: HTMLDivElement | null }, isFollowing: boolean
     // what somebody wants is known before the browser has scrolled, and new lines may come in between
     const leave = (isUp: boolean) => isUp && element.scrollTop > 0 && onFollow(false);
     const wheeled = (event: WheelEvent) => leave(event.deltaY < 0);
-    const pressed = (event: KeyboardEvent) => leave(UPWARDS.has(event.key));
+    const pressed = (event: KeyboardEvent) => (event.key === "End" ? onFollow(true) : leave(UPWARDS.has(event.key)));
     element.addEventListener("scroll", scrolled, { passive: true });
     element.addEventListener("wheel", wheeled, { passive: true });
     element.addEventListener("keydown", pressed);

@@ -123,7 +123,7 @@ def _segment(on: System, job: Job, segment: str) -> Reply:
 def _holder(on: System, event: Request, path: Mapping[str, str], need: Need) -> Job:
     """The job whose log's key is shown. Raises Refused 403 or 404. [SEC-2]"""
     del need
-    shown = event.get_query_string_value("key", "") or ""
+    shown = str(event.get_query_string_value("key", ""))
     if not on.front_key or not keys.is_good(shown, on.front_key(), path["job"], on.world.now()):
         raise Refused(
             403, "log-key", "this is no good key of this log any more: GET /v1/jobs/{job}/events has a new one"

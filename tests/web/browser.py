@@ -146,18 +146,6 @@ class Console:
         """By how many pixels the page is wider than its window: 0 where nobody has to scroll sideways."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
-    def effort(self) -> dict[str, int]:
-        """What the page has taken until now, as counts: times would tell how busy the machine is."""
-        tools = self.page.context.new_cdp_session(self.page)
-        tools.send("Performance.enable")
-        told = {each["name"]: int(each["value"]) for each in tools.send("Performance.getMetrics")["metrics"]}
-        tools.detach()
-        return {
-            "requests": int(self.page.evaluate("performance.getEntriesByType('resource').length")),
-            "elements": int(self.page.evaluate("document.querySelectorAll('*').length")),
-            "layouts": told["LayoutCount"],
-        }
-
     def shot(self, name: str) -> None:
         """Keep a picture of the window."""
         SCREENS.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ SITE = Path(__file__).with_name("site.toml")
 Visit = Callable[..., Console]
 
 
-EACH_COMMIT = ("test_arrive", "test_job", "test_outsiders", "test_pages", "test_sign_in")
+EACH_COMMIT = ("test_arrive", "test_effort", "test_job", "test_outsiders", "test_pages", "test_sign_in")
 """What `make e2e` runs of these tests, to stay short: every page, who may see it, and the page that is looked at most.
 `make prove` runs the others too, and so does `pytest -m "e2e or long" tests/web`.
 """

@@ -4,16 +4,17 @@ const CODE = "#sign-in=";
 
 const hasCode = (): boolean => location.hash.startsWith(CODE);
 
-/** Leads to the page that signs in, if the address has a code; also in a tab in which the console is open already. */
+const PAGE = "/sign-in";
+
+/**
+ * Leads to the page that signs in, if the address has a code. In a tab in which the console is open already the page is
+ * loaded anew: it reads its address once. The one that is shown must not use the code before, since it ends then.
+ */
 export function arrive(): void {
-  lead();
+  if (hasCode()) history.replaceState(null, "", PAGE + location.hash);
   addEventListener("hashchange", () => {
     if (!hasCode()) return;
-    lead();
-    location.reload(); // a page that is shown reads its address once
+    if (location.pathname === PAGE) location.reload();
+    else location.replace(PAGE + location.hash);
   });
-}
-
-function lead(): void {
-  if (hasCode()) history.replaceState(null, "", `/sign-in${location.hash}`);
 }

@@ -258,6 +258,32 @@ def test_pools(penstock: Run, service: Service) -> None:
     assert "the limit is 3" in penstock("pool", "resize", "resource/bench", "3").stdout
     assert penstock("pool", "pause", "resource/bench").stdout == "resource/bench is paused\n"
     assert penstock("pool", "resume", "resource/bench").exit_code == 0
+    assert [body for _, body in changes(service)] == [{"limit": 3}, {}, {}]
+
+
+def changes(service: Service) -> list[tuple[str, object]]:
+    """What the service was asked to change: the paths and bodies."""
+    return [(path, body) for method, path, _, body in service.asked if method != "GET"]
+
+
+def test_pools_are_changed_with_a_reason(penstock: Run, service: Service) -> None:
+    for verb, *more in (("resize", "3"), ("pause",), ("resume",)):
+        assert penstock("pool", verb, "resource/bench", *more, "--reason", "it is rewired").exit_code == 0
+    assert changes(service) == [
+        ("/v1/pools/resource/bench/limit", {"limit": 3, "reason": "it is rewired"}),
+        ("/v1/pools/resource/bench/pause", {"reason": "it is rewired"}),
+        ("/v1/pools/resource/bench/resume", {"reason": "it is rewired"}),
+    ]
+
+
+def test_show_pool_says_who_paused_it_and_who_set_its_limit(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert " by " not in penstock("pool", "show", "resource/bench").stdout
+    by_hand = {"by": "ada", "at": "2026-01-01T10:00:00Z", "reason": ""}
+    monkeypatch.setitem(POOL, "pause", by_hand | {"reason": "it is rewired"})
+    monkeypatch.setitem(POOL, "resized", by_hand)
+    lines = penstock("pool", "show", "resource/bench").stdout.splitlines()
+    assert "paused by ada 2026-01-01T10:00:00Z: it is rewired" in lines
+    assert "limit 1 set by ada 2026-01-01T10:00:00Z" in lines
 
 
 def test_a_queue_says_when_a_job_may_be_granted_what_it_waits_for(penstock: Run, service: Service) -> None:

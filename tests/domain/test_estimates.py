@@ -17,7 +17,7 @@ from penstock.domain.pools.forecast import (
     format_duration,
 )
 from penstock.domain.pools.grants import MAX_OVERTAKEN
-from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState, record_hold
+from penstock.domain.pools.pools import RECENT_HOLDERS, ByHand, Claim, HoldTimes, Pool, Slot, SlotState, record_hold
 from tests.domain.helpers import NOW, claim, pool, slot
 
 BENCH, LICENCE, VCPUS = "resource/bench", "resource/licence", "quota/vcpus"
@@ -105,6 +105,11 @@ def test_nobody_knows_how_long_operators_take() -> None:
         "an operator raises the limit of resource/bench to 1",
         "slot 1 of resource/bench is given back by job A",
     ]
+
+
+def test_who_paused_a_pool_is_named_beside_the_other_operators() -> None:
+    found = forecast(queue([], [claim("J1")], paused=True, limit=1, pause=ByHand("ada", NOW)), claim("J1"), NOW)
+    assert "ada or another operator resumes resource/bench" in way(*found.unblocks)
 
 
 def test_a_raised_limit_gives_back_what_was_withdrawn_and_then_makes_new_slots() -> None:

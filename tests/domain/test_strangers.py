@@ -8,6 +8,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.delays import Cause, Delay
+from penstock.domain.pools.pools import ByHand
 from penstock.domain.pools.why import (
     Action,
     AwayHost,
@@ -26,6 +27,7 @@ DELAY = Delay("U", Cause.HOLD, NOW, "ada holds it: secret", "ada lets it go", by
 BLOCK = Block(
     "resource/bench", "named", 3, (ClaimAhead("A", NOW),), (Holder("bench-1", "B", NOW),), 2, 1, 1, paused=True,
     aside=1, kept=(Kept("bench-2", DELAY),), away=(AwayHost("secret-host", NOW),),
+    pause=ByHand("ada", NOW, "secret"), resized=ByHand("ada", NOW, "secret"),
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from penstock.domain.jobs.jobs import Job, Outcome, PastAttempt, State, Times
 from penstock.domain.pools import why
 from penstock.domain.pools.delays import Cause, Delay
 from penstock.domain.pools.forecast import Action, Forecast, Unblock
-from penstock.domain.pools.pools import Lease, LeaseState, SlotState
+from penstock.domain.pools.pools import ByHand, Lease, LeaseState, SlotState
 from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain, short_block
 from penstock.domain.units.units import format_time
 from tests.domain.helpers import MINUTE, NOW, SECOND, claim, job, lease, pool, slot
@@ -107,6 +107,18 @@ def test_hosts_that_are_away_are_told() -> None:
             1,
             {"paused": True, "held_by": holders(1)},
             "the job waits for bench: resource/bench is paused by an operator; position 2 in the queue",
+        ),
+        (
+            1,
+            {"paused": True, "pause": ByHand("ada", NOW, "it is rewired")},
+            f"the job waits for bench: resource/bench is paused by ada at {format_time(NOW)}: it is rewired; "
+            "position 2 in the queue",
+        ),
+        (
+            1,
+            {"limit": 0, "resized": ByHand("ada", NOW)},
+            f"the job waits for bench: resource/bench has a limit of 0, set by ada at {format_time(NOW)}, so nothing "
+            "is granted until an operator raises it; position 2 in the queue",
         ),
         (
             1,
@@ -254,13 +266,22 @@ def test_a_log_says_no_position_and_not_how_many_more_hold_something(held: int, 
     assert explain(job(state=State.ACQUIRING), [lease(1)], blocked).summary == says
 
 
+@pytest.mark.parametrize("paused", [True, False])
+def test_a_block_names_who_changed_the_pool_by_hand(paused: bool) -> None:
+    pause, resized = ByHand("ada", NOW, "it is rewired"), ByHand("bob", NOW)
+    row = pool(limit=3, paused=paused, pause=pause, resized=resized)
+    found = block(row, HELD, [claim("J1")], "J1")
+    assert found
+    assert (found.pause, found.resized) == (pause if paused else None, resized)
+
+
 def test_a_log_says_what_operators_keep_and_that_a_pool_is_paused() -> None:
     aside = [slot("a", SlotState.HELD, count=2), slot("b", SlotState.HELD, job="H1", since=NOW)]
     blocked = short_block(pool(limit=9), aside)
     assert explain(job(state=State.ACQUIRING), [lease(1)], blocked).summary == (
         "the job waits for bench: held are b by job H1, 2 kept by operators"
     )
-    paused = short_block(pool(limit=9, paused=True), aside)
+    paused = short_block(pool(limit=9, paused=True, pause=ByHand("ada", NOW, "secret")), aside)
     assert "is paused by an operator" in explain(job(state=State.ACQUIRING), [lease(1)], paused).summary
 
 

@@ -30,7 +30,9 @@ DIGEST = hashlib.sha256(BYTES).hexdigest()
 
 BODIES: dict[str, Any] = {
     "submit_job": {"script": "#!/bin/sh\n", "resources": ["licence"], "tags": {"a": "b"}},
-    "resize_pool": {"limit": 3},
+    "resize_pool": {"limit": 3, "reason": "one more came"},
+    "pause_pool": {"reason": "it is rewired"},
+    "resume_pool": {"reason": "it works"},
     "apply_site": {"toml": SITE + "\n[limits]\nboot = 60\n"},
     "begin_factory_test": {"target": "linux", "keep_on_failure": 60},
     "create_user": {"name": "eve", "privileges": ["target.lab"]},

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.github.deliveries import Delivery
+from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.probes.canaries import Canary, canary_key
 from penstock.domain.units.comparison import Comparison, Missing
 from penstock.domain.units.units import Unit, UnitState, unit_key
@@ -142,16 +143,28 @@ def test_what_leaks_is_counted_and_stands_first(service: Service) -> None:
     )
 
 
-def test_paused_pools_are_in_it_with_who_paused_them(service: Service) -> None:
-    service.ask("POST", "/v1/pools/target/linux/pause", as_="root")
+def test_paused_pools_are_in_it_with_who_paused_them_and_why(service: Service) -> None:
+    at = service.ask("POST", "/v1/pools/target/linux/pause", {"reason": "it is rewired"}, as_="root").json["pause"][
+        "at"
+    ]
     service.ask("PUT", "/v1/pools/resource/bench/limit", {"limit": 1}, as_="root")
     service.submit()
     shown = look(service)
     (paused,) = shown["paused"]["items"]
     assert (paused["pool"], paused["by"], paused["waiting"], paused["held"]) == ("target/linux", "root", 1, 0)
-    assert paused["at"]
+    assert (paused["reason"], paused["at"]) == ("it is rewired", at)
     assert {each["pool"] for each in shown["drift"]["items"]} >= {"target/linux"}
     assert shown["drift"]["count"] == len(shown["drift"]["items"])
+
+
+def test_who_paused_a_pool_before_reasons_were_kept_is_what_the_audit_log_says(service: Service) -> None:
+    apply.pause(service.twin.on, "resource/bench", paused=True)
+    service.ask("POST", "/v1/pools/target/linux/pause", as_="root")
+    was = service.twin.store.get(pool_key("target/linux"), Pool)
+    assert was
+    service.twin.store.commit([Replace(was, replace(was, pause=None))])
+    found = {each["pool"]: (each["by"], each["reason"]) for each in look(service)["paused"]["items"]}
+    assert found == {"target/linux": ("root", ""), "resource/bench": (None, "")}
 
 
 def test_deliveries_that_were_missed_or_led_to_nothing_are_in_it(service: Service) -> None:

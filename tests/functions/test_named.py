@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.api.shapes import present
 from penstock.domain.units.units import Unit, unit_key
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import flow, proofs
@@ -158,3 +159,22 @@ def test_nobody_knows_when_a_pool_that_is_paused_goes_on(service: Service) -> No
     service.ask("POST", "/v1/pools/resource/bench/pause", as_="root")
     pool = service.ask("GET", "/v1/pools/resource/bench").json
     assert [each["expected"] for each in pool["queue"]] == [None]
+    assert pool["pause"]["reason"] == ""
+
+
+def test_who_waits_for_a_paused_pool_reads_who_paused_it_why_and_who_can_resume_it(service: Service) -> None:
+    jobs = [service.submit(resources=["bench"]) for _ in range(2)]
+    reason = {"reason": "the bench is being rewired"}
+    service.ask("POST", "/v1/pools/resource/bench/pause", reason, as_="root")
+    asked = (service.ask("GET", f"/v1/jobs/{job}/why").json for job in jobs)
+    (why,) = [each for each in asked if each["blocked_on"]]
+    assert "resource/bench is paused by root at " in why["summary"]
+    assert "Z: the bench is being rewired; position 1" in why["summary"]
+    assert "root or another operator resumes resource/bench" in why["unblocks"]
+    by_hand = {"by": "root", "at": present(service.twin.on.world.now()), **reason}
+    assert (why["blocked_on"]["pause"], why["blocked_on"]["resized"]) == (by_hand, None)
+    assert service.ask("GET", "/v1/pools/resource/bench").json["pause"] == by_hand
+    service.ask("POST", "/v1/pools/resource/bench/resume", {"reason": "done"}, as_="root")
+    assert service.ask("GET", "/v1/pools/resource/bench").json["pause"] is None
+    service.ask("PUT", "/v1/pools/target/linux/limit", {"limit": 1, **reason}, as_="root")
+    assert service.ask("GET", "/v1/pools/target/linux").json["resized"] == by_hand

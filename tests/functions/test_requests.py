@@ -230,6 +230,16 @@ def test_a_limit_that_is_none(service: Service, body: object) -> None:
     refused(service.ask("PUT", "/v1/pools/target/linux/limit", body, as_="root"), 400, "bad-request")
 
 
+REASONS = ({"reason": None}, {"reason": 1}, {"reason": "x" * 301}, {"reason": "a\nb"}, {"why": "x"})
+
+
+@pytest.mark.parametrize("body", REASONS, ids=str)
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_a_reason_that_is_none(service: Service, verb: str, body: object) -> None:
+    path = f"/v1/pools/target/linux/{verb}"
+    refused(service.ask("POST", path, body, as_="root"), 400, "bad-request")
+
+
 def test_named_slots_have_no_limit_to_set(service: Service) -> None:
     path = "/v1/pools/resource/bench/limit"
     refused(service.ask("PUT", path, {"limit": 2}, as_="root"), 409, "pool-is-named")

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome
+from penstock.domain.pools.pools import ByHand
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.audit import KEPT_FOR, Entry
 from penstock.domain.users.users import Token, User
@@ -21,6 +22,8 @@ from penstock.usecases.users import audit, privileges, tokens, users
 from penstock.usecases.users.tokens import Wish
 from tests.usecases.conftest import SITE
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, worker_of
+
+LINUX = "target/linux"
 
 
 def entries(twin: Twin) -> list[tuple[str, str, str, str]]:
@@ -66,6 +69,56 @@ def test_what_is_done_with_the_site_and_its_pools(twin: Twin) -> None:
             ("root", "resume", "pool target/linux", ""),
         ]
     )
+
+
+def test_the_reasons_of_pauses_and_limits_are_noted_and_stand_in_the_pool(twin: Twin) -> None:
+    apply.resize(twin.on, LINUX, 5, "root", "two machines came")
+    apply.pause(twin.on, LINUX, paused=True, by="root", reason="it is rewired")
+    now = twin.world.now()
+    found = apply.find(twin.on, LINUX)
+    assert found.pause == ByHand("root", now, "it is rewired")
+    assert found.resized == ByHand("root", now, "two machines came")
+    apply.pause(twin.on, LINUX, paused=False, by="eve", reason="it works")
+    assert apply.find(twin.on, LINUX).pause is None
+    assert entries(twin) == sorted(
+        [
+            ("root", "resize", "pool target/linux", "2 -> 5: two machines came"),
+            ("root", "pause", "pool target/linux", "it is rewired"),
+            ("eve", "resume", "pool target/linux", "it works"),
+        ]
+    )
+    apply.apply(twin.on, "root", SITE + "\n", "s")
+    assert (apply.find(twin.on, LINUX).limit, apply.find(twin.on, LINUX).resized) == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("by", "reason", "stands"),
+    [("eve", "longer", ("eve", "longer")), ("eve", "", ("root", "first")), ("eve", "first", ("root", "first"))],
+)
+def test_who_pauses_a_paused_pool_changes_at_most_the_reason(
+    twin: Twin, by: str, reason: str, stands: tuple[str, str]
+) -> None:
+    apply.pause(twin.on, LINUX, paused=True, by="root", reason="first")
+    apply.pause(twin.on, LINUX, paused=True, by=by, reason=reason)
+    found = apply.find(twin.on, LINUX)
+    assert found.paused
+    assert found.pause
+    assert (found.pause.by, found.pause.reason) == stands
+    assert len(entries(twin)) == 1 + (stands[0] == by)
+
+
+def test_a_reason_is_one_line_and_without_it_nobody_is_asked(twin: Twin) -> None:
+    before = dict(twin.store.rows)
+    for wrong in ("a\nb", "\x1b[2J", "x" * 301):
+        with pytest.raises(Refused, match="reason is one line"):
+            apply.pause(twin.on, LINUX, paused=True, by="root", reason=wrong)
+        with pytest.raises(Refused, match="reason is one line"):
+            apply.resize(twin.on, LINUX, 5, "root", wrong)
+    assert twin.store.rows == before
+    apply.pause(twin.on, LINUX, paused=True)
+    assert (apply.find(twin.on, LINUX).paused, apply.find(twin.on, LINUX).pause) == (True, None)
+    apply.pause(twin.on, LINUX, paused=True, by="root", reason="now there is one")
+    assert apply.find(twin.on, LINUX).pause == ByHand("root", twin.world.now(), "now there is one")
 
 
 def test_what_is_done_with_units(twin: Twin, ada: User, root: User) -> None:

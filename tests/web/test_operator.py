@@ -119,11 +119,12 @@ def test_a_hold_that_ends_soon_is_counted_made_longer_and_ended(
 
 
 def test_a_paused_pool_is_resumed_and_counts_as_changed_by_hand(operator: Console, local: Local) -> None:
-    local.call("POST", "/v1/pools/target/shut/pause")
+    local.call("POST", "/v1/pools/target/shut/pause", json={"reason": "it smells of smoke"})
     page = operator.open("/operator")
     row = operator.row("Paused pools", "target/shut")
     row.wait_for()
     operator.until(lambda: "admin" in row.inner_text())
+    assert "it smells of smoke" in row.inner_text()
     assert count(operator, "paused") == 1
     drift = operator.row("Changed by hand", "target/shut")
     drift.wait_for()

@@ -77,27 +77,33 @@ def test_a_pool_s_page_has_all_its_slots_and_its_queue(operator: Console, local:
 
 def test_a_pool_is_paused_and_resumed(operator: Console, local: Local) -> None:
     page = operator.open("/pools/target/probed")
-    operator.press("Pause")
+    operator.press("Pause", Reason="the bench is being rewired")
     operator.says("target/probed is paused")
     assert pool(local, "target/probed")["paused"]
-    page.get_by_text("nothing is granted until an operator resumes it").wait_for()
-    operator.press("Resume")
+    said = page.get_by_text("nothing is granted until an operator resumes it")
+    said.wait_for()
+    assert "Paused by admin" in said.inner_text()
+    assert said.inner_text().endswith(": the bench is being rewired")
+    operator.press("Resume", Reason="it is done")
     operator.says("target/probed grants again")
     assert not pool(local, "target/probed")["paused"]
     page.reload()
     operator.until(lambda: len(operator.rows("What operators did to pool target/probed")) >= 2)
-    did = [each["Did"] for each in operator.rows("What operators did to pool target/probed")]
-    assert {"pause", "resume"} <= set(did)
+    did = {(each["Did"], each["How, or why"]) for each in operator.rows("What operators did to pool target/probed")}
+    assert {("pause", "the bench is being rewired"), ("resume", "it is done")} <= did
 
 
 def test_a_limit_is_changed_and_more_slots_are_shown_on_demand(operator: Console, local: Local) -> None:
     page = operator.open("/pools/resource/licence")
     before = pool(local, "resource/licence")["limit"]
     try:
-        operator.press("Change limit", Limit="70")
+        operator.press("Change limit", Limit="70", Reason="more were bought")
         operator.says("The limit of resource/licence was set")
         assert pool(local, "resource/licence")["limit"] == 70
         page.get_by_text("of 70 held").wait_for()
+        by_hand = pool(local, "resource/licence")["resized"]
+        assert (by_hand["by"], by_hand["reason"]) == ("admin", "more were bought")
+        assert page.get_by_text("Limit of 70 set by admin").inner_text().endswith(": more were bought")
         operator.becomes(lambda: len(operator.rows("Slots")), 60)
         operator.button("Show all 70 slots").click()
         operator.becomes(lambda: len(operator.rows("Slots")), 70)

@@ -14,7 +14,7 @@ from penstock.api.shapes import view
 from penstock.api.site import ComparedView, CoolDownView, DriftView, FailureView
 from penstock.api.units import Names, NeedyUnit
 from penstock.domain.cooldowns import CoolDown, Failure
-from penstock.domain.pools.pools import Pool
+from penstock.domain.pools.pools import ByHand, Pool
 from penstock.domain.probes.canaries import is_failing
 from penstock.domain.units.comparison import Comparison
 from penstock.domain.units.units import Unit
@@ -108,8 +108,9 @@ class PausedPool:
     limit: Annotated[int, "How many slots it has, or how much of an amount."]
     held: Annotated[int, "How many are held."]
     waiting: Annotated[int, "How many jobs wait for it."]
-    by: Annotated[str | None, "Who paused it; null if no entry of the audit log says it."]
+    by: Annotated[str | None, "Who paused it; null if that is not known."]
     at: Annotated[str | None, "When, as RFC 3339; null likewise."]
+    reason: Annotated[str, "Why, for others to read; empty if no reason was given."] = ""
 
 
 @dataclass(frozen=True)
@@ -213,8 +214,16 @@ def _canaries(on: System) -> Canaries:
 
 def _paused(on: System, pool: Pool, drift: Sequence[Drift]) -> PausedPool:
     """A paused pool, and who paused it as far as it is known."""
-    by = next((row for row in drift if row.pool == pool.name and row.change == "paused"), None)
-    return view(PausedPool, pools.show_listed(on, pool), by=(by and by.by) or None, at=by and by.at)
+    said: Drift | ByHand | None = pool.pause or next((row for row in drift if _is_pause(row, pool)), None)
+    reason = pool.pause.reason if pool.pause else ""
+    return view(
+        PausedPool, pools.show_listed(on, pool), by=(said and said.by) or None, at=said and said.at, reason=reason
+    )
+
+
+def _is_pause(row: Drift, pool: Pool) -> bool:
+    """Whether a change by hand is that a pool was paused."""
+    return row.pool == pool.name and row.change == "paused"
 
 
 def _deliveries(on: System) -> NeedyDeliveries:

@@ -14,10 +14,11 @@ from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import ClaimId
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
-from penstock.domain.units.units import Unit
+from penstock.domain.units.units import HOLD_REASON_CHARS, Unit
 from penstock.domain.users.users import OPERATE_POOL, READ
 from penstock.kernel import rows
 from penstock.kernel.frozen import dataclass
+from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.jobs.names import Named, name_of, names_of
 from penstock.usecases.pools import delays, forecast
@@ -33,6 +34,8 @@ Wholes = Annotated[
     Pattern(f"({_NAME}(,{_NAME}){{0,19}})?", "whole is at most 20 pools with commas between, like resource/bench"),
     "The pools that are to have their slots and queues, with commas between; at most 20. By default none.",
 ]
+
+Reason = Annotated[str, Bound(most=HOLD_REASON_CHARS), "Why, for others to read. By default no reason is given."]
 
 QUEUED = 1000
 """How many jobs in a queue are shown."""
@@ -144,6 +147,15 @@ class SetbackView:
 
 
 @dataclass(frozen=True)
+class ByHandView:
+    """Who changed a pool by hand."""
+
+    by: Annotated[str, "The operator."]
+    at: Annotated[str, "When, as RFC 3339."]
+    reason: Annotated[str, "Why, for others to read; empty if no reason was given."]
+
+
+@dataclass(frozen=True)
 class PoolView:
     """A pool."""
 
@@ -154,6 +166,8 @@ class PoolView:
     free: Annotated[int, "How many are free."]
     waiting: Annotated[int, "How many jobs wait for it."]
     paused: Annotated[bool, "Whether an operator has paused it: then nothing is granted."]
+    pause: Annotated[ByHandView | None, "Who paused it; null while it is open, and if that is not known."] = None
+    resized: Annotated[ByHandView | None, "Who set the limit; null if the site's configuration did."] = None
     warm: Annotated[int, "How many free slots have a unit, ready or being made."] = 0
     coming: Annotated[int, "How many of these units are still being made."] = 0
     setback: Annotated[SetbackView | None, "Why no warm units are made for a while; null if they are."] = None
@@ -177,6 +191,17 @@ class PoolLimit:
     """The size of a numbered pool."""
 
     limit: Annotated[int, "How many slots it shall have."]
+    reason: Reason = ""
+
+
+@dataclass(frozen=True)
+class PoolReason:
+    """Why a pool is paused or resumed."""
+
+    reason: Reason = ""
+
+
+NO_REASON = PoolReason()
 
 
 @router.get("/v1/pools", "List the pools", READ)
@@ -192,17 +217,20 @@ def get_pool(on: System, user: Caller, sort: str, name: str) -> PoolView:
 
 @router.put("/v1/pools/{sort}/{name}/limit", "Set the limit of a pool", OPERATE_POOL)
 def resize_pool(on: System, user: Operator, sort: str, name: str, ask: PoolLimit) -> PoolView:
-    return _pool(on, apply.resize(on, operated(user, f"{sort}/{name}"), ask.limit, user.name), whole=True)
+    found = apply.resize(on, operated(user, f"{sort}/{name}"), ask.limit, user.name, ask.reason)
+    return _pool(on, found, whole=True)
 
 
 @router.post("/v1/pools/{sort}/{name}/pause", "Grant nothing from a pool until it is resumed", OPERATE_POOL)
-def pause_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
-    return _pool(on, apply.pause(on, operated(user, f"{sort}/{name}"), paused=True, by=user.name), whole=True)
+def pause_pool(on: System, user: Operator, sort: str, name: str, ask: PoolReason = NO_REASON) -> PoolView:
+    found = apply.pause(on, operated(user, f"{sort}/{name}"), paused=True, by=user.name, reason=ask.reason)
+    return _pool(on, found, whole=True)
 
 
 @router.post("/v1/pools/{sort}/{name}/resume", "Grant from a pool again", OPERATE_POOL)
-def resume_pool(on: System, user: Operator, sort: str, name: str) -> PoolView:
-    return _pool(on, apply.pause(on, operated(user, f"{sort}/{name}"), paused=False, by=user.name), whole=True)
+def resume_pool(on: System, user: Operator, sort: str, name: str, ask: PoolReason = NO_REASON) -> PoolView:
+    found = apply.pause(on, operated(user, f"{sort}/{name}"), paused=False, by=user.name, reason=ask.reason)
+    return _pool(on, found, whole=True)
 
 
 def show_listed(on: System, pool: Pool) -> PoolView:
@@ -239,6 +267,7 @@ def show(
         row,
         pool=row.name,
         kind=row.sort,
+        pause=row.paused_by,
         held=row.used if row.is_amount else sum(slot.state in (SlotState.HELD, SlotState.IDLE) for slot in shown),
         free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
         waiting=waiting.count,

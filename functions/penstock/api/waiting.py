@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Annotated, Literal
 
 from penstock.api.app import Operator, Router
-from penstock.api.pools import KeptView, show_kept
+from penstock.api.pools import ByHandView, KeptView, show_kept
 from penstock.api.readers import Reader
 from penstock.api.shapes import JobName, JobOwner, JobState, PoolKind, view
 from penstock.domain.jobs import states
@@ -67,6 +67,8 @@ class BlockView:
     paused: Annotated[bool, "Whether an operator has paused the pool."]
     away: Annotated[list[AwayView], "Its hosts that are away."] = field(default_factory=list)
     kept: Annotated[list[KeptView], "Its units that are not given back, and why."] = field(default_factory=list)
+    pause: Annotated[ByHandView | None, "Who paused it; null while it is open, and if that is not known."] = None
+    resized: Annotated[ByHandView | None, "Who set its limit; null if the site's configuration did."] = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import { plain, spans } from "../log/ansi";
 import { Linked } from "../parts/linked";
 import { JobName, PoolName, UnitName } from "../parts/names";
 import { Problem } from "../parts/page";
+import { ByHand } from "../parts/pools/numbers";
 import { Table, type Column } from "../parts/table";
 import { bytes, duration, When } from "../parts/time";
 
@@ -109,7 +110,7 @@ function Blocked({ on }: { on: Block }) {
         <PoolName of={on.pool} />: place {on.position} in the queue; {on.held} of {on.limit} held, {on.free} free
         {on.paused && (
           <>
-            , <strong>paused by an operator</strong>
+            , <strong>paused {on.pause ? <ByHand of={on.pause} /> : "by an operator"}</strong>
           </>
         )}
         .

@@ -22,8 +22,9 @@ export function Paused({ found, then }: PausedProps) {
     { title: "Pool", cell: (pool) => <PoolName of={pool.pool} /> },
     { title: "Waiting", cell: (pool) => pool.waiting, isNumber: true },
     { title: "Held", cell: (pool) => `${pool.held} of ${pool.limit}`, isNumber: true },
-    { title: "Paused by", cell: (pool) => pool.by ?? <span class="faint">the audit log does not say</span> },
+    { title: "Paused by", cell: (pool) => pool.by ?? <span class="faint">not known</span> },
     { title: "When", cell: (pool) => <When at={pool.at} /> },
+    { title: "Why", cell: (pool) => pool.reason || <span class="faint">–</span> },
     { title: "Actions", cell: (pool) => <Resume pool={pool.pool} then={then} /> },
   ];
   return (

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session, since
-from penstock.cli.output import NAMED_JOB, Column, Output, moment
+from penstock.cli.output import NAMED_JOB, Column, Moment, Output, moment
 from penstock.cli.references import POOL
 
 POOLS = (
@@ -130,6 +130,7 @@ def _show_graph(session: Session, *, as_json: bool) -> None:
 def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
     """A pool's numbers, slots and queue."""
     out.rows([pool], POOLS)
+    _show_by_hand(out, pool)
     if pool.get("setback"):
         count, why = pool["setback"]["count"], pool["setback"]["why"]
         again = pool["setback"]["until"]
@@ -154,30 +155,50 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
         out.line("served by priority, then by turn: later than its submit by what its owner used and asked for lately")
 
 
+def _show_by_hand(out: Output, pool: Mapping[str, Any]) -> None:
+    """Who paused a pool and who set its limit, if somebody did."""
+    for said, by_hand in (("paused", pool.get("pause")), (f"limit {pool['limit']} set", pool.get("resized"))):
+        if by_hand:
+            why = f": {by_hand['reason']}" if by_hand["reason"] else ""
+            out.line()
+            out.line(f"{said} by {by_hand['by']} {out.text(Moment(by_hand['at']))}{why}", "yellow")
+
+
+REASON = click.option("--reason", default="", metavar="TEXT", help="Reason, shown to others.")
+
+
 @group.command(cls=Command)
 @arguments("POOL")
 @click.argument("limit", type=click.IntRange(0), metavar="N")
+@REASON
 @pass_session
-def resize(session: Session, pool: str, limit: int) -> None:
+def resize(session: Session, pool: str, limit: int, reason: str) -> None:
     """Set the limit of a pool (operators only). A lower limit does not interrupt jobs that hold a slot."""
-    answer = session.api.put("pools", pool, "limit", body={"limit": limit})
+    answer = session.api.put("pools", pool, "limit", body={"limit": limit, **_reason(reason)})
     session.out.done(f"{pool}: the limit is {answer.get('limit', limit)}", answer)
 
 
 @group.command(cls=Command)
 @arguments("POOL")
+@REASON
 @pass_session
-def pause(session: Session, pool: str) -> None:
+def pause(session: Session, pool: str, reason: str) -> None:
     """Stop granting slots of a pool (operators only). Jobs that hold a slot keep it."""
-    session.out.done(f"{pool} is paused", session.api.act("pools", pool, "pause"))
+    session.out.done(f"{pool} is paused", session.api.act("pools", pool, "pause", body=_reason(reason)))
 
 
 @group.command(cls=Command)
 @arguments("POOL")
+@REASON
 @pass_session
-def resume(session: Session, pool: str) -> None:
+def resume(session: Session, pool: str, reason: str) -> None:
     """Grant slots of a pool again (operators only)."""
-    session.out.done(f"{pool} is open again", session.api.act("pools", pool, "resume"))
+    session.out.done(f"{pool} is open again", session.api.act("pools", pool, "resume", body=_reason(reason)))
+
+
+def _reason(text: str) -> dict[str, str]:
+    """The part of a request that says why; empty without a reason."""
+    return {"reason": text} if text else {}
 
 
 SHAPES = {"pool": "box", "job": "ellipse"}

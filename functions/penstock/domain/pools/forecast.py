@@ -376,7 +376,8 @@ class Unblock:
 
     For a job that has to end, `what` says how; for a file that has to arrive, which; for a review, who has to approve.
     Where one of many jobs has to end, or a budget is spent, it says whose. `unit` is what is let go of, and `said` how
-    that happens; of what is to be made, when its maker is asked again; of a budget, when the next period begins.
+    that happens; of what is to be made, when its maker is asked again; of a budget, when the next period begins; of a
+    paused pool, who may resume it.
     """
 
     way: Action
@@ -390,7 +391,7 @@ class Unblock:
 
     def __str__(self) -> str:
         return {
-            Action.RESUME: f"an operator resumes {self.pool}",
+            Action.RESUME: f"{self.said or 'an operator'} resumes {self.pool}",
             Action.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
             if self.is_named
             else f"an operator raises the limit of {self.pool} to {self.limit}",
@@ -499,13 +500,18 @@ def _by_operators(queues: Mapping[str, Queue], claims: Sequence[Claim]) -> tuple
     for claim in claims:
         for name in claim.pools:
             wanted[name] = max(wanted.get(name, 0), queues[name].wanted_by(ClaimId.from_claim(claim)))
-    paused = [Unblock(Action.RESUME, name) for name in wanted if queues[name].pool.paused]
+    paused = [_resume(queues[name].pool) for name in wanted if queues[name].pool.paused]
     low = [
         Unblock(Action.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
         for name, count in wanted.items()
         if queues[name].pool.limit < count
     ]
     return (*paused, *low)
+
+
+def _resume(pool: Pool) -> Unblock:
+    """To resume a pool, which every operator may, and who paused it knows best when."""
+    return Unblock(Action.RESUME, pool.name, said=f"{pool.pause.by} or another operator" if pool.pause else "")
 
 
 def _pruned(scene: Scene, acts: Sequence[Unblock], found: SimulatedGrant) -> Way:

@@ -37,7 +37,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from penstock.domain.units.units import Unit, UnitState
+from penstock.domain.units.units import Unit, UnitState, format_time
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Key, Place, Replace, Row
 
@@ -55,6 +55,18 @@ class SlotState(StrEnum):
     OFF = "off"  # withdrawn; moved on by an operator who raises the limit again
 
 
+@dataclass(frozen=True)
+class ByHand:
+    """Who changed a pool by hand, when, and why, if they gave a reason."""
+
+    by: str
+    at: datetime
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"by {self.by} at {format_time(self.at)}" + (f": {self.reason}" if self.reason else "")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pool(Row):
     """The capacity of one target, resource type or quota. Its due time is set while its slots differ from its limit.
@@ -66,6 +78,9 @@ class Pool(Row):
     `over` is set while more may be held than the limit, because it was lowered. `setback` is set while what is made
     ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
     other.
+
+    `pause` says who paused it; it counts only while `paused` is set, and is None where nobody was named. `resized` says
+    who set the limit, if that was not the site's configuration.
 
     Grants and releases of slots do not write this row: all that are made at once would wait for each other.
     """
@@ -83,6 +98,8 @@ class Pool(Row):
     setback: Setback | None = None
     broken: int = 0
     due: datetime | None = None
+    pause: ByHand | None = None
+    resized: ByHand | None = None
 
     @property
     def key(self) -> Key:
@@ -96,6 +113,11 @@ class Pool(Row):
     def min_warm(self) -> int:
         """How many units the pool keeps warm at least: if it has fewer, units are made ahead of need."""
         return self.warm.least if self.warm else 0
+
+    @property
+    def paused_by(self) -> ByHand | None:
+        """Who paused it; None while it is open, or if nobody was named."""
+        return self.pause if self.paused else None
 
     @property
     def is_closed(self) -> bool:

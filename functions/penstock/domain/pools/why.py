@@ -14,7 +14,7 @@ from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.jobs.reviews import Review
 from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import NO_DELAYS, Action, Forecast, Unblock, combined_start, format_duration
-from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Pool, Slot, SlotState
+from penstock.domain.pools.pools import WORKER, ByHand, Claim, Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.site.site import Environment
 from penstock.domain.units.units import format_time
 from penstock.kernel.frozen import dataclass
@@ -70,7 +70,8 @@ class Block:
     `aside`: slots that an operator holds, and no job.
 
     `kept`: slots whose units are held, in quarantine or not clean; `away`: the pool's hosts that are not connected.
-    Of what a job has ended with only `kept` tells, and no longer `held_by`.
+    Of what a job has ended with only `kept` tells, and no longer `held_by`. `pause` and `resized` say who paused the
+    pool or set its limit, where that is known; a job's log does not.
     """
 
     pool: str
@@ -85,6 +86,8 @@ class Block:
     aside: int = 0
     kept: tuple[Kept, ...] = ()
     away: tuple[AwayHost, ...] = ()
+    pause: ByHand | None = None
+    resized: ByHand | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def for_strangers(found: Why) -> Why:
         summary = f"the job waits for {pool.pool}; position {pool.position} in the queue"
     elif found.state is State.WAITING:
         summary = "the job waits for its inputs, for other jobs, or for a review"
-    bare = replace(pool, ahead=(), held_by=(), kept=(), away=()) if pool else None
+    bare = replace(pool, ahead=(), held_by=(), kept=(), away=(), pause=None, resized=None) if pool else None
     return Why(found.job, found.state, summary, bare, None, found.since, found.expected_start)
 
 
@@ -172,6 +175,8 @@ def block(
         aside=sum(slot.count for slot in had if slot.job is None),
         kept=tuple(Kept(slot.name, delay) for slot, delay in found if delay),
         away=tuple(away),
+        pause=pool.paused_by,
+        resized=pool.resized,
     )
 
 
@@ -321,9 +326,10 @@ def _turn(job: Job) -> list[str]:
 
 def _reasons(blocked: Block) -> list[str]:
     if blocked.paused:
-        return [f"{blocked.pool} is paused by an operator"]
+        return [f"{blocked.pool} is paused {blocked.pause or 'by an operator'}"]
     if not blocked.limit:
-        return [f"{blocked.pool} has a limit of 0, so nothing is granted until an operator raises it"]
+        resized = f", set {blocked.resized}" if blocked.resized else ""
+        return [f"{blocked.pool} has a limit of 0{resized}, so nothing is granted until an operator raises it"]
     held = [f"{holder.slot} by job {holder.job}" for holder in blocked.held_by[:MAX_HOLDERS]]
     holders = ", ".join([*held, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
     more = len(blocked.held_by) - MAX_HOLDERS

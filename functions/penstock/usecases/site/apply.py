@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 from penstock import listings
-from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.pools import ByHand, Pool, pool_key
 from penstock.domain.site import keys, parse
 from penstock.domain.site.differences import Difference, compare
 from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
+from penstock.domain.units import maintenance
 from penstock.domain.units.units import STEP_WITHIN
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, not_found
@@ -154,11 +155,16 @@ def _check_base(was: SiteText | None, base: str) -> None:
         raise Refused(412, "site-changed", f"the configuration is not the one that you saw: {said}")
 
 
-def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
-    """Write a pool's row, and have its slots follow; the row is due until they do. A setback is forgotten."""
-    due = on.world.now() + STEP_WITHIN
+def set_pool(on: System, name: str, shape: Shape, by: str = "", reason: str = "") -> None:
+    """Write a pool's row, and have its slots follow; the row is due until they do. A setback is forgotten.
+
+    `by` is who set it by hand, and why; empty for the site's configuration.
+    """
+    now = on.world.now()
+    due = now + STEP_WITHIN
     given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
     given |= {"warm": shape.warm, "hosts": shape.hosts, "due": due, "setback": None}
+    given |= {"resized": ByHand(by, now, reason) if by else None}
 
     def decide() -> tuple[Sequence[Change], None]:
         was = on.store.get(pool_key(name), Pool)
@@ -166,32 +172,41 @@ def set_pool(on: System, name: str, shape: Shape, by: str = "") -> None:
             return [Create(Pool(name=name, **given))], None
         over = not shape.is_amount and (was.over or shape.limit < was.limit)
         changes = [Replace(was, replace(was, over=over, **given))]
-        return audit.record(on, changes, by, "resize", f"pool {name}", f"{was.limit} -> {shape.limit}"), None
+        detail = f"{was.limit} -> {shape.limit}" + (f": {reason}" if reason else "")
+        return audit.record(on, changes, by, "resize", f"pool {name}", detail), None
 
     transact(on, decide)
     on.queues.schedule({"do": "resize", "pool": name})
 
 
-def resize(on: System, name: str, limit: int, by: str = "") -> Pool:
-    """Set the limit of a numbered pool or an amount until the site is applied again. Raises Refused 404 or 409."""
+def resize(on: System, name: str, limit: int, by: str = "", reason: str = "") -> Pool:
+    """Set the limit of a numbered pool or an amount until the site is applied again. Raises Refused 400, 404 or 409."""
+    maintenance.check(reason)
     was = find(on, name)
     if was.names is not None:
         raise Refused(409, "pool-is-named", f"{name} has named slots: change its names in the site's configuration")
     most = keys.MAX_AMOUNT if was.is_amount else keys.MAX_SLOTS
     if not 0 <= limit <= most:
         raise Refused(400, "bad-request", f"a limit is a whole number from 0 to {most}")
-    set_pool(on, name, replace(shape_of(was), limit=limit), by)
+    set_pool(on, name, replace(shape_of(was), limit=limit), by, reason)
     return find(on, name)
 
 
-def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
-    """Stop granting from a pool, or resume. What is held stays held; nothing is reserved elsewhere for its claims."""
+def pause(on: System, name: str, *, paused: bool, by: str = "", reason: str = "") -> Pool:
+    """Stop granting from a pool, or resume. What is held stays held; nothing is reserved elsewhere for its claims.
+
+    Who pauses a paused pool with another reason replaces what is said of the pause. Raises Refused 400 or 404.
+    """
+    maintenance.check(reason)
 
     def decide() -> tuple[Sequence[Change], Pool]:
         was = find(on, name)
-        now = replace(was, paused=paused)
-        changes = [Replace(was, now)] if was.paused != paused else []
-        return audit.record(on, changes, by, "pause" if paused else "resume", f"pool {name}"), now
+        pause = ByHand(by, on.world.now(), reason) if by and paused else None
+        now = replace(was, paused=paused, pause=pause)
+        if was.paused == paused and not _is_said_anew(was.pause, pause):
+            return [], was
+        did = "pause" if paused else "resume"
+        return audit.record(on, [Replace(was, now)], by, did, f"pool {name}", reason), now
 
     pool = transact(on, decide)
     if paused:
@@ -199,6 +214,11 @@ def pause(on: System, name: str, *, paused: bool, by: str = "") -> Pool:
     else:
         on.queues.serve([name], name)
     return pool
+
+
+def _is_said_anew(was: ByHand | None, now: ByHand | None) -> bool:
+    """Whether somebody gives a reason that is not the one that stands there already."""
+    return now is not None and now.reason not in ("", was.reason if was else "")
 
 
 def find(on: System, name: str) -> Pool:

@@ -25,10 +25,25 @@ export function PoolActions({ of, then }: Props) {
 
 const pathOf = (pool: string) => ({ path: { sort: sortOf(pool), name: nameOf(pool) } });
 
+/** Characters. */
+const LONGEST_REASON = 300;
+
+/** Why, for others to read. */
+const Reason = () => (
+  <Field label="Reason" name="reason" maxLength={LONGEST_REASON} hint="Shown to others, and to those whose jobs wait. Optional." />
+);
+
+const reasonOf = (form: FormData) => ({ reason: String(form.get("reason") ?? "").trim() });
+
 /** Named slots are in the site's configuration; of others the number can be set. */
 function Resize({ of, then }: Props) {
   const run = (form: FormData) =>
-    ask(api.PUT("/v1/pools/{sort}/{name}/limit", { params: pathOf(of.pool), body: { limit: Number(form.get("limit")) } }));
+    ask(
+      api.PUT("/v1/pools/{sort}/{name}/limit", {
+        params: pathOf(of.pool),
+        body: { limit: Number(form.get("limit")), ...reasonOf(form) },
+      }),
+    );
   return (
     <Action
       title="Change limit"
@@ -36,7 +51,12 @@ function Resize({ of, then }: Props) {
       done={`The limit of ${of.pool} was set`}
       then={then}
       question={`${of.pool} has a limit of ${of.limit}. A lower limit does not interrupt jobs that hold a slot. It counts until the site's configuration is applied again.`}
-      fields={<Field label="Limit" name="limit" type="number" min={0} step={1} required defaultValue={of.limit} />}
+      fields={
+        <>
+          <Field label="Limit" name="limit" type="number" min={0} step={1} required defaultValue={of.limit} />
+          <Reason />
+        </>
+      }
     />
   );
 }
@@ -46,10 +66,11 @@ function Pause({ of, then }: Props) {
     <Action
       title="Pause"
       isDangerous
-      run={() => ask(api.POST("/v1/pools/{sort}/{name}/pause", { params: pathOf(of.pool) }))}
+      run={(form) => ask(api.POST("/v1/pools/{sort}/{name}/pause", { params: pathOf(of.pool), body: reasonOf(form) }))}
       done={`${of.pool} is paused`}
       then={then}
       question={`Nothing of ${of.pool} is granted until somebody resumes it. Jobs that hold some of it keep it; ${of.waiting} ${of.waiting === 1 ? "job waits" : "jobs wait"} now.`}
+      fields={<Reason />}
     />
   );
 }
@@ -58,9 +79,10 @@ function Resume({ of, then }: Props) {
   return (
     <Action
       title="Resume"
-      run={() => ask(api.POST("/v1/pools/{sort}/{name}/resume", { params: pathOf(of.pool) }))}
+      run={(form) => ask(api.POST("/v1/pools/{sort}/{name}/resume", { params: pathOf(of.pool), body: reasonOf(form) }))}
       done={`${of.pool} grants again`}
       then={then}
+      fields={<Reason />}
     />
   );
 }

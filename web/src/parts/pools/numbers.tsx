@@ -41,13 +41,32 @@ export function Numbers({ of: { held, limit, free, waiting, warm = 0, coming = 0
   );
 }
 
-/** What is out of order with a pool: it is paused, or no warm units are made. */
-export function Troubles({ of: { paused, setback } }: { of: Pool }) {
+/** Who paused a pool or set its limit, when, and why. */
+export const ByHand = ({ of }: { of: Schemas["ByHandView"] }) => (
+  <>
+    by {of.by}, <When at={of.at} />
+    {of.reason && `: ${of.reason}`}
+  </>
+);
+
+/** What is out of order with a pool: it is paused, its limit was set by hand, or no warm units are made. */
+export function Troubles({ of: { paused, pause, limit, resized, setback } }: { of: Pool }) {
   return (
     <>
       {paused && (
         <p class="pool-trouble">
           <b class="bad">‖ Paused:</b> nothing is granted until an operator resumes it.
+          {pause && (
+            <>
+              {" "}
+              Paused <ByHand of={pause} />
+            </>
+          )}
+        </p>
+      )}
+      {resized && (
+        <p class="pool-trouble">
+          Limit of {limit} set <ByHand of={resized} />
         </p>
       )}
       {setback && (

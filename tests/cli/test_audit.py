@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -19,7 +20,18 @@ def test_audit_list(penstock: Run, service: Service) -> None:
     penstock("audit", "list", "--who", "ann", "--since", "2h")
     asked = service.paths("GET")[-1]
     assert asked.startswith("/v1/audit?who=ann&since=20")
-    assert asked.endswith("Z&limit=50")
+    assert asked.endswith("&limit=50")
+    wanted = {
+        "since": "2026-01-31T10:00:00Z",
+        "until": "2026-02-01T10:00:00Z",
+        "did": "apply config",
+        "what": "pool a/",
+    }
+    penstock("audit", "list", *(word for name, value in wanted.items() for word in (f"--{name}", value)))
+    assert dict(parse_qsl(service.paths("GET")[-1].partition("?")[2])) == {
+        **wanted, "since": "2026-01-31T10:00:00.000+00:00", "until": "2026-02-01T10:00:00.000+00:00", "limit": "50",
+    }  # fmt: skip
+    assert "invalid value for '--until'" in penstock("audit", "list", "--until", "soon").stderr
 
 
 @pytest.mark.parametrize(

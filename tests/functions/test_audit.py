@@ -42,6 +42,14 @@ def test_what_was_done_is_listed_for_operators(service: Service) -> None:
         ({"since": "2025-12-31T23:00:00-03:00"}, []),
         ({"since": "2026-01-02"}, []),
         ({"page": "0" * 26}, []),
+        ({"until": "2026-01-01T00:00:00.002Z"}, ["grant", "apply config"]),
+        ({"until": "0001-01-01"}, []),
+        ({"until": "9999-12-31"}, ["make token", "grant", "apply config"]),
+        ({"since": "2026-01-01T00:00:00.001Z", "until": "2026-01-01T00:00:00.002Z"}, ["grant"]),
+        ({"did": "apply config"}, ["apply config"]),
+        ({"what": "user "}, ["make token", "grant"]),
+        ({"what": "user ada", "did": "grant", "who": "root"}, ["grant"]),
+        ({"what": "ada"}, []),
     ],
 )
 def test_what_was_done_is_filtered(service: Service, query: dict[str, str], did: list[str]) -> None:
@@ -55,6 +63,25 @@ def test_what_was_done_is_filtered(service: Service, query: dict[str, str], did:
 @pytest.mark.parametrize("query", [{"since": "yesterday"}, {"limit": "0"}, {"page": "%"}, {"since": "9" * 400}])
 def test_what_was_done_is_asked_for_wrongly(service: Service, query: dict[str, str]) -> None:
     refused(service.ask("GET", "/v1/audit", as_="root", query=query), 400, "bad-request")
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ({"did": "paused"}, "did is one of accept repository, apply config, approve, "),
+        ({"until": "soon"}, "until must be a time as in RFC 3339, like 2026-01-31T10:00:00Z"),
+        ({"since": "2026-01-02", "until": "2026-01-02"}, "until must be later than since"),
+        ({"what": "a\nb"}, "`pool resource/bench`, `user ada`"),
+        ({"what": "a" * 201}, "at most 200 characters"),
+        ({"who": "a" * 201}, "who is the name of a user or a repository"),
+    ],
+)
+def test_what_was_done_is_asked_for_wrongly_and_the_answer_says_what_is_possible(
+    service: Service, query: dict[str, str], says: str
+) -> None:
+    answer = service.ask("GET", "/v1/audit", as_="root", query=query)
+    refused(answer, 400, "bad-request")
+    assert says in answer.json["detail"]
 
 
 def test_nobody_changes_what_was_done(service: Service) -> None:

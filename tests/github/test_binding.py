@@ -8,6 +8,7 @@ import pytest
 
 from penstock.domain.github.commits import Stage
 from penstock.domain.published import ALL_SERIES, Series, series_key
+from penstock.domain.users.audit import Wanted
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.usecases.github import repositories
@@ -109,7 +110,7 @@ def test_what_is_revoked_while_it_is_accepted_stays_revoked(taken: Rig, monkeypa
 def test_an_acceptance_is_in_the_audit_and_twice_is_once(taken: Rig) -> None:
     for _ in range(2):
         repositories.accept(taken.on, NAME, NEW, "root")
-    found, _ = audit.list_entries(taken.on, "root", None, 100, "")
+    found, _ = audit.list_entries(taken.on, Wanted("root"), 100, "")
     assert [(each.what, each.detail) for each in found if each.did == "accept repository"] == [
         (f"user {NAME}", "55 to 77")
     ]

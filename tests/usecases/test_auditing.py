@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import ByHand
 from penstock.domain.units.units import UnitKind, UnitState
-from penstock.domain.users.audit import KEPT_FOR, Entry
+from penstock.domain.users.audit import KEPT_FOR, Entry, Wanted
 from penstock.domain.users.users import Token, User
 from penstock.kernel.errors import Refused, Unsatisfiable
 from penstock.kernel.rows import Change, Create
@@ -212,15 +213,70 @@ def test_entries_are_listed_by_page_by_user_and_by_time(twin: Twin) -> None:
     for at in range(5):
         users.create(twin.on, f"u{at}", [], "root" if at % 2 else "ann")
         twin.world.time += timedelta(hours=1)
-    first, page = audit.list_entries(twin.on, "", None, 2, "")
+    first, page = audit.list_entries(twin.on, Wanted(), 2, "")
     assert [each.what for each in first] == ["user u4", "user u3"]
-    second, _ = audit.list_entries(twin.on, "", None, 2, page or "")
+    second, _ = audit.list_entries(twin.on, Wanted(), 2, page or "")
     assert [each.what for each in second] == ["user u2", "user u1"]
-    by_ann, page = audit.list_entries(twin.on, "ann", None, 100, "")
+    by_ann, page = audit.list_entries(twin.on, Wanted("ann"), 100, "")
     assert ([each.what for each in by_ann], page) == (["user u4", "user u2", "user u0"], None)
-    late, page = audit.list_entries(twin.on, "", first[1].at, 100, "")
+    late, page = audit.list_entries(twin.on, Wanted(since=first[1].at), 100, "")
     assert ([each.what for each in late], page) == (["user u4", "user u3"], None)
-    assert audit.list_entries(twin.on, "nobody", None, 100, "") == ([], None)
+    assert audit.list_entries(twin.on, Wanted("nobody"), 100, "") == ([], None)
+    early, page = audit.list_entries(twin.on, Wanted(until=second[0].at), 1, "")
+    assert [each.what for each in early] == ["user u1"]
+    early, page = audit.list_entries(twin.on, Wanted(until=second[0].at), 100, page or "")
+    assert ([each.what for each in early][:1], page) == (["user u0"], None)
+    assert audit.list_entries(twin.on, Wanted(until=datetime(1, 1, 1, tzinfo=UTC)), 100, "") == ([], None)
+
+
+def test_entries_are_listed_by_what_was_done_and_to_what(twin: Twin) -> None:
+    for name in (LINUX, "target/lab"):
+        twin.world.time += timedelta(seconds=1)
+        apply.pause(twin.on, name, paused=True, by="root")
+    twin.world.time += timedelta(seconds=1)
+    apply.pause(twin.on, LINUX, paused=False, by="eve")
+
+    def found(wanted: Wanted) -> list[tuple[str, str]]:
+        return [(each.did, each.what) for each in audit.list_entries(twin.on, wanted, 100, "")[0]]
+
+    assert found(Wanted(did="pause")) == [("pause", "pool target/lab"), ("pause", f"pool {LINUX}")]
+    assert found(Wanted(what="pool target/li")) == [("resume", f"pool {LINUX}"), ("pause", f"pool {LINUX}")]
+    assert found(Wanted(what="target/li")) == []
+    assert found(Wanted(did="pause", what=f"pool {LINUX}", who="eve")) == []
+    assert found(Wanted(did="resume", what=f"pool {LINUX}", who="eve")) == [("resume", f"pool {LINUX}")]
+
+
+def test_what_ends_before_it_begins_is_refused(twin: Twin) -> None:
+    for until in (START, START - timedelta(seconds=1)):
+        with pytest.raises(Refused, match="until must be later than since"):
+            audit.list_entries(twin.on, Wanted(since=START, until=until), 100, "")
+
+
+def test_one_page_reads_so_many_entries_at_most(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be empty and have a next one, whatever is asked for."""
+    monkeypatch.setattr(audit, "SCANNED", 20)
+    monkeypatch.setattr(audit, "READ", 10)
+    for at in range(45):
+        twin.world.time += timedelta(seconds=1)
+        users.create(twin.on, f"u{at}", [], "root")
+    for wanted in (Wanted("eve"), Wanted(did="pause"), Wanted(what="pool "), Wanted(until=twin.world.time, did="pin")):
+        asked = count_reads(twin, monkeypatch)
+        found, page = audit.list_entries(twin.on, wanted, 100, "")
+        assert (found, page is not None, sum(asked)) == ([], True, 20)
+
+
+def count_reads(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many entries each read of the log gives, from now on."""
+    counted: list[int] = []
+    listed = type(twin.store).listed
+
+    def counting(*given: Any, **more: Any) -> Any:
+        rows = listed(twin.store, *given, **more)
+        counted.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(twin.store, "listed", counting)
+    return counted
 
 
 def test_a_filtered_page_looks_at_so_many_and_goes_on_from_there(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,21 +285,21 @@ def test_a_filtered_page_looks_at_so_many_and_goes_on_from_there(twin: Twin, mon
     for at in range(5):
         twin.world.time += timedelta(seconds=1)
         users.create(twin.on, f"u{at}", [], "root" if at else "ann")
-    found, page = audit.list_entries(twin.on, "ann", None, 100, "")
+    found, page = audit.list_entries(twin.on, Wanted("ann"), 100, "")
     assert found == []
     pages = 1
     while page:
-        more, page = audit.list_entries(twin.on, "ann", None, 100, page)
+        more, page = audit.list_entries(twin.on, Wanted("ann"), 100, page)
         found, pages = [*found, *more], pages + 1
     assert ([each.what for each in found], pages) == (["user u0"], 4)
 
 
 def test_a_long_detail_is_clipped_and_an_entry_expires() -> None:
     twin = Twin()
-    (change,) = audit.record(twin.on, [Create(User(name="x", created=START))], "root", "did", "what", "y" * 5000)[1:]
+    (change,) = audit.record(twin.on, [Create(User(name="x", created=START))], "root", "pin", "what", "y" * 5000)[1:]
     assert isinstance(change, Create)
     entry = change.row
     assert isinstance(entry, Entry)
     assert entry.detail == "y" * 997 + "..."
     assert entry.expiry == entry.at + KEPT_FOR
-    assert audit.record(twin.on, [], "root", "did", "what") == []
+    assert audit.record(twin.on, [], "root", "pin", "what") == []

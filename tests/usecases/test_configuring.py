@@ -10,6 +10,7 @@ import pytest
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.site import keys
 from penstock.domain.site.site import SITE_KEY, Shape, SiteText
+from penstock.domain.users.audit import Wanted
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Replace
@@ -70,13 +71,13 @@ def test_every_key_that_changes_is_told_and_recorded(
     apply(twin, whole_site.FULL)
     (told, *_) = apply(twin, whole_site.changed(path, value), by="bob")
     assert told.lstrip("+- ").startswith(f"{'.'.join(path)}: ")
-    (entry, _), _ = audit.list_entries(twin.on, "", None, 10, "")
+    (entry, _), _ = audit.list_entries(twin.on, Wanted(), 10, "")
     assert (entry.by, entry.did, entry.detail) == ("bob", "apply config", told)
 
 
 def test_a_text_that_only_reads_differently_is_recorded_as_that(twin: Twin) -> None:
     assert apply(twin, f"# mine\n{SITE}") == []
-    entry, *_ = audit.list_entries(twin.on, "", None, 10, "")[0]
+    entry, *_ = audit.list_entries(twin.on, Wanted(), 10, "")[0]
     assert entry.detail == site_apply.ONLY_TEXT
 
 

@@ -18,7 +18,7 @@ from penstock.domain import metrics
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Report, Result
 from penstock.domain.replies import IdentityToken
-from penstock.domain.users.audit import Entry
+from penstock.domain.users.audit import Entry, Wanted
 from penstock.domain.users.users import VOUCH, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -287,7 +287,7 @@ def test_cancelled_it_ends_with_the_grace(site: Twin, ada: User) -> None:
 def test_tokens_are_listed_with_what_operators_did(site: Twin, ada: User) -> None:
     job = running(site, ada)
     ask(site, job)
-    (entry,), _ = audit.list_entries(site.on, "ada", None, 10, "")
+    (entry,), _ = audit.list_entries(site.on, Wanted("ada"), 10, "")
     assert (entry.did, entry.what) == ("identity token", f"job {job}")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.users import logins as rules
+from penstock.domain.users.audit import Wanted
 from penstock.domain.users.logins import PER_ADDRESS, PER_SITE, WRONG_CODES, LoginPace
 from penstock.domain.users.users import ANCESTORS, DEFAULT_LIFE, Bearer
 from penstock.kernel.errors import Refused
@@ -290,7 +291,7 @@ def test_who_approved_is_in_the_audit_log(twin: Twin) -> None:
     logins.take(twin.on, code, secret)
     unnamed, _ = begin(twin, "")
     logins.approve(twin.on, ada, unnamed, Wish())
-    entries, _ = audit.list_entries(twin.on, "ada", None, 10, "")
+    entries, _ = audit.list_entries(twin.on, Wanted("ada"), 10, "")
     assert [(entry.did, entry.what) for entry in entries] == [
         ("approve login", "user ada"),
         ("make token", "user ada"),

@@ -9,6 +9,7 @@ import pytest
 from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.jobs.jobs import Result
+from penstock.domain.users.audit import Wanted
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.testing.twin import START, Twin
@@ -120,7 +121,7 @@ def test_operators_pin_and_take_back_what_is_others_and_that_is_noted(twin: Twin
     pin(twin, root)
     assert artifact(twin).owners[1:] == ("pin#ada", "pin#root")
     pins.unpin(twin.on, root, artifact(twin).id, "ada")
-    noted = [(entry.by, entry.did) for entry in audit.list_entries(twin.on, "", None, 9, "")[0]][:2]
+    noted = [(entry.by, entry.did) for entry in audit.list_entries(twin.on, Wanted(), 9, "")[0]][:2]
     assert (artifact(twin).owners[1:], noted) == (("pin#root",), [("root", "unpin"), ("root", "pin")])
 
 

@@ -10,7 +10,7 @@ from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.commands import AgentFile, SubmitJob
 from penstock.domain.jobs.jobs import Result, Spec, State
 from penstock.domain.published import ALL_SERIES, MAX_SERIES, Access, Published, Series
-from penstock.domain.users.audit import Entry
+from penstock.domain.users.audit import Entry, Wanted
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -206,7 +206,7 @@ def test_everything_is_audited(twin: Twin, ada: User) -> None:
         ("ada", "publish", full, f"/work/0 of job {job}"),
         ("root", "unpublish", full, ""),
     ]
-    (entry,) = audit.list_entries(twin.on, "ada", None, 1, "")[0]
+    (entry,) = audit.list_entries(twin.on, Wanted("ada"), 1, "")[0]
     assert (entry.did, entry.what, entry.detail) == ("open series", "ada/nightly", "private")
 
 
@@ -551,9 +551,9 @@ def test_who_may_say_who_reads(twin: Twin, ada: User) -> None:
     opens(twin, ada, "a", Access.PRIVILEGE, "rel")
     (said,) = published.show_access(twin.on, ada, "ada")
     assert (said.access, said.privilege) == (Access.PRIVILEGE, "rel")
-    assert audit.list_entries(twin.on, "", None, 1, "")[0][0].detail == "privilege rel"
+    assert audit.list_entries(twin.on, Wanted(), 1, "")[0][0].detail == "privilege rel"
     opens(twin, ada, "a", None)
-    assert audit.list_entries(twin.on, "", None, 1, "")[0][0].detail == "as the others"
+    assert audit.list_entries(twin.on, Wanted(), 1, "")[0][0].detail == "as the others"
 
 
 def test_of_many_series_something_may_be_said_and_no_more(twin: Twin, ada: User) -> None:
@@ -578,7 +578,7 @@ def test_of_two_users_who_remove_a_rule_at_once_only_the_first_is_audited(twin: 
     opens(twin, ada, "a", Access.PUBLIC)
     before_the_next_commit(twin, lambda: opens(twin, ROOT, "a", None))
     assert opens(twin, ada, "a", None) is None
-    entries = audit.list_entries(twin.on, "", None, 10, "")[0]
+    entries = audit.list_entries(twin.on, Wanted(), 10, "")[0]
     assert [entry.by for entry in entries if entry.detail == "as the others"] == ["root"]
 
 

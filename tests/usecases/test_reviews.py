@@ -14,6 +14,7 @@ from penstock.domain.jobs.jobs import Outcome, State, job_key, spec_key
 from penstock.domain.jobs.reviews import ReviewRequest, review_key
 from penstock.domain.jobs.statement import Service
 from penstock.domain.users import oidc
+from penstock.domain.users.audit import Wanted
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create
@@ -47,7 +48,7 @@ def refused(act: Any, *given: Any, **named: Any) -> Refused:
 
 
 def audited(twin: Twin) -> Sequence[tuple[str, str, str]]:
-    entries = audit.list_entries(twin.on, "", None, 50, "")[0]
+    entries = audit.list_entries(twin.on, Wanted(), 50, "")[0]
     return [(one.by, one.did, one.detail) for one in entries if one.what.startswith("job ")]
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from penstock.domain.users.audit import Wanted
 from penstock.domain.users.users import ANCESTORS, DEFAULT_LIFE, SUBMIT, Bearer, Token, token_key
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
@@ -62,7 +63,7 @@ def test_a_session_is_made_from_a_token_for_half_a_day(twin: Twin) -> None:
     assert (who.token.ancestors, who.token.scopes) == ((ada.token.id,), ("all",))
     assert who.token.expires == now + HALF_A_DAY
     assert who.token.session
-    (entry, *_) = audit.list_entries(twin.on, "", None, 10, "")[0]
+    (entry, *_) = audit.list_entries(twin.on, Wanted(), 10, "")[0]
     assert (entry.did, entry.what) == ("sign in", "user ada")
     assert entry.detail.startswith(f"session {who.token.id} for all, until ")
 

@@ -237,3 +237,29 @@ def test_the_audit_log_has_what_operators_did(operator: Console, local: Local, m
     page.get_by_text("Nothing like that was done.").wait_for()
     assert page.url.endswith("/audit?since=1h&who=nobody")
     assert operator.copied("As command") == "penstock audit list --since 1h --who nobody"
+
+
+def test_the_audit_log_is_filtered_by_what_was_done_to_what_and_when(
+    operator: Console, local: Local, made: str
+) -> None:
+    local.call("PUT", f"/v1/users/{made}/privileges/priority")
+    for verb in ("pause", "resume"):
+        local.call("POST", f"/v1/pools/target/shut/{verb}")
+    page = operator.open(f"/audit?did=grant&what=user+{made}")
+    operator.becomes(lambda: {(each["Did"], each["What"]) for each in deeds(operator)}, {("grant", f"user {made}")})
+    operator.choose("Did", "pause")
+    operator.choose("What", "pool target/")
+    operator.becomes(lambda: {each["Did"] for each in deeds(operator)}, {"pause"})
+    assert {each["What"] for each in deeds(operator)} >= {"pool target/shut"}
+    assert operator.copied("As command") == "penstock audit list --did pause --what 'pool target/'"
+    operator.choose("Until", "30d")
+    page.get_by_text("Nothing like that was done.").wait_for()
+    assert page.url.endswith("/audit?did=pause&what=pool+target%2F&until=30d")
+    page = operator.open("/audit?did=paused")
+    page.get_by_text("“paused” is no action. There are accept repository, apply config,").wait_for()
+    page = operator.open("/audit?since=whenever")
+    page.get_by_text("“whenever” is no time.").wait_for()
+
+
+def deeds(operator: Console) -> list[dict[str, str]]:
+    return operator.rows("What operators did")

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from penstock.api import tokens
-from penstock.api.app import Caller, Limit, Operator, Page, Router, UlidPage
+from penstock.api.app import Caller, Limit, Operator, Page, Pattern, Router, UlidPage
 from penstock.api.shapes import NextPage, view
 from penstock.api.tokens import TokenView
-from penstock.domain.users.audit import Entry
+from penstock.domain.users.audit import Deed, Entry, Wanted
 from penstock.domain.users.users import ANY, READ, USERS, User
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
@@ -20,6 +20,13 @@ from penstock.usecases.users import tokens as tokens_of
 router = Router("users")
 
 PAGE = 100
+
+_WHO = Pattern(r"[^\n]{0,200}", "who is the name of a user or a repository, in one line of at most 200 characters")
+_WHAT = Pattern(
+    r"[^\n]{0,200}",
+    "what is the beginning of what an entry is about, in one line of at most 200 characters: `pool resource/bench`, "
+    "`user ada`, `job `, `worker `, `resource `…",
+)
 
 
 @dataclass(frozen=True)
@@ -184,11 +191,15 @@ def list_audit(
     user: Operator,
     *,
     since: Annotated[datetime | None, "Only entries since this time."] = None,
-    who: Annotated[str, "Only entries of this operator."] = "",
+    until: Annotated[datetime | None, "Only entries before this time."] = None,
+    who: Annotated[str, _WHO, "Only entries of this operator."] = "",
+    did: Annotated[Deed | None, "Only entries about this action."] = None,
+    what: Annotated[str, _WHAT, "Only entries whose `what` begins so, like `pool resource/` or `user ada`."] = "",
     limit: Limit = 100,
     page: UlidPage = "",
 ) -> AuditPage:
-    found, following = audit.list_entries(on, who, since, limit, page)
+    wanted = Wanted(who, did or "", what, since, until)
+    found, following = audit.list_entries(on, wanted, limit, page)
     return AuditPage([show_audit(entry) for entry in found], following)
 
 

@@ -242,6 +242,10 @@ TIME_CHARS = 10
 _SHAPE = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""When the time in ULIDs begins."""
+
+
 def ulid(now: datetime, chance: bytes) -> str:
     """A ULID for an instant and ten random bytes. Raises ValueError for any other number of bytes."""
     if len(chance) != RANDOM_BYTES:

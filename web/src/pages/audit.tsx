@@ -3,7 +3,7 @@
 import { Link } from "wouter-preact";
 
 import { api, type Schemas } from "../api/client";
-import { pageOf, SINCE, sinceOf } from "../audit";
+import { type AuditFilters, commandOf, DEEDS, pageOf, problemOf, queryOf } from "../audit";
 import { Copy } from "../parts/action";
 import { Choice, useFilters, Wanted } from "../parts/filters";
 import { ForOperators } from "../parts/gate";
@@ -34,19 +34,36 @@ export default function Audit() {
 
 function Log() {
   const [filters, change] = useFilters();
-  const { who, since } = filters;
-  const entries = usePages<Entry>(`audit ${who} ${since}`, (page, signal) => {
-    const from = sinceOf(since, Date.now());
-    const query = { ...(who && { who }), ...(from && { since: from }), ...(page && { page }) };
-    return api.GET("/v1/audit", { params: { query }, ...(signal && { signal }) });
-  });
-  const command = ["penstock audit list", since && `--since ${since}`, who && `--who ${who}`].filter(Boolean).join(" ");
+  const problem = problemOf(filters, Date.now());
+  const set = (name: string) => (value: string) => change(name, value.trim());
   return (
-    <Page title="Audit log" actions={<Copy text={command} title="As command" />}>
-      <div class="filters">
-        <Wanted label="Who" value={who} onChange={(value) => change("who", value)} hint="a user's name" />
-        <Choice label="Since" value={since} options={Object.keys(SINCE)} onChange={(value) => change("since", value)} />
+    <Page title="Audit log" actions={<Copy text={commandOf(filters, Date.now())} title="As command" />}>
+      <div class="filters" role="search" aria-label="Filter the audit log">
+        <Wanted label="Who" value={filters.who} onChange={set("who")} hint="a user's name" />
+        <Choice label="Did" value={filters.did} options={DEEDS} onChange={set("did")} />
+        {/* a space at its end is meant: `job ` are all jobs */}
+        <Wanted label="What" value={filters.what} onChange={(value) => change("what", value)} hint="pool resource/bench" />
+        <Wanted label="Since" value={filters.since} onChange={set("since")} hint="7d, today" />
+        <Wanted label="Until" value={filters.until} onChange={set("until")} hint="2026-01-31" />
       </div>
+      {problem ? (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      ) : (
+        <Entries of={filters} />
+      )}
+    </Page>
+  );
+}
+
+function Entries({ of }: { of: AuditFilters }) {
+  const { who, did, what, since, until } = of;
+  const entries = usePages<Entry>(JSON.stringify(["audit", who, did, what, since, until]), (page, signal) =>
+    api.GET("/v1/audit", { params: { query: queryOf(of, Date.now(), page) }, ...(signal && { signal }) }),
+  );
+  return (
+    <>
       <Shown of={entries}>
         {() => (
           <Table
@@ -54,12 +71,16 @@ function Log() {
             columns={COLUMNS}
             rows={entries.rows}
             id={(entry) => entry.id}
-            empty="Nothing like that was done. Entries are kept for 400 days."
+            empty={
+              entries.more
+                ? "Nothing like that among the newest entries. Show more looks at older ones."
+                : "Nothing like that was done. Entries are kept for 400 days."
+            }
           />
         )}
       </Shown>
       <More load={entries.more} />
-    </Page>
+    </>
   );
 }
 

@@ -18,14 +18,13 @@ const COLUMNS: Column<Entry>[] = [
   { title: "How, or why", cell: (entry) => entry.detail || <span class="faint">–</span> },
 ];
 
-/** The entries about `what`, such as `pool resource/bench`. The service lists all entries; others are left out here. */
+/** The entries about `what`, such as `pool resource/bench`. The service lists what begins so; others are left out here. */
 export function Audit({ what }: { what: string }) {
   const entries = usePages<Entry>(
-    "audit",
-    (page, signal) => api.GET("/v1/audit", { params: { query: page ? { page } : {} }, ...(signal && { signal }) }),
+    `audit ${what}`,
+    (page, signal) => api.GET("/v1/audit", { params: { query: { what, ...(page && { page }) } }, ...(signal && { signal }) }),
     { every: SELDOM },
   );
-  const oldest = entries.rows.at(-1);
   return (
     <Shown of={entries}>
       {() => (
@@ -37,11 +36,7 @@ export function Audit({ what }: { what: string }) {
             id={(entry) => entry.id}
             empty={entries.more ? "There is no entry, as far as was looked." : "There is no entry."}
           />
-          {entries.more && oldest && (
-            <p class="faint">
-              Looked at since <When at={oldest.time} />. <More load={entries.more} />
-            </p>
-          )}
+          <More load={entries.more} />
         </>
       )}
     </Shown>

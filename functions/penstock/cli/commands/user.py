@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import click
 import httpx
 
 from penstock.cli import extras
-from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
+from penstock.cli.command import Command, Group, Listing, Session, arguments, pass_session, since
 from penstock.cli.commands.token import Lasting, lasting
 from penstock.cli.config import Profile, save_profile
 from penstock.cli.errors import Broken, CliError, Refused, Unreachable
@@ -245,17 +244,18 @@ audit = Group("audit", "Show what operators did: who, when, what (operators only
 
 
 @audit.command("list", cls=Listing)
-@click.option("--since", type=duration, metavar="D", help="Only actions of the last 2h, 7d…")
+@click.option("--since", type=since, metavar="D", help="Only actions since then: 7d, or 2026-01-31T10:00:00Z.")
+@click.option("--until", type=since, metavar="D", help="Only actions before then, written likewise.")
 @click.option("--who", metavar="NAME", help="Only actions of this user.")
+@click.option("--did", metavar="ACTION", help="Only this action, such as pause or 'apply config'.")
+@click.option("--what", metavar="TEXT", help="Only actions on this: what WHAT begins with, such as 'pool resource/'.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, metavar="N", help="Show at most N entries."
 )
 @pass_session
-def list_audit(session: Session, since: int | None, who: str | None, limit: int) -> None:
+def list_audit(session: Session, /, limit: int, **wanted: str | None) -> None:
     """List actions on users, pools, units, the site and other users' jobs, newest first."""
-    query = [("who", who)] if who else []
-    if since is not None:
-        query.append(("since", (datetime.now(UTC) - timedelta(seconds=since)).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    query = [(name, value) for name, value in wanted.items() if value]
     found = session.api.items("audit", query=query, most=limit)
     session.out.table(found, DONE, "nothing was done")
     if found.more and not session.json:

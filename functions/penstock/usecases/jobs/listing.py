@@ -20,7 +20,7 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Key, Listed, Look, shards_of, ulid_time
+from penstock.kernel.rows import EPOCH, Key, Listed, Look, shards_of, ulid_time
 from penstock.system import System
 from penstock.usecases.jobs import flow, readers
 
@@ -38,10 +38,6 @@ DUE_AT_ONCE = 5000
 
 WHENEVER = datetime(9999, 1, 1, tzinfo=UTC)
 """Later than every deadline."""
-
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""When the time in ids begins."""
 
 
 @dataclass(frozen=True)

@@ -205,8 +205,8 @@ def pause(on: System, name: str, *, paused: bool, by: str = "", reason: str = ""
         now = replace(was, paused=paused, pause=pause)
         if was.paused == paused and not _is_said_anew(was.pause, pause):
             return [], was
-        did = "pause" if paused else "resume"
-        return audit.record(on, [Replace(was, now)], by, did, f"pool {name}", reason), now
+        changes = [Replace(was, now)]
+        return audit.record(on, changes, by, "pause" if paused else "resume", f"pool {name}", reason), now
 
     pool = transact(on, decide)
     if paused:

@@ -12,7 +12,7 @@ from penstock.domain.pools.pools import WAITING, Pool, Slot, SlotState, collecti
 from penstock.domain.site.differences import Difference
 from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
 from penstock.domain.units.units import UnitKind
-from penstock.domain.users.audit import Entry
+from penstock.domain.users.audit import Entry, Wanted
 from penstock.kernel.frozen import dataclass
 from penstock.system import System, parse_site
 from penstock.usecases.site import apply
@@ -135,7 +135,7 @@ def _drift(on: System, existing: list[Pool], applied: Mapping[str, Shape]) -> It
     """The pools that are not as the configuration in force says, and those that are paused."""
     resized = [pool for pool in existing if pool.name in applied and apply.shape_of(pool) != applied[pool.name]]
     paused = [pool for pool in existing if pool.paused]
-    log = audit.list_entries(on, "", None, audit.SCANNED, "")[0] if resized or paused else []
+    log = audit.list_entries(on, Wanted(), audit.SCANNED, "")[0] if resized or paused else []
     for pool in resized:
         change = f"{apply.describe(applied[pool.name])} -> {apply.describe(apply.shape_of(pool))}"
         yield _by(log, pool, "resize", change)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime
 
 from penstock.domain.users import audit
-from penstock.domain.users.audit import LISTING, Entry
+from penstock.domain.users.audit import LISTING, Deed, Entry, Wanted
 from penstock.kernel import rows
+from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create
 from penstock.system import System
 
@@ -18,7 +18,7 @@ SCANNED = 1000
 READ = 100
 
 
-def record(on: System, changes: Sequence[Change], by: str, did: str, what: str, detail: str = "") -> list[Change]:
+def record(on: System, changes: Sequence[Change], by: str, did: Deed, what: str, detail: str = "") -> list[Change]:
     """The changes with an entry for who made them. Nothing is recorded without changes, or without a person."""
     if not changes or not by:
         return list(changes)
@@ -27,17 +27,21 @@ def record(on: System, changes: Sequence[Change], by: str, did: str, what: str, 
     return [*changes, Create(Entry(id=rows.ulid(now, chance), at=now, by=by, did=did, what=what, detail=text))]
 
 
-def list_entries(on: System, who: str, since: datetime | None, limit: int, page: str) -> tuple[list[Entry], str | None]:
-    """Some of the entries, newest first, and the next page."""
+def list_entries(on: System, wanted: Wanted, limit: int, page: str) -> tuple[list[Entry], str | None]:
+    """Some of the entries, newest first, and the next page. It reads SCANNED entries at most, so a page may be short or
+    empty and have a next one. Raises Refused 400 for a time that ends before it begins.
+    """
+    if wanted.since and wanted.until and wanted.until <= wanted.since:
+        raise Refused(400, "bad-request", "until must be later than since")
     found: list[Entry] = []
-    after, scanned = page, 0
+    after, scanned = wanted.start(page), 0
     while scanned < SCANNED:
         rows = on.store.listed(LISTING, Entry, limit=READ, after=after, newest=True)
         for row in rows:
-            if since and row.at < since:
+            if wanted.is_over(row):
                 return found, None
             scanned, after = scanned + 1, row.id
-            if who in ("", row.by):
+            if wanted.has(row):
                 found.append(row)
             if len(found) == limit:
                 return found, after

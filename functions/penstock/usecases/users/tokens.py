@@ -15,6 +15,7 @@ from typing import Literal
 
 from penstock import listings
 from penstock.domain.users import sessions
+from penstock.domain.users.audit import Deed
 from penstock.domain.users.sessions import Session
 from penstock.domain.users.users import (
     ADMIN,
@@ -177,8 +178,8 @@ def draft(
         created=now, by=by, expires=expires, ancestors=ancestors, session=wish.session,
     )  # fmt: skip
     until = f"until {expires:%Y-%m-%d %H:%M:%SZ}" if expires else "for ever"
-    what, did = ("session", "sign in") if token.session else ("token", "make token")
-    text = f"{what} {id} for {', '.join(token.scopes)}, {until}"
+    did: Deed = "sign in" if token.session else "make token"
+    text = f"{'session' if token.session else 'token'} {id} for {', '.join(token.scopes)}, {until}"
     return secret, token, audit.record(on, [Create(token)], by, did, f"user {user.name}", text)
 
 

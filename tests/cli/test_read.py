@@ -321,6 +321,11 @@ def test_cancel_and_retry(penstock: Run, service: Service) -> None:
     assert penstock("job", "cancel", job, "--wait").stdout == "job j1 cancelled: cancelled by alice\n"
     assert penstock("job", "retry", job).stdout == "j2\n"
     assert json.loads(penstock("job", "retry", job, "--json").stdout) == {"id": "j3"}
+    assert penstock("job", "retry", job, "--after", "build=j2", "--after", "lint=j3").stdout == "j4\n"
+    asked = [(body, headers) for _, path, headers, body in service.asked if path.endswith("/retry")]
+    assert [body for body, _ in asked] == [{}, {}, {"dependencies": {"build": "j2", "lint": "j3"}}]
+    assert len({headers["Idempotency-Key"] for _, headers in asked}) == 3
+    assert "is not NAME=VALUE" in penstock("job", "retry", job, "--after", "build").stderr
 
 
 def test_site(penstock: Run) -> None:

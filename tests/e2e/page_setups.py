@@ -160,9 +160,15 @@ def entry(world: World) -> str:
 
 
 def dependencies(world: World) -> Words:
-    """A set that was submitted, and jobs to depend on."""
+    """A set that was submitted, jobs to depend on, and one that depends on one of them."""
     ended = settled(world)
+    text = {"script": job("test"), "dependencies": {"build": {"job": ended}}}
+    dependent = world.local.call("POST", "/v1/jobs", json=text)
+    assert dependent.status_code == 201, dependent.text
     return {
+        "BUILD": ended,
+        "TEST": dependent.json()["id"],
+        "01KG...": ended,
         "3f2a91c07b44": world.name[-12:],
         "01KE...": ended,
         "01KF...": ended,

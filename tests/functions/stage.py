@@ -45,6 +45,7 @@ BODIES: dict[str, Any] = {
     "rename_user": {"name": "adele"},
     "sign_output": {"expires_in": 60},
     "hold_job": {"reason": "looking"},
+    "retry_job": {"dependencies": {}},
     "pin_artifact": {"reason": "looking", "for": 60},
     "sign_artifact": {"expires_in": 60},
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},

@@ -83,6 +83,35 @@ def test_a_job_that_is_submitted_once_more_is_of_the_set_too(service: Service) -
     assert [each["id"] for each in read(service)["items"]] == [job, again]
 
 
+def test_a_job_is_submitted_once_more_after_another_job_and_keeps_its_place_in_the_set(service: Service) -> None:
+    build = submitted(service, name="build")
+    asked = {"dependencies": {"build": {"job": build, "on": "always"}}, "name": "test"}
+    test = submitted(service, **asked)
+    new = service.ask("POST", f"/v1/jobs/{build}/retry").json["id"]
+    keyed = {"body": {"dependencies": {"build": new}}, "headers": {"idempotency-key": "k"}}
+    again = {service.ask("POST", f"/v1/jobs/{test}/retry", **keyed).json["id"] for _ in range(2)}
+    items = read(service)["items"]
+    assert [each["id"] for each in items] == [build, test, new, *again]
+    assert [each["name"] for each in items] == ["build", "test"] * 2
+    assert items[-1]["dependencies"] == [{"name": "build", "job": new, "on": "always", "copy_outputs": True}]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"dependencies": {"b": "x"}}, "has no dependency 'b'; it depends on no job"),
+        ({"dependencies": {"b": 1}}, "dependencies.b must be a string"),
+        ({"dependencies": {"b": {"job": "x"}}}, "dependencies.b must be a string"),
+        ({"dependencies": ["b"]}, "dependencies must be an object"),
+        ({"after": {}}, "keys that are not known"),
+    ],
+)
+def test_a_retry_that_cannot_be(service: Service, body: object, says: str) -> None:
+    answer = service.ask("POST", f"/v1/jobs/{submitted(service)}/retry", body)
+    refused(answer, 400, "bad-request")
+    assert says in answer.json["detail"]
+
+
 def test_a_repeated_request_is_one_job_of_the_set(service: Service) -> None:
     body = {"script": "#!/bin/sh\n", "tags": {"set": "s-1"}}
     ids = {service.ask("POST", "/v1/jobs", body, headers={"idempotency-key": "k"}).json["id"] for _ in range(2)}

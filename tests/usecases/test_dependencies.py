@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.artifacts.retention import Retention, retention_key
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import prerequisites as domain_prerequisites
-from penstock.domain.jobs.dependencies import Dependent
+from penstock.domain.jobs.dependencies import Dependency, Dependent, On
 from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -323,6 +324,92 @@ def test_a_job_that_depends_is_retried_with_what_it_depended_on(twin: Twin, ada:
     assert job_of(twin, again).request.dependencies == job_of(twin, second).request.dependencies
     run(twin, again)
     assert job_of(twin, again).end.outcome is Outcome.SUCCEEDED
+
+
+def test_a_job_is_retried_after_the_retry_of_what_it_depended_on(twin: Twin, ada: User) -> None:
+    """Only the job is another: how it must end, and whether its outputs are copied, stays."""
+    first, other = submit(twin, ada), submit(twin, ada)
+    asked = {"build": {"job": first, "copy_outputs": False}, "other": {"job": other, "on": "always"}}
+    second = submit(twin, ada, dependencies=asked)
+    run(twin, first, Result.FAILED)
+    run(twin, other)
+    twin.run()
+    assert job_of(twin, second).end.outcome is Outcome.FAILED
+    instead = jobs_submit.retry(twin.on, ada, job_of(twin, first))
+    again = jobs_submit.retry(twin.on, ada, job_of(twin, second), {"build": instead})
+    assert job_of(twin, again).request.dependencies == (
+        Dependency("build", instead, copy_outputs=False),
+        Dependency("other", other, On.ALWAYS),
+    )
+    assert job_of(twin, again).state is State.WAITING
+    run(twin, instead)
+    run(twin, again)
+    assert job_of(twin, again).end.outcome is Outcome.SUCCEEDED
+    third = jobs_submit.retry(twin.on, ada, job_of(twin, again))
+    assert job_of(twin, third).request.dependencies == job_of(twin, again).request.dependencies
+
+
+def test_a_retry_copies_the_outputs_of_the_job_that_it_was_given(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    run(twin, first, Result.FAILED)
+    instead = jobs_submit.retry(twin.on, ada, job_of(twin, first))
+    again = jobs_submit.retry(twin.on, ada, job_of(twin, second), {"n0": instead})
+    (dependency,) = job_of(twin, again).request.dependencies
+    assert (dependency.job, dependency.copy_outputs) == (instead, True)
+    assert keepers(twin, instead) == {again}
+    assert again not in keepers(twin, first)
+
+
+def keepers(twin: Twin, job: str) -> set[str]:
+    """The jobs for which a job's outputs are kept."""
+    row = twin.store.get(retention_key(job), Retention)
+    return set(row.dependents) if row else set()
+
+
+def test_a_retry_is_refused_for_a_dependency_that_the_job_has_not(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    for job, hint in ((second, "it has: n0"), (first, "it depends on no job")):
+        with pytest.raises(Refused) as refused:
+            jobs_submit.retry(twin.on, ada, job_of(twin, job), {"other": first})
+        (fault,) = refused.value.faults
+        assert (refused.value.status, refused.value.code) == (400, "bad-request")
+        assert (fault.message, fault.where, fault.hint) == (
+            f"job {job} has no dependency 'other'",
+            "dependencies",
+            hint,
+        )
+        assert refused.value.detail == f"{fault.message}; {hint}"
+
+
+def test_a_retry_depends_on_no_job_that_its_user_may_not_read(twin: Twin, ada: User) -> None:
+    """SEC-2: the same rule as when a job is submitted, and the same words for what does not exist."""
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    theirs = submit(twin, User(name="bob", created=START, version=1))
+    for other in (theirs, "none", ""):
+        with pytest.raises(Refused) as refused:
+            jobs_submit.retry(twin.on, ada, job_of(twin, second), {"n0": other})
+        assert (refused.value.status, refused.value.code) in ((422, "unknown-dependency"), (400, "bad-request"))
+    assert refused.value.status == 400
+    with pytest.raises(Refused, match=r"dependencies\.n0: there is no job"):
+        jobs_submit.retry(twin.on, ada, job_of(twin, second), {"n0": theirs})
+
+
+def test_a_retry_with_the_same_key_is_the_same_job(twin: Twin, ada: User) -> None:
+    first = submit(twin, ada)
+    second = submit(twin, ada, **depends(first))
+    jobs = [job_of(twin, each) for each in (first, second)]
+    instead = {jobs_submit.retry(twin.on, ada, jobs[0], key="k") for _ in range(3)}
+    assert len(instead) == 1
+    (new,) = instead
+    assert new != first
+    again = {jobs_submit.retry(twin.on, ada, jobs[1], {"n0": new}, "k") for _ in range(3)}
+    assert len(again) == 1, "a key counts for each job by itself"
+    with pytest.raises(Refused, match="this Idempotency-Key was used for another request"):
+        jobs_submit.retry(twin.on, ada, jobs[1], {"n0": first}, "k")
+    assert jobs_submit.retry(twin.on, ada, jobs[0]) not in {first, new}
 
 
 def test_who_was_judged_is_not_judged_again(twin: Twin, ada: User) -> None:

@@ -153,14 +153,69 @@ def test_what_failed_is_run_again_and_what_waits_for_it_is_said(operator: Consol
     said = card.inner_text()
     assert "build (c, debug)" in said
     assert "sign" in said.partition("After that")[2]
-    failed = before["build (c, debug)"]["id"]
-    assert operator.copied("Copy as commands") == f"penstock job retry {failed}"
+    failed, sign, report = (before[each]["id"] for each in ("build (c, debug)", "sign", "report"))
+    assert operator.copied("Copy as commands").splitlines() == [
+        f"job1=$(penstock job retry {failed})",
+        f'job2=$(penstock job retry {sign} --after built="$job1")',
+        f'penstock job retry {report} --after signed="$job2"',
+    ]
     operator.press("Retry 1 job")
     operator.says("1 job submitted once more")
     local.until(lambda: len(local.call("GET", f"/v1/sets/{its}").json()["items"]) == len(before) + 1)
     assert members(local, its)["build (c, debug)"]["id"] != failed
     operator.becomes(lambda: sum("submitted again later" in row["Job"] for row in operator.rows(JOBS)), 1)
     assert {name: job["id"] for name, job in members(local, settled).items()}  # another set is as it was
+    all_settled(local, its)
+
+
+RERUN = "Re-run what failed and what depends on it"
+
+
+def newest(local: Local, its: str) -> dict[str, list[dict[str, Any]]]:
+    """The jobs of a set by their names, the first submitted first."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for each in local.call("GET", f"/v1/sets/{its}").json()["items"]:
+        found.setdefault(each["name"], []).append(each)
+    return found
+
+
+def test_what_failed_and_what_depends_on_it_is_run_again_after_the_new_jobs(operator: Console, local: Local) -> None:
+    """One is refused midway: the page says so, and goes on where it ended. None is submitted twice."""
+    its = family(local, FAMILY)
+    before = all_settled(local, its)
+    failed, sign = (before[each]["id"] for each in ("build (c, debug)", "sign"))
+    page = open_set(operator, its)
+    later = {
+        "type": "about:blank",
+        "title": "x",
+        "status": 429,
+        "code": "too-many-jobs",
+        "detail": "there are too many",
+    }
+    page.route(f"**/v1/jobs/{sign}/retry", lambda route: route.fulfill(status=429, json=later))
+    page.get_by_role("button", name=RERUN, exact=True).first.click()
+    dialog = page.locator("dialog[open]")
+    assert "3 jobs will be submitted once more" in dialog.inner_text()
+    go = dialog.get_by_role("button", name=RERUN, exact=True)
+    go.click()
+    said = dialog.get_by_role("alert")
+    said.wait_for()
+    assert said.inner_text().startswith("1 of 3 were submitted once more (build (c, debug)). “sign” was refused: ")
+    page.unroute(f"**/v1/jobs/{sign}/retry")
+    local.until(lambda: len(newest(local, its)["build (c, debug)"]) == 2)
+    go.click()
+    operator.says("jobs submitted once more")
+    local.until(lambda: len(newest(local, its)["report"]) == 2)
+    jobs = newest(local, its)
+    assert {name: len(each) for name, each in jobs.items() if len(each) > 1} == {
+        "build (c, debug)": 2, "sign": 2, "report": 2,
+    }  # fmt: skip
+    assert [each["job"] for each in jobs["sign"][1]["dependencies"]] == [jobs["build (c, debug)"][1]["id"]]
+    assert [each["job"] for each in jobs["report"][1]["dependencies"]] == [jobs["sign"][1]["id"]]
+    assert jobs["sign"][1]["dependencies"][0] | {"job": failed} == before["sign"]["dependencies"][0]
+    grid = page.get_by_role("region", name="Matrix build (*)")
+    operator.until(lambda: grid.locator(f"a[href='/jobs/{jobs['build (c, debug)'][1]['id']}']").count() == 1)
+    assert grid.locator(f"a[href='/jobs/{failed}']").count() == 0
     all_settled(local, its)
 
 

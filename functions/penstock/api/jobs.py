@@ -117,6 +117,20 @@ class HoldJob:
 
 
 @dataclass(frozen=True)
+class RetryJob:
+    """How a job that is submitted once more differs from before."""
+
+    dependencies: Annotated[
+        dict[str, str],
+        "For names of its dependencies, the ids of the jobs to wait for this time, such as their retries. How these "
+        "must end and whether their outputs are copied stays as it was. By default it waits for the same jobs.",
+    ] = field(default_factory=dict)
+
+
+AS_BEFORE = RetryJob()
+
+
+@dataclass(frozen=True)
 class HeldUnit:
     """A worker or a resource that is held for a job."""
 
@@ -338,8 +352,10 @@ def discard_job(on: System, user: Caller, job: str) -> JobView:
 
 
 @router.post("/v1/jobs/{job}/retry", "Submit a job once more", SUBMIT, status=201)
-def retry_job(on: System, user: Caller, job: str) -> Created:
-    return Created(submit.retry(on, user, jobs.find(on, user, job)))
+def retry_job(
+    on: System, user: Caller, job: str, ask: RetryJob = AS_BEFORE, *, idempotency_key: IdempotencyKey = None
+) -> Created:
+    return Created(submit.retry(on, user, jobs.find(on, user, job), ask.dependencies, idempotency_key))
 
 
 @router.get("/v1/jobs/{job}/timings", "Show how long each step of a job took", READ)

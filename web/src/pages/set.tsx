@@ -49,7 +49,7 @@ function Whole({ owner, watched }: { owner: string; watched: WatchedSet }) {
     <>
       <div class="set-top">
         <Summary set={set} path={longest} owner={owner} now={now} isCut={watched.more !== undefined} />
-        <RerunCard of={rerun} then={watched.refresh} />
+        <RerunCard of={rerun} set={set} then={watched.refresh} />
       </div>
       <SetGraph set={set} grids={grids} path={path} now={now} />
       {grids.length > 0 && <h2>Matrices</h2>}

@@ -1,53 +1,61 @@
-/** What is to be run again, and a button that does what can be done now. */
+/** What is to be run again, and buttons that do it. */
 
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { Link } from "wouter-preact";
 
 import { counted, retryJob } from "../jobs/acts";
 import { Action, Copy } from "../parts/action";
-import { command } from "../parts/command";
 import { State } from "../parts/state";
 import { together } from "../parts/together";
-import type { Member } from "./members";
-import type { Rerun } from "./rerun";
+import type { JobSet, Member } from "./members";
+import { commandsOf, type Rerun, type Step } from "./rerun";
+import { rerun } from "./rerun-act";
 
-export function RerunCard({ of: { now, later }, then }: { of: Rerun; then: () => void }) {
-  if (now.length + later.length === 0) return null;
-  const ids = now.map(({ id }) => id);
+interface Props {
+  of: Rerun;
+  set: JobSet;
+  then: () => void;
+}
+
+export function RerunCard({ of: { now, steps, blocked }, set, then }: Props) {
+  if (steps.length + blocked.length === 0) return null;
+  const first = new Set(now.map(({ id }) => id));
+  const later = steps.filter(({ member }) => !first.has(member.id));
   return (
     <section class="card" aria-labelledby="rerun">
       <h2 id="rerun">To run again</h2>
       {now.length > 0 && (
-        <>
-          <ul class="rerun">
-            {now.map((member) => (
-              <Line key={member.id} member={member}>
-                {member.reason}
-              </Line>
-            ))}
-          </ul>
-          <div class="actions">
-            <Action
-              title={`Retry ${counted(now.length)}`}
-              question={`${counted(now.length)} will be submitted once more, as new jobs of this set that wait for the same jobs as before.`}
-              run={() => together(ids, retryJob, "were submitted once more")}
-              done={`${counted(now.length)} submitted once more`}
-              then={then}
-            />
-            <Copy text={ids.map((id) => command("penstock", "job", "retry", id)).join("\n")} title="Copy as commands" />
-          </div>
-        </>
+        <ul class="rerun">
+          {now.map((member) => (
+            <Line key={member.id} member={member}>
+              {member.reason}
+            </Line>
+          ))}
+        </ul>
       )}
       {later.length > 0 && (
         <>
           <h3>After that</h3>
+          <ul class="rerun">
+            {later.map(({ member, instead }) => (
+              <Line key={member.id} member={member}>
+                after {instead.map(({ job }) => set.byId.get(job)?.name ?? job).join(", ")}
+              </Line>
+            ))}
+          </ul>
+        </>
+      )}
+      {steps.length > 0 && <Actions now={now} steps={steps} then={then} />}
+      {blocked.length > 0 && (
+        <>
+          <h3>Not from here</h3>
           <p class="faint">
-            {later.length === 1 ? "This one depends" : "These depend"} on jobs that did not end as needed. A retry waits for the same
-            jobs as before, so it would fail again: submit {later.length === 1 ? "it" : "them"} anew, with the ids of the new jobs
-            (<code>penstock job run -d NAME=JOB</code>), or the whole set.
+            {blocked.length === 1 ? "This one depends" : "These depend"} on jobs that did not end as needed and are not run again, so a
+            retry would fail as before.
           </p>
           <ul class="rerun">
-            {later.map(({ member, after }) => (
+            {blocked.map(({ member, after }) => (
               <Line key={member.id} member={member}>
                 after {after.join(", ")}
               </Line>
@@ -56,6 +64,49 @@ export function RerunCard({ of: { now, later }, then }: { of: Rerun; then: () =>
         </>
       )}
     </section>
+  );
+}
+
+function Actions({ now, steps, then }: { now: readonly Member[]; steps: readonly Step[]; then: () => void }) {
+  const [progress, setProgress] = useState("");
+  const run = async () => {
+    try {
+      await rerun(steps, (done) => setProgress(`${done} of ${steps.length} submitted…`));
+    } finally {
+      setProgress("");
+      then(); // also if one was refused: some may have been submitted
+    }
+  };
+  return (
+    <div class="actions">
+      <Action
+        title="Re-run what failed and what depends on it"
+        question={`${counted(steps.length)} will be submitted once more, as new jobs of this set. A job that depends on one of these waits for its new job.`}
+        fields={
+          <p role="status" class="faint">
+            {progress}
+          </p>
+        }
+        run={run}
+        done={`${counted(steps.length)} submitted once more`}
+      />
+      {now.length > 0 && now.length < steps.length && (
+        <Action
+          title={`Retry ${counted(now.length)}`}
+          question={`Only what failed, ${counted(now.length)}, will be submitted once more, and nothing that depends on it.`}
+          run={() =>
+            together(
+              now.map(({ id }) => id),
+              retryJob,
+              "were submitted once more",
+            )
+          }
+          done={`${counted(now.length)} submitted once more`}
+          then={then}
+        />
+      )}
+      <Copy text={commandsOf(steps)} title="Copy as commands" />
+    </div>
   );
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,14 @@ from penstock.cli.command import (
     Session,
     arguments,
     duration,
+    mapping,
     pair,
     pass_session,
     since,
 )
 from penstock.cli.errors import CliError, Refused
 from penstock.cli.output import NAMED_JOB, STYLES, Column, Moment, Output, moment
-from penstock.cli.references import JOB, TARGET
+from penstock.cli.references import DEPENDENCY, JOB, TARGET
 from penstock.cli.terminal import clean
 
 if TYPE_CHECKING:
@@ -347,10 +349,17 @@ def _said(job: Object) -> str:
 
 @click.command(cls=Command)
 @arguments("JOB")
+@click.option(
+    "--after", multiple=True, type=DEPENDENCY, metavar="NAME=JOB", help="Wait for JOB in the place of dependency NAME."
+)
 @pass_session
-def retry(session: Session, job: str) -> None:
-    """Submit the same job again, and print the new job's id."""
-    answer = session.api.make("jobs", job, "retry")
+def retry(session: Session, job: str, after: tuple[tuple[str, str], ...]) -> None:
+    """Submit the same job again, and print the new job's id.
+
+    It waits for the same jobs as before. If one of these was retried, name its new job with --after.
+    """
+    body = {"dependencies": mapping(after, "--after")} if after else {}
+    answer = session.api.make("jobs", job, "retry", body=body, headers={"Idempotency-Key": str(uuid.uuid4())})
     session.out.done(str(answer["id"]), answer)
     if not session.json:
         session.out.note(f"`penstock job tail {answer['id']}` follows it")

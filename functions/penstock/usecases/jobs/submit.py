@@ -91,6 +91,9 @@ CHECKED = (
 NO_SOURCE = Provenance()
 """Of a script nobody says where it comes from."""
 
+AS_BEFORE: Mapping[str, str] = {}
+"""That a job which is retried depends on the same jobs as before."""
+
 CLAIM_TRIES = 2
 """How often a new job tries to get its worker in the commit that creates it. Then it claims by the step of its flow, as
 it does when its pool is throttled: its user's call takes no longer for that.
@@ -257,17 +260,38 @@ def _begin(on: System, made: Draft, claimed: Claimed, accepted: str) -> None:
     logs.append(on, job.id, 1, accepted, CONTROL if job.state is State.WAITING else DETAIL)
 
 
-def retry(on: System, user: User, job: Job) -> str:
-    """Submit a job's request again as a new job: of the user, or of the same repository if it was one's before."""
+def retry(on: System, user: User, job: Job, instead: Mapping[str, str] = AS_BEFORE, key: str | None = None) -> str:
+    """Submit a job's request again as a new job: of the user, or of the same repository if it was one's before.
+
+    `instead`: for names of its dependencies, the jobs that it depends on this time. The same key with the same job and
+    the same request return the same job. Raises Refused.
+    """
     spec = flow.kept_spec(on, job)
     if origins.is_cloned(job, spec):
         raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
     request = {**spec.request, "owner": job.owner if is_repository(job.owner) else None}
-    again = submit(on, user, SubmitJob(script=spec.script or None, tasks=list(spec.tasks), **request), None, before=job)
+    if instead:
+        request["dependencies"] = _depending(job, spec.request.get("dependencies") or {}, instead)
+    ask = SubmitJob(script=spec.script or None, tasks=list(spec.tasks), **request)
+    again = submit(on, user, ask, f"retry {job.id} {key}" if key else None, before=job)
     fresh = on.store.get(job_key(again), Job) if job.request.inputs else None
     if fresh:
         inputs.adopt(on, fresh, job)
     return again
+
+
+def _depending(job: Job, given: Mapping[str, Any], instead: Mapping[str, str]) -> dict[str, Any]:
+    """A request's dependencies with other jobs in the place of some. Raises Refused 400 for names that it has not."""
+    there = [each.name for each in job.request.dependencies]
+    hint = f"it has: {', '.join(there)}" if there else "it depends on no job"
+    faults = [
+        Fault(f"job {job.id} has no dependency {name[:100]!r}", where="dependencies", hint=hint)
+        for name in instead
+        if name not in there
+    ]
+    if faults:
+        raise Refused(400, "bad-request", f"{faults[0].message}; {hint}", faults[: limits.DEPENDENCIES])
+    return {**given, **{name: {**given[name], "job": other} for name, other in instead.items()}}
 
 
 def plan(on: System, user: User, ask: SubmitJob) -> Plan:

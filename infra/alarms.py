@@ -20,6 +20,7 @@ from constructs import Construct
 from infra.measures import Monitored
 from infra.queues import TRIES
 from penstock.domain import metrics
+from penstock.domain.alarms import MEANING_ENDS
 from penstock.domain.metrics import Level
 from penstock.domain.units.units import UnitKind, UnitState
 
@@ -61,7 +62,7 @@ class Alarm:
     @property
     def description(self) -> str:
         """The text of its mail."""
-        return f'{self.what}. What to do: docs/operators/operations.md, "{self.section}".'
+        return f'{self.what}{MEANING_ENDS} docs/operators/operations.md, "{self.section}".'
 
 
 def alarms(on: Monitored) -> Iterator[Alarm]:

@@ -47,6 +47,10 @@ RING: Actions = ("s3:PutObject",)
 HAND_OUT: Actions = ("s3:GetObject",)
 """Presigned URLs with which machines fetch the agent."""
 
+LOOK_AT_ALARMS: Actions = ("cloudwatch:DescribeAlarms",)
+"""CloudWatch lists names with a prefix only for whoever may describe all alarms of the account and region."""
+COUNT: Actions = ("sqs:GetQueueAttributes",)
+
 PUBLISHED: Mapping[str, Actions] = {"identity key": ("kms:GetPublicKey",)}
 """The API publishes the public keys with which others verify identity tokens."""
 
@@ -66,6 +70,12 @@ GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "provenance key": ("kms:GetPublicKey", "kms:Sign"),  # only here, where rows say all that is stated
         # users write secrets into a job's store; what a lock says of itself is sealed in its unit's row
         "metadata key": ("kms:Encrypt",),
+        "alarms": LOOK_AT_ALARMS,  # operators see which are raised
+        "schedule dead letters": COUNT,
+        "serve dead letters": COUNT,
+        "factory dead letters": COUNT,
+        "well dead letters": COUNT,
+        "sweep dead letters": COUNT,
     },
     "agent_api": {
         "table": ROWS,
@@ -160,7 +170,10 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
         "github tokens": ("kms:Decrypt", "kms:Encrypt"),  # its own copy, to revoke it; this key opens no other secret
     },
     "schedule": {"github queue": ENQUEUE},
-    "api": {"github client": ("secretsmanager:GetSecretValue",)},  # people sign in; it makes their sessions anyway
+    "api": {
+        "github client": ("secretsmanager:GetSecretValue",),  # people sign in; it makes their sessions anyway
+        "github dead letters": COUNT,
+    },
 }
 """What comes on top with `-c github=true`."""
 
@@ -272,6 +285,11 @@ CLOUD_GRANTS: Mapping[str, Mapping[str, Actions]] = {
     each: {"cloud secrets": ("secretsmanager:GetSecretValue",), "cloud parameters": ("ssm:GetParameter",)}
     for each in ("factory", "sweep")
 }
+
+
+def alarms_arn() -> str:
+    """The ARN of all alarms of the account and region."""
+    return f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*"
 
 
 def cloud_arns() -> Mapping[str, str]:

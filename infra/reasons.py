@@ -8,7 +8,7 @@ from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from infra.grants import EC2_GRANTS, cloud_arns, ec2_arn
+from infra.grants import EC2_GRANTS, alarms_arn, cloud_arns, ec2_arn
 
 EVERYWHERE: Mapping[str, str] = {
     "AwsSolutions-L1": "Python 3.13 is what the tests run on; a new runtime is taken up by a change, not by a rule",
@@ -21,7 +21,7 @@ EVERYWHERE: Mapping[str, str] = {
 
 
 def wildcards(bucket: s3.Bucket, flow: str) -> Mapping[str, str]:
-    """Wildcards for objects and executions, which do not exist yet when the stack is deployed."""
+    """Wildcards for objects and executions, which do not exist yet when the stack is deployed, and for alarms."""
     shape = bucket.node.default_child
     assert isinstance(shape, s3.CfnBucket)
     inside = f"<{Stack.of(bucket).get_logical_id(shape)}.Arn>"
@@ -29,6 +29,7 @@ def wildcards(bucket: s3.Bucket, flow: str) -> Mapping[str, str]:
     return {
         f"AwsSolutions-IAM5[Resource::{inside}/artifacts/*]": "one object per artifact, below one prefix of one bucket",
         f"AwsSolutions-IAM5[Resource::{inside}/bells/*]": "one object per lease of an idle worker, below one prefix",
+        f"AwsSolutions-IAM5[Resource::{_shown(alarms_arn())}]": "names are asked for by prefix, which needs all alarms",
         f"AwsSolutions-IAM5[Resource::{executions}]": "one execution per attempt, of one state machine",
     }
 

@@ -23,6 +23,7 @@ from infra.grants import (
     NOT_WRITTEN,
     PUBLISHED,
     accounts_statements,
+    alarms_arn,
     cloud_arns,
     ec2_statements,
     pass_role,
@@ -83,6 +84,7 @@ class Penstock(Stack):
         )
         functions = self.functions.of
         self.agent = self._hand_out_agent()
+        self._name_dead_letters()
         self.api.route(users=self.functions.called("api"), agents=self.functions.called("agent_api"))
         self.flow = Flow(self, "Flow", queue=self.queues.of["schedule"], settle=functions["settle"])
         Schedule(self, "Schedule", sweep=functions["sweep"], settle=functions["settle"], flow=flow.arn(self))
@@ -130,6 +132,11 @@ class Penstock(Stack):
         self.functions.of["agent_api"].add_environment("AGENT_BUCKET", file.bucket)
         self.functions.of["agent_api"].add_environment("AGENT_FILE", file.key)
         return file
+
+    def _name_dead_letters(self) -> None:
+        """Tell the API which dead-letter queues there are. Its alarms it knows by the stack's name."""
+        urls = (f"{name}={queue.queue_url}" for name, queue in self.queues.dead.items())
+        self.functions.of["api"].add_environment("DEAD_QUEUES", ",".join(urls))
 
     def _feed(self, at_once: int) -> None:
         """Connect queues to the functions that consume them. However many messages there are, their calls leave
@@ -258,7 +265,9 @@ class Penstock(Stack):
             "provenance key": self.storage.provenance.key_arn,
             "flow": flow.arn(self),
             "executions": flow.arn(self, "execution", ":*"),
+            "alarms": alarms_arn(),
             **{f"{each} queue": self.queues.of[each].queue_arn for each in NAMES},
+            **{f"{each} dead letters": queue.queue_arn for each, queue in self.queues.dead.items()},
         }
 
     def _outputs(self) -> None:

@@ -31,7 +31,7 @@ from penstock.aws.stepfunctions import StepFlows
 from penstock.domain.metrics import Level
 from penstock.drivers import Registry
 from penstock.kernel.rows import check_form
-from penstock.ports import AgentFile, Attestor, Signer
+from penstock.ports import AgentFile, Alarms, Attestor, DeadLetters, Signer
 from penstock.system import NoSigner, System
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
@@ -103,8 +103,35 @@ def aws() -> System:
         agent_file=AgentFile(agent, env["AGENT_FILE"]) if env.get("AGENT_FILE") else None,
         console_url=env.get("CONSOLE_URL", "").rstrip("/"),
         front_key=_front_key if env.get("FRONT_SECRET") else None,
+        **(_watched(config) if env.get("DEAD_QUEUES") else {}),
         **(_github(config) if env.get("GITHUB_QUEUE") else {}),
     )
+
+
+def _watched(config: Config) -> Mapping[str, Any]:
+    """The alarms and dead letters, for the API alone. A page waits for them, so services are not waited for long."""
+    env = os.environ
+    soon = config.merge(
+        Config(connect_timeout=2, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+    )
+    urls = dict(each.split("=", 1) for each in env["DEAD_QUEUES"].split(","))
+    return {
+        "alarms": Lazy(lambda: _alarms(soon, env["POWERTOOLS_SERVICE_NAME"])),
+        "dead_letters": Lazy(lambda: _dead_letters(soon, urls)),
+    }
+
+
+def _alarms(config: Config, deployment: str) -> Alarms:
+    from penstock.aws.alarms import CloudWatchAlarms  # only the API has them, and other functions do not import it
+
+    name: Any = "cloudwatch"  # the types of its client are not installed
+    return CloudWatchAlarms(watched(boto3.client(name, config=config)), deployment)
+
+
+def _dead_letters(config: Config, urls: Mapping[str, str]) -> DeadLetters:
+    from penstock.aws.alarms import SqsDeadLetters
+
+    return SqsDeadLetters(watched(boto3.client("sqs", config=config)), urls)
 
 
 def _s3_config(config: Config) -> Config:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import Part
@@ -21,6 +21,9 @@ from penstock.domain.users.oidc import PublicKey
 from penstock.kernel.errors import Shortage
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Due, Key, Listed, Look, Row
+
+if TYPE_CHECKING:
+    from penstock.domain.alarms import Alarm, DeadLetterQueue
 
 R = TypeVar("R", bound=Row)
 
@@ -221,6 +224,20 @@ class Metrics(Protocol):
 
     def wants(self, metric: Metric) -> bool:
         """Whether a metric is reported at all. If not, callers need not read rows only for it."""
+
+
+class Alarms(Protocol):
+    """The alarms of the deployment."""
+
+    def read(self) -> Sequence[Alarm]:
+        """All of them, as they are now. Raises Unreached if that cannot be known."""
+
+
+class DeadLetters(Protocol):
+    """The dead-letter queues of the deployment."""
+
+    def read(self) -> Sequence[DeadLetterQueue]:
+        """All of them, with counts that may be a minute late. Raises Unreached if one cannot be counted."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Row
 from penstock.ports import (
     AgentFile,
+    Alarms,
     Attestor,
+    DeadLetters,
     Drivers,
     Flows,
     Forge,
@@ -44,6 +46,14 @@ class NoMetrics:
     def wants(self, metric: Metric) -> bool:
         """False."""
         return False
+
+
+class NothingWatched:
+    """A system that is no deployment: it has no alarms and no dead-letter queues."""
+
+    def read(self) -> Sequence[Any]:
+        """None."""
+        return ()
 
 
 class NoSigner:
@@ -118,6 +128,8 @@ class System:
     agent_file: AgentFile | None = None
     console_url: str = ""
     front_key: Callable[[], str] | None = None
+    alarms: Alarms = field(default_factory=NothingWatched)
+    dead_letters: DeadLetters = field(default_factory=NothingWatched)
 
 
 TRIES = 12

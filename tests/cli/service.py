@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from penstock.domain.artifacts.volumes import PART_BYTES, composite
-from tests.cli import artifacts, published
+from tests.cli import alarms, artifacts, published
 from tests.cli.ids import older
 from tests.cli.proof import Proof
 from tests.cli.site_text import SiteText
@@ -172,6 +172,7 @@ class Service:
     graph: dict[str, Any] = field(default_factory=lambda: GRAPH)
     walks: bool = False
     half_life: int | None = 86400
+    alarms: dict[str, Any] = field(default_factory=alarms.answer)
     queue: list[dict[str, Any]] = field(default_factory=list)
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
     workers: list[dict[str, Any]] = field(default_factory=list)
@@ -212,7 +213,10 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case ("GET", ["audit" | "resource-types" | "provenance" | "shares" | "costs" | "reviews" | "sets", *_]) | (
+            case (
+                "GET",
+                ["alarms" | "audit" | "resource-types" | "provenance" | "shares" | "costs" | "reviews" | "sets", *_],
+            ) | (
                 "DELETE",
                 ["users" | "tokens", *_],
             ):
@@ -242,8 +246,8 @@ class Service:
                 return {"set": id, "owner": "alice", **_page(jobs, query)}
             case ["reviews"]:
                 return {"items": [REVIEW | {"job": "j1"}], "next": None}
-            case ["costs"]:
-                return SUMS
+            case ["alarms" | "costs" as what]:
+                return {"alarms": self.alarms, "costs": SUMS}[what]
             case ["shares"]:
                 return {"items": SHARES if self.half_life else [], "next": None, "half_life": self.half_life}
             case ["tokens", id]:

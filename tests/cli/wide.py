@@ -55,7 +55,9 @@ def _schema(path: str) -> dict[str, Any] | None:
 
 
 def example(schema: dict[str, Any], name: str = "", number: int = 0) -> Any:
-    """A value of a schema, for a property with a name, in the entry with a number."""
+    """A value of a schema, for a property with a name, in the entry with a number. There is no problem."""
+    if name == "problem":
+        return None
     if "$ref" in schema:
         return example(_document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]], name, number)
     if "anyOf" in schema:

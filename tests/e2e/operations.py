@@ -325,6 +325,7 @@ class Everything:
         self.ask("list_pools")
         self.ask("list_shares")
         self.ask("get_attention")
+        self.ask("get_alarms")
         self.ask("list_costs")
         self.ask("get_pool", **LAB)
         self.ask("get_series", **LAB)

@@ -122,4 +122,9 @@ def resources(stack: Template) -> dict[str, str]:
         MACHINE.format("execution") + ":*": "executions",
         f"<{settle}.Arn>": "settle function",
         **{f"<{stack.queue(name)[0]}.Arn>": f"{name} queue" for name in NAMES},
+        **{
+            f"<{stack.named('SQS::Queue', f'Queues{name.title()}Dead')[0]}.Arn>": f"{name} dead letters"
+            for name in NAMES
+        },
+        "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>:alarm:*": "alarms",
     }

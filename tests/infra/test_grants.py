@@ -65,7 +65,7 @@ def test_a_function_logs_to_its_own_group_only(stack: Template) -> None:
         assert [text(each["Resource"]) for each in logs] == [f"<{group}.Arn>"], name
 
 
-def test_no_policy_has_a_wildcard_beyond_objects_bells_and_executions(stack: Template) -> None:
+def test_no_policy_has_a_wildcard_beyond_objects_bells_executions_and_alarms(stack: Template) -> None:
     statements = [
         statement
         for policy in stack.of("IAM::Policy").values()
@@ -75,7 +75,7 @@ def test_no_policy_has_a_wildcard_beyond_objects_bells_and_executions(stack: Tem
     wide = {text(each) for statement in statements for each in listed(statement["Resource"]) if "*" in text(each)}
     assert not [action for action in actions if "*" in action]
     console = f"<{stack.named('S3::Bucket', 'Console')[0]}.Arn>/*"  # written by what uploads the console's files
-    assert {resources(stack)[each] for each in wide - {console}} == {"objects", "bells", "executions"}
+    assert {resources(stack)[each] for each in wide - {console}} == {"objects", "bells", "executions", "alarms"}
 
 
 def test_roles_have_no_managed_policies_and_one_principal(stack: Template) -> None:

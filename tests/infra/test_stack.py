@@ -22,7 +22,7 @@ from tests.infra.template import Template
 OF_GITHUB = {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_TOKENS", "GITHUB_SECRET"}
 """Of the front end for GitHub, where a deployment has one: test_github.py."""
 
-OF_ONE = {"AGENT_BUCKET", "AGENT_FILE"}
+OF_ONE = {"AGENT_BUCKET", "AGENT_FILE", "DEAD_QUEUES"}
 """Of the function that hands out the agent: test_agent.py."""
 
 FROM_LAMBDA_OR_HOST = {"AWS_REGION", "AWS_ENDPOINT_URL", "SITE_LOCAL", "PENSTOCK_HOME"}

@@ -15,6 +15,7 @@ from infra import dimensions
 from infra.metricspage import page
 from penstock.cli.app import cli
 from penstock.domain import metrics
+from penstock.domain.alarms import SECTIONS, read_name
 from penstock.domain.metrics import METRICS, NAMESPACE, Level
 from penstock.domain.site.site import Site
 from penstock.sources import ROOT as SOURCES
@@ -89,6 +90,18 @@ def test_alarms_look_at_metrics_that_the_code_tells(stacks: dict[Level, Template
         assert len(found) > 10
         assert set(found.values()) <= emitted("Watched"), level
     assert watched(stacks[Level.OFF]) == {}
+
+
+def test_the_api_finds_every_alarm_and_dead_letter_queue(stacks: dict[Level, Template], stack: Template) -> None:
+    """It asks for names that begin with the stack's, and knows what stands behind that."""
+    names = {name for each in stacks.values() for name in alarms(each)}
+    assert {(found := read_name(name, "Watched")) and found[0] for name in names} == SECTIONS
+    told = text(stack.functions()["api"]["Environment"]["Variables"]["DEAD_QUEUES"])
+    queues = {
+        alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0] for name, alarm in alarms(stack).items() if "DeadL" in name
+    }
+    assert {each.partition("=")[2] for each in told.split(",")} == {f"<{queue}>" for queue in queues}
+    assert {f"Penstock-DeadLetters-{each.partition('=')[0]}" for each in told.split(",")} <= set(alarms(stack))
 
 
 def test_the_dashboard_draws_metrics_that_the_code_tells(stacks: dict[Level, Template]) -> None:

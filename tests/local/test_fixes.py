@@ -305,6 +305,20 @@ def test_a_role_is_changed_only_if_it_has_the_boundary_that_a_policy_asks_for(ho
         own.put_role_policy(RoleName="free", PolicyName="one", PolicyDocument=policy(ANYTHING))
 
 
+def test_alarms_are_listed_by_who_may_describe_all_of_the_account(host: Host) -> None:
+    watch = host.client("cloudwatch")
+    about = {"Namespace": "AWS/Lambda", "MetricName": "Errors", "ComparisonOperator": "GreaterThanThreshold"}
+    for name in ("Here-Strays", "There-Strays"):
+        watch.put_metric_alarm(AlarmName=name, EvaluationPeriods=1, Period=60, Threshold=1, Statistic="Sum", **about)
+    arn = watch.describe_alarms(AlarmNames=["Here-Strays"])["MetricAlarms"][0]["AlarmArn"]
+    own = {"Effect": "Allow", "Action": "cloudwatch:DescribeAlarms", "Resource": arn.replace("Here-Strays", "*")}
+    found = host.acting_as("watcher", own, "cloudwatch").describe_alarms(AlarmNamePrefix="Here-")
+    assert [each["AlarmName"] for each in found["MetricAlarms"]] == ["Here-Strays"]
+    narrow = host.acting_as("narrow", own | {"Resource": arn}, "cloudwatch")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        narrow.describe_alarms(AlarmNamePrefix="Here-")
+
+
 def test_a_function_gets_cookies_apart_and_sets_several(host: Host) -> None:
     """As API Gateway does for HTTP APIs, with payload format 2.0."""
     source = (

@@ -198,6 +198,47 @@ def test_a_delivery_that_was_missed_can_be_handled_again(
     assert bool(page.locator(".notices p.good").count()) == came.value.ok
 
 
+def test_a_raised_alarm_is_counted_and_stands_first_with_its_runbook(operator: Console, local: Local) -> None:
+    watch = local.aws("cloudwatch")
+    known = local.call("GET", "/v1/alarms").json()["alarms"]
+    assert (known["problem"], known["count"]) == (None, 0)
+    (name,) = (each["name"] for each in known["items"] if each["section"] == "FunctionErrors" and each["of"] == "well")
+    watch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="3 errors in 15 minutes")
+    try:
+        page = operator.open("/operator")
+        row = operator.row("Raised alarms", "FunctionErrors")
+        row.wait_for()
+        assert "The function well failed or timed out 3 times" in row.inner_text()
+        assert "3 errors in 15 minutes" in row.inner_text()
+        assert count(operator, "alarms") == 1
+        others = page.locator("#alarms details")
+        others.locator("summary").click()
+        assert len(operator.rows("Other alarms")) == known["of"] - 1
+        row.get_by_role("link", name=f"Runbook: {name}").click()
+        page.get_by_role("dialog", name="Runbook", exact=True).get_by_role("heading", name="FunctionErrors").wait_for()
+    finally:
+        watch.set_alarm_state(AlarmName=name, StateValue="OK", StateReason="no errors")
+
+
+def test_dead_letters_are_counted_with_the_commands_of_the_runbook(operator: Console, local: Local) -> None:
+    queue = next(
+        each for each in local.call("GET", "/v1/alarms").json()["dead_letters"]["items"] if each["of"] == "well"
+    )
+    sqs = local.aws("sqs")
+    sqs.send_message(QueueUrl=queue["url"], MessageBody='{"form": 1, "unit": "r-1"}')
+    try:
+        operator.open("/operator")
+        row = operator.row("Dead-letter queues", "well")
+        row.wait_for()
+        assert "! 1" in row.inner_text()
+        assert count(operator, "dead-letters") == 1
+        assert queue["url"] in operator.copied("Copy: look at them", row)
+        assert operator.copied("Copy: redrive", row) == f"aws sqs start-message-move-task --source-arn {queue['arn']}"
+        assert operator.copied("Copy: delete all", row) == f"aws sqs purge-queue --queue-url {queue['url']}"
+    finally:
+        sqs.purge_queue(QueueUrl=queue["url"])
+
+
 def test_what_goes_soon_is_asked_for_within_a_time(operator: Console, local: Local) -> None:
     page = operator.open("/operator")
     for words, seconds in {"1 h": 3600, "30 d": 2_592_000}.items():

@@ -42,6 +42,9 @@ ENTRIES = {
     "factory": Entry(f"{COMMANDS}.site:factory", "Show and test the factories, which make workers."),
     "well": Entry(f"{COMMANDS}.site:well", "Show the wells, which make resources."),
     "canary": Entry(f"{COMMANDS}.site:canary", "Show and send canaries, which are regular test jobs (operators only)."),
+    "alarm": Entry(
+        f"{COMMANDS}.alarm:group", "Show the alarms of the deployment, and its dead letters (operators only)."
+    ),
     "user": Entry(f"{COMMANDS}.user:group", "Manage users and their privileges (operators only)."),
     "token": Entry(f"{COMMANDS}.token:group", "Make, list and revoke tokens."),
     "audit": Entry(f"{COMMANDS}.user:audit", "Show what operators did (operators only)."),

@@ -19,10 +19,12 @@ from penstock.cli.tables import Fit as Fit
 from penstock.cli.terminal import clean
 
 STYLES = {
-    **dict.fromkeys(("succeeded", "free", "idle"), "green"),
+    **dict.fromkeys(("succeeded", "free", "idle", "ok"), "green"),
     **dict.fromkeys(("running", "acquiring", "held", "leased", "ready"), "cyan"),
-    **dict.fromkeys(("waiting", "queued", "paused", "cancelled", "withdrawn", "settling"), "yellow"),
-    **dict.fromkeys(("failed", "errored", "broken", "quarantined", "lost"), "red"),
+    **dict.fromkeys(
+        ("waiting", "queued", "paused", "cancelled", "withdrawn", "settling", "insufficient data"), "yellow"
+    ),
+    **dict.fromkeys(("failed", "errored", "broken", "quarantined", "lost", "alarm"), "red"),
 }
 """Words that have a colour of their own wherever they stand alone in a table."""
 

@@ -51,6 +51,7 @@ def apply() -> None:
     a_request_has_its_cookies_among_its_headers()
     no_condition_knows_the_keys_of_rows()
     no_condition_knows_the_boundary_of_a_role()
+    a_list_of_alarms_names_no_alarm()
 
 
 def a_flow_starts_after_150_ms() -> None:
@@ -255,6 +256,23 @@ def no_condition_knows_the_boundary_of_a_role() -> None:
         return known | ({"iam:permissionsboundary": boundary, "iam:PermissionsBoundary": boundary} if boundary else {})
 
     iam_actions.request_tag_context = with_boundary
+
+
+def a_list_of_alarms_names_no_alarm() -> None:
+    """AWS checks DescribeAlarms for a prefix against `alarm:*` of the account, the emulator against "*".
+
+    Source: the message with which AWS refuses it names that resource.
+    """
+    extract = iam_actions.extract_resource_arn
+
+    @wraps(extract)
+    def with_alarms(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any) -> str:
+        if service == "monitoring" and b"AlarmNamePrefix" in body:
+            _, region, account = rest
+            return f"arn:aws:cloudwatch:{region}:{account}:alarm:*"
+        return str(extract(service, method, path, headers, body, *rest))
+
+    iam_actions.extract_resource_arn = with_alarms
 
 
 def a_closed_task_does_not_exist() -> None:

@@ -26,6 +26,7 @@ from penstock.domain.units.units import CleanProof
 from penstock.domain.users.oidc import PublicKey
 from penstock.drivers import Registry
 from penstock.kernel import rows
+from penstock.kernel.errors import Unreached
 from penstock.ports import AgentFile, Grant, NotYet, Order, Ready, Stored
 from penstock.system import System
 from penstock.testing.metrics import RecordedMetrics
@@ -350,6 +351,19 @@ class TestDrivers(Registry):
         return [] if driver == "hand" else super().complaints(kind, driver, settings)
 
 
+@dataclass
+class Watched:
+    """What tests say that the alarms or the dead-letter queues are; or that they cannot be known."""
+
+    found: Sequence[Any] = ()
+    fails: str = ""
+
+    def read(self) -> Sequence[Any]:
+        if self.fails:
+            raise Unreached(self.fails)
+        return self.found
+
+
 class Twin:
     """The whole system. `run` delivers what is due until nothing is."""
 
@@ -362,6 +376,7 @@ class Twin:
         self.drivers = TestDrivers()
         self.metrics = RecordedMetrics()
         self.signer = MemorySigner()
+        self.alarms, self.dead_letters = Watched(), Watched()
         self.on = System(
             self.store,
             self.queues,
@@ -377,6 +392,8 @@ class Twin:
             MemoryAttestor(),
             agent_file=AgentFile(self.objects, f"{agentfile.digest()}.pyz"),
             front_key=lambda: "front",
+            alarms=self.alarms,
+            dead_letters=self.dead_letters,
         )
 
     def run(self) -> None:

@@ -1,6 +1,6 @@
 /** What needs a person, counted. Nothing is judged that the service does not say. */
 
-import { type Attention, HOUR, type Unit } from "./watch";
+import { type AlarmsAndLetters, type Attention, HOUR, type Unit } from "./watch";
 import type { Schemas } from "../api/client";
 
 export type Tone = "bad" | "wait" | "good" | "off";
@@ -11,12 +11,15 @@ export interface Finding {
   title: string;
   /** Undefined until it is known. */
   count: number | undefined;
+  /** Why it cannot be known. */
+  problem?: string | null | undefined;
   /** The tone if there are any. */
   tone: "bad" | "wait";
 }
 
 /** How a finding reads at a glance: a sign, and a tone. */
-export function glance({ count, tone }: Finding): [string, Tone] {
+export function glance({ count, tone, problem }: Finding): [string, Tone] {
+  if (problem) return ["?", "wait"];
   if (count === undefined) return ["…", "off"];
   if (count === 0) return ["✓", "good"];
   return tone === "bad" ? ["!", "bad"] : ["‖", "wait"];
@@ -29,8 +32,11 @@ export const isFailing = (canary: Schemas["CanaryView"]): boolean =>
   canary.failures > 0 || canary.outcome === "errored" || canary.outcome === "refused";
 
 /** All parts of the page, counted; what is not known yet has no number. */
-export function findings(of: Attention | undefined, now: number): Finding[] {
+export function findings(of: Attention | undefined, watched: AlarmsAndLetters | undefined, now: number): Finding[] {
+  const [alarms, letters] = [watched?.alarms, watched?.dead_letters];
   return [
+    { id: "alarms", title: "alarms raised", tone: "bad", count: alarms?.count ?? undefined, problem: alarms?.problem },
+    { id: "dead-letters", title: "dead letters", tone: "bad", count: letters?.count ?? undefined, problem: letters?.problem },
     { id: "quarantine", title: "in quarantine", tone: "bad", count: of?.quarantined.count },
     { id: "misconfigured", title: "misconfigured, or broken", tone: "bad", count: of?.misconfigured.count },
     { id: "leaks", title: "strays", tone: "bad", count: of?.compared.strays },

@@ -2,7 +2,7 @@
 
 import { Link } from "wouter-preact";
 
-import { Alarms } from "../operator/alarms";
+import { AlarmSections } from "../operator/alarms";
 import { Canaries } from "../operator/canaries";
 import { Deliveries } from "../operator/deliveries";
 import { type Finding, findings, glance } from "../operator/findings";
@@ -10,7 +10,7 @@ import { GoingSection, WITHIN } from "../operator/going";
 import { Capacity, Failures, Leaks, Misconfigured, Unlisted } from "../operator/makers";
 import { DriftSection, Paused } from "../operator/pools";
 import { Holds, NotPutBack, Quarantine } from "../operator/units";
-import { type Attention, useAttention, useGoing } from "../operator/watch";
+import { type AlarmsAndLetters, type Attention, useAlarms, useAttention, useGoing } from "../operator/watch";
 import { useFilters } from "../parts/filters";
 import { ForOperators } from "../parts/gate";
 import { Page, Shown } from "../parts/page";
@@ -30,15 +30,16 @@ function All() {
   const [filters, change] = useFilters();
   const within = filters["within"] && WITHIN[filters["within"]] ? filters["within"] : "1 d";
   const found = useAttention();
+  const watched = useAlarms();
   const going = useGoing(WITHIN[within] as number);
   return (
     <Page title="Operator" heading="What needs a person" actions={<Ways />}>
-      <Overview of={found.value} />
+      <Overview of={found.value} watched={watched.value} />
       <Shown of={found}>{(value) => <Findings of={value} then={found.refresh} />}</Shown>
       <Shown of={going}>
         {(value) => <GoingSection found={value} within={within} change={(next) => change("within", next)} />}
       </Shown>
-      <Alarms />
+      <AlarmSections of={watched} />
       <Runbook />
     </Page>
   );
@@ -77,12 +78,12 @@ function Ways() {
 }
 
 /** All parts at a glance: how many each has, and a link to it. */
-function Overview({ of }: { of: Attention | undefined }) {
+function Overview({ of, watched }: { of: Attention | undefined; watched: AlarmsAndLetters | undefined }) {
   const now = useNow();
   return (
     <nav aria-label="At a glance">
       <ul class="glance">
-        {findings(of, now).map((each) => (
+        {findings(of, watched, now).map((each) => (
           <Glance key={each.title} of={each} />
         ))}
       </ul>

@@ -351,9 +351,10 @@ class Everything:
         self.ask("redeliver", delivery=DELIVERY.id)
         self.ask("accept_repository", user="oxide:hubris")
         self.ask("link_account", name="ada")
-        for name in ("begin_github", "finish_github"):  # this site has no App; test_github.py has one
-            self.asked.add(name)
-            assert self.local.call("GET", OPERATIONS[name].path).status_code == 404
+        self.asked |= {"begin_github", "finish_github"}  # this site has no App; test_github.py has one
+        assert self.local.call("GET", OPERATIONS["begin_github"].path).status_code == 404
+        refused = self.local.call("GET", OPERATIONS["finish_github"].path)
+        assert refused.headers["location"].startswith("/sign-in?refused=")
 
 
 def upload(begun: Mapping[str, Any]) -> None:

@@ -96,6 +96,9 @@ class Queues(Protocol):
         Messages with the same `maker` share their queue's attention: many, or slow ones, do not delay those of others.
         """
 
+    def console(self, unit: str, by: str, maker: str = "") -> None:
+        """Have a worker's factory write the machine's console output into its journal, for `by`."""
+
     def sweep(self, message: Mapping[str, Any]) -> None:
         """Leave a part of the sweep to another call of its function."""
 
@@ -437,7 +440,7 @@ class ContextDriver(Protocol):
 
 @runtime_checkable
 class EvidenceDriver(Protocol):
-    """A driver that can show the console output of a machine whose agent never said hello."""
+    """A driver that can show the console output of a machine: if its agent never said hello, or an operator asks."""
 
     def evidence(self, unit: str) -> str | None:
         """The last output or state of the unit, for people; None if unknown. Raises DriverError."""

@@ -34,6 +34,19 @@ def test_a_message_belongs_to_the_group_of_its_maker(is_worker: bool, url: str) 
     assert second == {"QueueUrl": url, "MessageBody": '{"form": 1, "unit": "u-1"}', "DelaySeconds": 900}
 
 
+def test_a_request_for_console_output_names_the_unit_as_every_message_of_a_factory_does() -> None:
+    """A release that does not know the request takes the unit's next step."""
+    client = Client()
+    queues = SqsQueues(client, "schedule", "serve", "factory", "well", "sweep")  # type: ignore[arg-type]
+    queues.console("w-1", "root", "spring")
+    assert client.sent == [
+        {
+            "QueueUrl": "factory", "MessageBody": '{"form": 1, "unit": "w-1", "do": "console", "by": "root"}',
+            "DelaySeconds": 0, "MessageGroupId": "spring",
+        }
+    ]  # fmt: skip
+
+
 def test_each_request_to_serve_is_a_message_of_its_own() -> None:
     """SQS drops a message of a FIFO queue with the same id of deduplication as one of the last five minutes."""
     client = Client()

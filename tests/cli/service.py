@@ -177,6 +177,8 @@ class Service:
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
     workers: list[dict[str, Any]] = field(default_factory=list)
     looks: int = 0
+    consoles: list[dict[str, Any]] = field(default_factory=list)
+    most_consoles: int = 9
     sent: dict[str, str] = field(default_factory=dict)
     composite: dict[str, str] = field(default_factory=dict)
     refuse_puts: int = 0
@@ -379,11 +381,16 @@ class Service:
                 self.looks += 1
                 after = int(query["after"][0])
                 shown = [{"seq": at, **event} for at, event in enumerate(EVENTS[: 1 + self.looks], 1) if at > after]
+                shown += [each for each in self.consoles if each["seq"] > after]
                 return 200, {
                     "items": shown,
-                    "next": max(after, len(EVENTS[: 1 + self.looks])),
+                    "next": shown[-1]["seq"] if shown else after,
                     "state": self.worker["state"],
                 }
+            case "POST", ["console"]:
+                said = "console output, asked for by alice\ni-1 is running; end of its console:\n\x1b[31mlogin:"
+                if len(self.consoles) < self.most_consoles:
+                    self.consoles.append({"seq": 90 + len(self.consoles), "time": STARTED, "payload": said})
             case "POST", ["hold"]:
                 self.proof.act("hold")
                 self.worker["hold"] = {"by": "alice", "reason": body["reason"], "since": STARTED, "until": SETTLED}

@@ -80,3 +80,30 @@ def test_tail_follows_until_the_unit_is_gone(penstock: Run, monkeypatch: pytest.
         "its agent said hello",
         "destroyed",
     ]
+
+
+SAID = f"{STARTED}  console output, asked for by alice\n    i-1 is running; end of its console:\n    [31mlogin:\n"
+
+
+def test_the_console_output_of_a_worker_is_shown_when_it_comes(penstock: Run) -> None:
+    assert penstock("worker", "console", "w1").stdout == SAID
+    again = json.loads(penstock("worker", "console", "w1", "--json").stdout)
+    assert (again["seq"], again["payload"].splitlines()[-1]) == (91, "\x1b[31mlogin:")
+    assert SAID in penstock("worker", "tail", "w1").stdout
+
+
+def test_output_of_a_moment_ago_is_shown_where_no_other_comes(
+    penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit, "CONSOLE_WITHIN", 0.01)
+    monkeypatch.setattr(unit, "EACH", 0.02)
+    service.most_consoles = 1
+    assert [penstock("worker", "console", "w1").stdout for _ in range(2)] == [SAID, SAID]
+    service.consoles, service.most_consoles = [], 0
+    nothing = penstock("worker", "console", "w1")
+    assert (nothing.exit_code, nothing.stdout) == (4, "")
+    assert "wrote nothing" in nothing.stderr
+
+
+def test_a_resource_has_no_console(penstock: Run) -> None:
+    assert penstock("resource", "console", "r1").exit_code == 2

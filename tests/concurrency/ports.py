@@ -27,6 +27,9 @@ class Messages:
         del is_worker
         self.put({"do": "advance", "unit": unit}, after)
 
+    def console(self, unit: str, by: str, maker: str = "") -> None:
+        """Nobody asks for it."""
+
     def sweep(self, message: Mapping[str, Any]) -> None:
         """Nobody takes these: the next sweep finds the same."""
 

@@ -229,6 +229,12 @@ class Everything:
             self.ask(f"hold_{kind}", **{kind: id})
             self.ask(f"release_{kind}", **{kind: id})
             self.ask(f"drain_{kind}", **{kind: id})
+        self.ask("ask_worker_console", worker=self.worker)
+        said = "console output, asked for by"
+        log = {"worker": self.worker}
+        self.local.until(
+            lambda: any(said in each["payload"] for each in self.ask("read_worker_events", **log)["items"])
+        )
         for kind in ids:
             other = self.submit(resources=["licence"])
             worker, resource = self.units_of(other)

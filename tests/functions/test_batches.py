@@ -61,6 +61,17 @@ def test_a_unit_that_fails_does_not_stop_the_others(service: Service, function: 
     assert failed(function, {"unit": "w-gone"}, "{", {"unit": unit.id}, {"unit": unit.id}) == ["1"]
 
 
+def test_a_factory_writes_console_output_that_an_operator_asked_for(service: Service) -> None:
+    service.submit()
+    service.twin.run()
+    unit = next(row for row in service.twin.store.rows.values() if isinstance(row, Unit))
+    shown = service.ask("POST", f"/v1/workers/{unit.id}/console", as_="root")
+    assert (shown.status, shown.json["id"]) == (200, unit.id)
+    assert failed("factory", service.twin.queues.messages.pop()[2]) == []
+    items = service.ask("GET", f"/v1/workers/{unit.id}/events", as_="root").json["items"]
+    assert items[-1]["payload"].startswith("console output, asked for by root\n")
+
+
 def test_nothing_goes_on_after_an_answer(service: Service) -> None:
     """Lambda freezes a process after its answer; a thread that was left would go on minutes later, or never."""
     before = set(threading.enumerate())

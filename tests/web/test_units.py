@@ -165,3 +165,21 @@ def test_an_order_that_comes_too_late_is_refused_in_its_question(
     dialog.get_by_role("button", name="Hold", exact=True).click()
     dialog.get_by_role("alert").wait_for()
     assert unit(local, resource)["hold"] is None
+
+
+def test_console_output_comes_into_the_journal(operator: Console, local: Local, own: tuple[str, str, str]) -> None:
+    """The factory of this cloud starts processes, and says that it has none."""
+    _, worker, _ = own
+    operator.open(f"/workers/{worker}")
+    operator.press("Console output")
+    operator.says("The console output comes into the journal")
+    wanted = f"console output, asked for by admin\nhere has no console output of {worker}"
+    operator.becomes(lambda: wanted in [each["Entry"] for each in operator.rows("Journal")], True)
+    entries = local.call("GET", f"/v1/workers/{worker}/events?limit=1000").json()["items"]
+    assert [each["payload"] for each in entries].count(wanted) == 1
+
+
+def test_a_resource_is_not_asked_for_console_output(operator: Console, own: tuple[str, str, str]) -> None:
+    page = operator.open(f"/resources/{own[2]}")
+    page.get_by_role("button", name="Drain", exact=True).wait_for()
+    assert page.get_by_role("button", name="Console output", exact=True).count() == 0

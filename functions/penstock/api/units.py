@@ -281,6 +281,15 @@ def recycle_resource(on: System, user: Operator, resource: str, ask: RemoveUnit 
     return show_resource(on, maintenance.recycle(on, user, *_resource(on, user, resource), ask.reason))
 
 
+@router.post(
+    "/v1/workers/{worker}/console",
+    "Have the end of a worker's console output written into its log, within seconds",
+    OPERATE_POOL,
+)
+def ask_worker_console(on: System, user: Operator, worker: str) -> WorkerView:
+    return show_worker(on, maintenance.ask_console(on, user, _worker(on, user, worker)[1]))
+
+
 def show_worker(on: System, row: Unit, known: Names | None = None) -> WorkerView:
     """A worker. `known` are the names of its page's jobs."""
     return view(

@@ -53,6 +53,12 @@ class SqsQueues:
         url = self._factory if is_worker else self._well
         self._send(url, {"unit": unit}, min(after, LONGEST_DELAY), maker)
 
+    def console(self, unit: str, by: str, maker: str = "") -> None:
+        """Send a worker's factory the request. A release that does not know it takes the unit's next step, as for
+        every message that names one, and writes no output.
+        """
+        self._send(self._factory, {"unit": unit, "do": "console", "by": by}, 0, maker)
+
     def sweep(self, message: Mapping[str, Any]) -> None:
         """Leave a part of the sweep to another call of its function."""
         self._send(self._sweep, message, 0)

@@ -35,7 +35,7 @@ from penstock.usecases import sweep
 from penstock.usecases.github import steps
 from penstock.usecases.jobs import flow, prerequisites, settle
 from penstock.usecases.pools import resize, scheduler, serving
-from penstock.usecases.units import advance
+from penstock.usecases.units import advance, driver_calls
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -88,6 +88,9 @@ class MemoryQueues:
     def advance(self, unit: str, is_worker: bool, after: int = 0, maker: str = "") -> None:
         due = self.world.now() + timedelta(seconds=after)
         self.messages.append((due, "factory" if is_worker else "well", {"unit": unit}))
+
+    def console(self, unit: str, by: str, maker: str = "") -> None:
+        self.messages.append((self.world.now(), "factory", {"unit": unit, "do": "console", "by": by}))
 
     def sweep(self, message: Mapping[str, Any]) -> None:
         self.messages.append((self.world.now(), "sweep", json.loads(json.dumps(message))))
@@ -426,6 +429,9 @@ class Twin:
             return
         if queue == "sweep":
             sweep.go_on(self.on, message, self.world.now() + sweep.WITHIN)
+            return
+        if message.get("do") == "console":
+            driver_calls.read_console(self.on, message["unit"], message["by"])
             return
         if queue != "schedule":
             advance.advance(self.on, message["unit"])

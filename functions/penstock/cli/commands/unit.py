@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from penstock.cli.command import Command, Group, Listing, Session, arguments, duration, pass_session
-from penstock.cli.errors import Interrupted
+from penstock.cli.errors import Broken, Interrupted
 from penstock.cli.output import NAMED_JOB, Column, Moment, moment
 from penstock.cli.references import RESOURCE, WORKER
 from penstock.cli.terminal import clean
@@ -38,6 +38,10 @@ RESOURCES = (Column("ID", "id"), Column("TYPE", "type"), Column("WELL", "well"),
 UNITS = {"worker": WORKER, "resource": RESOURCE}
 MOMENTS = ("since", "due", "until")
 PROOF = "If you removed a quarantined unit by hand: how you verified it. Frees its slot."
+CONSOLE, CONSOLE_WITHIN = "console output, asked for by ", 30.0
+"""How entries with console output begin, and for how many seconds a new one is waited for. If one is only some seconds
+old, no other is written, and that one is shown.
+"""
 EACH = 2.0
 """Seconds between two looks at a log that is followed."""
 
@@ -69,6 +73,8 @@ def _group(noun: str, columns: tuple[Column, ...], help: str) -> Group:
     ):
         _remove(group, noun, verb, said, what)
     _tail(group, noun)
+    if noun == "worker":
+        _console(group)
     return group
 
 
@@ -126,15 +132,47 @@ def _follow(session: Session, path: tuple[str, ...], after: int, *, once: bool) 
     while True:
         page = session.api.get(*path, after=str(after))
         for event in page["items"]:
-            shown = (
-                json.dumps(event, ensure_ascii=False) if session.json else clean(f"{event['time']}  {event['payload']}")
-            )
-            session.out.line(shown)
+            session.out.line(json.dumps(event, ensure_ascii=False) if session.json else _entry(event))
         after = int(page["next"])
         if not page["items"]:
             if once or page["state"] == "gone":
                 return
             time.sleep(EACH)
+
+
+def _entry(event: Mapping[str, Any]) -> str:
+    """An entry on a terminal; the further lines of one that has several, such as console output, are indented."""
+    first, *more = str(event["payload"]).splitlines() or [""]
+    return "\n".join([clean(f"{event['time']}  {first}"), *(f"    {clean(line)}" for line in more)])
+
+
+def _console(group: Group) -> None:
+    @group.command("console", cls=Command)
+    @arguments("ID", ID=WORKER)
+    @pass_session
+    def console(session: Session, id: str) -> None:
+        """Show the end of the console output of a worker's machine, as far as its factory has it.
+
+        The factory writes it into the history of the worker, where `worker tail` shows it too.
+        """
+        known = [event["seq"] for event in _read_consoles(session, id)]
+        session.api.act("workers", id, "console")
+        until = time.monotonic() + CONSOLE_WITHIN
+        while not (found := _read_consoles(session, id)) or found[-1]["seq"] in known:
+            if time.monotonic() > until:
+                break
+            time.sleep(EACH)
+        if not found:
+            raise Broken(
+                f"the factory of worker {id} wrote nothing", "ask again; `penstock worker tail` shows it later"
+            )
+        session.out.done(_entry(found[-1]), found[-1])
+
+
+def _read_consoles(session: Session, id: str) -> list[dict[str, Any]]:
+    """The entries of a worker that are console output. Only the newest has all of it."""
+    page = session.api.get("workers", id, "events", after="0", limit="1000")
+    return [event for event in page["items"] if event["payload"].startswith(CONSOLE)]
 
 
 worker = _group("worker", WORKERS, "Show, hold, drain and destroy the machines that run jobs (operators only).")

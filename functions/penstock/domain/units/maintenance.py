@@ -1,4 +1,4 @@
-"""What operators do with a unit, and when they are refused: hold, release, drain, recycle. [UNIT-3]
+"""What operators do with a unit, and when they are refused: hold, release, drain, recycle, see its console. [UNIT-3]
 
 A hold can be set until a driver or the worker's agent may have started to clean or destroy the unit. That moment is a
 commit of its own (`Unit.begun`), made before the call. So either the hold comes first and nothing is called, or the
@@ -19,6 +19,7 @@ from penstock.domain.units.units import (
     STEP_WITHIN,
     Drain,
     Hold,
+    Journal,
     Unit,
     UnitKind,
     UnitState,
@@ -121,6 +122,38 @@ def recycle(unit: Unit, by: str, reason: str, now: datetime) -> Unit:
     wish = Drain(by, reason, now, at_once=True)
     due = now + STEP_WITHIN if unit.is_leased else unit.due
     return add_entry(replace(unit, drain=wish, due=due), now, str(wish))
+
+
+CONSOLE = "console output, asked for by "
+"""How the journal's entry of a worker's console output begins."""
+
+CONSOLE_CHARS = 4000
+"""How many characters of it the entry keeps: the end, which was printed last."""
+
+CONSOLE_AGAIN = timedelta(seconds=10)
+"""Who asks again so soon gets no other entry."""
+
+
+def may_have_console(unit: Unit) -> None:
+    """Raises Refused 409 for a worker that is gone."""
+    _must_exist(unit)
+
+
+def is_console_fresh(unit: Unit, now: datetime) -> bool:
+    """Whether the console output has just been written."""
+    return unit.journal.first(now - CONSOLE_AGAIN, (CONSOLE,)) is not None
+
+
+def with_console(unit: Unit, by: str, text: str, now: datetime) -> Unit:
+    """A worker whose journal has its console output. Of earlier output only the first line stays, to bound the row."""
+    before = tuple(
+        replace(each, what=each.what.partition("\n")[0]) if each.what.startswith(CONSOLE) else each
+        for each in unit.journal.entries
+    )
+    journal = Journal(before, unit.journal.forgotten).with_(now, f"{CONSOLE}{by}")
+    *rest, last = journal.entries
+    full = replace(last, what=f"{last.what}\n{text[-CONSOLE_CHARS:]}")
+    return replace(unit, journal=Journal((*rest, full), journal.forgotten))
 
 
 def _must_exist(unit: Unit) -> None:

@@ -129,6 +129,17 @@ def wait_for_hold(on: System, unit: Unit) -> bool:
     return True
 
 
+def ask_console(on: System, user: User, unit_id: str) -> Unit:
+    """Have a worker's factory write its console output into its journal, soon. Raises Refused 404 or 409.
+
+    The message may be lost: then nothing is written, and the operator asks again.
+    """
+    unit = find(on, UnitKind.WORKER, unit_id)
+    maintenance.may_have_console(unit)
+    on.queues.console(unit.id, user.name, unit.maker)
+    return unit
+
+
 def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> Unit:
     """Lease a unit to nobody after its present lease. Raises Refused 400, 404 or 409."""
     maintenance.check(reason)

@@ -7,12 +7,14 @@ import { type Unit, WORDS } from "./kinds";
 interface Props {
   of: Unit;
   then: () => void;
+  /** Called when console output was asked for: it comes into the journal. */
+  onConsole?: () => void;
 }
 
 const HOURS = [1, 8, 24, 72, 168];
 const REASON = 300;
 
-export function UnitActions({ of, then }: Props) {
+export function UnitActions({ of, then, onConsole }: Props) {
   const one = WORDS[of.kind].one;
   const isGone = of.state === "gone";
   const isApart = of.quarantine !== null;
@@ -24,10 +26,21 @@ export function UnitActions({ of, then }: Props) {
       {isApart && <Removed of={of} then={then} />}
       {!isGone && !of.drain && !isApart && <Drain of={of} then={then} />}
       {!isGone && !of.hold && !of.drain?.at_once && <Recycle of={of} then={then} />}
+      {!isGone && of.kind === "workers" && onConsole && <Console id={of.id} then={onConsole} />}
       <Copy text={`penstock ${one} show ${of.id}`} title="Copy as command" />
     </>
   );
 }
+
+/** Its factory writes what the machine printed into the journal, within seconds. */
+const Console = ({ id, then }: { id: string; then: () => void }) => (
+  <Action
+    title="Console output"
+    run={() => ask(api.POST("/v1/workers/{worker}/console", { params: { path: { worker: id } } }))}
+    done="The console output comes into the journal"
+    then={then}
+  />
+);
 
 const Reason = ({ isRequired }: { isRequired?: boolean }) => (
   <Field label="Reason" name="reason" maxLength={REASON} required={isRequired} hint="Others can read it." autocomplete="off" />

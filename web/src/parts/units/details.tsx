@@ -1,5 +1,6 @@
 /** One worker or resource: how it is, who moves it on, whose it is, and all that happened to it. */
 
+import { useState } from "preact/hooks";
 import { useParams } from "wouter-preact";
 
 import { useWatch } from "../../api/watch";
@@ -30,6 +31,7 @@ function Details({ kind, id }: { kind: Kind; id: string }) {
     isLast: ({ state }) => state === "gone",
     news: newsOf,
   });
+  const [asked, setAsked] = useState(0);
   const heading = unit.value && (
     <>
       <State of={unit.value.state} /> <span class="mono">{id}</span>
@@ -40,7 +42,7 @@ function Details({ kind, id }: { kind: Kind; id: string }) {
       title={id}
       heading={heading}
       path={[{ title: WORDS[kind].title, to: `/${kind}` }]}
-      actions={unit.value && <UnitActions of={unit.value} then={unit.refresh} />}
+      actions={unit.value && <UnitActions of={unit.value} then={unit.refresh} onConsole={() => setAsked((count) => count + 1)} />}
     >
       <Shown of={unit}>
         {(found) => (
@@ -53,7 +55,7 @@ function Details({ kind, id }: { kind: Kind; id: string }) {
             </div>
             <section class="part">
               <h2>Journal</h2>
-              <Journal of={found} />
+              <Journal of={found} asked={asked} />
             </section>
             <section class="part">
               <h2>Changes by operators</h2>

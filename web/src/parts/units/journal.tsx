@@ -17,14 +17,24 @@ const COLUMNS: Column<Entry>[] = [
   { title: "No", cell: (entry) => entry.seq },
   { title: "Time", cell: (entry) => <span title={exact(entry.time)}>{clock(entry.time)}</span> },
   { title: "Ago", cell: (entry) => <When at={entry.time} />, isMinor: true },
-  { title: "Entry", cell: (entry) => <Linked text={entry.payload} /> },
+  {
+    title: "Entry",
+    cell: (entry) => (
+      <span class="lines">
+        <Linked text={entry.payload} />
+      </span>
+    ),
+  },
 ];
 
 /** Seconds. Whatever changes the unit has an entry, and the unit is watched; others, such as reminders, are seldom. */
 const SELDOM = 300;
 
+/** When it is looked for console output that was asked for, in seconds from then. */
+const SOON = [1, 3, 6, 12, 24];
+
 /** The service keeps few entries of a unit, so that all are asked for at once. */
-export function Journal({ of }: { of: Unit }) {
+export function Journal({ of, asked }: { of: Unit; asked: number }) {
   const events = useWatch(`events ${of.id}`, (signal) => getEvents(of.kind, of.id, 0, signal), {
     isLast: ({ state }) => state === "gone",
     every: SELDOM,
@@ -35,6 +45,10 @@ export function Journal({ of }: { of: Unit }) {
     if (before.current !== news) events.refresh();
     before.current = news;
   }, [news]);
+  useEffect(() => {
+    const timers = asked ? SOON.map((seconds) => setTimeout(events.refresh, seconds * 1000)) : [];
+    return () => timers.forEach(clearTimeout);
+  }, [asked]);
   return (
     <Shown of={events}>
       {({ items }) => (

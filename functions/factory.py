@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
-from penstock.usecases.units import advance, cloud_events, driver_calls
+from penstock.usecases.units import advance, cloud_events, console
 
 log = Logger()
 bootstrap.prepare("store", "queues", "flows")
@@ -22,7 +22,7 @@ def step(message: dict[str, Any]) -> None:
     """Take the next step of the unit that a message names, write its console output, or handle a cloud's event."""
     match message:
         case {"do": "console", "unit": str(unit), "by": str(by)}:
-            driver_calls.read_console(bootstrap.aws(), unit, by)
+            console.read(bootstrap.aws(), unit, by)
         case {"unit": str(unit)}:
             advance.advance(bootstrap.aws(), unit)
         case {"source": str(), "detail": dict()}:

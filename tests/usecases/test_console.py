@@ -12,7 +12,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.kernel.rows import Change, Delete, Replace
 from penstock.testing.twin import Twin
-from penstock.usecases.units import driver_calls, drivers, maintenance
+from penstock.usecases.units import console, drivers, maintenance
 from tests.usecases.steps import finish, hello, submit, worker_of
 from tests.usecases.talkative import Talkative
 
@@ -81,7 +81,7 @@ def test_of_two_who_write_at_a_time_one_does(twin: Twin, ada: User, worker: Unit
         def evidence(self, unit: str) -> str | None:
             if self.asked == 0:
                 self.asked += 1
-                driver_calls.read_console(twin.on, worker.id, ada.name)
+                console.read(twin.on, worker.id, ada.name)
             return super().evidence(unit)
 
     twin.drivers.hand = Slow("once")
@@ -105,8 +105,8 @@ def test_a_worker_that_is_gone_has_none(twin: Twin, ada: User, worker: Unit) -> 
     with pytest.raises(Refused, match="is gone since") as refused:
         maintenance.ask_console(twin.on, ada, worker.id)
     assert (refused.value.status, refused.value.code) == (409, "gone")
-    driver_calls.read_console(twin.on, worker.id, "late")
-    driver_calls.read_console(twin.on, "w-nobody", "late")
+    console.read(twin.on, worker.id, "late")
+    console.read(twin.on, "w-nobody", "late")
     assert consoles(twin, worker) == []
     with pytest.raises(Refused, match="there is no worker"):
         maintenance.ask_console(twin.on, ada, "w-nobody")
@@ -136,7 +136,7 @@ def test_what_is_written_meanwhile_stays(twin: Twin, ada: User, worker: Unit, mo
         return commit(changes)
 
     monkeypatch.setattr(twin.store, "commit", after_another)
-    driver_calls.read_console(twin.on, worker.id, ada.name)
+    console.read(twin.on, worker.id, ada.name)
     row = twin.store.get(unit_key(worker.id), Unit)
     assert row
     assert [entry.what.partition(",")[0] for entry in row.journal.entries[-2:]] == [
@@ -154,5 +154,5 @@ def test_a_worker_whose_row_goes_meanwhile_has_none(twin: Twin, ada: User, worke
             return super().evidence(unit)
 
     twin.drivers.hand = Last("too late")
-    driver_calls.read_console(twin.on, worker.id, ada.name)
+    console.read(twin.on, worker.id, ada.name)
     assert twin.store.get(unit_key(worker.id), Unit) is None

@@ -35,7 +35,7 @@ from penstock.usecases import sweep
 from penstock.usecases.github import steps
 from penstock.usecases.jobs import flow, prerequisites, settle
 from penstock.usecases.pools import resize, scheduler, serving
-from penstock.usecases.units import advance, driver_calls
+from penstock.usecases.units import advance, console
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -431,7 +431,7 @@ class Twin:
             sweep.go_on(self.on, message, self.world.now() + sweep.WITHIN)
             return
         if message.get("do") == "console":
-            driver_calls.read_console(self.on, message["unit"], message["by"])
+            console.read(self.on, message["unit"], message["by"])
             return
         if queue != "schedule":
             advance.advance(self.on, message["unit"])

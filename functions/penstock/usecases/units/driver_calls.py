@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.cooldowns import maker_of
-from penstock.domain.units import maintenance, retries, units, visibility
+from penstock.domain.units import retries, units, visibility
 from penstock.domain.units.units import (
     CLEAN_WITHIN,
     JOURNAL_CHARS,
@@ -111,30 +111,6 @@ def evidence(on: System, unit: Unit, hide: str) -> str | None:
     except DriverError as error:
         text = f"{unit.maker} cannot tell what became of {unit.id}: {error}"
     return text.replace(hide, "(its key)") if text else None
-
-
-def read_console(on: System, unit_id: str, by: str) -> None:
-    """Write a worker's console output into its journal, for an operator; once, if several ask at a time. [SEC-1]
-
-    A worker whose factory has none gets an entry that says so.
-    """
-    unit = on.store.get(unit_key(unit_id), Unit)
-    if unit is None or not _wants_console(on, unit):
-        return
-    known = evidence(on, unit, hide=drivers.bootstrap_key(on.signing_key(), unit.id))
-    text = known or f"{unit.maker} has no console output of {unit.id}"
-
-    def decide() -> tuple[Sequence[Change], None]:
-        fresh = on.store.get(unit_key(unit_id), Unit)
-        if fresh is None or not _wants_console(on, fresh):
-            return [], None
-        return [Replace(fresh, maintenance.with_console(fresh, by, text, on.world.now()))], None
-
-    transact(on, decide)
-
-
-def _wants_console(on: System, unit: Unit) -> bool:
-    return unit.state is not UnitState.GONE and not maintenance.is_console_fresh(unit, on.world.now())
 
 
 def shorten(text: str) -> str:

@@ -27,7 +27,8 @@ SECRET = "hunter2-and-more"
 OPEN = {"get_job", "get_timings", "read_events", "read_segment", "list_outputs", "sign_output", "explain_job"}
 """What strangers may do with a public job."""
 
-OF_JOBS = [each for each in openapi.users() if "{job}" in each.path]
+OF_JOBS = [each for each in openapi.users() if each.path.startswith("/v1/jobs/{job}")]
+BY_KEY = [each for each in openapi.users() if each.path.startswith("/v1/logs/{job}")]
 NO_JOB = "01KDVDNA00000000000000000J"
 
 
@@ -111,6 +112,10 @@ def test_other_jobs_are_as_those_that_there_are_not(repository: Service, owner: 
             for path, body in requests(operation, id):
                 answers.append(read(repository, path, operation.method, body))
         assert {(each.status, each.body) for each in answers if each.status != 404} == {(401, answers[0].body)}
+    for operation in BY_KEY:
+        for id in (hidden, NO_JOB, "x", "%00"):
+            for path, body in requests(operation, id):
+                refused(read(repository, path, operation.method, body), 403, "log-key")
         assert [each.json["code"] for each in answers[:3]] == ["no-token"] * 3
 
 

@@ -72,7 +72,7 @@ def events(data: bytes) -> None:
     _kept(batch)
     shown = [logs.show(each) for each in numbered(batch)]
     assert all(each.time.endswith("Z") for each in shown), "people are shown times in UTC"
-    assert json.loads(app.reply(EventPage(shown, 1, len(shown), "running", None)).body)["items"]
+    assert json.loads(app.reply(EventPage(shown, 1, len(shown), "running", None, None)).body)["items"]
 
 
 def webhook(data: bytes) -> None:

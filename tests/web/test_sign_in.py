@@ -234,6 +234,21 @@ def test_who_comes_back_from_github_in_vain_reads_why_and_tries_again(visit: Vis
     page.get_by_role("alert").get_by_text("Signing in with GitHub did not work. Try again.").wait_for()
 
 
+EARLY = """(key) => document.dispatchEvent(
+    Object.defineProperty(new KeyboardEvent('keydown', {key, bubbles: true}), 'timeStamp', {value: 1}))"""
+
+
+def test_the_second_key_of_two_goes_nowhere_alone(operator: Console) -> None:
+    """Also in the first second of a page."""
+    page = operator.open("/pools")
+    page.evaluate(EARLY, "t")
+    page.evaluate(EARLY, "j")
+    assert page.url.endswith("/pools")
+    page.evaluate(EARLY, "g")
+    page.evaluate(EARLY, "t")
+    page.get_by_role("heading", name="Your tokens", exact=True).wait_for()
+
+
 def test_keys_go_to_pages_find_the_field_and_can_be_turned_off(operator: Console, erin: Console) -> None:
     page = operator.open("/pools")
     for key, title in {"w": "Workers", "s": "Site", "t": "Your tokens", "p": "Pools"}.items():

@@ -48,12 +48,12 @@ export function Keys() {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     show = () => dialog.current?.showModal();
-    let first = 0;
+    let first = -Infinity; // times count from when the page was opened
     const press = (event: KeyboardEvent) => {
       if (isTyped(event) || localStorage.getItem(OFF)) return;
       const isSecond = event.timeStamp - first < SECOND_KEY_MS;
       const place = isSecond && PLACES.find(([key]) => key === event.key);
-      first = !isSecond && event.key === "g" ? event.timeStamp : 0;
+      first = !isSecond && event.key === "g" ? event.timeStamp : -Infinity;
       if (place) navigate(place[1]);
       else if (event.key === "?") showKeys();
       else if (event.key === "/" && findField()) event.preventDefault();

@@ -44,7 +44,7 @@ export default function Pool() {
             {isOperator && (
               <section class="part">
                 <h2>Changes</h2>
-                <Audit what={`pool ${found.pool}`} />
+                <Audit what={`pool ${found.pool}`} changes={[found.limit, found.paused, found.pause, found.resized]} />
               </section>
             )}
           </>

@@ -1,5 +1,7 @@
 /** What operators did to one thing, newest first: who, when, how. For operators only. */
 
+import { useEffect, useRef } from "preact/hooks";
+
 import { api, type Schemas } from "../api/client";
 import { Shown } from "./page";
 import { More, usePages } from "./pages";
@@ -18,13 +20,26 @@ const COLUMNS: Column<Entry>[] = [
   { title: "How, or why", cell: (entry) => entry.detail || <span class="faint">–</span> },
 ];
 
-/** The entries about `what`, such as `pool resource/bench`. The service lists what begins so; others are left out here. */
-export function Audit({ what }: { what: string }) {
+interface Props {
+  /** Such as `pool resource/bench`. The service lists what begins so; others are left out here. */
+  what: string;
+  /** What of the thing is another once an operator has done something: then the entries are asked for anew. */
+  changes: unknown;
+}
+
+/** The entries about one thing. */
+export function Audit({ what, changes }: Props) {
   const entries = usePages<Entry>(
     `audit ${what}`,
     (page, signal) => api.GET("/v1/audit", { params: { query: { what, ...(page && { page }) } }, ...(signal && { signal }) }),
     { every: SELDOM },
   );
+  const state = JSON.stringify(changes);
+  const before = useRef(state);
+  useEffect(() => {
+    if (before.current !== state) entries.refresh();
+    before.current = state;
+  }, [state]);
   return (
     <Shown of={entries}>
       {() => (

@@ -59,7 +59,7 @@ function Details({ kind, id }: { kind: Kind; id: string }) {
             </section>
             <section class="part">
               <h2>Changes by operators</h2>
-              <Audit what={`${WORDS[kind].one} ${id}`} />
+              <Audit what={`${WORDS[kind].one} ${id}`} changes={[found.state, found.hold, found.drain]} />
             </section>
           </>
         )}

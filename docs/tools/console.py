@@ -98,7 +98,7 @@ class Picture:
 def pictures(job: str) -> list[Picture]:
     """All pictures of the console. `job` is the one whose page is shown."""
     desk, phone = (1240, 780), (390, 740)
-    tested, waited = ("6 passed", "cleaning"), ("Next:", "once bench-")
+    tested, waited = ("6 passed", "cleaning"), ("Next:",)
     return [
         Picture("job", f"/jobs/{job}", tested, desk),
         Picture("job-dark", f"/jobs/{job}", tested, desk, "dark"),
@@ -137,7 +137,7 @@ def _scene(around: Around) -> str:
     carla.submits("power cycles", ("bench", "logic-analyser"))
     ada.submits("board tests", ("bench",))
     ben.submits("trace i2c", ("logic-analyser",))
-    says(around, "pool pause resource/licence")
+    says(around, "pool pause resource/licence --reason 'the server moves'")
     units = json.loads(says(around, "resource list --json"))
     held = next(each["id"] for each in units if each["slot"] == "saleae-1")
     says(around, f"resource hold {held} --reason 'the probe is loose' --for 30m")

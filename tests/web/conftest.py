@@ -26,6 +26,7 @@ EACH_COMMIT = ("test_arrive", "test_effort", "test_job", "test_outsiders", "test
 """
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads of which group a test is
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One browser and one cloud are for all of these tests, so they run in one process."""
     for item in items:

@@ -48,7 +48,7 @@ HAND_OUT: Actions = ("s3:GetObject",)
 """Presigned URLs with which machines fetch the agent."""
 
 LOOK_AT_ALARMS: Actions = ("cloudwatch:DescribeAlarms",)
-"""CloudWatch lists names with a prefix only for whoever may describe all alarms of the account and region."""
+"""Alarms are asked for by a prefix of their names: docs/decisions/0093-operators-see-alarms.md."""
 COUNT: Actions = ("sqs:GetQueueAttributes",)
 
 PUBLISHED: Mapping[str, Actions] = {"identity key": ("kms:GetPublicKey",)}

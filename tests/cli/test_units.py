@@ -98,7 +98,9 @@ def test_output_of_a_moment_ago_is_shown_where_no_other_comes(
     monkeypatch.setattr(unit, "CONSOLE_WITHIN", 0.01)
     monkeypatch.setattr(unit, "EACH", 0.02)
     service.most_consoles = 1
-    assert [penstock("worker", "console", "w1").stdout for _ in range(2)] == [SAID, SAID]
+    first, second = (penstock("worker", "console", "w1") for _ in range(2))
+    assert (first.stdout, second.stdout) == (SAID, SAID)
+    assert "nothing newer came within" in second.stderr
     service.consoles, service.most_consoles = [], 0
     nothing = penstock("worker", "console", "w1")
     assert (nothing.exit_code, nothing.stdout) == (4, "")

@@ -36,6 +36,6 @@ def test_a_key_opens_one_log_of_one_deployment() -> None:
     assert not is_good(shown, "t", "J1", NOW)
     window, _, signed = shown.partition(".")
     later, before = (f"{int(window) + by}.{signed}" for by in (1, -1))
-    forged = ["", ".", window, shown[:-1], later, before, f"{shown}0", "é"]
+    forged = ["", ".", window, shown[:-1], later, before, f"{shown}0", "é", "\ud800"]
     assert [each for each in forged if is_good(each, "s", "J1", NOW)] == []
     assert not is_good(key("s", "J1", NOW + WINDOW), "s", "J1", NOW), "a key of the future"

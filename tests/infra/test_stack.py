@@ -152,10 +152,11 @@ def test_workers_and_users_have_routes_of_their_own(stack: Template) -> None:
     }
 
 
-def test_access_logs_have_no_headers(stack: Template) -> None:
+def test_access_logs_have_neither_headers_nor_queries(stack: Template) -> None:
+    """SEC-1: tokens are in headers, keys of logs in queries."""
     logged = stack.one("ApiGatewayV2::Stage")[1]["AccessLogSettings"]["Format"]
-    assert "header" not in logged.lower()
-    assert "authorizer" not in logged.lower()
+    for each in ("header", "authorizer", "query"):
+        assert each.lower() not in logged.lower()
 
 
 def test_the_sweep_runs_each_minute_and_unsettled_flows_are_settled(stack: Template) -> None:

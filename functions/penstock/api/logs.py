@@ -120,7 +120,7 @@ def _segment(on: System, job: Job, segment: str) -> Reply:
     return Reply(200, SegmentView(events, events[-1].seq), tag=tag_of_versions(job.id, segment))
 
 
-def _holder(on: System, event: Request, path: Mapping[str, str], need: Need) -> Job:
+def _job_of_key(on: System, event: Request, path: Mapping[str, str], need: Need) -> Job:
     """The job whose log's key is shown. Raises Refused 403 or 404. [SEC-2]"""
     del need
     shown = str(event.get_query_string_value("key", ""))
@@ -134,8 +134,8 @@ def _holder(on: System, event: Request, path: Mapping[str, str], need: Need) -> 
     return job
 
 
-KeyHolder = Annotated[Job, Authenticated(_holder, "Whoever has the log's key.", must=False, has_scopes=False)]
-"""Whoever has the key of a log: the job whose log it is."""
+LoggedJob = Annotated[Job, Authenticated(_job_of_key, "Whoever has the log's key.", must=False, has_scopes=False)]
+"""The job whose log is read by a key."""
 
 Key = Annotated[str, Pattern(keys.PATTERN, "key is what `GET /v1/jobs/{job}/events` says"), "The log's key."]
 
@@ -150,7 +150,7 @@ def _no_versions(**_: object) -> str:
 @router.get("/v1/logs/{job}", "Read a job's log by its key", tag=Tag(_no_versions, FOR_A_SECOND))
 def read_shared_events(
     on: System,
-    holder: KeyHolder,
+    of: LoggedJob,
     job: str,
     *,
     key: Key,
@@ -158,11 +158,11 @@ def read_shared_events(
     limit: Annotated[int, Bound(least=1, most=1000), "How many lines to show at most."] = 500,
 ) -> EventPage:
     del job, key
-    return _page(on, holder, after, 0, limit, 0, None)
+    return _page(on, of, after, 0, limit, 0, None)
 
 
-def _shared_segment_tag(on: System, holder: KeyHolder, job: str, segment: str, key: str) -> str:
-    del on, holder, key
+def _shared_segment_tag(on: System, of: LoggedJob, job: str, segment: str, key: str) -> str:
+    del on, of, key
     return tag_of_versions(job, segment)
 
 
@@ -171,9 +171,9 @@ def _shared_segment_tag(on: System, holder: KeyHolder, job: str, segment: str, k
     "Read a segment of a job's log by its key",
     tag=Tag(_shared_segment_tag, FOR_MINUTES),
 )
-def read_shared_segment(on: System, holder: KeyHolder, job: str, segment: str, *, key: Key) -> SegmentView | Reply:
+def read_shared_segment(on: System, of: LoggedJob, job: str, segment: str, *, key: Key) -> SegmentView | Reply:
     del job, key
-    return _segment(on, holder, segment)
+    return _segment(on, of, segment)
 
 
 def show(found: Event) -> EventView:

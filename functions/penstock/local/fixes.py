@@ -261,7 +261,7 @@ def no_condition_knows_the_boundary_of_a_role() -> None:
 def a_list_of_alarms_names_no_alarm() -> None:
     """AWS checks DescribeAlarms for a prefix against `alarm:*` of the account, the emulator against "*".
 
-    Source: the message with which AWS refuses it names that resource.
+    Source: messages of refusals that others have published name that resource. AWS does not document it.
     """
     extract = iam_actions.extract_resource_arn
 

@@ -166,6 +166,8 @@ def _console(group: Group) -> None:
             raise Broken(
                 f"the factory of worker {id} wrote nothing", "ask again; `penstock worker tail` shows it later"
             )
+        if found[-1]["seq"] in known:
+            session.out.note(f"nothing newer came within {CONSOLE_WITHIN:.0f} s; this is older", "yellow")
         session.out.done(_entry(found[-1]), found[-1])
 
 

@@ -24,8 +24,9 @@ def key(secret: str, job: str, now: datetime) -> str:
 
 def is_good(shown: str, secret: str, job: str, now: datetime) -> bool:
     """Whether a key is that of the present window or the one before. [SEC-2]"""
-    window = _window(now)
-    return any([hmac.compare_digest(shown.encode(), _key(secret, job, each).encode()) for each in (window, window - 1)])
+    window, given = _window(now), shown.encode("utf-8", "replace")
+    good = [_key(secret, job, each).encode() for each in (window, window - 1)]
+    return any([hmac.compare_digest(given, each) for each in good])
 
 
 def _window(now: datetime) -> int:

@@ -222,7 +222,9 @@ SELECT pg_catalog.pg_terminate_backend(pid, 3000), usename IS DISTINCT FROM CURR
  WHERE pid <> pg_catalog.pg_backend_pid()
    AND (usename = :name OR (datname = :name AND backend_type IN ('client backend', 'walsender')))
 """
-"""Ends every connection; the second column is false for the well's own, which a session of this call may still have."""
+"""Ends all connections but this one. The second column is false for those of the well itself: to roll back, it opens
+one in the unit's database, which may not have ended yet.
+"""
 
 PREPARED = """
 SELECT database, owner, gid FROM pg_catalog.pg_prepared_xacts

@@ -62,11 +62,7 @@ class Penstock(Stack):
         self.template_options.metadata = {"Penstock": {"options": settings.options}}  # for the next `penstock deploy`
         self.rows = Rows(self, "Rows", keep=settings.keep)
         self.storage = Storage(
-            self,
-            "Storage",
-            keep=settings.keep,
-            identity_keys=settings.identity_keys,
-            console=_origins(settings),
+            self, "Storage", keep=settings.keep, identity_keys=settings.identity_keys, console=_origins(settings)
         )
         self.queues = Queues(self, "Queues", timeouts={each: SIZES[CONSUMERS[each]].timeout for each in NAMES})
         self.api = Api(self, "Api")
@@ -90,12 +86,24 @@ class Penstock(Stack):
         Schedule(self, "Schedule", sweep=functions["sweep"], settle=functions["settle"], flow=flow.arn(self))
         self._feed(settings.at_once)
         self._permit()
-        if self.console:
-            for each, rows in CONSOLE_GRANTS.items():
-                self.functions.allow(each, statements(rows, {"front secret": self.console.key.secret_arn}))
+        self._permit_console()
         if front:
             front.join(self.functions, self.api, environment, self._arns())
             acknowledge(self, GITHUB_REASONS)
+        self._reach_outside(settings)
+        self._lend(settings)
+        self._watch(settings)
+        self._outputs()
+        acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
+
+    def _permit_console(self) -> None:
+        """What the functions may do for the console, if there is one."""
+        if self.console:
+            for each, rows in CONSOLE_GRANTS.items():
+                self.functions.allow(each, statements(rows, {"front secret": self.console.key.secret_arn}))
+
+    def _reach_outside(self, settings: Settings) -> None:
+        """What drivers reach: machines of EC2 and of other clouds, secrets, and servers in a network."""
         if settings.ec2:
             self._make_machines(settings.ec2_role)
         if settings.libcloud:
@@ -105,10 +113,6 @@ class Penstock(Stack):
         if settings.well_subnets:
             network.join(self.functions, settings.well_subnets, settings.well_security_groups)
             acknowledge(self, network.REASONS)
-        self._lend(settings)
-        self._watch(settings)
-        self._outputs()
-        acknowledge(self, {**EVERYWHERE, **wildcards(self.storage.bucket, flow.name(self))})
 
     def _serve_console(self, settings: Settings) -> Console:
         """The console at the API's side. The CDK's modules for it are loaded only where it is: that takes a second."""

@@ -147,6 +147,10 @@ def billed_once(moment: Moment) -> Iterator[Broke]:
         true = (len(closed), sum(bill.total for bill in closed), sum(bill.unused for bill in closed))
         if told != true:
             yield "JOB-1", f"the jobs of {owner} cost {true}, and their sums say {told}"
+        pools = sum(each.cost for row in sums for each in row.pools)
+        charges = sum(charge.cost for bill in closed for charge in bill.charges)
+        if pools != charges:
+            yield "JOB-1", f"what the jobs of {owner} had cost {charges}, and the sums of its pools say {pools}"
 
 
 def whole_or_not_at_all(moment: Moment) -> Iterator[Broke]:

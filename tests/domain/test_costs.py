@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
+
 from penstock.domain import costs
-from penstock.domain.costs import By
+from penstock.domain.costs import By, PoolSpend
 from penstock.domain.jobs.jobs import Bill, Charge
 from penstock.domain.pools.pools import WORKER
 from tests.domain.helpers import NOW, job
@@ -70,3 +72,41 @@ def test_costs_are_added_up_by_what_is_asked_and_never_over_currencies() -> None
         ("2026-01-03", "EUR", 0, 3),
     ]
     assert costs.sums(rows, By.OWNER)[2].unused == 6
+
+
+def test_a_row_has_what_its_jobs_had_of_each_pool() -> None:
+    once = costs.add(costs.row_of(job(), BILL, NOW), BILL)
+    assert once.pools == (PoolSpend("resource/bench", 1, 7000, 3000), PoolSpend("target/u", 1, 400, 100))
+    two = replace(BILL, charges=(Charge(1, "a", "bench", 5, 2, 10, 4), Charge(2, "b", "bench", 5, 2, 20, 5)))
+    assert costs.add(once, two).pools == (PoolSpend("resource/bench", 2, 7030, 3009), once.pools[1])
+    assert costs.add(once, replace(BILL, charges=())).pools == once.pools
+
+
+def test_a_row_has_a_bound_of_pools_and_those_that_it_has_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "POOLS_MOST", 2)
+    once = costs.add(spend(), BILL)
+    more = replace(BILL, charges=(*BILL.charges, Charge(2, "a", "another", 5, 2, 9, 4)))
+    twice = costs.add(once, more)
+    assert [(each.pool, each.jobs, each.cost) for each in twice.pools] == [
+        ("resource/bench", 2, 14000),
+        ("target/u", 2, 800),
+    ]
+    assert twice.resources == 14009
+    rest = next(cost for cost in costs.sums([twice], By.POOL) if cost.name == costs.OTHER)
+    assert (rest.resources, rest.worker, rest.unused) == (9, 0, 4)
+
+
+def test_costs_by_pool_are_those_of_the_pools_and_the_rest_is_of_none() -> None:
+    dollars = spend("ada", "u", currency="USD", sent=1)
+    rows = [costs.add(spend("ada"), BILL), costs.add(spend("bea", "v"), BILL), dollars]
+    found = costs.sums(rows, By.POOL)
+    assert [(cost.name, cost.currency, cost.jobs, cost.worker, cost.resources, cost.unused) for cost in found] == [
+        ("resource/bench", "EUR", 2, 0, 14000, 6000),
+        ("target/u", "EUR", 2, 800, 0, 200),
+        ("other", "EUR", 2, 0, 0, 0),
+        ("other", "USD", 0, 0, 0, 0),
+    ]
+    assert [cost.total for cost in found] == [14000, 800, 246, 1]
+    for name in ("control", "worker", "resources", "stored", "sent", "unused", "total"):
+        whole = sum(getattr(cost, name) for cost in costs.sums(rows, By.OWNER))
+        assert sum(getattr(cost, name) for cost in found) == whole, name

@@ -101,6 +101,23 @@ def test_the_page_of_prices_says_how_an_owner_stands_by_its_budget(operator: Con
     assert abs(shown - float(min(spent, 1))) < 1e-5
 
 
+def test_by_pool_each_leads_to_its_page_and_all_jobs_are_those_of_no_pool(operator: Console) -> None:
+    """A job counts in each of its pools, so their numbers of jobs are no sum."""
+    amounts = dict.fromkeys(AMOUNTS, "1.000000") | {"currency": "EUR"}
+    names = {"resource/bench": 2, "target/linux": 3, "other": 4}
+    shown = [amounts | {"name": name, "jobs": jobs} for name, jobs in names.items()]
+    days = {"by": "pool", "since": "2026-01-01", "until": "2026-01-31"}
+    body = json.dumps({"items": shown, "next": None, "is_counted": True, "budget": None} | days)
+    operator.page.route("**/v1/costs?*", lambda route: route.fulfill(body=body, content_type="application/json"))
+    page = operator.open("/prices?by=pool")
+    assert "4 jobs cost 3.000000 EUR" in page.locator("[data-total]").inner_text()
+    table = page.get_by_role("table", name="What jobs cost by pool, in EUR")
+    assert table.get_by_role("columnheader").first.inner_text() == "Pool"
+    assert table.get_by_role("link").all_inner_texts() == ["resource/bench", "target/linux"]
+    table.get_by_role("link", name="resource/bench").click()
+    page.wait_for_url("**/pools/resource/bench")
+
+
 def test_a_site_without_prices_says_how_to_set_them(operator: Console, local: Local) -> None:
     assert local.call("GET", "/v1/costs").json()["is_counted"] is False
     page = operator.open("/prices")

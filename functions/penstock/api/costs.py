@@ -56,11 +56,18 @@ class CostView:
 
 @dataclass(frozen=True)
 class SumView:
-    """What the jobs of one owner, target or day cost together. Amounts are decimal numbers with six decimals."""
+    """What the jobs of one owner, target or day cost together, or what jobs had of one pool.
 
-    name: Annotated[str, "The owner, the target, or the day, such as `2026-11-27` in UTC."]
+    Amounts are decimal numbers with six decimals.
+    """
+
+    name: Annotated[
+        str,
+        "The owner, the target, the day, such as `2026-11-27` in UTC, or the pool, such as `target/linux` or "
+        "`resource/bench`. `other` is all that is of no pool: the service and files.",
+    ]
     currency: Annotated[str, "The currency of all amounts, such as `USD`."]
-    jobs: Annotated[int, "How many jobs they are."]
+    jobs: Annotated[int, "How many jobs they are. Those of a pool had something of it; those of `other` are all."]
     total: Annotated[str, "All of it."]
     unused: Annotated[str, "The part for what the jobs had while their scripts did not run."]
     control: Annotated[str, "What the service's own work for the jobs costs, at the list prices of AWS."]
@@ -90,19 +97,19 @@ class SumPage:
 
     items: Annotated[list[SumView], "The sums."]
     next: Annotated[str | None, "Always null: all fit into one page."]
-    by: Annotated[Literal["owner", "target", "day"], "What the sums are of."]
+    by: Annotated[Literal["owner", "target", "pool", "day"], "What the sums are of."]
     since: Annotated[str, "The first day, in UTC."]
     until: Annotated[str, "The last day, in UTC, which is counted too."]
     budget: Annotated[BudgetView | None, "How `owner` stands, or else you; null without a budget."]
     is_counted: Annotated[bool, "Whether the site has prices now. Without, no further job is counted."]
 
 
-@router.get("/v1/costs", "Show what jobs cost, by owner, target or day", READ)
+@router.get("/v1/costs", "Show what jobs cost, by owner, target, pool or day", READ)
 def list_costs(
     on: System,
     user: Caller,
     *,
-    by: Annotated[Literal["owner", "target", "day"], "What to add up by."] = "owner",
+    by: Annotated[Literal["owner", "target", "pool", "day"], "What to add up by."] = "owner",
     since: Annotated[
         datetime | None, "Only jobs that ended on this day or later, in UTC. By default on the first of the month."
     ] = None,

@@ -1,4 +1,4 @@
-/** What jobs cost, by owner, target or day, with what was held idle apart: `penstock cost`. */
+/** What jobs cost, by owner, target, pool or day, with what was held idle apart: `penstock cost`. */
 
 import { Link } from "wouter-preact";
 

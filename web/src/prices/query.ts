@@ -2,7 +2,7 @@
 
 import { command } from "../parts/command";
 
-export const BY = ["owner", "target", "day"] as const;
+export const BY = ["owner", "target", "pool", "day"] as const;
 export type By = (typeof BY)[number];
 
 export interface Asked {

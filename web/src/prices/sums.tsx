@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { Link } from "wouter-preact";
 
 import type { Schemas } from "../api/client";
+import { PoolName } from "../parts/names";
 import { Table, type Column } from "../parts/table";
 import { percent } from "../shares";
 import { part, sum } from "./money";
@@ -11,7 +12,7 @@ import { type Asked, pricesPath } from "./query";
 
 type Sum = Schemas["SumView"];
 
-const TITLES = { owner: "Owner", target: "Target", day: "Day (UTC)" } as const;
+const TITLES = { owner: "Owner", target: "Target", pool: "Pool", day: "Day (UTC)" } as const;
 
 /** The rows of each currency, in the order in which they came. */
 export function byCurrency(rows: readonly Sum[]): [string, Sum[]][] {
@@ -29,7 +30,7 @@ interface Props {
 export function Sums({ rows, currency, asked }: Props) {
   return (
     <section class="part" aria-label={`Prices in ${currency}`}>
-      <Total rows={rows} currency={currency} />
+      <Total rows={rows} currency={currency} by={asked.by} />
       <Table
         caption={`What jobs cost by ${asked.by}, in ${currency}`}
         columns={columnsOf(rows, asked)}
@@ -41,10 +42,15 @@ export function Sums({ rows, currency, asked }: Props) {
   );
 }
 
-function Total({ rows, currency }: Omit<Props, "asked">) {
+/** What is of no pool; all jobs count there, and each in its pools besides. */
+const OTHER = "other";
+
+const ofAll = (rows: readonly Sum[]): number => rows.find((row) => row.name === OTHER)?.jobs ?? 0;
+
+function Total({ rows, currency, by }: Omit<Props, "asked"> & { by: Asked["by"] }) {
   const of = (name: "total" | "unused") => sum(rows.map((row) => row[name]));
   const [total, unused] = [of("total"), of("unused")];
-  const jobs = rows.reduce((all, row) => all + row.jobs, 0);
+  const jobs = by === "pool" ? ofAll(rows) : rows.reduce((all, row) => all + row.jobs, 0);
   return (
     <p data-total={total} data-unused={unused} data-jobs={jobs}>
       {jobs === 1 ? "One job" : `${jobs} jobs`} cost{" "}
@@ -75,11 +81,13 @@ function columnsOf(rows: readonly Sum[], asked: Asked): Column<Sum>[] {
   ];
 }
 
-/** What a row is of: an owner leads to its days, a target to its jobs. */
+/** What a row is of: an owner leads to its days, a target to its jobs, a pool to its page. */
 function Name({ of, asked }: { of: string; asked: Asked }): ComponentChildren {
   if (asked.by === "owner") return <Link href={pricesPath({ ...asked, by: "day", owner: of })}>{of}</Link>;
   if (asked.by === "target") return <Link href={`/?target=${encodeURIComponent(of)}`}>{of}</Link>;
-  return <time dateTime={of}>{of}</time>;
+  if (asked.by === "day") return <time dateTime={of}>{of}</time>;
+  if (of === OTHER) return <span title="What belongs to no pool: the service and files">{of}</span>;
+  return <PoolName of={of} />;
 }
 
 /** A row's cost beside the dearest row's, the idle part hatched. */

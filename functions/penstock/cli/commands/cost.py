@@ -78,16 +78,21 @@ NO_PRICES = "this site has no [prices]: what its jobs cost is not added up"
 
 @click.command("cost", cls=Listing)
 @click.option(
-    "--by", type=click.Choice(["owner", "target", "day"]), default="owner", show_default=True, help="Add up by what."
+    "--by",
+    type=click.Choice(["owner", "target", "pool", "day"]),
+    default="owner",
+    show_default=True,
+    help="Add up by what.",
 )
 @click.option("--since", type=since, metavar="D", help="Jobs that ended since then: 7d, or 2026-01-31T00:00:00Z.")
 @click.option("--until", type=since, metavar="D", help="Jobs that ended until then, that day included.")
 @click.option("--owner", metavar="NAME", help="Jobs of this repository or user (default: yours; for operators, all).")
 @pass_session
 def costs(session: Session, /, by: str, **asked: str | None) -> None:
-    """Show what jobs cost by owner, target or day: those that ended since the first of the month, in whole days of UTC.
+    """Show what jobs cost by owner, target, pool or day: those that ended since the first of the month, in whole days.
 
-    A job is counted once everything that it had is given back, five minutes after its end at the earliest.
+    Days are those of UTC. A job is counted once everything that it had is given back, five minutes after its end at the
+    earliest. By pool, `other` is what belongs to no pool: the service and files.
     """
     found = session.api.get("costs", by=by, **{name: value for name, value in asked.items() if value})
     if not found["is_counted"] and not session.json:

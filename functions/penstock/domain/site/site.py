@@ -31,6 +31,12 @@ MAX_REDIRECTS = 32
 EVERY = "*"
 """Stands for all repositories."""
 
+TARGET_POOLS = "target/"
+"""How the names of targets' pools begin."""
+
+RESOURCE_POOLS = "resource/"
+"""How the names of resource types' pools begin."""
+
 
 @dataclass(frozen=True)
 class Maker:
@@ -132,7 +138,7 @@ class Target:
     @property
     def pool(self) -> str:
         """The pool of its slots."""
-        return f"target/{self.name}"
+        return f"{TARGET_POOLS}{self.name}"
 
 
 @dataclass(frozen=True)
@@ -160,7 +166,7 @@ class ResourceType:
     @property
     def pool(self) -> str:
         """The pool of its slots."""
-        return f"resource/{self.name}"
+        return f"{RESOURCE_POOLS}{self.name}"
 
     @property
     def slots(self) -> tuple[str, ...] | None:

@@ -87,22 +87,10 @@ bench: $(STAMP) ## measure latency and price of jobs on the local cloud and cold
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/figures/requirements.txt
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.figures.parsing
 
-prove: $(STAMP) web $(BROWSER) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, networks away, fuzzing
-	@$(PYTHON) model/run.py full
-	@PYTHONPATH=functions:. $(PYTHON) -m tests.crash.sweep --every --processes 2
-	@PYTHONPATH=functions:. $(PYTHON) -m simulation --seeds 0:10000 --processes 2
-	@PYTHONPATH=functions:. $(PYTHON) -m simulation.chaos --jobs 200 --seeds 0:100 --processes 2
-	@PYTHONPATH=functions:. $(PYTHON) -m simulation.chaos --jobs 1000 --seeds 0:20 --processes 2
-	@PYTHONPATH=functions:. $(PYTHON) -m tests.concurrency --claims 10000 --processes 8
-	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.big
-	@PYTHONPATH=functions:. $(PYTHON) -m tests.agent.away
-	@$(PYTHON) -m pytest -m long -n 2 --dist loadgroup
-	@$(PYTHON) -m pytest -m "hypothesis and not e2e" --hypothesis-profile=explore -n 2 --dist loadgroup
-	@MACHINES=1100 $(PYTHON) -m pytest -q tests/ec2/test_thousand.py
-	@POSTGRES_JOBS=100 $(PYTHON) -m pytest -q tests/postgres/test_life.py
-	@PYTHONPATH=functions:. $(PYTHON) -m tests.fuzz --requests 200 --processes 2 api
+prove: $(STAMP) web $(BROWSER) ## the long proofs, hours: models in full, every crash point, ten thousand sites, chaos, claims, 10 GB, networks away, fuzzing; it goes on where it was ended
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r tests/fuzz/requirements.txt
-	@PYTHONPATH=functions:. $(PYTHON) -m tests.fuzz --seconds 900 readers
+	@PYTHONPATH=functions:. $(PYTHON) -m tests.prove; status=$$?; mkdir -p build; \
+	PYTHONPATH=functions:. $(PYTHON) -m tests.promises > build/promises.md && mv build/promises.md docs/internals/promises.md; exit $$status
 
 mutate: $(STAMP) ## drop, weaken or move every condition and effect that keeps a promise, where it changed: a test must notice
 	@PYTHONPATH=functions:. $(PYTHON) -m tests.mutate; status=$$?; mkdir -p build; \

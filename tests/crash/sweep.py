@@ -31,7 +31,7 @@ from tests.crash.branches import Branches, End, Trail
 from tests.crash.faults import Call, Fault, Mode, Plan, calm, points
 from tests.crash.life import Life, Rests, ignored
 from tests.crash.runtime import Runtime
-from tests.crash.scenarios import SCENARIOS
+from tests.crash.scenarios import SCENARIOS as SCENARIOS  # all of them, as soon as MORE is imported
 from tests.crash.site import Site
 from tests.crash.sitefile import SITE
 

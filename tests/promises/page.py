@@ -7,6 +7,7 @@ from itertools import groupby
 
 from tests.promises import find
 from tests.promises.find import Figures, Place
+from tests.prove import parts, proved
 
 HEAD = """\
 # The promises
@@ -27,6 +28,15 @@ in `tests/mutate` list the mutants that behave like the original, each with the 
 notices needs a test or a reason; `python -m tests.mutate --open` tries these mutants again and shows them.
 """
 
+PROOFS = """\
+## Proofs at full size
+
+`make prove` tries to break the promises for hours. The table says when each of its parts passed the last time, and how
+much it tried then. `PYTHONPATH=functions:. python -m tests.prove PART` runs one of them.
+
+| part | tries | figures | on commit | day |
+|---|---|---|---|---|"""
+
 
 def page() -> str:
     """The whole document."""
@@ -41,7 +51,7 @@ def page() -> str:
     lines = [HEAD, "| promise | mutants | noticed | equivalent | not noticed yet |", "|---|---|---|---|---|"]
     for label in find.PROMISES:
         lines.append(f"| [{label}](#{label.lower()}) | {_row(figures.get(label))} |")
-    lines += [f"| all that is mutated | {_row(figures[''])} |", ""]
+    lines += [f"| all that is mutated | {_row(figures[''])} |", "", PROOFS, *_proofs(), ""]
     for label, says in find.PROMISES.items():
         lines += [f"## {label}", "", f"**{says[0].upper()}{says[1:]}.**", ""]
         if label in find.NOT_YET:
@@ -49,6 +59,15 @@ def page() -> str:
             continue
         lines += [line for name, found in columns.items() for line in _listed(name, found.get(label, []))] + [""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _proofs() -> Iterator[str]:
+    """A line for each part of `make prove`, with its last run that passed whole."""
+    record = proved.read()
+    for name, part in parts.load().items():
+        last = record.get(name)
+        figures = f"{last.figures or 'passed'} | `{last.commit[:12]}` | {last.day}" if last else "not yet | | "
+        yield f"| `{name}` | {part.says} | {figures} |"
 
 
 def _row(figures: Figures | None) -> str:

@@ -1,0 +1,82 @@
+"""`make prove`: run the long proofs. Ended before its end, it goes on where it was, as long as the commit is the same.
+
+    export PYTHONPATH=functions:.
+    python -m tests.prove [--list] [--again] [--processes N] [PART ...]
+
+Each piece leaves its output in build/prove. A part of which all pieces passed goes into tests/prove/record.toml, unless
+something in the working tree is not committed. docs/internals/promises.md shows the record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from tests.prove import parts, proved
+from tests.prove.parts import Part
+from tests.prove.proved import Outputs, Proved
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 when all that was asked for has passed, 1 when something failed, 2 for a part that does not exist."""
+    known = parts.load()
+    parser = _parser(list(known))
+    given = parser.parse_args(arguments)
+    if unknown := [name for name in given.parts if name not in known]:
+        parser.error(f"there is no {unknown[0]}; there are {', '.join(known)}")
+    wanted = [known[name] for name in given.parts or known]
+    if given.list:
+        print("\n".join(f"{part.name:<12} {len(part.pieces):>3} {part.says}" for part in wanted))
+        return 0
+    head = proved.commit()
+    outputs = Outputs(head)
+    failed = [part.name for part in wanted if not _prove(part, outputs, head, given.processes, given.again)]
+    without = f": not {', '.join(failed)}" if failed else ""
+    print(f"prove: {len(wanted) - len(failed)} of {len(wanted)} parts passed{without}")
+    return int(bool(failed))
+
+
+def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.prove", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(names))
+    parser.add_argument("--list", action="store_true", help="say what there is, in how many pieces, and run nothing")
+    parser.add_argument("--again", action="store_true", help="run what has passed on this commit again")
+    parser.add_argument("--processes", type=int, default=2, metavar="N", help="at once, where a part can (2)")
+    return parser
+
+
+def _prove(part: Part, outputs: Outputs, head: str, processes: int, again: bool) -> bool:
+    """Run what is missing of a part, and record the part if nothing is missing then."""
+    if again:
+        outputs.forget(part)
+    missing = outputs.missing(part)
+    for at, piece in enumerate(missing, 1):
+        _run(part, piece, outputs, processes, f"{part.name} {piece}".strip(), f"{at} of {len(missing)}")
+    if outputs.missing(part):
+        return False
+    found = Proved(head, datetime.now(UTC).date().isoformat(), outputs.figures(part))
+    print(f"{part.name}: passed whole, {found.figures}", flush=True)
+    if head.isalnum():
+        proved.write(proved.read() | {part.name: found})
+    return True
+
+
+def _run(part: Part, piece: str, outputs: Outputs, processes: int, name: str, place: str) -> None:
+    print(f"{name} ({place}) ...", flush=True)
+    log, since = outputs.running(part, piece), time.monotonic()
+    with log.open("w") as output:
+        command = [sys.executable, *part.command(piece, processes)]
+        code = subprocess.call(command, stdout=output, stderr=subprocess.STDOUT, env=os.environ | part.env)
+    if code == 0:
+        log.rename(outputs.passed(part, piece))
+    said = "passed" if code == 0 else f"FAILED with {code}, see {log}"
+    print(f"{name}: {said} after {time.monotonic() - since:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

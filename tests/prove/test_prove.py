@@ -1,0 +1,105 @@
+"""`make prove` goes on where it was ended, records only what passed whole, and adds up what it tried."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.prove import __main__ as prove
+from tests.prove import parts, proved
+from tests.prove.parts import Part
+from tests.prove.proved import Proved
+
+HEAD = "a" * 40
+COUNTS = "print('{piece} tried 1200 things'); raise SystemExit('{piece}' == '2:3')"
+
+
+@pytest.fixture
+def record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder in which two parts are proved: one of them has a piece that fails."""
+    monkeypatch.chdir(tmp_path)
+    good = Part("good", "it counts", ("-c", COUNTS), ("0:1", "1:2"), r"tried (?P<small_things>\d+)")
+    bad = Part("bad", "it fails", ("-c", COUNTS), ("1:2", "2:3", "3:4"))
+    monkeypatch.setattr(parts, "load", lambda: {"good": good, "bad": bad})
+    monkeypatch.setattr(proved, "commit", lambda: HEAD)
+    path = tmp_path / "record.toml"
+    monkeypatch.setattr(proved, "read", lambda: proved_of(path))
+    monkeypatch.setattr(proved, "write", lambda record: write(record, path))
+    return path
+
+
+proved_of, write = proved.read, proved.write
+
+
+def test_what_passes_whole_is_recorded_with_its_figures(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove.main([]) == 1
+    assert {name: (each.commit, each.figures) for name, each in proved_of(record).items()} == {
+        "good": (HEAD, "2,400 small things")
+    }
+    said = capsys.readouterr().out
+    assert "bad 2:3: FAILED with 1, see build/prove/" in said
+    assert said.endswith("prove: 1 of 2 parts passed: not bad\n")
+
+
+def test_it_goes_on_with_what_did_not_pass(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prove.main([])
+    capsys.readouterr()
+    assert prove.main(["bad"]) == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if line.endswith("...")] == ["bad 2:3 (1 of 1) ..."]
+    assert prove.main(["good", "--again"]) == 0
+    assert "good 1:2 (2 of 2) ..." in capsys.readouterr().out
+
+
+def test_another_commit_is_proved_anew_and_what_is_not_committed_is_not_recorded(
+    record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prove.main(["good"])
+    monkeypatch.setattr(proved, "commit", lambda: f"{HEAD}-0123")
+    record.unlink()
+    capsys.readouterr()
+    assert prove.main(["good"]) == 0
+    assert "good 0:1 (1 of 2) ..." in capsys.readouterr().out
+    assert not record.exists()
+
+
+def test_what_it_writes_itself_does_not_change_the_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    who = ["-c", "user.name=a", "-c", "user.email=a"]
+    for words in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "it"]):
+        subprocess.run(["git", *words], check=True)
+    clean = proved.commit()
+    assert len(clean) == 40
+    for path in proved.WRITTEN:
+        Path(path).parent.mkdir(parents=True)
+        Path(path).write_text("it")
+    assert proved.commit() == clean
+    Path("other").write_text("it")
+    assert proved.commit().startswith(f"{clean}-")
+
+
+def test_an_unknown_part_is_refused_and_all_parts_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        prove.main(["nothing"])
+    assert ended.value.code == 2
+    assert "there is no nothing; there are models, crashes" in capsys.readouterr().err
+    assert prove.main(["--list"]) == 0
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[:3]] == [
+        ["models", "1"],
+        ["crashes", str(len(parts.NAMED["scenarios"]))],
+        ["simulation", "40"],
+    ]
+
+
+def test_pieces_are_names_or_ranges() -> None:
+    assert parts.split("0:10:4") == ("0:4", "4:8", "8:10")
+    assert parts.split("readers") == parts.NAMED["readers"]
+    sites = parts.load()["simulation"]
+    assert sites.command("0:250", 3) == ["-m", "simulation", "--seeds", "0:250", "--processes", "3"]
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    told = {"b": Proved(HEAD, "2026-01-31", "3 things"), "a": Proved(HEAD, "2026-01-30", "")}
+    proved.write(told, tmp_path / "record.toml")
+    assert proved.read(tmp_path / "record.toml") == told

@@ -173,6 +173,7 @@ class Service:
     walks: bool = False
     half_life: int | None = 86400
     alarms: dict[str, Any] = field(default_factory=alarms.answer)
+    stops: list[dict[str, Any]] = field(default_factory=list)
     queue: list[dict[str, Any]] = field(default_factory=list)
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
     workers: list[dict[str, Any]] = field(default_factory=list)
@@ -216,11 +217,18 @@ class Service:
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
             case (
-                "GET",
-                ["alarms" | "audit" | "resource-types" | "provenance" | "shares" | "costs" | "reviews" | "sets", *_],
-            ) | (
-                "DELETE",
-                ["users" | "tokens", *_],
+                (
+                    "GET",
+                    [
+                        "alarms" | "audit" | "resource-types" | "provenance" | "shares" | "costs" | "reviews" | "sets",
+                        *_,
+                    ],
+                )
+                | (
+                    "DELETE",
+                    ["users" | "tokens", *_],
+                )
+                | (_, ["site", _] | ["factories" | "wells", _, "disable" | "drain" | "enable"])
             ):
                 return 200, self._others(path, query)
             case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
@@ -248,8 +256,9 @@ class Service:
                 return {"set": id, "owner": "alice", **_page(jobs, query)}
             case ["reviews"]:
                 return {"items": [REVIEW | {"job": "j1"}], "next": None}
-            case ["alarms" | "costs" as what]:
-                return {"alarms": self.alarms, "costs": SUMS}[what]
+            case ["alarms" | "costs" | "site" | "factories" | "wells" as what, *_]:
+                stops = {"items": self.stops, "next": None}
+                return {"alarms": self.alarms, "costs": SUMS}.get(what, stops)
             case ["shares"]:
                 return {"items": SHARES if self.half_life else [], "next": None, "half_life": self.half_life}
             case ["tokens", id]:

@@ -138,6 +138,12 @@ def test_a_commit_that_makes_no_sense_is_a_mistake(store: Store, changes: list[C
         store.commit(changes)
 
 
+def test_a_search_without_a_beginning_is_a_mistake(store: Store) -> None:
+    """DynamoDB refuses a condition on a key that is empty."""
+    with pytest.raises(ValueError, match="needs a prefix"):
+        store.find("users", "", User)
+
+
 def big(name: str, size: int) -> User:
     """A row whose item has about this many bytes."""
     return replace(USER, name=name, privileges=("x" * size,))

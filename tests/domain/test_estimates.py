@@ -17,7 +17,8 @@ from penstock.domain.pools.forecast import (
     format_duration,
 )
 from penstock.domain.pools.grants import MAX_OVERTAKEN
-from penstock.domain.pools.pools import RECENT_HOLDERS, ByHand, Claim, HoldTimes, Pool, Slot, SlotState, record_hold
+from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState, record_hold
+from penstock.domain.pools.stops import ByHand
 from tests.domain.helpers import NOW, claim, pool, slot
 
 BENCH, LICENCE, VCPUS = "resource/bench", "resource/licence", "quota/vcpus"

@@ -56,6 +56,17 @@ def test_a_site_has_a_pool_for_everything_but_redirects() -> None:
     }
 
 
+def test_the_pools_of_a_factory_or_well_are_those_of_what_it_makes() -> None:
+    targets = site(UBUNTU, Target("mac", factory="there", limit=1), Target("default", redirect="ubuntu")).targets
+    kinds = {"bench": ResourceType("bench", "benches", 2), "licence": ResourceType("licence", "here", 3)}
+    found = Site(targets=targets, resources=kinds)
+    assert found.pools_of("factory/here") == {"target/ubuntu"}
+    assert found.pools_of("factory/there") == {"target/mac"}
+    assert found.pools_of("well/benches") == {"resource/bench"}
+    assert found.pools_of("well/here") == {"resource/licence"}
+    assert found.pools_of("well/there") == set()
+
+
 def test_what_needs_a_privilege_is_known_by_its_pool_also_where_only_another_name_of_it_does() -> None:
     """SEC-2: these are the queues in which somebody may wait for what they may not have any more."""
     lab, shop = Target("lab", factory="here", privilege="lab"), Target("shop", factory="here")

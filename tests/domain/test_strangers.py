@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.delays import Cause, Delay
-from penstock.domain.pools.pools import ByHand
+from penstock.domain.pools.stops import ByHand
 from penstock.domain.pools.why import (
     Action,
     AwayHost,

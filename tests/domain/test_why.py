@@ -9,7 +9,8 @@ from penstock.domain.jobs.jobs import Job, Outcome, PastAttempt, State, Times
 from penstock.domain.pools import why
 from penstock.domain.pools.delays import Cause, Delay
 from penstock.domain.pools.forecast import Action, Forecast, Unblock
-from penstock.domain.pools.pools import ByHand, Lease, LeaseState, SlotState
+from penstock.domain.pools.pools import Lease, LeaseState, SlotState
+from penstock.domain.pools.stops import ByHand
 from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain, short_block
 from penstock.domain.units.units import format_time
 from tests.domain.helpers import MINUTE, NOW, SECOND, claim, job, lease, pool, slot

@@ -90,6 +90,7 @@ class Everything:
         self.agents()
         self.published()
         self.pools()
+        self.stops()
 
     def rest(self) -> None:
         """Wait until nothing runs any more, and nothing is left of it."""
@@ -326,6 +327,18 @@ class Everything:
         assert self.ask("read_published", **NAME) == BYTES
         self.ask("look_at_published", **NAME)
         self.ask("unpublish", **NAME)
+
+    def stops(self) -> None:
+        """Nothing is granted for a while: on the whole site, of a factory, of a well."""
+        self.ask("pause_site")
+        assert [each["scope"] for each in self.ask("list_stops")["items"]] == ["site"]
+        assert self.ask("get_pool", **LAB)["paused"]
+        self.ask("resume_site")
+        for kind, name in {"factory": "floor", "well": "locks"}.items():
+            self.ask(f"disable_{kind}", name=name)
+            self.ask(f"drain_{kind}", name=name)
+            self.ask(f"enable_{kind}", name=name)
+        assert not self.ask("get_pool", **LAB)["paused"]
 
     def pools(self) -> None:
         self.ask("list_pools")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome
-from penstock.domain.pools.pools import ByHand
+from penstock.domain.pools.stops import ByHand
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.audit import KEPT_FOR, Entry, Wanted
 from penstock.domain.users.users import Token, User

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
-from penstock.api import github, pools, probes, site, units
+from penstock.api import github, pools, probes, site, stops, units
 from penstock.api.app import Operator, Router
 from penstock.api.github import DeliveryView
 from penstock.api.probes import CanaryView
 from penstock.api.shapes import view
 from penstock.api.site import ComparedView, CoolDownView, DriftView, FailureView
+from penstock.api.stops import StopView
 from penstock.api.units import Names, NeedyUnit
 from penstock.domain.cooldowns import CoolDown, Failure
-from penstock.domain.pools.pools import ByHand, Pool
+from penstock.domain.pools.pools import Pool
+from penstock.domain.pools.stops import ByHand
 from penstock.domain.probes.canaries import is_failing
 from penstock.domain.units.comparison import Comparison
 from penstock.domain.units.units import Unit
@@ -122,6 +124,14 @@ class PausedPools:
 
 
 @dataclass(frozen=True)
+class Stops:
+    """What operators have stopped: the whole site, factories, wells."""
+
+    count: Count
+    items: Annotated[list[StopView], "The stops, by scope."]
+
+
+@dataclass(frozen=True)
 class Drifts:
     """What was changed by hand since the configuration in force was applied."""
 
@@ -150,7 +160,8 @@ class AttentionView:
     short: Annotated[MakerCoolDowns, "Cool-downs because there is no capacity, or no more is allowed."]
     failures: Annotated[MakerFailures, "What drivers reported."]
     canaries: Annotated[Canaries, "The canaries."]
-    paused: Annotated[PausedPools, "Paused pools."]
+    stops: Annotated[Stops, "What is stopped as a whole: the site, factories, wells."]
+    paused: Annotated[PausedPools, "Pools that are paused by themselves."]
     drift: Annotated[Drifts, "What was changed by hand."]
     deliveries: Annotated[NeedyDeliveries, "Deliveries of GitHub."]
 
@@ -162,6 +173,7 @@ def get_attention(on: System, user: Operator) -> AttentionView:
     firsts = [each[:MOST] for each in (found.quarantined, found.held, found.not_put_back)]
     names = units.names(on, [unit for each in firsts for unit in each])
     paused, drift = attention.find_pools(on)
+    stopped = stops.show_stops(on)
     mistakes = [row for row in makers.cooling if row.cause in MISTAKES]
     return AttentionView(
         quarantined=_units(on, found.quarantined, names),
@@ -172,6 +184,7 @@ def get_attention(on: System, user: Operator) -> AttentionView:
         short=_cooling([row for row in makers.cooling if row.cause not in MISTAKES], now),
         failures=_failures(makers.failures),
         canaries=_canaries(on),
+        stops=Stops(len(stopped), stopped),
         paused=PausedPools(len(paused), [_paused(on, pool, drift) for pool in paused[:MOST]]),
         drift=Drifts(len(drift), [site.show_drift(row) for row in drift[:MOST]]),
         deliveries=_deliveries(on),

@@ -148,11 +148,14 @@ class SetbackView:
 
 @dataclass(frozen=True)
 class ByHandView:
-    """Who changed a pool by hand."""
+    """Who changed a pool by hand, or what it belongs to."""
 
     by: Annotated[str, "The operator."]
     at: Annotated[str, "When, as RFC 3339."]
     reason: Annotated[str, "Why, for others to read; empty if no reason was given."]
+    scope: Annotated[str, "`site`, `factory/NAME` or `well/NAME` if all of that was paused; empty if the pool was."] = (
+        ""
+    )
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class PoolView:
     held: Annotated[int, "How many are held."]
     free: Annotated[int, "How many are free."]
     waiting: Annotated[int, "How many jobs wait for it."]
-    paused: Annotated[bool, "Whether an operator has paused it: then nothing is granted."]
+    paused: Annotated[bool, "Whether an operator has paused it, or what it belongs to: then nothing is granted."]
     pause: Annotated[ByHandView | None, "Who paused it; null while it is open, and if that is not known."] = None
     resized: Annotated[ByHandView | None, "Who set the limit; null if the site's configuration did."] = None
     warm: Annotated[int, "How many free slots have a unit, ready or being made."] = 0
@@ -267,6 +270,7 @@ def show(
         row,
         pool=row.name,
         kind=row.sort,
+        paused=row.is_paused,
         pause=row.paused_by,
         held=row.used if row.is_amount else sum(slot.state in (SlotState.HELD, SlotState.IDLE) for slot in shown),
         free=row.limit - row.used if row.is_amount else sum(slot.state is SlotState.FREE for slot in slots),

@@ -23,6 +23,7 @@ from penstock.api import (
     sets,
     shares,
     site,
+    stops,
     store,
     tokens,
     units,
@@ -34,7 +35,7 @@ ROUTERS = tuple(
     noun.router
     for noun in (
         jobs, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools,
-        series, shares, units, attention, alarms, site, probes, users, tokens, logins, session, github, identity,
+        series, shares, units, attention, alarms, site, stops, probes, users, tokens, logins, session, github, identity,
         document,
     )
 )  # fmt: skip

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from penstock.api.app import Caller, Header, Operator, Router
+from penstock.api.pools import ByHandView
 from penstock.api.shapes import view
 from penstock.api.units import SHOWN
 from penstock.domain import cooldowns
@@ -23,7 +24,7 @@ from penstock.kernel.limits import Bound
 from penstock.ports import Option
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
-from penstock.usecases.site import apply, preview
+from penstock.usecases.site import apply, preview, stops
 from penstock.usecases.site.preview import Drift, Loss
 from penstock.usecases.units import listing
 
@@ -194,6 +195,7 @@ class MakerView:
     failures: Annotated[list[FailureView] | None, "Its driver's failures; null unless you are an operator."]
     compared: Annotated[ComparedView | None, "The last comparison with what exists outside; null if there was none."]
     quarantined: Annotated[list[ApartView], "Its units in quarantine; at most 100."]
+    stop: Annotated[ByHandView | None, "Who disabled or drained it, and why; null if nobody did."]
 
 
 @router.get("/v1/config", "Show the site's configuration", READ)
@@ -332,6 +334,7 @@ def _maker(on: System, user: User, kind: UnitKind, sort: str, entry: Entry) -> M
         failures=[show_driver_failure(row) for row in remembering.failures(on, maker)] if user.is_admin else None,
         compared=show_compared(compared, now) if compared else None,
         quarantined=[view(ApartView, unit, unit.lease, unit=unit.id, reason=str(unit.step.reason)) for unit in apart],
+        stop=stop.wish if (stop := stops.find(on, maker)) else None,
     )
 
 

@@ -51,6 +51,7 @@ from penstock.domain.logs.logs import Archive, Batch, Watch
 from penstock.domain.pools.pools import Claim, HoldTimes, Lease, Pool, Slot, SlotName
 from penstock.domain.pools.series import Hour
 from penstock.domain.pools.shares import Use
+from penstock.domain.pools.stops import Stop
 from penstock.domain.probes.canaries import Canary
 from penstock.domain.published import Published, Series
 from penstock.domain.site.site import SiteText
@@ -93,7 +94,7 @@ KINDS: Mapping[str, type[Row]] = {
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText, Tally, Spend, Login, LoginPace, Member,
-        Hour, CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
+        Hour, Stop, CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, ReviewRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
         Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted, Account,
@@ -283,6 +284,12 @@ def item_of(row: Row, version: int, of: type[Item]) -> Item:
     return item
 
 
+def check_prefix(prefix: str, after: str) -> None:
+    """Raises ValueError for what DynamoDB refuses: a query of a sort key that begins with nothing."""
+    if not prefix and not after:
+        raise ValueError("a query needs a prefix, or a place to begin after")
+
+
 def check_commit(changes: Sequence[Change]) -> None:
     """Refuse what DynamoDB would refuse, however often it is sent: before it is sent, and alike in every store.
 
@@ -418,6 +425,7 @@ class Table:
         upto: str = "",
     ) -> list[R]:
         """The rows of a collection, read consistently."""
+        check_prefix(prefix, after)
         place: Condition = self._item.sk.startswith(prefix)
         if after >= prefix + "~":
             return []  # nothing is behind it, and DynamoDB refuses a range whose end comes before its beginning

@@ -25,7 +25,7 @@ ENTRIES = {
     "published": Entry(f"{COMMANDS}.published:group", "Find and download published files; set who may read them."),
     "cache": Entry(f"{COMMANDS}.artifact:cache", "Show and delete cache entries that jobs saved for later jobs."),
     "pool": Entry(f"{COMMANDS}.pool:group", "Show and change capacity: slots, holders, queues, limits."),
-    "cost": Entry(f"{COMMANDS}.cost:costs", "Show what jobs cost, by owner, target or day."),
+    "cost": Entry(f"{COMMANDS}.cost:costs", "Show what jobs cost, by owner, target, pool or day."),
     "share": Entry(f"{COMMANDS}.share:group", "Show whose jobs are served first, where owners have shares."),
     "target": Entry(f"{COMMANDS}.site:target", "Show the execution environments that jobs can name."),
     "resource-type": Entry(f"{COMMANDS}.site:resource_type", "Show the types of resources that jobs can request."),
@@ -37,10 +37,11 @@ ENTRIES = {
     "config": Entry(
         f"{COMMANDS}.site_config:config", "Check, compare, apply and show the site's configuration (operators only)."
     ),
+    "site": Entry(f"{COMMANDS}.stop:site", "Pause and resume the whole site; show what is paused."),
     "worker": Entry(f"{COMMANDS}.unit:worker", "Show and control the machines that run jobs (operators only)."),
     "resource": Entry(f"{COMMANDS}.unit:resource", "Show and control the resources that jobs use (operators only)."),
-    "factory": Entry(f"{COMMANDS}.site:factory", "Show and test the factories, which make workers."),
-    "well": Entry(f"{COMMANDS}.site:well", "Show the wells, which make resources."),
+    "factory": Entry(f"{COMMANDS}.site:factory", "Show, test and stop the factories, which make workers."),
+    "well": Entry(f"{COMMANDS}.site:well", "Show and stop the wells, which make resources."),
     "canary": Entry(f"{COMMANDS}.site:canary", "Show and send canaries, which are regular test jobs (operators only)."),
     "alarm": Entry(
         f"{COMMANDS}.alarm:group", "Show the alarms of the deployment, and its dead letters (operators only)."

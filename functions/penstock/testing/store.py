@@ -61,6 +61,7 @@ class MemoryStore:
         after: str = "",
         upto: str = "",
     ) -> list[R]:
+        dynamodb.check_prefix(prefix, after)
         first, end = Key(pk, max(prefix, after)), Key(pk, prefix + LAST)
         if upto:
             end = min(end, Key(pk, upto))

@@ -150,6 +150,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
             on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     elif kind == "pool":
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
+    elif kind == "stop":
+        on.queues.schedule({"do": "stop", "scope": key.sk.partition("#")[2]})
     elif kind == "host":
         presence.mark_silent(on, key.pk.partition("#")[2])
     elif kind == "user":

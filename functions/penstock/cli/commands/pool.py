@@ -161,7 +161,16 @@ def _show_by_hand(out: Output, pool: Mapping[str, Any]) -> None:
         if by_hand:
             why = f": {by_hand['reason']}" if by_hand["reason"] else ""
             out.line()
-            out.line(f"{said} by {by_hand['by']} {out.text(Moment(by_hand['at']))}{why}", "yellow")
+            out.line(
+                f"{said}{_whole(by_hand.get('scope'))} by {by_hand['by']} {out.text(Moment(by_hand['at']))}{why}",
+                "yellow",
+            )
+
+
+def _whole(scope: str | None) -> str:
+    """What was paused with a pool: `factory/ec2`, or the site."""
+    words = "the whole site" if scope == "site" else (scope or "").replace("/", " ", 1)
+    return f" with {words}" if words else ""
 
 
 REASON = click.option("--reason", default="", metavar="TEXT", help="Reason, shown to others.")

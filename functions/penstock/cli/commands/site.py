@@ -56,6 +56,9 @@ def _health(session: Session, found: Mapping[str, Any]) -> None:
     """The health of a factory or well: last comparison, shortages, failures. Nothing for other kinds."""
     compared = found.get("compared") or {}
     keys = (("compared", moment("at")), ("not listed", "failures"), ("because", "why"))
+    stop = found.get("stop")
+    if stop:
+        session.out.line(f"stopped by {stop['by']} at {stop['at']}: {stop['reason']}", "yellow")
     shown = [(name, read(compared) if callable(read) else compared.get(read) or None) for name, read in keys]
     session.out.details([*shown, ("strays", compared.get("strays")), ("missing", compared.get("missing"))])
     for title, key, columns in TABLES:
@@ -128,17 +131,33 @@ target = _group(
 )
 
 
+def _stops(noun: str, units: str) -> dict[str, Entry]:
+    """The commands that stop a factory or well, and lift that."""
+    here = f"penstock.cli.commands.stop:{noun}"
+    return {
+        "disable": Entry(f"{here}_disable", f"Grant nothing new of a {noun}; what runs goes on."),
+        "drain": Entry(f"{here}_drain", f"Disable a {noun}, and destroy its {units} once no job has them."),
+        "enable": Entry(f"{here}_enable", f"Grant of a {noun} again."),
+    }
+
+
 TEST = "Test a factory: make one worker, run a job on it, destroy it, and verify that it is gone."
 factory = _group(
     "factory",
     "factories",
     (NAMED, *_settings("driver")),
-    "Show and test the factories, which make workers.",
-    {"test": Entry("penstock.cli.commands.factory_test:test", TEST)},
+    "Show, test and stop the factories, which make workers.",
+    {"test": Entry("penstock.cli.commands.factory_test:test", TEST), **_stops("factory", "workers")},
 )
 
 
-well = _group("well", "wells", (NAMED, *_settings("driver")), "Show the wells, which make resources.")
+well = _group(
+    "well",
+    "wells",
+    (NAMED, *_settings("driver")),
+    "Show and stop the wells, which make resources.",
+    _stops("well", "resources"),
+)
 
 
 resource_type = _group(

@@ -26,6 +26,7 @@ from penstock.domain.pools import pools
 from penstock.domain.pools.delays import Cause, Delay
 from penstock.domain.pools.grants import Pick, Stock, has_reservation, heads, overtaken_by, pick
 from penstock.domain.pools.pools import RECENT_HOLDERS, WORKER, Claim, HoldTimes, Pool, Slot, SlotState, serving_order
+from penstock.domain.pools.stops import in_words
 from penstock.kernel.frozen import dataclass
 
 
@@ -180,7 +181,7 @@ class Simulation:
 
     def resume(self, name: str) -> None:
         """An operator resumes a pool."""
-        self._pools[name] = replace(self._pools[name], paused=False)
+        self._pools[name] = replace(self._pools[name], paused=False, stops=())
         self._serve([name])
 
     def raise_to(self, name: str, limit: int) -> None:
@@ -377,7 +378,7 @@ class Unblock:
     For a job that has to end, `what` says how; for a file that has to arrive, which; for a review, who has to approve.
     Where one of many jobs has to end, or a budget is spent, it says whose. `unit` is what is let go of, and `said` how
     that happens; of what is to be made, when its maker is asked again; of a budget, when the next period begins; of a
-    paused pool, who may resume it.
+    paused pool, who may resume it, and `what` is to be resumed.
     """
 
     way: Action
@@ -391,7 +392,7 @@ class Unblock:
 
     def __str__(self) -> str:
         return {
-            Action.RESUME: f"{self.said or 'an operator'} resumes {self.pool}",
+            Action.RESUME: f"{self.said or 'an operator'} resumes {self.what or self.pool}",
             Action.RAISE: f"an operator gives {self.pool} {self.limit} slots in the site's configuration"
             if self.is_named
             else f"an operator raises the limit of {self.pool} to {self.limit}",
@@ -500,7 +501,7 @@ def _by_operators(queues: Mapping[str, Queue], claims: Sequence[Claim]) -> tuple
     for claim in claims:
         for name in claim.pools:
             wanted[name] = max(wanted.get(name, 0), queues[name].wanted_by(ClaimId.from_claim(claim)))
-    paused = [_resume(queues[name].pool) for name in wanted if queues[name].pool.paused]
+    paused = [_resume(queues[name].pool) for name in wanted if queues[name].pool.is_paused]
     low = [
         Unblock(Action.RAISE, name, limit=count, is_named=queues[name].pool.names is not None)
         for name, count in wanted.items()
@@ -510,8 +511,10 @@ def _by_operators(queues: Mapping[str, Queue], claims: Sequence[Claim]) -> tuple
 
 
 def _resume(pool: Pool) -> Unblock:
-    """To resume a pool, which every operator may, and who paused it knows best when."""
-    return Unblock(Action.RESUME, pool.name, said=f"{pool.pause.by} or another operator" if pool.pause else "")
+    """To resume a pool, and what it belongs to: every operator may, and who paused it knows best when."""
+    by, own = pool.paused_by, [pool.name] if pool.paused else []
+    what = " and ".join([*own, *(in_words(stop.scope) for stop in pool.stops)])
+    return Unblock(Action.RESUME, pool.name, what, said=f"{by.by} or another operator" if by else "")
 
 
 def _pruned(scene: Scene, acts: Sequence[Unblock], found: SimulatedGrant) -> Way:

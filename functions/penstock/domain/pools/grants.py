@@ -138,7 +138,7 @@ class Stock:
     @property
     def most(self) -> int:
         """How much there would be if nobody held anything; 0 while an operator has paused the pool."""
-        return 0 if self.pool.paused else self.pool.limit
+        return 0 if self.pool.is_paused else self.pool.limit
 
     def has(self, count: int) -> bool:
         """Whether this many slots, or this much of the amount, can be granted."""

@@ -72,7 +72,7 @@ def graph(queues: Sequence[Queue], most: int = MAX_NODES) -> Graph:
 def _pool(queue: Queue) -> Node:
     pool = queue.pool
     used = pool.used if pool.is_amount else len(queue.held)
-    paused = ", paused" if pool.paused else ""
+    paused = ", paused" if pool.is_paused else ""
     return Node(pool.name, "pool", f"{pool.name}: {used} of {pool.limit} held{paused}")
 
 

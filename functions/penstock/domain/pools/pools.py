@@ -37,7 +37,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from penstock.domain.units.units import Unit, UnitState, format_time
+from penstock.domain.pools.stops import ByHand
+from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Delete, Key, Place, Replace, Row
 
@@ -55,18 +56,6 @@ class SlotState(StrEnum):
     OFF = "off"  # withdrawn; moved on by an operator who raises the limit again
 
 
-@dataclass(frozen=True)
-class ByHand:
-    """Who changed a pool by hand, when, and why, if they gave a reason."""
-
-    by: str
-    at: datetime
-    reason: str = ""
-
-    def __str__(self) -> str:
-        return f"by {self.by} at {format_time(self.at)}" + (f": {self.reason}" if self.reason else "")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Pool(Row):
     """The capacity of one target, resource type or quota. Its due time is set while its slots differ from its limit.
@@ -79,8 +68,9 @@ class Pool(Row):
     ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
     other.
 
-    `pause` says who paused it; it counts only while `paused` is set, and is None where nobody was named. `resized` says
-    who set the limit, if that was not the site's configuration.
+    `pause` says who paused it; it counts only while `paused` is set, and is None where nobody was named. `stops` are
+    those of the whole site, and of its factory or well, the oldest first. `resized` says who set the limit, if that was
+    not the site's configuration.
 
     Grants and releases of slots do not write this row: all that are made at once would wait for each other.
     """
@@ -100,6 +90,7 @@ class Pool(Row):
     due: datetime | None = None
     pause: ByHand | None = None
     resized: ByHand | None = None
+    stops: tuple[ByHand, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -115,16 +106,22 @@ class Pool(Row):
         return self.warm.least if self.warm else 0
 
     @property
+    def is_paused(self) -> bool:
+        """Whether operators have paused it, or all that it belongs to."""
+        return self.paused or bool(self.stops)
+
+    @property
     def paused_by(self) -> ByHand | None:
-        """Who paused it; None while it is open, or if nobody was named."""
-        return self.pause if self.paused else None
+        """Who paused it, or else what it belongs to; None while it is open, or if nobody was named."""
+        own = self.pause if self.paused else None
+        return own or next(iter(self.stops), None)
 
     @property
     def is_closed(self) -> bool:
         """Whether nothing may be granted: it is paused; or it has slots by number, and more than those that the limit
         allows may be held. Then a resize decides which of them are free. [SLOT-1]
         """
-        return self.paused or (self.over and self.names is None and not self.is_amount)
+        return self.is_paused or (self.over and self.names is None and not self.is_amount)
 
     @property
     def sort(self) -> str:

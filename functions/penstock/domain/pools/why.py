@@ -14,7 +14,8 @@ from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.jobs.reviews import Review
 from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import NO_DELAYS, Action, Forecast, Unblock, combined_start, format_duration
-from penstock.domain.pools.pools import WORKER, ByHand, Claim, Lease, LeaseState, Pool, Slot, SlotState
+from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Pool, Slot, SlotState
+from penstock.domain.pools.stops import ByHand
 from penstock.domain.site.site import Environment
 from penstock.domain.units.units import format_time
 from penstock.kernel.frozen import dataclass
@@ -171,7 +172,7 @@ def block(
         limit=pool.limit,
         held=pool.used if pool.is_amount else len(held),
         free=pool.limit - pool.used if pool.is_amount else sum(slot.state is SlotState.FREE for slot in slots),
-        paused=pool.paused,
+        paused=pool.is_paused,
         aside=sum(slot.count for slot in had if slot.job is None),
         kept=tuple(Kept(slot.name, delay) for slot, delay in found if delay),
         away=tuple(away),
@@ -191,7 +192,7 @@ def short_block(pool: Pool, held: Sequence[Slot]) -> Block:
         limit=pool.limit,
         held=len(held),
         free=0,
-        paused=pool.paused,
+        paused=pool.is_paused,
         aside=sum(slot.count for slot in held if slot.job is None),
     )
 

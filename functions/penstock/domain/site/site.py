@@ -380,6 +380,11 @@ class Site:
         both: list[Target | ResourceType] = [*self.targets.values(), *self.resources.values()]
         return {each.pool: (each, each.canary) for each in both if each.canary}
 
+    def pools_of(self, maker: str) -> set[str]:
+        """The pools of what a factory or well makes: `factory/NAME` or `well/NAME`."""
+        targets = {each.pool for each in self.targets.values() if f"factory/{each.factory}" == maker}
+        return targets | {each.pool for each in self.resources.values() if f"well/{each.well}" == maker}
+
     def guarded(self) -> set[str]:
         """The pools of what needs a privilege, by itself or by a name that leads to it. [SEC-2]"""
         named = [self.resolve(target.name) for target in self.targets.values() if target.privilege]

@@ -338,9 +338,9 @@ def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock |
     pool = on.store.get(pool_key(name), Pool)
     if pool is None:
         return None
-    warm = _warm(on, name, pool.warm, most) if most and pool.warm and not pool.paused else []
+    warm = _warm(on, name, pool.warm, most) if most and pool.warm and not pool.is_paused else []
     idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(waiting) else []
-    return Stock(pool, waiting, [] if pool.paused else _others(cold, warm), warm, idle)
+    return Stock(pool, waiting, [] if pool.is_paused else _others(cold, warm), warm, idle)
 
 
 def _free(on: System, name: str, rank: str, most: int) -> list[Slot]:

@@ -95,6 +95,9 @@ def _target(site: Site, name: str, wanted: str | None) -> Target:
 def _check_open(on: System, target: Target) -> None:
     """Raises Refused 409 for a target that is paused or has no limit: the test would only wait."""
     pool = on.store.get(pool_key(target.pool), Pool)
+    if pool and pool.stops:
+        why = f"{pool.name} is paused {pool.stops[0]}; the test would wait until that is over"
+        raise Refused(409, "would-wait", why)
     if pool and pool.paused:
         why = f"{pool.name} is paused by an operator, and the test would wait until it is resumed"
         raise Refused(409, "would-wait", f"{why}: `penstock pool resume {pool.name}`")

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from penstock import listings
-from penstock.domain.pools.pools import ByHand, Pool, pool_key
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.stops import ByHand
 from penstock.domain.site import keys, parse
 from penstock.domain.site.differences import Difference, compare
 from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
@@ -18,9 +19,10 @@ from penstock.domain.units.units import STEP_WITHIN
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.system import System, parse_site, transact
+from penstock.system import System, current_site, parse_site, transact
 from penstock.toml import document
 from penstock.usecases.probes import canaries
+from penstock.usecases.site import stops
 from penstock.usecases.users import audit
 
 NAME_CHARS = 128
@@ -92,7 +94,10 @@ def apply(on: System, by: str, toml: str, path: str, base: str = "") -> list[str
         return audit.record(on, written, by, "apply config", path, "; ".join(changed) or ONLY_TEXT), changed
 
     changed = transact(on, decide)
-    return changed + _fit_pools(on, site) + canaries.schedule_new(on, site)
+    changed += _fit_pools(on, site)
+    for row in stops.list_stops(on):
+        stops.spread(on, row.scope)  # a target may have another factory now
+    return changed + canaries.schedule_new(on, site)
 
 
 def _fit_pools(on: System, site: Site) -> list[str]:
@@ -169,7 +174,7 @@ def set_pool(on: System, name: str, shape: Shape, by: str = "", reason: str = ""
     def decide() -> tuple[Sequence[Change], None]:
         was = on.store.get(pool_key(name), Pool)
         if was is None:
-            return [Create(Pool(name=name, **given))], None
+            return [Create(Pool(name=name, **given, stops=stops.of_new_pool(on, name, current_site(on))))], None
         over = not shape.is_amount and (was.over or shape.limit < was.limit)
         changes = [Replace(was, replace(was, over=over, **given))]
         detail = f"{was.limit} -> {shape.limit}" + (f": {reason}" if reason else "")

@@ -152,6 +152,20 @@ def drain(on: System, user: User, is_a: UnitKind, unit_id: str, reason: str) -> 
     return _drained(on, transact(on, decide))
 
 
+def drain_with_maker(on: System, unit: Unit, by: str, reason: str) -> None:
+    """Drain a unit because its whole factory or well is drained, which the audit log has once for all."""
+
+    def decide() -> tuple[Sequence[Change], Unit | None]:
+        fresh = on.store.get(unit.key, Unit)
+        if fresh is None or fresh.state in (UnitState.GONE, *maintenance.ENDING) or fresh.drain:
+            return [], None
+        return drain_changes(on, fresh, maintenance.drain(fresh, by, reason, on.world.now()))
+
+    drained = transact(on, decide)
+    if drained:
+        _drained(on, drained)
+
+
 def _drained(on: System, unit: Unit) -> Unit:
     """Log that a leased unit is drained; have one that nobody leases destroyed."""
     if unit.is_leased and not unit.is_recycled:

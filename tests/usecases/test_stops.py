@@ -1,0 +1,238 @@
+"""Stops of the whole site, factories and wells: nothing new is granted, and what runs goes on. [UNIT-3]"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain.jobs.jobs import Outcome, State
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.stops import Stop, stop_key
+from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.users.audit import Entry, Wanted
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
+from penstock.usecases.jobs import jobs
+from penstock.usecases.site import apply, stops
+from penstock.usecases.units import maintenance
+from penstock.usecases.users import audit
+from tests.usecases.exact import commits, sent, site
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.steps import finish, hello, job_of, submit, sweep, worker_of
+from tests.usecases.warm import unit_of, worker_at_rest
+
+WARM = {"min": 0, "max": 2, "idle": "1h"}
+
+
+def text(*targets: str, two: str = "two") -> str:
+    """A site whose targets are linux, of factory `one`, mac, of `two`, and others of `one`."""
+    return site_toml(
+        factories={"one": "hand", two: "hand"},
+        targets={
+            "linux": {"factory": "one", "limit": 2, "warm": WARM},
+            "mac": {"factory": two, "limit": 2},
+            **{name: {"factory": "one", "limit": 1} for name in targets},
+            "default": "linux",
+        },
+        wells={"locks": "lock"},
+        resources={"bench": {"well": "locks", "names": ["bench-1"]}},
+    )
+
+
+TEXT = text()
+
+
+@pytest.fixture
+def twin() -> Twin:
+    return site(TEXT)
+
+
+def pool(twin: Twin, name: str) -> Pool:
+    found = twin.store.get(pool_key(name), Pool)
+    assert found
+    return found
+
+
+def paused(twin: Twin) -> list[str]:
+    return [each.name for each in apply.every_pool(twin.on) if each.is_paused]
+
+
+def deeds(twin: Twin) -> list[Entry]:
+    return audit.list_entries(twin.on, Wanted(), 100, "")[0]
+
+
+def test_while_the_site_is_paused_jobs_run_on_and_others_wait_and_know_why(twin: Twin, ada: User) -> None:
+    running = submit(twin, ada)
+    twin.run()
+    hello(twin, running)
+    stops.stop(twin.on, "root", "site", "the network is rebuilt")
+    waiting = [submit(twin, ada, target=target) for target in ("linux", "mac")]
+    twin.run()
+    assert paused(twin) == ["resource/bench", "target/linux", "target/mac"]
+    assert [job_of(twin, job).state for job in waiting] == [State.ACQUIRING] * 2
+    why = jobs.explain(twin.on, job_of(twin, waiting[1]))
+    assert "target/mac is paused with the whole site by root at " in why.summary
+    assert ": the network is rebuilt; position 1 in the queue" in why.summary
+    assert str(why.unblocks[0]) == "root or another operator resumes the whole site"
+    finish(twin, running)
+    assert job_of(twin, running).end.outcome is Outcome.SUCCEEDED
+    stops.lift(twin.on, "root", "site")
+    twin.run()
+    assert [worker_of(twin, job).state for job in waiting] == [UnitState.CREATING] * 2
+    assert paused(twin) == []
+    assert [(entry.did, entry.what, entry.detail) for entry in deeds(twin)][:2] == [
+        ("resume", "site", ""),
+        ("pause", "site", "the network is rebuilt"),
+    ]
+
+
+def test_a_factory_that_is_disabled_stops_its_own_targets_only(twin: Twin, ada: User) -> None:
+    stops.stop(twin.on, "root", "factory/one", "no image")
+    jobs = [submit(twin, ada, target=target) for target in ("linux", "mac")]
+    twin.run()
+    assert paused(twin) == ["target/linux"]
+    assert job_of(twin, jobs[0]).state is State.ACQUIRING
+    assert worker_of(twin, jobs[1]).state is UnitState.CREATING
+
+
+def test_a_well_that_is_disabled_stops_its_resource_types_only(twin: Twin) -> None:
+    stops.stop(twin.on, "root", "well/locks", "inventory")
+    assert paused(twin) == ["resource/bench"]
+
+
+def test_several_stops_and_a_pause_are_lifted_each_by_itself(twin: Twin) -> None:
+    stops.stop(twin.on, "root", "factory/one", "no image")
+    stops.stop(twin.on, "bert", "site", "a move")
+    apply.pause(twin.on, "target/linux", paused=True, by="carl", reason="slow")
+    linux = pool(twin, "target/linux")
+    assert [(each.scope, each.by) for each in linux.stops] == [("factory/one", "root"), ("site", "bert")]
+    assert linux.paused_by
+    assert linux.paused_by.by == "carl"
+    stops.lift(twin.on, "root", "site")
+    assert paused(twin) == ["target/linux"]
+    apply.pause(twin.on, "target/linux", paused=False)
+    assert pool(twin, "target/linux").is_paused
+    stops.lift(twin.on, "root", "factory/one")
+    assert paused(twin) == []
+
+
+def test_a_drained_factory_loses_what_is_idle_at_once_and_the_rest_after_its_job(twin: Twin, ada: User) -> None:
+    job, other = submit(twin, ada), submit(twin, ada, target="mac")
+    twin.run()
+    hello(twin, other)
+    hello(twin, job)
+    idle, busy = worker_at_rest(twin, ada), worker_of(twin, job).id
+    stops.stop(twin.on, "root", "factory/one", "a new image", drains=True)
+    twin.run()
+    assert unit_of(twin, idle.worker).state is UnitState.GONE
+    assert unit_of(twin, busy).state is UnitState.READY
+    assert str(unit_of(twin, busy).drain).startswith("drained by root")
+    finish(twin, job)
+    sweep(twin)
+    assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED
+    assert unit_of(twin, busy).state is UnitState.GONE
+    assert worker_of(twin, other).drain is None
+    assert (deeds(twin)[0].did, deeds(twin)[0].what) == ("drain", "factory one")
+
+
+def test_a_pool_that_is_new_or_changes_its_factory_follows(twin: Twin) -> None:
+    stops.stop(twin.on, "root", "factory/one", "no image")
+    apply.apply(twin.on, "root", text("new", two="one"), "site.toml")
+    assert paused(twin) == ["target/linux", "target/mac", "target/new"]
+    apply.apply(twin.on, "root", TEXT, "site.toml")
+    assert paused(twin) == ["target/linux"]
+    assert pool(twin, "target/new").limit == 0, "what left the site grants nothing anyway"
+
+
+def test_a_stop_is_brought_to_the_pools_once_more_and_then_nothing_is_due(twin: Twin) -> None:
+    stops.stop(twin.on, "root", "site", "a move")
+    row = twin.store.get(stop_key("site"), Stop)
+    assert row
+    assert (row.is_spread, row.due) == (True, twin.on.world.now() + timedelta(minutes=1))
+    was = pool(twin, "target/mac")
+    twin.store.rows[was.key] = replace(was, stops=())  # the list of pools lacked it
+    sweep(twin)
+    assert pool(twin, "target/mac").is_paused
+    row = twin.store.get(stop_key("site"), Stop)
+    assert row
+    assert row.due is None
+    assert [each.scope for each in stops.list_stops(twin.on)] == ["site"]
+    stops.lift(twin.on, "root", "site")
+    assert stops.find(twin.on, "site") is None
+    sweep(twin)
+    assert stops.list_stops(twin.on) == []
+    assert paused(twin) == []
+
+
+def test_what_its_function_did_not_finish_the_sweep_does(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(stops, "spread", lambda *given: None)
+        stops.stop(twin.on, "root", "site", "a move")
+    assert paused(twin) == []
+    sweep(twin)
+    assert paused(twin) == ["resource/bench", "target/linux", "target/mac"]
+
+
+def test_what_takes_too_long_goes_on_by_a_message(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stops, "WITHIN", timedelta(0))
+    stops.stop(twin.on, "root", "site", "a move")
+    assert paused(twin) == []
+    assert ("schedule", {"do": "stop", "scope": "site"}) in sent(twin)
+
+
+def test_a_stop_that_is_lifted_meanwhile_is_brought_to_no_further_pool(twin: Twin) -> None:
+    def lift() -> None:
+        before_the_next_commit(twin, lambda: stops.lift(twin.on, "bert", "site"))
+
+    before_the_next_commit(twin, lift)
+    stops.stop(twin.on, "root", "site", "a move")
+    assert paused(twin) == []
+    sweep(twin, 121)
+    assert stops.list_stops(twin.on) == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "status"), [("factory/three", 404), ("well/one", 404), ("target/linux", 404), ("", 404)]
+)
+def test_only_what_there_is_is_stopped(twin: Twin, scope: str, status: int) -> None:
+    for ask in (lambda: stops.stop(twin.on, "root", scope, "why"), lambda: stops.lift(twin.on, "root", scope)):
+        with pytest.raises(Refused) as refused:
+            ask()
+        assert refused.value.status == status
+
+
+@pytest.mark.parametrize("reason", ["", " ", "two\nlines", "x" * 1000])
+def test_a_stop_needs_a_reason_that_can_be_read(twin: Twin, reason: str) -> None:
+    with pytest.raises(Refused) as refused:
+        stops.stop(twin.on, "root", "site", reason)
+    assert refused.value.status == 400
+    assert stops.list_stops(twin.on) == []
+
+
+def test_a_factory_that_left_the_site_can_be_enabled(twin: Twin) -> None:
+    stops.stop(twin.on, "root", "factory/two", "it is sold")
+    apply.apply(twin.on, "root", text(two="one"), "site.toml")
+    stops.lift(twin.on, "root", "factory/two")
+    sweep(twin)
+    assert stops.list_stops(twin.on) == []
+
+
+def test_lifting_what_is_not_stopped_writes_nothing(twin: Twin) -> None:
+    written = commits(twin)
+    stops.lift(twin.on, "root", "site")
+    assert written == []
+
+
+def test_a_drain_leaves_what_is_held_until_its_hold_ends(twin: Twin, ada: User, root: User) -> None:
+    idle = worker_at_rest(twin, ada)
+    maintenance.hold(twin.on, root, UnitKind.WORKER, idle.worker, "to look at it", 3600)
+    stops.stop(twin.on, "root", "factory/one", "a new image", drains=True)
+    twin.run()
+    assert unit_of(twin, idle.worker).state is UnitState.IDLE
+    maintenance.release(twin.on, root, UnitKind.WORKER, idle.worker)
+    twin.run()
+    assert unit_of(twin, idle.worker).state is UnitState.GONE

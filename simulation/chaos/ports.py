@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.commands import SubmitJob
+from penstock.kernel.errors import Throttled, Unreached
 from penstock.testing.fake import Faults
 from penstock.usecases.jobs import submit
 from simulation.chaos.interfaces import ChaosRun
 from simulation.cloud import Outside
+from simulation.errors import Broken
 from simulation.ports import SimulatedQueues
 from simulation.tasks import Died, Task
 from simulation.users import ADA, People
@@ -51,8 +53,10 @@ class Submitters(People):
         def answered(task: Task) -> None:
             if task.error is None:
                 engine.story.call(task.result, f"job-{number + 1}")
-            elif isinstance(task.error, Died):
+            elif isinstance(task.error, Died | Throttled | Unreached):
                 self.left.insert(0, (number, ask))
+            else:
+                raise Broken("JOB-1", f"job {number + 1} was refused: {task.error}")
 
         def call() -> str:
             return submit.submit(engine.on, ADA, SubmitJob(**ask), str(number))

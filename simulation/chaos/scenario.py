@@ -23,6 +23,9 @@ MACHINES, BOOKED = 10, 12
 MACHINES_HARD, BOOKED_HARD = 11, 10
 """In the harder run the site is right, so that it is the one who must not be passed; two for one call fill the rest."""
 
+SUBMITS = 100_000
+"""How many jobs a user may submit in a minute. All of them come at once, from one user."""
+
 NARROW = "only-6"
 """A target that is served by the one type of which there is never any. It takes nothing of the quota."""
 
@@ -75,7 +78,8 @@ class Site:
         lines.append('[wells.spring]\ndriver = "fake"\nname = "spring"')
         lines += [self._resource(name, limit) for name, limit in WELLS.items()]
         lines.append(
-            f"[limits]\nqueue = {self.queue}\nboot = 300\nlease = 120\nheartbeat = 15\ntimeout = 900\ngrace = 5"
+            f"[limits]\nqueue = {self.queue}\nboot = 300\nlease = 120\nheartbeat = 15\ntimeout = 900\ngrace = 5\n"
+            f"submits = {SUBMITS}"
         )
         return "\n".join(lines) + "\n"
 

@@ -19,6 +19,7 @@ from penstock.domain.pools.pools import (
     lease_prefix,
     pool_key,
 )
+from penstock.domain.pools.stops import Stop
 from penstock.domain.replies import Assignment, Idle
 from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.kernel.errors import PenstockError
@@ -193,7 +194,7 @@ class Promises:
         """
         store, pool = self._engine.store, self._engine.store.rows.get(pool_key(name))
         first = self._queue(name)[:1]
-        if not isinstance(pool, Pool) or pool.paused or not first or first[0].job != claim.job:
+        if not isinstance(pool, Pool) or pool.is_paused or not first or first[0].job != claim.job:
             return False
         free = pool.limit - pool.used if pool.is_amount else len(store.scan(collection(name), "free#", Slot))
         idle = store.scan(collection(name), "idle#", Slot)
@@ -228,6 +229,8 @@ class Promises:
                     f"{row.id} of {row.lease.job}/{row.lease.attempt} is never put back: "
                     f"{row.state}, {row.step.reason}",
                 )
+            if isinstance(row, Stop | Pool) and (isinstance(row, Stop) or row.stops):
+                yield "QUEUE-1", f"{row.key} is stopped, though every stop was lifted"
             if isinstance(row, Claim):
                 yield "QUEUE-3", f"a claim of {row.job}/{row.attempt} on {row.pool} stands for ever"
             if isinstance(row, Lease) and lease_now(self._engine.store.rows, row).state is not LeaseState.RELEASED:

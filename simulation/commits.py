@@ -158,7 +158,7 @@ class Moment:
 
     def _could(self, name: str) -> int:
         pool = self.store.rows.get(pool_key(name))
-        return pool.limit if isinstance(pool, Pool) and not pool.paused else 0
+        return pool.limit if isinstance(pool, Pool) and not pool.is_paused else 0
 
     def decided_alone(self, claim: Claim) -> bool:
         """Whether nothing moved in a granted claim's pools since its handler looked, but for what came free."""
@@ -252,10 +252,12 @@ def _stirred(was: Row | None, now: Row | None) -> Iterator[str]:
         yield row.pool
     if isinstance(row, Slot) and not (isinstance(now, Slot) and now.state is SlotState.FREE):
         yield row.pool
-    if isinstance(was, Pool) and isinstance(now, Pool) and (was.limit, was.paused) != (now.limit, now.paused):
+    if isinstance(was, Pool) and isinstance(now, Pool) and (was.limit, was.is_paused) != (now.limit, now.is_paused):
         yield now.name
 
 
 def _has_more(was: Row | None, now: Pool) -> bool:
-    is_open = isinstance(was, Pool) and not was.paused
-    return not isinstance(was, Pool) or now.limit - now.used > was.limit - was.used or (not now.paused and not is_open)
+    is_open = isinstance(was, Pool) and not was.is_paused
+    return (
+        not isinstance(was, Pool) or now.limit - now.used > was.limit - was.used or (not now.is_paused and not is_open)
+    )

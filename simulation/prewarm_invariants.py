@@ -19,7 +19,7 @@ def nobodys(moment: Moment) -> Iterator[Broke]:
         looked = moment.task.looked if moment.task else {}
         for name in dict.fromkeys((now.lease.pool, *(pool for pool, _ in now.lease.also))):
             pool = moment.store.rows.get(pool_key(name))
-            if isinstance(pool, Pool) and pool.paused:
+            if isinstance(pool, Pool) and pool.is_paused:
                 yield "QUEUE-2", f"{now.id} is made ahead of need, and takes of {name}, which is paused"
             for claim in moment.store.scan(collection(name), WAITING, Claim):
                 if moment.facts.born.get(claim.key, 0) <= looked.get(collection(name), -1):

@@ -9,11 +9,14 @@ from typing import Any
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.pools import Pool, demand
+from penstock.domain.pools.stops import WHOLE_SITE
+from penstock.domain.site.site import SITE_KEY, TARGET_POOLS, SiteText
 from penstock.domain.users.users import PRIORITY, User
 from penstock.kernel.errors import Throttled, Unreached
+from penstock.system import parse_site
 from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, submit
-from penstock.usecases.site import apply
+from penstock.usecases.site import apply, stops
 from penstock.usecases.workers import agents
 from simulation import operators
 from simulation.interfaces import Run
@@ -104,9 +107,24 @@ class People:
         self._do(f"resize {pool.name} to {limit}", lambda: apply.resize(self._engine.on, pool.name, limit))
 
     def _pause(self) -> None:
-        pool, paused = self._some_pool(), self._engine.dice.random() < 0.5
+        pool, drawn = self._some_pool(), self._engine.dice.random()
+        if pool.name.startswith(TARGET_POOLS):
+            self._stop(drawn)
+            return
+        paused = drawn < 0.5
         what = "pause" if paused else "resume"
         self._do(f"{what} {pool.name}", lambda: apply.pause(self._engine.on, pool.name, paused=paused))
+
+    def _stop(self, drawn: float) -> None:
+        """Stop or drain a factory, or the whole site; or lift one of these."""
+        applied = self._engine.store.rows.get(SITE_KEY)
+        makers = parse_site(applied.toml).factories if isinstance(applied, SiteText) else {}
+        scope = WHOLE_SITE if drawn * 100 % 1 < 0.3 or not makers else f"factory/{min(makers)}"
+        on, drains = self._engine.on, scope != WHOLE_SITE and drawn < 0.15
+        if drawn < 0.4:
+            self._do(f"stop {scope}", lambda: stops.stop(on, "root", scope, "to see", drains=drains))
+        else:
+            self._do(f"lift the stop of {scope}", lambda: stops.lift(on, "root", scope))
 
     def _apply(self) -> None:
         shape = self._engine.plan.shape
@@ -126,6 +144,8 @@ class People:
             (row for row in self._engine.store.rows.values() if isinstance(row, Pool)), key=lambda p: p.name
         ):
             apply.pause(on, pool.name, paused=False)
+        for stop in stops.list_stops(on):
+            stops.lift(on, "root", stop.scope)
         apply.apply(on, "root", shape.toml(), PATH)
         self._give_up()
 

@@ -79,6 +79,8 @@ class Watch:
         left += [f"{slot.pool}/{slot.name} is held" for slot in rows.get("slot", []) if slot.state is SlotState.HELD]
         left += [f"a claim of {claim.job} waits for {claim.pool}" for claim in rows.get("claim", [])]
         left += [f"{pool.name} is still to be resized" for pool in rows.get("pool", []) if pool.due]
+        left += [f"{pool.name} is stopped" for pool in rows.get("pool", []) if pool.stops]
+        left += [f"the stop of {stop.scope} is left" for stop in rows.get("stop", [])]
         left += [f"{pool.name} has not its limit" for pool in rows.get("pool", []) if not _is_whole(pool, rows)]
         left += shown.left(rows)
         for hand in life.site.drivers.hands.values():

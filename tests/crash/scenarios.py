@@ -164,6 +164,24 @@ def pause(life: Life) -> Steps:
 
 
 @scenario(minutes=1)
+def stop(life: Life) -> Steps:
+    """The site is paused while a job runs and another comes; then the factory is drained, which ends no job."""
+    first = life.submit_held("first")
+    yield life.is_(first, State.RUNNING)
+    life.stop("site", "pause")
+    second = life.submit_held("second", resources=["bench"])
+    yield life.waits(second)
+    life.let_go(first)
+    yield life.is_(first)
+    life.stop("site", "resume")
+    yield life.is_(second, State.RUNNING)
+    life.stop("factories/hand", "drain")
+    life.let_go(second)
+    yield life.is_(second)
+    life.stop("factories/hand", "enable")
+
+
+@scenario(minutes=1)
 def queue_deadline(life: Life) -> Steps:
     """A job waits longer than it may."""
     life.configure(SITE + "[limits]\nqueue = 60\n")

@@ -43,6 +43,10 @@ class Users:
         """Pause or resume a pool."""
         self._user("POST", f"/v1/pools/{pool}/{what}", None, 200)
 
+    def stop(self, what: str, verb: str) -> None:
+        """Stop the site, a factory or a well, or lift that."""
+        self._user("POST", f"/v1/{what}/{verb}", {"reason": "the network is rebuilt"}, 200)
+
     def configure(self, toml: str) -> None:
         """Apply a site."""
         self._user("PUT", "/v1/config", {"toml": toml}, 200)

@@ -10,7 +10,6 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from penstock import bootstrap
 from penstock.usecases.jobs import flow, prerequisites, settle
 from penstock.usecases.pools import resize, scheduler, serving
-from penstock.usecases.site import stops
 
 log = Logger()
 bootstrap.prepare("store", "queues", "flows")
@@ -28,8 +27,6 @@ def step(message: dict[str, Any]) -> None:
             serving.granted(on, units, warm)
         case {"do": "resize", "pool": pool}:
             resize.resize(on, pool)
-        case {"do": "stop", "scope": scope}:
-            stops.spread(on, scope)
         case {"do": "start", "job": job}:
             flow.start(on, job)
         case {"do": "judge", "job": job}:

@@ -16,13 +16,14 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
+from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply, stops
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import audit
-from tests.usecases.exact import commits, sent, site
+from tests.usecases.exact import commits, put, site
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import finish, hello, job_of, submit, sweep, worker_of
+from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
 from tests.usecases.warm import unit_of, worker_at_rest
 
 WARM = {"min": 0, "max": 2, "idle": "1h"}
@@ -177,11 +178,16 @@ def test_what_its_function_did_not_finish_the_sweep_does(twin: Twin, monkeypatch
     assert paused(twin) == ["resource/bench", "target/linux", "target/mac"]
 
 
-def test_what_takes_too_long_goes_on_by_a_message(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stops, "WITHIN", timedelta(0))
-    stops.stop(twin.on, "root", "site", "a move")
-    assert paused(twin) == []
-    assert ("schedule", {"do": "stop", "scope": "site"}) in sent(twin)
+def test_what_takes_too_long_goes_on_with_the_sweep(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(stops, "WITHIN", timedelta(0))
+        stops.stop(twin.on, "root", "site", "a move")
+        assert paused(twin) == []
+        twin.pass_time(61)
+        usecases_sweep.sweep(twin.on)
+        assert ("sweep", {"stop": "site"}) in [(queue, message) for _, queue, message in twin.queues.messages]
+    twin.run()
+    assert paused(twin) == ["resource/bench", "target/linux", "target/mac"]
 
 
 def test_a_stop_that_is_lifted_meanwhile_is_brought_to_no_further_pool(twin: Twin) -> None:
@@ -236,3 +242,37 @@ def test_a_drain_leaves_what_is_held_until_its_hold_ends(twin: Twin, ada: User, 
     maintenance.release(twin.on, root, UnitKind.WORKER, idle.worker)
     twin.run()
     assert unit_of(twin, idle.worker).state is UnitState.GONE
+
+
+def test_a_drain_of_all_leaves_what_an_operator_drained_or_what_is_apart_as_it_is(
+    twin: Twin, ada: User, root: User
+) -> None:
+    jobs = [submit(twin, ada), submit(twin, ada)]
+    twin.run()
+    own, apart = (worker_of(twin, job) for job in jobs)
+    maintenance.drain(twin.on, root, UnitKind.WORKER, own.id, "it is slow")
+    put(twin, apart, state=UnitState.QUARANTINED)
+    stops.stop(twin.on, "bert", "factory/one", "a new image", drains=True)
+    drain = unit_of(twin, own.id).drain
+    assert drain
+    assert (drain.by, drain.reason) == ("root", "it is slow")
+    assert unit_of(twin, apart.id).drain is None
+
+
+def test_a_drain_of_all_passes_over_what_is_gone_by_then(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    unit = worker_of(twin, job)
+    put(twin, unit, state=UnitState.GONE)
+    written = commits(twin)
+    maintenance.drain_with_maker(twin.on, unit, "root", "a new image")
+    del twin.store.rows[unit.key]
+    maintenance.drain_with_maker(twin.on, unit, "root", "a new image")
+    assert written == []
+
+
+def test_a_drain_of_all_tells_a_job_that_has_one_of_them(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    stops.stop(twin.on, "root", "factory/one", "a new image", drains=True)
+    assert any("is drained by root" in line and "a new image" in line for line in told(twin, job))

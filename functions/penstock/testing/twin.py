@@ -35,7 +35,6 @@ from penstock.usecases import sweep
 from penstock.usecases.github import steps
 from penstock.usecases.jobs import flow, prerequisites, settle
 from penstock.usecases.pools import resize, scheduler, serving
-from penstock.usecases.site import stops
 from penstock.usecases.units import advance, console
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -446,7 +445,6 @@ class Twin:
                 "serve": serving.serve,
                 "granted": serving.granted,
                 "resize": resize.resize,
-                "stop": stops.spread,
                 "start": flow.start,
                 "judge": prerequisites.judge,
                 "wake": settle.notify_dependents,

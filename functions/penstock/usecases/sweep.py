@@ -31,7 +31,7 @@ from penstock.usecases.jobs import flow, jobs, prerequisites, settle
 from penstock.usecases.overdue import Walk
 from penstock.usecases.pools import serving
 from penstock.usecases.probes import canaries
-from penstock.usecases.site import apply
+from penstock.usecases.site import apply, stops
 from penstock.usecases.telemetry import gauges, series
 from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
@@ -115,6 +115,8 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
             waited_for = serve_pools(on, found, rows, min(until, datetime.fromisoformat(end)))
             series.record(on, found, rows, min(until, datetime.fromisoformat(end)))
             gauges.report_pools(on, current_site(on), found, waited_for)
+        case {"stop": str(scope)}:
+            _spread_stop(on, scope)
         case _:
             log.error("unknown message")
     on.metrics.add(metrics.FAILED_NUDGES, rows.failed)
@@ -151,7 +153,7 @@ def nudge(on: System, kind: str, key: Key) -> None:
     elif kind == "pool":
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
     elif kind == "stop":
-        on.queues.schedule({"do": "stop", "scope": key.sk.partition("#")[2]})
+        _spread_stop(on, key.sk.partition("#")[2])
     elif kind == "host":
         presence.mark_silent(on, key.pk.partition("#")[2])
     elif kind == "user":
@@ -164,6 +166,12 @@ def nudge(on: System, kind: str, key: Key) -> None:
         _nudge_job(on, key)
     else:
         expire.nudge(on, kind, key)
+
+
+def _spread_stop(on: System, scope: str) -> None:
+    """Bring pools to a stop; after a while, another call of the function goes on."""
+    if not stops.spread(on, scope):
+        on.queues.sweep({"stop": scope})
 
 
 def _nudge_job(on: System, key: Key) -> None:

@@ -1,8 +1,8 @@
 """Stops of the whole site, or of a factory or well: made and lifted by operators, and carried by the pools.
 
 Whoever makes or lifts a stop writes its row, and then each pool that it concerns. Every such write names the stop's row
-as it was read: a wish that was replaced meanwhile is brought to no pool. What is left when the time is over goes on by
-a message, and the stop is due until all is done, so the sweep goes on should that be lost.
+as it was read: a wish that was replaced meanwhile is brought to no pool. The stop is due until all is done, so the
+sweep does what is left when the time of the request is over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.usecases.units import listing, maintenance
 from penstock.usecases.users import audit
 
 WITHIN = timedelta(seconds=10)
-"""How long one call brings pools to a stop before it leaves the rest to a message."""
+"""How long one call brings pools to a stop before it leaves the rest to another."""
 
 MOST = 1000
 """How many stops are read: more than a site has factories and wells."""
@@ -89,16 +89,19 @@ def _words(scope: str) -> str:
     return "site" if scope == WHOLE_SITE else stops.in_words(scope)
 
 
-def spread(on: System, scope: str, until: datetime | None = None) -> None:
-    """Bring all pools, and what is to be drained, to what a stop's row says. Doing so again changes nothing."""
+def spread(on: System, scope: str) -> bool:
+    """Bring all pools, and what is to be drained, to what a stop's row says. Doing so again changes nothing.
+
+    Returns whether all is done; if not, its time is over.
+    """
     row = on.store.get(stop_key(scope), Stop)
     if row is None:
-        return
-    end = until or on.world.now() + WITHIN
-    if _spread_to_pools(on, row, end) and _drain_units(on, row, end):
-        _done(on, row)
-    else:
-        on.queues.schedule({"do": "stop", "scope": scope})
+        return True
+    end = on.world.now() + WITHIN
+    if not (_spread_to_pools(on, row, end) and _drain_units(on, row, end)):
+        return False
+    _done(on, row)
+    return True
 
 
 def _spread_to_pools(on: System, row: Stop, until: datetime) -> bool:

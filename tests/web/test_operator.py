@@ -137,6 +137,38 @@ def test_a_paused_pool_is_resumed_and_counts_as_changed_by_hand(operator: Consol
     operator.becomes(lambda: count(operator, "paused"), 0)
 
 
+def test_the_site_is_paused_and_resumed_and_a_factory_is_enabled(operator: Console, local: Local) -> None:
+    def scopes() -> list[str]:
+        return [each["scope"] for each in local.call("GET", "/v1/site/stops").json()["items"]]
+
+    page = operator.open("/operator")
+    page.get_by_text("Neither the site nor a factory or well is paused.").wait_for()
+    try:
+        operator.press("Pause the site", Reason="the network is rebuilt")
+        operator.says("The site is paused")
+        row = operator.row("Stops", "the whole site")
+        row.wait_for()
+        assert "the network is rebuilt" in row.inner_text()
+        assert scopes() == ["site"]
+        operator.becomes(lambda: count(operator, "stops"), 1)
+        assert operator.copied("As command", row) == "penstock site resume"
+        operator.press("Resume", row)
+        operator.says("the whole site grants again")
+        assert scopes() == []
+        local.call("POST", "/v1/factories/broken/drain", json={"reason": "a new image"})
+        operator.open("/operator")
+        row = operator.row("Stops", "factory broken")
+        row.wait_for()
+        assert "are drained" in row.inner_text()
+        assert operator.copied("As command", row) == "penstock factory enable broken"
+        operator.press("Enable", row)
+        operator.says("factory broken grants again")
+        assert scopes() == []
+    finally:
+        local.call("POST", "/v1/site/resume")
+        local.call("POST", "/v1/factories/broken/enable")
+
+
 def test_a_canary_is_sent(operator: Console, local: Local) -> None:
     def canary() -> dict[str, Any]:
         (found,) = local.call("GET", "/v1/canaries").json()["items"]

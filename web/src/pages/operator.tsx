@@ -9,6 +9,7 @@ import { type Finding, findings, glance } from "../operator/findings";
 import { GoingSection, WITHIN } from "../operator/going";
 import { Capacity, Failures, Leaks, Misconfigured, Unlisted } from "../operator/makers";
 import { DriftSection, Paused } from "../operator/pools";
+import { Stops } from "../operator/stops";
 import { Holds, NotPutBack, Quarantine } from "../operator/units";
 import { type AlarmsAndLetters, type Attention, useAlarms, useAttention, useGoing } from "../operator/watch";
 import { useFilters } from "../parts/filters";
@@ -57,6 +58,7 @@ function Findings({ of, then }: { of: Attention; then: () => void }) {
       <Canaries found={of.canaries} then={then} />
       <Holds found={of.held} then={then} />
       <NotPutBack found={of.not_put_back} />
+      <Stops found={of.stops} then={then} />
       <Paused found={of.paused} then={then} />
       <DriftSection found={of.drift} />
       <Deliveries found={of.deliveries} then={then} />

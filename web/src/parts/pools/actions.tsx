@@ -17,7 +17,7 @@ export function PoolActions({ of, then }: Props) {
   return (
     <>
       {isOperator && of.kind !== "named" && <Resize of={of} then={then} />}
-      {isOperator && (of.paused ? <Resume of={of} then={then} /> : <Pause of={of} then={then} />)}
+      {isOperator && (of.paused && !of.pause?.scope ? <Resume of={of} then={then} /> : <Pause of={of} then={then} />)}
       <Copy text={`penstock pool show ${of.pool}`} title="Copy as command" />
     </>
   );

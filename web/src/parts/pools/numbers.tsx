@@ -41,10 +41,13 @@ export function Numbers({ of: { held, limit, free, waiting, warm = 0, coming = 0
   );
 }
 
+/** What a stop is of, in words: `site`, `factory/ec2`. */
+export const wholeOf = (scope: string): string => (scope === "site" ? "the whole site" : scope.replace("/", " "));
+
 /** Who paused a pool or set its limit, when, and why. */
 export const ByHand = ({ of }: { of: Schemas["ByHandView"] }) => (
   <>
-    by {of.by}, <When at={of.at} />
+    {of.scope && `with ${wholeOf(of.scope)} `}by {of.by}, <When at={of.at} />
     {of.reason && `: ${of.reason}`}
   </>
 );

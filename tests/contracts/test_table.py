@@ -274,6 +274,15 @@ def test_what_stands_before_a_prefix_is_not_found(table: Table) -> None:
     assert [type(row) for row in table.find(collection("resource/bench"), "pool", Pool)] == [Pool]
 
 
+@pytest.mark.parametrize("after", ["wait#~", "z"])
+def test_what_stands_behind_a_prefix_is_asked_of_nobody(
+    table: Table, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    """DynamoDB refuses a range whose end comes before its beginning."""
+    monkeypatch.setattr(table._item, "query", lambda *given, **named: pytest.fail("it was asked"))
+    assert table.find("any", "wait#", Claim, after=after) == []
+
+
 def test_a_row_that_went_after_it_was_listed_is_left_out(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """The index says that it is there, and the read that follows does not find it. A short page would be the last."""
     assert table.commit([Create(pool(name=name)) for name in ("a", "b", "c", "d")])

@@ -257,6 +257,8 @@ def test_a_drain_of_all_leaves_what_an_operator_drained_or_what_is_apart_as_it_i
     assert drain
     assert (drain.by, drain.reason) == ("root", "it is slow")
     assert unit_of(twin, apart.id).drain is None
+    maintenance.drain_with_maker(twin.on, own, "bert", "a new image")  # the list of units was read before
+    assert len([line for line in told(twin, jobs[0]) if "is drained by" in line]) == 1
 
 
 def test_a_drain_of_all_passes_over_what_is_gone_by_then(twin: Twin, ada: User) -> None:

@@ -284,12 +284,6 @@ def item_of(row: Row, version: int, of: type[Item]) -> Item:
     return item
 
 
-def check_prefix(prefix: str, after: str) -> None:
-    """Raises ValueError for what DynamoDB refuses: a query of a sort key that begins with nothing."""
-    if not prefix and not after:
-        raise ValueError("a query needs a prefix, or a place to begin after")
-
-
 def check_commit(changes: Sequence[Change]) -> None:
     """Refuse what DynamoDB would refuse, however often it is sent: before it is sent, and alike in every store.
 
@@ -425,7 +419,6 @@ class Table:
         upto: str = "",
     ) -> list[R]:
         """The rows of a collection, read consistently."""
-        check_prefix(prefix, after)
         place: Condition = self._item.sk.startswith(prefix)
         if after >= prefix + "~":
             return []  # nothing is behind it, and DynamoDB refuses a range whose end comes before its beginning

@@ -61,7 +61,8 @@ class MemoryStore:
         after: str = "",
         upto: str = "",
     ) -> list[R]:
-        dynamodb.check_prefix(prefix, after)
+        if not prefix and not after:
+            raise ValueError("DynamoDB refuses a condition on an empty key: give a prefix, or a place to begin after")
         first, end = Key(pk, max(prefix, after)), Key(pk, prefix + LAST)
         if upto:
             end = min(end, Key(pk, upto))

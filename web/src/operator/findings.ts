@@ -51,7 +51,7 @@ export function findings(of: Attention | undefined, watched: AlarmsAndLetters | 
       count: of?.held.items.filter((each) => endsSoon(each, now)).length,
     },
     { id: "not-put-back", title: "not put back", tone: "bad", count: of?.not_put_back.count },
-    { id: "stops", title: "stopped as a whole", tone: "wait", count: of?.stops.count },
+    { id: "stops", title: "site or factories paused", tone: "wait", count: of?.stops.count },
     { id: "paused", title: "pools paused", tone: "wait", count: of?.paused.count },
     { id: "drift", title: "changed by hand", tone: "wait", count: of?.drift.count },
     { id: "deliveries", title: "deliveries missed or open", tone: "wait", count: of?.deliveries.count },

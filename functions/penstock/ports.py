@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from penstock.domain.account import Thing
 from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import Part
 from penstock.domain.metrics import Metric
@@ -436,6 +437,18 @@ class ContextDriver(Protocol):
 
     def with_context(self, of: UnitContext) -> Driver:
         """The driver, for the next call for this unit."""
+
+
+@runtime_checkable
+class ThingsDriver(Protocol):
+    """A driver that makes more than one kind of thing for a unit, or things that can outlive what `list` shows."""
+
+    def things(self) -> Iterable[Thing]:
+        """Everything outside that has our tags, of every kind that the driver makes or causes to be made.
+
+        Also what other factories or wells of the site made, if the driver sees it: they may be gone. It is called once
+        a night, destroys nothing, and has a minute. Raises DriverError.
+        """
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from penstock.domain.artifacts.volumes import PART_BYTES, composite
-from tests.cli import alarms, artifacts, published
+from tests.cli import account, alarms, artifacts, published
 from tests.cli.ids import older
 from tests.cli.proof import Proof
 from tests.cli.site_text import SiteText
@@ -156,6 +156,21 @@ class Job:
         }
 
 
+OTHERS = ("alarms", "audit", "graph", "resource-types", "provenance", "shares", "costs", "reviews", "sets")
+"""What is read of the service that has no part of its own here."""
+
+
+def _is_other(method: str, path: list[str]) -> bool:
+    match method, path:
+        case "GET", [what, *_]:
+            return what in OTHERS or path == ["site", "stops"]
+        case "DELETE", ["users" | "tokens", *_]:
+            return True
+        case "POST", ["site", _] | ["factories" | "wells", _, "disable" | "drain" | "enable"]:
+            return True
+    return False
+
+
 @dataclass
 class Service:
     """What the service knows, what it was asked, and how it misbehaves."""
@@ -172,6 +187,7 @@ class Service:
     graph: dict[str, Any] = field(default_factory=lambda: GRAPH)
     walks: bool = False
     half_life: int | None = 86400
+    account: account.Diffs = field(default_factory=account.Diffs)
     alarms: dict[str, Any] = field(default_factory=alarms.answer)
     stops: list[dict[str, Any]] = field(default_factory=list)
     queue: list[dict[str, Any]] = field(default_factory=list)
@@ -206,8 +222,6 @@ class Service:
         match method, path:
             case "POST", ["jobs"]:
                 return (200, PLAN) if query.get("plan") == ["true"] else self._submit(body, key)
-            case "GET", ["graph"]:
-                return 200, self.graph
             case "GET", ["jobs"]:
                 return 200, _page(older(self._listed(query), query), query)
             case _, ["jobs", job, *rest]:
@@ -216,25 +230,14 @@ class Service:
                 return self._worker(method, rest, query, body)
             case _, ["pools", *rest]:
                 return self._pools(method, rest, body)
-            case (
-                (
-                    "GET",
-                    [
-                        "alarms" | "audit" | "resource-types" | "provenance" | "shares" | "costs" | "reviews" | "sets",
-                        *_,
-                    ],
-                )
-                | (
-                    "DELETE",
-                    ["users" | "tokens", *_],
-                )
-                | (_, ["site", _] | ["factories" | "wells", _, "disable" | "drain" | "enable"])
-            ):
+            case _ if _is_other(method, path):
                 return 200, self._others(path, query)
             case _, ["targets" | "workers" | "factories", *_] | ["users", *_] | ["config"] | ["whoami"] | [
                 "openapi.json"
             ]:
                 return self._site(method, path, query, body)
+        if path[:1] == ["account"]:
+            return self.account.answer(method, path[1], query)
         if path and path[0] in ("published", "series"):
             return published.answer(self.url, method, path, query, body)
         return artifacts.answer(self.url, method, path, query)
@@ -256,9 +259,9 @@ class Service:
                 return {"set": id, "owner": "alice", **_page(jobs, query)}
             case ["reviews"]:
                 return {"items": [REVIEW | {"job": "j1"}], "next": None}
-            case ["alarms" | "costs" | "site" | "factories" | "wells" as what, *_]:
+            case ["alarms" | "costs" | "graph" | "site" | "factories" | "wells" as what, *_]:
                 stops = {"items": self.stops, "next": None}
-                return {"alarms": self.alarms, "costs": SUMS}.get(what, stops)
+                return {"alarms": self.alarms, "costs": SUMS, "graph": self.graph}.get(what, stops)
             case ["shares"]:
                 return {"items": SHARES if self.half_life else [], "next": None, "half_life": self.half_life}
             case ["tokens", id]:

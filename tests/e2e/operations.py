@@ -340,11 +340,17 @@ class Everything:
             self.ask(f"enable_{kind}", name=name)
         assert not self.ask("get_pool", **LAB)["paused"]
 
+    def account(self) -> None:
+        diff = self.ask("begin_account_diff")["id"]
+        self.local.until(lambda: self.ask("get_account_diff", query=f"?id={diff}")["finished"])
+        assert [each["id"] for each in self.ask("list_account_diffs")["items"]] == [diff]
+
     def pools(self) -> None:
         self.ask("list_pools")
         self.ask("list_shares")
         self.ask("get_attention")
         self.ask("get_alarms")
+        self.account()
         self.ask("list_costs")
         self.ask("get_pool", **LAB)
         self.ask("get_series", **LAB)

@@ -83,6 +83,12 @@ HEADERS = {
     "finish_github": {"cookie": "__Host-penstock-github=begun.kept"},
 }
 
+BEFORE = {
+    "unpin_artifact": ("PUT", "/v1/artifacts/{artifact}/pin", "pin_artifact"),
+    "get_account_diff": ("POST", "/v1/account/diff", ""),
+}
+"""The request before that of an operation: its method, its path, and whose body it has."""
+
 QUERIES = {"finish_github": {"code": "good", "state": "begun"}}
 
 APP = """
@@ -260,8 +266,9 @@ class Stage:
             self.service.ask(
                 "PUT", "/v1/config", {"toml": SITE.replace("limit = 2", f"limit = 2\n{canary}", 1)}, as_="root"
             )
-        if operation.name == "unpin_artifact":
-            self.service.ask("PUT", f"/v1/artifacts/{self.output}/pin", BODIES["pin_artifact"], as_="root")
+        if operation.name in BEFORE:
+            method, path, body = BEFORE[operation.name]
+            self.service.ask(method, path.format(**values), BODIES.get(body), as_="root")
         if operation.name.startswith("release_"):
             self.service.ask(
                 "POST", operation.path.format(**values).replace("release", "hold"), {"reason": "x"}, as_="root"

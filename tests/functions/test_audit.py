@@ -68,7 +68,7 @@ def test_what_was_done_is_asked_for_wrongly(service: Service, query: dict[str, s
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ({"did": "paused"}, "did is one of accept repository, apply config, approve, "),
+        ({"did": "paused"}, "did is one of accept repository, account diff, apply config, "),
         ({"until": "soon"}, "until must be a time as in RFC 3339, like 2026-01-31T10:00:00Z"),
         ({"since": "2026-01-02", "until": "2026-01-02"}, "until must be later than since"),
         ({"what": "a\nb"}, "`pool resource/bench`, `user ada`"),

@@ -1,6 +1,7 @@
 """The routes of users and operators, noun by noun. Those of agents are in `workers`."""
 
 from penstock.api import (
+    account,
     alarms,
     artifacts,
     attention,
@@ -35,7 +36,7 @@ ROUTERS = tuple(
     noun.router
     for noun in (
         jobs, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools,
-        series, shares, units, attention, alarms, site, stops, probes, users, tokens, logins, session, github, identity,
-        document,
+        series, shares, units, attention, account, alarms, site, stops, probes, users, tokens, logins, session, github,
+        identity, document,
     )
 )  # fmt: skip

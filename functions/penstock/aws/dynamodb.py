@@ -28,6 +28,7 @@ from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
 from penstock.aws import clock
+from penstock.domain.account import AccountDiff
 from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.retention import LatestFailure, Retention
@@ -94,7 +95,7 @@ KINDS: Mapping[str, type[Row]] = {
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText, Tally, Spend, Login, LoginPace, Member,
-        Hour, Stop, CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
+        AccountDiff, Hour, Stop, CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
         Dependent, Input, ReviewRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
         Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted, Account,

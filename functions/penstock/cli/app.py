@@ -43,6 +43,7 @@ ENTRIES = {
     "factory": Entry(f"{COMMANDS}.site:factory", "Show, test and stop the factories, which make workers."),
     "well": Entry(f"{COMMANDS}.site:well", "Show and stop the wells, which make resources."),
     "canary": Entry(f"{COMMANDS}.site:canary", "Show and send canaries, which are regular test jobs (operators only)."),
+    "account": Entry(f"{COMMANDS}.account:group", "Show what was left behind outside (operators only)."),
     "alarm": Entry(
         f"{COMMANDS}.alarm:group", "Show the alarms of the deployment, and its dead letters (operators only)."
     ),

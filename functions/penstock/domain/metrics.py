@@ -288,6 +288,12 @@ STRAYS = Metric("Strays", COUNT, SUM, "units that a provider lists and that have
 STRAYS_DESTROYED = Metric("StraysDestroyed", COUNT, SUM, "strays destroyed", (), (MAKER,))
 
 
+LEFTOVERS = Metric("Leftovers", COUNT, SUM, "things outside that no unit accounts for, by the last account diff")
+
+
+DIFF_AGE = Metric("DiffAge", SECONDS, MOST, "how long ago the last account diff began that listed everything")
+
+
 MISSING = Metric("Missing", COUNT, SUM, "units that have a row, were listed before, and are not now", (), (MAKER,))
 
 

@@ -24,6 +24,7 @@ from penstock.domain.pools.pools import WAITING, Claim, Lease, LeaseState, Pool,
 from penstock.domain.units.units import Unit, UnitKind
 from penstock.kernel.rows import Key, Replace
 from penstock.system import System, current_site
+from penstock.usecases import account
 from penstock.usecases.artifacts import expire
 from penstock.usecases.github import hints
 from penstock.usecases.isolation import Isolation
@@ -92,6 +93,8 @@ def sweep(on: System) -> SweepResult:
     compared = Reconciled()
     with rows.step("comparing what exists outside"):
         compared = reconcile.reconcile(on)
+    with rows.step("the account diff"):
+        account.remind(on)
     done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
     _report_gauges(on, pools, waited_for, compared)
     done.failed = rows.failed + compared.failed
@@ -105,6 +108,8 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
     match message:
         case {"until": str(end)} if on.world.now() >= datetime.fromisoformat(end):
             return 0  # another sweep has begun, and found anew what is left
+        case {"diff": str(id)}:
+            account.go_on(on, id, until)
         case {"shard": str(shard), "part": int(part), "until": str(end)}:
             end_of_time = min(until, datetime.fromisoformat(end))
             walk = Walk(on, nudge, end_of_time, end_of_time, rows)

@@ -17,10 +17,11 @@ DETAIL_CHARS = 1000
 LISTING = "audit"
 
 Deed = Literal[
-    "accept repository", "apply config", "approve", "approve login", "cancel", "create user", "delete cache",
-    "disable user", "discard", "drain", "enable user", "grant", "hold", "identity token", "link account", "make token",
-    "open series", "pause", "pin", "publish", "recycle", "redeliver", "refuse", "release", "remove", "remove user",
-    "rename user", "resize", "resume", "revoke", "revoke token", "sign in", "unpin", "unpublish",
+    "accept repository", "account diff", "apply config", "approve", "approve login", "cancel", "create user",
+    "delete cache", "disable user", "discard", "drain", "enable user", "grant", "hold", "identity token",
+    "link account", "make token", "open series", "pause", "pin", "publish", "recycle", "redeliver", "refuse",
+    "release", "remove", "remove user", "rename user", "resize", "resume", "revoke", "revoke token", "sign in",
+    "unpin", "unpublish",
 ]  # fmt: skip
 """What may be done. A row keeps it as text, so that a release may add some."""
 

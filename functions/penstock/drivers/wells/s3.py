@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers.wells.aws import settings as aws_settings
 from penstock.drivers.wells.aws.calls import Absent, Connect, call_errors, connect
@@ -36,8 +37,9 @@ class S3Well:
     def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str], client: Connect = connect) -> None:
         role, self._bucket = aws_settings.s3(settings)
         self._role, self._client = LentRole(role, environment, client), client
-        parts = (self._bucket.prefix, self._role.site, self._role.well)
-        self._root = "".join(f"{part}/" for part in parts if part)
+        parts = (self._bucket.prefix, self._role.site)
+        self._of_site = "".join(f"{part}/" for part in parts if part)
+        self._root = f"{self._of_site}{self._role.well}/"
 
     @staticmethod
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
@@ -93,6 +95,18 @@ class S3Well:
         s3, bucket = self._s3, self._bucket.bucket
         leases = {name.removesuffix(".json") for name in names_below(s3, bucket, self._root + LEASES)}
         return sorted(leases | {name for name in names_below(s3, bucket, self._root) if f"{name}/" != LEASES})
+
+    def things(self) -> Iterable[Thing]:
+        """The prefixes and records of leases of all wells of this site in the bucket, and the denials on the role."""
+        s3, bucket = self._s3, self._bucket.bucket
+        for well in names_below(s3, bucket, self._of_site):
+            root = f"{self._of_site}{well}/"
+            for name in names_below(s3, bucket, root + LEASES):
+                yield Thing("lease record", f"{root}{LEASES}{name}", name.removesuffix(".json"), maker=well)
+            for name in names_below(s3, bucket, root):
+                if f"{name}/" != LEASES:
+                    yield Thing("prefix", f"{root}{name}/", name, maker=well)
+        yield from self._role.denials.things()
 
     def _prefix(self, unit: str) -> str:
         return f"{self._root}{unit}/"

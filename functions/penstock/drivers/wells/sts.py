@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers.wells.aws import settings as aws_settings
 from penstock.drivers.wells.aws.calls import Connect, connect
@@ -55,3 +56,7 @@ class StsWell:
         """
         self._role.denials.tidy(self._clock())
         return ()
+
+    def things(self) -> Iterable[Thing]:
+        """The denials on the role. AWS does not list sessions: each expires by itself."""
+        return self._role.denials.things()

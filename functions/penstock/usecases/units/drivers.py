@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 from aws_lambda_powertools import Logger
 
 from penstock.domain import metrics
+from penstock.domain.account import Thing
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job
@@ -47,6 +48,7 @@ from penstock.ports import (
     Order,
     PlacementDriver,
     Ready,
+    ThingsDriver,
     UnitContext,
 )
 from penstock.system import System, current_site, transact
@@ -167,6 +169,16 @@ def clean(on: System, unit: Unit, driver: CleaningDriver) -> CleanProof | NotYet
 def list_ids(on: System, maker: str, driver: Driver) -> frozenset[str]:
     """The ids that a driver lists. Raises DriverError."""
     return call(on, maker, metrics.LIST, lambda: ids(driver.list()))
+
+
+def things(on: System, is_a: UnitKind, maker: str, driver: Driver) -> Sequence[Thing]:
+    """Everything outside that a driver made and lists. Raises DriverError.
+
+    One that makes one kind of thing need not say more than its ids.
+    """
+    if isinstance(driver, ThingsDriver):
+        return call(on, maker, metrics.LIST, lambda: listed_things(driver.things()))
+    return [Thing(is_a, id, id) for id in sorted(list_ids(on, maker, driver))]
 
 
 def is_blind(on: System, unit: Unit, driver: Driver, order: Order) -> bool:
@@ -335,6 +347,22 @@ def ids(found: object) -> frozenset[str]:
     if not all(isinstance(id, str) for id in ids):
         raise _wrong("listed an id that is no text")
     return ids
+
+
+def listed_things(found: object) -> Sequence[Thing]:
+    """The answer of `things`. Raises Unknown for any other: it would be counted as none."""
+    if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+        raise _wrong(f"returned {type(found).__name__} instead of a list of things")
+    things = tuple(found)
+    if not all(isinstance(each, Thing) and _is_sound(each) for each in things):
+        raise _wrong("listed something that is no Thing, or has a field of another type")
+    return things
+
+
+def _is_sound(thing: Thing) -> bool:
+    texts = (thing.kind, thing.id, thing.unit, thing.maker)
+    times = (thing.made, thing.until)
+    return all(isinstance(each, str) for each in texts) and all(each is None or _is_time(each) for each in times)
 
 
 def text(found: object) -> str | None:

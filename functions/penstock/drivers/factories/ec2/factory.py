@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.ec2 import identity
@@ -106,6 +107,11 @@ class Ec2Factory:
         with driver_errors():
             found = self._machines.tagged(self._tags.all, (*ALIVE, SHUTTING_DOWN))
             return sorted({machine.worker for machine in found if machine.worker})
+
+    def things(self) -> Iterable[Thing]:
+        """All that this site's launches made in the region, also for factories that the site does not have any more."""
+        with driver_errors():
+            return list(self._machines.things({SITE_TAG: self._tags.site}))
 
     def evidence(self, unit: str) -> str | None:
         """The state of a worker's machines, and the end of their console output."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
 
+from penstock.domain.account import Thing
 from penstock.drivers.factories.ec2.errors import CallFailed, call_errors
 from penstock.kernel.frozen import dataclass
 
@@ -148,6 +149,15 @@ class Machines:
             pages = self._client.get_paginator("describe_volumes").paginate(Filters=_filters(tags))  # type: ignore[arg-type]
             return [(each["VolumeId"], each["State"]) for page in pages for each in page["Volumes"]]
 
+    def things(self, tags: Mapping[str, str]) -> Iterator[Thing]:
+        """Everything that exists and carries all these tags, of every kind that a launch makes, page by page."""
+        for kind in KINDS:
+            filters = _filters(tags) + ([{"Name": kind.state, "Values": list(kind.states)}] if kind.state else [])
+            with call_errors(kind.call):
+                pages: Any = self._client.get_paginator(kind.paginator)  # type: ignore[call-overload]
+                for page in pages.paginate(Filters=filters, PaginationConfig={"PageSize": THINGS_PAGE}):
+                    yield from map(kind.read, kind.found(page))
+
     def delete_volume(self, volume: str) -> None:
         """Delete a volume that no machine uses. It may be gone already."""
         try:
@@ -174,6 +184,59 @@ class Machines:
                 if not latest or failed.failure.code != "UnsupportedOperation":
                     raise
         return ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of thing that RunInstances makes with our tags (launch.TAGGED), and how EC2 lists it.
+
+    `states` are those of what exists, if EC2 also lists what does not any more.
+    """
+
+    name: str
+    call: str
+    paginator: str
+    items: str
+    id: str
+    made: str = ""
+    tags: str = "Tags"
+    state: str = ""
+    states: tuple[str, ...] = ()
+
+    def found(self, page: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """The things on a page. Instances are grouped by the call that made them."""
+        for group in page.get("Reservations", [page]):
+            yield from group[self.items]
+
+    def read(self, found: Mapping[str, Any]) -> Thing:
+        """A thing in EC2's answer."""
+        tags = {tag["Key"]: tag["Value"] for tag in found.get(self.tags, ())}
+        return Thing(
+            self.name, found[self.id], tags.get(WORKER_TAG, ""), found.get(self.made), maker=tags.get(FACTORY_TAG, "")
+        )
+
+
+THINGS_PAGE = 500
+"""The largest page of DescribeVolumes. The others take 1,000."""
+
+KINDS = (
+    Kind(
+        "instance", "DescribeInstances", "describe_instances", "Instances", "InstanceId", "LaunchTime",
+        state="instance-state-name", states=(*ALIVE, SHUTTING_DOWN),
+    ),
+    Kind("volume", "DescribeVolumes", "describe_volumes", "Volumes", "VolumeId", "CreateTime"),
+    Kind(
+        "network interface", "DescribeNetworkInterfaces", "describe_network_interfaces", "NetworkInterfaces",
+        "NetworkInterfaceId", tags="TagSet",
+    ),
+    Kind(
+        "spot request", "DescribeSpotInstanceRequests", "describe_spot_instance_requests", "SpotInstanceRequests",
+        "SpotInstanceRequestId", "CreateTime", state="state", states=("open", "active", "disabled"),
+    ),
+)  # fmt: skip
+"""EC2 goes on listing terminated instances for an hour and closed spot requests for two days. It does not say when a
+network interface was made. A launch template is the site's own: Penstock makes none.
+"""
 
 
 def _filters(tags: Mapping[str, str]) -> list[dict[str, Any]]:

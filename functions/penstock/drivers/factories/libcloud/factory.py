@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud import settings as libcloud_settings
@@ -100,6 +101,14 @@ class LibcloudFactory:
             names = [machine.name for machine in self._nodes.all() if not machine.is_gone]
             names += [name for name, _ in self._nodes.cards()]
             return sorted({worker for worker in map(self._names.worker, names) if worker})
+
+    def things(self) -> Iterable[Thing]:
+        """The machines and network cards of this factory. Their disks are made so that they end with them."""
+        with driver_errors():
+            machines = [("machine", each.id, each.name) for each in self._nodes.all() if not each.is_gone]
+            cards = [("network card", str(card.id), name) for name, card in self._nodes.cards()]
+        found = [(kind, id, self._names.worker(name)) for kind, id, name in (*machines, *cards)]
+        return [Thing(kind, id, worker) for kind, id, worker in found if worker]
 
     def evidence(self, unit: str) -> str | None:
         """The state of a worker's machines, and the end of their console output."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from penstock.domain.account import Thing
 from penstock.drivers.wells.aws.calls import Absent, call_errors
 from penstock.kernel.errors import QuotaReached
 from penstock.kernel.frozen import dataclass
@@ -100,6 +101,14 @@ class Denials:
                 self._remove(unit)
                 count += 1
         return count
+
+    def things(self) -> Iterator[Thing]:
+        """The denials. Each outlives its unit until no session of it can exist any more. Raises DriverError."""
+        for unit in self._units():
+            found = self.find(unit)
+            if found:
+                name = f"{self._role}/{self._start}{unit}"
+                yield Thing("role policy", name, unit, found.since, found.until)
 
     def _units(self) -> list[str]:
         """The units that have a denial; none if the role does not exist any more."""

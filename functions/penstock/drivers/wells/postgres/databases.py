@@ -44,6 +44,15 @@ SELECT rolname, pg_catalog.shobj_description(oid, 'pg_authid') FROM pg_catalog.p
 """
 
 
+KINDS = """
+SELECT 'database', datname, pg_catalog.shobj_description(oid, 'pg_database') FROM pg_catalog.pg_database
+ WHERE pg_catalog.starts_with(datname, :start)
+UNION ALL
+SELECT 'role', rolname, pg_catalog.shobj_description(oid, 'pg_authid') FROM pg_catalog.pg_roles
+ WHERE pg_catalog.starts_with(rolname, :start)
+"""
+
+
 LOCK = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended(:name, 0))"
 UNLOCK = "SELECT pg_catalog.pg_advisory_unlock(pg_catalog.hashtextextended(:name, 0))"
 

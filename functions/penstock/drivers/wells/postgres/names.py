@@ -49,6 +49,16 @@ class Names:
         kind, dash, ulid = rest.rpartition("-")
         return f"{kind}{dash}{ulid.upper()}" if rows.is_ulid(ulid.upper()) else rest
 
+    @property
+    def of_site(self) -> str:
+        """The beginning of all names of this site, on this server."""
+        return f"{PREFIX}_{_digest(self.site, SITE_DIGITS)}_"
+
+    def tagged(self, comment: str | None) -> tuple[str, str] | None:
+        """The well and the unit in a comment of this site; None for any other."""
+        found = re.fullmatch(rf"penstock: site {re.escape(self.site)}, well (.+), unit (.+)", comment or "")
+        return (found[1], found[2]) if found else None
+
     def tag(self, unit: str) -> str:
         """The comment that a unit's database and role carry."""
         return f"penstock: site {self.site}, well {self.well}, unit {unit}"

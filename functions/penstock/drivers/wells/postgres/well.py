@@ -8,11 +8,12 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
+from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.wells.postgres import passwords
 from penstock.drivers.wells.postgres import settings as postgres_settings
-from penstock.drivers.wells.postgres.databases import ALL, Plan, create, remove
+from penstock.drivers.wells.postgres.databases import ALL, KINDS, Plan, create, remove
 from penstock.drivers.wells.postgres.names import Names
 from penstock.drivers.wells.postgres.passwords import resolver
 from penstock.drivers.wells.postgres.session import Connect, Connection, Server
@@ -88,6 +89,20 @@ class PostgresWell:
         with self._server().session() as admin:
             named = [(self._names.unit(name), comment) for name, comment in admin.rows(ALL, start=self._names.start)]
         return sorted({unit for unit, comment in named if unit and comment in (None, self._names.tag(unit))})
+
+    def things(self) -> Iterable[Thing]:
+        """The databases and roles of this site on the server, also those of wells that it does not have any more."""
+        with self._server().session() as admin:
+            named = admin.rows(KINDS, start=self._names.of_site)
+        return [thing for kind, name, comment in named if (thing := self._thing(kind, name, comment))]
+
+    def _thing(self, kind: str, name: str, comment: str | None) -> Thing | None:
+        """A database or role: by its comment, or by its name if it has none yet; None if it is somebody else's."""
+        tagged = self._names.tagged(comment)
+        if tagged:
+            return Thing(kind, name, tagged[1], maker=tagged[0])
+        unit = self._names.unit(name) if comment is None else None
+        return Thing(kind, name, unit) if unit else None
 
     def _server(self) -> Server:
         return Server(self._settings, self._password, self._connect)

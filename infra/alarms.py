@@ -37,6 +37,9 @@ LATE_SECONDS, UNTIDY_SECONDS = 300, 3600
 
 HOLD_SECONDS = 24 * 3600
 DIRTY_SECONDS = 3600
+DIFF_SECONDS = 50 * 3600
+"""One night's diff may fail: the next comes after 48 hours, and takes less than two more."""
+
 WAIT_PERCENT = 50
 BOOT_PERCENT = 50
 
@@ -142,6 +145,10 @@ def _of_drivers(on: Monitored) -> Iterator[Alarm]:
     yield Alarm("Unlisted", "A factory or well has not been listed for 10 minutes", unlisted)
     strays = own(metrics.STRAYS, "Minimum", 15)
     yield Alarm("Strays", "Something with our tag has existed without a row for 15 minutes", strays)
+    left = own(metrics.LEFTOVERS, "Minimum", 15)
+    yield Alarm("Leftovers", "The account diff found something with our tag that belongs to no unit", left)
+    age = own(metrics.DIFF_AGE, "Minimum", 15)
+    yield Alarm("DiffAge", "No account diff has listed everything for two nights", age, DIFF_SECONDS)
     wrong = own(metrics.DRIVER_CALLS, "Sum", 15, result="Misconfigured")
     yield Alarm("Misconfigured", "A driver reports that its settings are wrong", wrong)
     unknown = own(metrics.DRIVER_CALLS, "Sum", 15, result="Unknown")

@@ -151,4 +151,5 @@ def _sweep(on: Monitored) -> Row:
     return [
         _graph("The sweep", nudges, swept),
         _graph("How late it is, and the store beside the rows", late, lost),
+        _graph("The account diff", [on.own(metrics.LEFTOVERS, "Maximum")], [on.own(metrics.DIFF_AGE, "Maximum")]),
     ]

@@ -250,6 +250,9 @@ LAUNCHED = ("volume", "network-interface", "spot-instances-request")
 DESCRIBE = Permission(
     ("ec2:DescribeInstances", "ec2:DescribeVolumes"), ("*",)
 )  # EC2 has no narrower permission to list
+FIND_LEFTOVERS = Permission(
+    ("ec2:DescribeNetworkInterfaces", "ec2:DescribeSpotInstanceRequests"), ("*",)
+)  # the rest of what a launch makes, for the account diff
 REMOVE = (
     Permission(("ec2:TerminateInstances",), ("instance",), RESOURCE_TAG),
     Permission(("ec2:DeleteVolume",), ("volume",), RESOURCE_TAG),
@@ -277,7 +280,7 @@ EC2_GRANTS: Mapping[str, tuple[Permission, ...]] = {
         ),
         Permission(("ssm:GetParameters",), ("our images", "public images")),
     ),
-    "sweep": (DESCRIBE, *REMOVE),
+    "sweep": (DESCRIBE, FIND_LEFTOVERS, *REMOVE),
 }
 
 

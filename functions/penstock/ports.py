@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from penstock.domain.account import Thing
+from penstock.domain.account import Thing as Thing
 from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import Part
 from penstock.domain.metrics import Metric

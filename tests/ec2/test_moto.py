@@ -106,3 +106,51 @@ def test_many(client: Any) -> None:
     assert set(factory.list()) == {*MORE, OTHER}
     clean(factory, OTHER)
     assert list(factory.list()) == MORE
+
+
+def tags(worker: str, site: str = HERE, factory: str = "aws") -> list[dict[str, str]]:
+    found = {"penstock:site": site, "penstock:factory": factory, "penstock:worker": worker}
+    return [{"Key": key, "Value": value} for key, value in found.items()]
+
+
+def test_everything_that_a_launch_makes_is_listed_also_when_its_machine_is_gone(client: Any) -> None:
+    factory = made(client)
+    factory.create(order())
+    subnet = client.describe_subnets()["Subnets"][0]
+
+    def volume(worker: str, **more: str) -> str:
+        of = [{"ResourceType": "volume", "Tags": tags(worker, **more)}]
+        return str(client.create_volume(AvailabilityZone=f"{REGION}a", Size=1, TagSpecifications=of)["VolumeId"])
+
+    def card(worker: str) -> str:
+        of = [{"ResourceType": "network-interface", "Tags": tags(worker)}]
+        found = client.create_network_interface(SubnetId=subnet["SubnetId"], TagSpecifications=of)
+        return str(found["NetworkInterface"]["NetworkInterfaceId"])
+
+    def request(worker: str) -> str:
+        of = [{"ResourceType": "spot-instances-request", "Tags": tags(worker)}]
+        wanted = {"ImageId": IMAGE, "InstanceType": "m7g.large"}
+        found = client.request_spot_instances(LaunchSpecification=wanted, TagSpecifications=of)
+        return str(found["SpotInstanceRequests"][0]["SpotInstanceRequestId"])
+
+    planted = [("volume", volume(OTHER)), ("network interface", card(OTHER)), ("spot request", request(OTHER))]
+    older = volume("w-older", factory="older")
+    volume("w-elsewhere", site="Penstock.us-east-1")
+    found = list(factory.things())
+    assert [(each.kind, each.id) for each in found if each.unit == OTHER] == planted
+    assert {each.maker for each in found if each.unit == OTHER} == {"aws"}
+    assert [(each.id, each.maker) for each in found if each.unit == "w-older"] == [(older, "older")]
+    assert {"instance", "volume"} <= {each.kind for each in found if each.unit == WORKER}
+    assert {each.unit for each in found} == {WORKER, OTHER, "w-older"}
+    for each in found:
+        assert (each.made is None) == (each.kind == "network interface")
+    clean(factory)
+    assert {each.unit for each in factory.things()} == {OTHER, "w-older"}
+
+
+def test_a_request_that_is_over_is_not_listed(client: Any) -> None:
+    of = [{"ResourceType": "spot-instances-request", "Tags": tags(WORKER)}]
+    wanted = {"ImageId": IMAGE, "InstanceType": "m7g.large"}
+    (made_,) = client.request_spot_instances(LaunchSpecification=wanted, TagSpecifications=of)["SpotInstanceRequests"]
+    client.cancel_spot_instance_requests(SpotInstanceRequestIds=[made_["SpotInstanceRequestId"]])
+    assert "spot request" not in {each.kind for each in made(client).things()}

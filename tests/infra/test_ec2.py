@@ -11,6 +11,7 @@ import pytest
 from infra.grants import EC2_GRANTS, SITE
 from infra.settings import Settings
 from penstock.drivers.factories.ec2 import events, factory, machines
+from penstock.drivers.factories.ec2.launch import TAGGED
 from tests.infra.stacks import ROLE
 from tests.infra.template import Template, listed, text
 
@@ -22,11 +23,16 @@ CALLS = {
     "run_instances": "ec2:RunInstances",
     "terminate_instances": "ec2:TerminateInstances",
     "describe_volumes": "ec2:DescribeVolumes",
+    "describe_network_interfaces": "ec2:DescribeNetworkInterfaces",
+    "describe_spot_instance_requests": "ec2:DescribeSpotInstanceRequests",
     "delete_volume": "ec2:DeleteVolume",
     "get_console_output": "ec2:GetConsoleOutput",
     "describe_spot_price_history": "ec2:DescribeSpotPriceHistory",
 }
 """What the driver calls, and what it needs for it."""
+
+OF_THE_DIFF = {"ec2:DescribeNetworkInterfaces", "ec2:DescribeSpotInstanceRequests"}
+"""What only the account diff calls, which the sweep's function makes."""
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +103,16 @@ def test_the_driver_may_do_all_that_it_does_and_nothing_more() -> None:
     called = {action for call, action in CALLS.items() if f'"{call}"' in source or f"client.{call}(" in source}
     assert called == set(CALLS.values())
     allowed = {action for each in EC2_GRANTS["factory"] for action in each.actions}
-    assert allowed == called | {"ec2:CreateTags", "ssm:GetParameters"}
+    assert allowed == called - OF_THE_DIFF | {"ec2:CreateTags", "ssm:GetParameters"}
+
+
+def test_the_sweep_may_list_every_kind_that_a_launch_makes_and_end_what_is_ours() -> None:
+    listed = {f"ec2:{kind.call}" for kind in machines.KINDS}
+    allowed = {action for each in EC2_GRANTS["sweep"] for action in each.actions}
+    assert allowed == listed | {"ec2:TerminateInstances", "ec2:DeleteVolume"}
+    assert listed > OF_THE_DIFF
+    kinds = {kind.name.replace(" ", "-").replace("spot-", "spot-instances-") for kind in machines.KINDS}
+    assert kinds == {*TAGGED, "spot-instances-request"}
 
 
 def test_the_tag_of_the_table_is_the_drivers() -> None:

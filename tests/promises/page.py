@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from tests.promises import find
+from tests.promises import find, leaks
 from tests.promises.find import Figures, Place
 from tests.prove import parts, proved
 
@@ -51,7 +51,7 @@ def page() -> str:
     lines = [HEAD, "| promise | mutants | noticed | equivalent | not noticed yet |", "|---|---|---|---|---|"]
     for label in find.PROMISES:
         lines.append(f"| [{label}](#{label.lower()}) | {_row(figures.get(label))} |")
-    lines += [f"| all that is mutated | {_row(figures[''])} |", "", PROOFS, *_proofs(), ""]
+    lines += [f"| all that is mutated | {_row(figures[''])} |", "", PROOFS, *_proofs(), "", leaks.section()]
     for label, says in find.PROMISES.items():
         lines += [f"## {label}", "", f"**{says[0].upper()}{says[1:]}.**", ""]
         if label in find.NOT_YET:

@@ -10,10 +10,10 @@ from penstock.kernel.frozen import dataclass
 
 SECTIONS = frozenset(
     {
-        "ApiErrors", "BootFailures", "BytesLost", "CanaryFailing", "DeadLetters", "FailedNudges", "FlowsFailed",
-        "FlowsThrottled", "ForgottenHold", "FunctionErrors", "FunctionThrottles", "JobsErrored", "Misconfigured",
-        "NotPutBack", "OldestWait", "Quarantined", "QueueAge", "StoreUnlisted", "Strays", "SweepLate", "SweepStopped",
-        "TableThrottled", "UnknownErrors", "Unlisted", "Untidy",
+        "ApiErrors", "BootFailures", "BytesLost", "CanaryFailing", "DeadLetters", "DiffAge", "FailedNudges",
+        "FlowsFailed", "FlowsThrottled", "ForgottenHold", "FunctionErrors", "FunctionThrottles", "JobsErrored",
+        "Leftovers", "Misconfigured", "NotPutBack", "OldestWait", "Quarantined", "QueueAge", "StoreUnlisted", "Strays",
+        "SweepLate", "SweepStopped", "TableThrottled", "UnknownErrors", "Unlisted", "Untidy",
     }
 )  # fmt: skip
 """The sections of docs/operators/operations.md that alarms have."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import account
-from penstock.domain.account import AGAIN_AFTER, KEPT, LEFT_AFTER, MOST, AccountDiff, Checked, Leftover, Thing
+from penstock.domain import leftovers as decides
+from penstock.domain.account import KEPT, AccountDiff, Checked, Leftover, Thing
+from penstock.domain.leftovers import AGAIN_AFTER, LEFT_AFTER, MOST
 from penstock.domain.units.comparison import COMPARE_EVERY, GRACE, STRAY_AFTER
 from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
 from penstock.kernel import rows
@@ -34,7 +35,7 @@ def unit(state: UnitState, since: datetime) -> Unit:
 
 
 def found(things: list[Thing], units: dict[str, Unit] | None = None) -> tuple[Checked, list[Leftover]]:
-    return account.find_leftovers("factory/aws", things, units or {}, {"aws", "gce"}, NOW)
+    return decides.find_leftovers("factory/aws", things, units or {}, {"aws", "gce"}, NOW)
 
 
 def left(thing: Thing, unit: Unit | None = None) -> Leftover | None:
@@ -99,7 +100,7 @@ def test_the_oldest_come_first_and_before_them_those_of_unknown_age() -> None:
 def test_what_a_provider_calls_a_thing_is_cut() -> None:
     kept = left(Thing("k" * 999, "i" * 999, "u" * 999))
     assert kept
-    assert {len(kept.kind), len(kept.id), len(kept.unit)} == {account.TEXT_CHARS}
+    assert {len(kept.kind), len(kept.id), len(kept.unit)} == {decides.TEXT_CHARS}
 
 
 def test_the_bound_of_strays_is_within_the_hour() -> None:
@@ -115,40 +116,40 @@ def test_the_bound_of_strays_is_within_the_hour() -> None:
     ],
 )
 def test_a_night_begins_at_three(now: datetime, night: datetime) -> None:
-    assert account.night_of(now) == night
+    assert decides.night_of(now) == night
 
 
 def test_the_first_diff_waits_for_the_first_hour_of_a_night() -> None:
     night = datetime(2026, 3, 7, 3, tzinfo=UTC)
     times = [night - timedelta(seconds=1), night, night + timedelta(minutes=59), night + HOUR]
-    assert [account.is_due(None, time) for time in times] == [False, True, True, False]
+    assert [decides.is_due(None, time) for time in times] == [False, True, True, False]
 
 
 def test_a_diff_is_due_each_night_once_however_late_and_not_while_one_goes_on() -> None:
-    first = account.begin(None, NOW)
-    done = account.finish(first, NOW)
-    next_night = account.night_of(NOW) + account.PERIOD
-    assert not account.is_due(done, NOW + 20 * HOUR)
-    assert account.is_due(done, next_night)
-    assert account.is_due(done, next_night + 20 * HOUR)
-    assert not account.is_due(first, next_night)
+    first = decides.begin(None, NOW)
+    done = decides.finish(first, NOW)
+    next_night = decides.night_of(NOW) + decides.PERIOD
+    assert not decides.is_due(done, NOW + 20 * HOUR)
+    assert decides.is_due(done, next_night)
+    assert decides.is_due(done, next_night + 20 * HOUR)
+    assert not decides.is_due(first, next_night)
 
 
 def test_a_night_has_one_diff_and_those_that_are_asked_for_have_their_own() -> None:
-    assert account.begin(None, NOW).key == account.begin(None, NOW + 9 * HOUR).key
-    asked = account.ask(None, NOW, "root")
-    assert asked.key.sk == "diff#20260307T030100" > account.begin(None, NOW).key.sk == "diff#20260307T030000"
+    assert decides.begin(None, NOW).key == decides.begin(None, NOW + 9 * HOUR).key
+    asked = decides.ask(None, NOW, "root")
+    assert asked.key.sk == "diff#20260307T030100" > decides.begin(None, NOW).key.sk == "diff#20260307T030000"
     assert (asked.by, asked.began, asked.expiry) == ("root", NOW, NOW + KEPT)
 
 
 def test_a_diff_whose_message_was_lost_is_sent_again() -> None:
-    begun = account.begin(None, NOW)
-    assert account.is_silent(begun, NOW)
-    out = account.sent(begun, NOW)
+    begun = decides.begin(None, NOW)
+    assert decides.is_silent(begun, NOW)
+    out = decides.sent(begun, NOW)
     assert out.tries == 1
-    assert not account.is_silent(out, NOW + AGAIN_AFTER - timedelta(seconds=1))
-    assert account.is_silent(out, NOW + AGAIN_AFTER)
-    assert not account.is_silent(account.finish(out, NOW), NOW + AGAIN_AFTER)
+    assert not decides.is_silent(out, NOW + AGAIN_AFTER - timedelta(seconds=1))
+    assert decides.is_silent(out, NOW + AGAIN_AFTER)
+    assert not decides.is_silent(decides.finish(out, NOW), NOW + AGAIN_AFTER)
 
 
 def leftover(number: int, made: datetime | None = OLD, **more: Any) -> Leftover:
@@ -158,11 +159,11 @@ def leftover(number: int, made: datetime | None = OLD, **more: Any) -> Leftover:
 
 
 def with_maker(diff: AccountDiff, maker: str, things: int, others: list[Leftover]) -> AccountDiff:
-    return account.with_maker(diff, maker, Checked(things, len(others)), others, NOW)
+    return decides.with_maker(diff, maker, Checked(things, len(others)), others, NOW)
 
 
 def test_a_diff_adds_up_and_keeps_the_oldest() -> None:
-    out = account.sent(account.begin(None, NOW), NOW - HOUR)
+    out = decides.sent(decides.begin(None, NOW), NOW - HOUR)
     many = [leftover(number) for number in range(3 * MOST)]
     older = leftover(99999, OLD - HOUR)
     diff = with_maker(with_maker(out, "factory/aws", 500, many), "well/s3", 7, [older])
@@ -172,22 +173,22 @@ def test_a_diff_adds_up_and_keeps_the_oldest() -> None:
 
 
 def test_a_thing_that_two_list_is_counted_once() -> None:
-    diff = with_maker(account.begin(None, NOW), "factory/a", 1, [leftover(1)])
+    diff = with_maker(decides.begin(None, NOW), "factory/a", 1, [leftover(1)])
     both = with_maker(diff, "factory/b", 2, [leftover(1), leftover(1, kind="spot request"), leftover(2)])
     assert (both.things, both.left, len(both.leftovers)) == (3, 3, 3)
 
 
 def test_a_list_that_cannot_be_had_is_no_zero() -> None:
-    diff = account.with_maker(account.begin(None, NOW), "well/pg", account.unlisted("x" * 9999), [], NOW)
+    diff = decides.with_maker(decides.begin(None, NOW), "well/pg", decides.unlisted("x" * 9999), [], NOW)
     assert diff.unlisted == 1
     assert len(diff.makers["well/pg"].why or "") == 500
 
 
 def test_a_diff_knows_when_everything_was_listed_last() -> None:
-    first = account.begin(None, NOW)
-    failed = account.finish(account.with_maker(first, "well/pg", account.unlisted("no"), [], NOW), NOW)
+    first = decides.begin(None, NOW)
+    failed = decides.finish(decides.with_maker(first, "well/pg", decides.unlisted("no"), [], NOW), NOW)
     assert failed.whole == NOW
-    second = account.ask(failed, NOW + HOUR, "root")
-    assert second.whole == account.begin(failed, NOW + HOUR).whole == NOW
-    assert account.finish(second, NOW + 2 * HOUR).whole == NOW + HOUR
-    assert account.ask(None, NOW + HOUR, "root").whole == NOW + HOUR
+    second = decides.ask(failed, NOW + HOUR, "root")
+    assert second.whole == decides.begin(failed, NOW + HOUR).whole == NOW
+    assert decides.finish(second, NOW + 2 * HOUR).whole == NOW + HOUR
+    assert decides.ask(None, NOW + HOUR, "root").whole == NOW + HOUR

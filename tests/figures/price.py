@@ -71,7 +71,7 @@ KB = 1024
 SOON = timedelta(seconds=30)
 """How late a sweep is on average, which comes each minute."""
 
-OF_THE_SWEEP = ("sweep", "comparison", "inventory", "poolhour")
+OF_THE_SWEEP = ("sweep", "comparison", "inventory", "poolhour", "accountdiff")
 """What every sweep writes, whether there was a job or not."""
 
 QUEUE_REQUESTS = 3

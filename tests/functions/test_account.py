@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import account as domain
-from penstock.domain.account import Leftover
+from penstock.domain import leftovers as domain
+from penstock.domain.account import AccountDiff, Checked, Leftover
 from penstock.kernel.rows import Create, Replace
 from penstock.usecases import account
 from tests.functions.service import Service, conforms, refused
@@ -21,7 +21,7 @@ def begun(service: Service) -> dict[str, Any]:
     return dict(made.json)
 
 
-def finished(service: Service) -> domain.AccountDiff:
+def finished(service: Service) -> AccountDiff:
     """A diff with a leftover that is two hours old, one of unknown age, and a well that could not be listed."""
     now = service.twin.world.now()
     leftovers = [
@@ -29,7 +29,7 @@ def finished(service: Service) -> domain.AccountDiff:
         Leftover("factory/aws", "volume", "vol-2", "", None, "its tags name no unit"),
     ]
     diff = domain.ask(None, now, "")
-    diff = domain.with_maker(diff, "factory/aws", domain.Checked(9, 2), leftovers, now)
+    diff = domain.with_maker(diff, "factory/aws", Checked(9, 2), leftovers, now)
     diff = domain.with_maker(diff, "well/pg", domain.unlisted("Unknown: refused"), [], now)
     diff = domain.finish(diff, now)
     service.twin.store.commit([Create(diff)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from infra.alarms import DIFF_SECONDS
-from penstock.domain import account
+from penstock.domain import leftovers
 from penstock.domain.units import comparison
 from penstock.drivers.factories.ec2.factory import LISTING_LAG
 from penstock.usecases import sweep
@@ -21,7 +21,7 @@ LAG = timedelta(seconds=LISTING_LAG)
 
 STRAY_KNOWN = LAG + TURN
 STRAY_ENDED = LAG + TURN + comparison.STRAY_AFTER + TURN
-LEFT_KNOWN = account.LEFT_AFTER + account.PERIOD + sweep.PERIOD
+LEFT_KNOWN = leftovers.LEFT_AFTER + leftovers.PERIOD + sweep.PERIOD
 
 
 def section() -> str:
@@ -33,7 +33,7 @@ def section() -> str:
             f"{_said(LEFT_KNOWN)}, and {_said(timedelta(seconds=drivers.CALL_SECONDS))} for each factory and well",
             _why_leftovers(),
         ),
-        ("either, while a list cannot be had", f"{_said(account.PERIOD)} more for each such night", _why_failures()),
+        ("either, while a list cannot be had", f"{_said(leftovers.PERIOD)} more for each such night", _why_failures()),
     ]
     return "\n".join([HEAD, *(f"| {what} | {after} | {why} |" for what, after, why in rows), TAIL])
 
@@ -64,7 +64,7 @@ def _why_strays() -> str:
 
 def _why_leftovers() -> str:
     return (
-        f"it is a leftover {_said(account.LEFT_AFTER)} after it was made and its unit was gone, and [the account "
+        f"it is a leftover {_said(leftovers.LEFT_AFTER)} after it was made and its unit was gone, and [the account "
         "diff](../operators/operations.md#what-was-left-behind) comes each night. The alarm `Leftovers` follows within "
         f"{_said(ALARM)}"
     )

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain import account as domain
+from penstock.domain import leftovers as domain
 from penstock.domain import metrics
-from penstock.domain.account import AGAIN_AFTER, LEFT_AFTER, MOST, TRIES, AccountDiff, Checked, Thing
+from penstock.domain.account import AccountDiff, Checked, Thing
+from penstock.domain.leftovers import AGAIN_AFTER, LEFT_AFTER, MOST, TRIES
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.audit import LISTING, Entry
 from penstock.domain.users.users import User

@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
-from penstock.domain import account, metrics
-from penstock.domain.account import DIFFS, MOST, PK, TRIES, AccountDiff, Checked, Leftover, diff_key
+from penstock.domain import leftovers, metrics
+from penstock.domain.account import DIFFS, PK, AccountDiff, Checked, Leftover, diff_key
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.leftovers import MOST, TRIES
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind, unit_key
 from penstock.domain.users.users import User
@@ -51,11 +52,11 @@ def remind(on: System) -> None:
     """Begin the night's diff, send what goes on its message, and report the last one. Each sweep calls it: one read."""
     now, found = on.world.now(), latest(on)
     newest = found[0] if found else None
-    if account.is_due(newest, now):
-        on.store.commit([Create(account.begin(newest, now))])
+    if leftovers.is_due(newest, now):
+        on.store.commit([Create(leftovers.begin(newest, now))])
         found = latest(on)
     for diff in found:
-        if account.is_silent(diff, now) and on.store.commit([Replace(diff, account.sent(diff, now))]):
+        if leftovers.is_silent(diff, now) and on.store.commit([Replace(diff, leftovers.sent(diff, now))]):
             on.queues.sweep({"diff": diff.id})
     _report(on, found, now)
 
@@ -91,13 +92,13 @@ def _step(on: System, site: Site, diff: AccountDiff, is_a: UnitKind, name: str) 
     maker = maker_of(is_a, name)
     if diff.tries > TRIES:
         why = f"its list was begun {TRIES} times, and never ended"
-        return _commit(on, diff, account.with_maker(diff, maker, account.unlisted(why), [], on.world.now()))
+        return _commit(on, diff, leftovers.with_maker(diff, maker, leftovers.unlisted(why), [], on.world.now()))
     try:
         checked, found = _check(on, site, is_a, name)
     except DriverError as error:
         log.warning("what a driver made could not be listed", extra={"maker": maker, "why": str(error)})
-        checked, found = account.unlisted(f"{type(error).__name__}: {error}"), []
-    return _commit(on, diff, account.with_maker(diff, maker, checked, found, on.world.now()))
+        checked, found = leftovers.unlisted(f"{type(error).__name__}: {error}"), []
+    return _commit(on, diff, leftovers.with_maker(diff, maker, checked, found, on.world.now()))
 
 
 def _check(on: System, site: Site, is_a: UnitKind, name: str) -> tuple[Checked, list[Leftover]]:
@@ -105,7 +106,7 @@ def _check(on: System, site: Site, is_a: UnitKind, name: str) -> tuple[Checked, 
     maker = maker_of(is_a, name)
     found = drivers.things(on, is_a, maker, drivers.driver_named(on, site, is_a, name))
     units = _units(on, sorted({thing.unit for thing in found if thing.unit}))
-    checked, left = account.find_leftovers(maker, found, units, _names(site)[is_a], on.world.now())
+    checked, left = leftovers.find_leftovers(maker, found, units, _names(site)[is_a], on.world.now())
     return checked, [replace(each, owner=_owner(on, units.get(each.unit))) for each in left[:MOST]] + left[MOST:]
 
 
@@ -133,8 +134,8 @@ def _finish(on: System, site: Site, diff: AccountDiff) -> AccountDiff | None:
         for name, count in sorted(Counter(unit.maker for unit in listing.every(on, is_a)).items()):
             if name not in names:
                 why = f"the site does not have it any more, so nobody can list it; {count} units of it have rows"
-                done = account.with_maker(done, maker_of(is_a, name), account.unlisted(why), [], now)
-    return _commit(on, diff, account.finish(done, now))
+                done = leftovers.with_maker(done, maker_of(is_a, name), leftovers.unlisted(why), [], now)
+    return _commit(on, diff, leftovers.finish(done, now))
 
 
 def _commit(on: System, was: AccountDiff, diff: AccountDiff) -> AccountDiff | None:
@@ -162,7 +163,7 @@ def ask(on: System, user: User) -> AccountDiff:
         running = next((diff for diff in found if not diff.finished), None)
         if running:
             return [], running
-        begun = account.ask(found[0] if found else None, now, user.name)
+        begun = leftovers.ask(found[0] if found else None, now, user.name)
         return audit.record(on, [Create(begun)], user.name, "account diff", "account"), begun
 
     return transact(on, decide)

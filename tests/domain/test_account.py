@@ -129,6 +129,7 @@ def test_a_diff_is_due_each_night_once_however_late_and_not_while_one_goes_on() 
     first = decides.begin(None, NOW)
     done = decides.finish(first, NOW)
     next_night = decides.night_of(NOW) + decides.PERIOD
+    assert not decides.is_due(replace(done, began=next_night), next_night + HOUR)
     assert not decides.is_due(done, NOW + 20 * HOUR)
     assert decides.is_due(done, next_night)
     assert decides.is_due(done, next_night + 20 * HOUR)

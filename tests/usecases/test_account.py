@@ -13,16 +13,18 @@ from penstock.domain import leftovers as domain
 from penstock.domain import metrics
 from penstock.domain.account import AccountDiff, Checked, Thing
 from penstock.domain.leftovers import AGAIN_AFTER, LEFT_AFTER, MOST, TRIES
-from penstock.domain.units.units import UnitState
+from penstock.domain.site.site import SITE_KEY, SiteText
+from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.domain.users.audit import LISTING, Entry
 from penstock.domain.users.users import User
-from penstock.kernel import rows
+from penstock.kernel import limits, rows
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.kernel.rows import Replace
 from penstock.ports import Order
 from penstock.testing.twin import START, Twin
 from penstock.usecases import account
 from penstock.usecases.site import apply
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import live, submit, sweep
 from tests.usecases.strays import WELL
 
@@ -85,7 +87,7 @@ def test_what_a_running_job_has_is_no_leftover_and_what_it_left_behind_is_with_i
     night.run()
     (worker,) = live(night, job)
     plant(night, Thing("volume", "vol-1", worker.id, OLD))
-    assert tonight(night).left == 0
+    assert (tonight(night).left, account.find(night.on).unlisted) == (0, 0)
     night.store.commit([Replace(worker, replace(worker, state=UnitState.GONE, due=None))])
     night.world.time += timedelta(days=1)
     (left,) = tonight(night).leftovers
@@ -204,32 +206,78 @@ def test_a_message_that_is_lost_is_sent_again_and_one_that_comes_twice_changes_n
 def test_another_call_that_was_first_goes_on_by_itself(night: Twin) -> None:
     account.remind(night.on)
     night.queues.messages.clear()
-    asked = []
+    asked: list[Any] = []
 
     def things() -> list[Thing]:
         if not asked:
             asked.append(1)
             account.go_on(night.on, domain.begin(None, NIGHT).id, night.world.now() + timedelta(hours=1))
+            asked.append(account.find(night.on))
+            night.world.time += timedelta(seconds=9)
         return list(KINDS)
 
     night.drivers.hand.things = things  # type: ignore[attr-defined]
     account.go_on(night.on, domain.begin(None, NIGHT).id, night.world.now() + timedelta(hours=1))
     diff = account.find(night.on)
-    assert diff.finished
     assert diff.left == 4
+    assert diff == asked[1]
     assert not night.queues.messages
 
 
-@pytest.mark.parametrize(("seconds", "messages"), [(1000, 0), (60, 1)])
-def test_a_call_takes_as_many_factories_and_wells_as_it_has_time_for(night: Twin, seconds: int, messages: int) -> None:
+@pytest.mark.parametrize(
+    ("time", "messages"), [(account.STEP, 0), (account.STEP - timedelta(milliseconds=1), 2), (-account.STEP, 2)]
+)
+def test_a_call_takes_as_many_factories_and_wells_as_it_has_time_for(
+    night: Twin, time: timedelta, messages: int
+) -> None:
     account.remind(night.on)
     night.queues.messages.clear()
-    account.go_on(night.on, account.find(night.on).id, night.world.now() + timedelta(seconds=seconds))
-    assert len(night.queues.messages) == messages
-    assert len(account.find(night.on).makers) == (1 if messages else 2)
+    sent = 0
+    while not account.find(night.on).finished:
+        account.go_on(night.on, account.find(night.on).id, night.world.now() + time)
+        sent += len(night.queues.messages)
+        night.queues.messages.clear()
+    assert sent == messages
+    assert len(account.find(night.on).makers) == 2
 
 
-def test_the_metrics_say_how_the_last_finished_diff_stands(night: Twin) -> None:
+def test_two_sweeps_at_once_begin_one_diff_and_send_it_once(night: Twin) -> None:
+    before_the_next_commit(night, lambda: account.remind(night.on))
+    account.remind(night.on)
+    assert len(account.latest(night.on)) == len(night.queues.messages) == 1
+    night.world.time += AGAIN_AFTER
+    night.queues.messages.clear()
+    before_the_next_commit(night, lambda: account.remind(night.on))
+    account.remind(night.on)
+    assert len(night.queues.messages) == 1
+    assert account.find(night.on).tries == 2
+
+
+def test_a_unit_that_a_batch_cannot_read_is_read_by_itself_and_no_other(night: Twin, ada: User) -> None:
+    job = submit(night, ada, target="default")
+    night.run()
+    (worker,) = live(night, job)
+    plant(night, Thing("volume", "vol-1", worker.id, OLD), Thing("volume", "vol-2", "w-2", OLD))
+    rows_at, get, read = night.store.rows_at, night.store.get, []
+
+    def counted(key: Any, kind: Any) -> Any:
+        read.extend([key] if kind is Unit else [])
+        return get(key, kind)
+
+    night.store.get = counted  # type: ignore[method-assign]
+    assert [each.id for each in tonight(night).leftovers] == ["vol-2"]
+    assert [key for key in read if key == unit_key(worker.id)] == []
+    another = get(SITE_KEY, SiteText)
+    night.store.rows_at = lambda keys: {unit_key("w-2"): another}  # type: ignore[dict-item, method-assign]
+    night.world.time += timedelta(days=1)
+    account.remind(night.on)
+    account.go_on(night.on, account.latest(night.on)[0].id, night.world.now() + timedelta(hours=1))
+    night.store.rows_at = rows_at  # type: ignore[method-assign]
+    assert unit_key(worker.id) in read
+    assert [each.id for each in account.find(night.on).leftovers] == ["vol-2"]
+
+
+def test_the_metrics_say_how_the_last_finished_diff_stands(night: Twin, root: User) -> None:
     plant(night, *KINDS)
     tonight(night)
     sweep(night, 600)
@@ -241,6 +289,43 @@ def test_the_metrics_say_how_the_last_finished_diff_stands(night: Twin) -> None:
     sweep(night, 600)
     assert night.metrics.last(metrics.LEFTOVERS) == 0
     assert night.metrics.of(metrics.DIFF_AGE)[-1] >= 24 * 3600 + 600
+    plant(night, *KINDS)
+    night.world.time = NIGHT + timedelta(days=2)
+    tonight(night)
+    night.world.time += timedelta(seconds=1)
+    account.ask(night.on, root)
+    account.remind(night.on)
+    assert night.metrics.last(metrics.LEFTOVERS) == 4
+    assert account.latest(night.on)[0].finished is None
+    assert account.latest(night.on)[0].whole == account.latest(night.on)[1].whole == NIGHT + timedelta(days=2)
+
+
+def test_who_asks_while_somebody_else_does_gets_the_same(twin: Twin, root: User) -> None:
+    before_the_next_commit(twin, lambda: account.ask(twin.on, root))
+    asked = account.ask(twin.on, root)
+    assert [each.id for each in account.latest(twin.on)] == [asked.id]
+    assert len(twin.store.listed(LISTING, Entry, newest=True)) == 1 + len(
+        [each for each in twin.store.listed(LISTING, Entry) if each.did != "account diff"]
+    )
+
+
+def test_a_diff_of_the_history_is_found_by_its_id(night: Twin) -> None:
+    first = tonight(night)
+    night.world.time = NIGHT + timedelta(days=1)
+    second = tonight(night)
+    assert account.find(night.on, first.id) == first
+    assert account.find(night.on) == second
+    assert account.history(night.on) == [second, first]
+    assert account.latest(night.on, 1) == [second]
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(limits.NAME_CHARS, True), (limits.NAME_CHARS + 1, False)])
+def test_an_id_that_is_too_long_for_a_key_is_not_read(twin: Twin, length: int, is_read: bool) -> None:
+    read = []
+    twin.store.get = lambda key, kind: read.append(key)  # type: ignore[method-assign, func-returns-value]
+    with pytest.raises(Refused):
+        account.find(twin.on, "x" * length)
+    assert bool(read) == is_read
 
 
 def test_an_operator_has_one_made_now_and_it_is_recorded(twin: Twin, root: User) -> None:

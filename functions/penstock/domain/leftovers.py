@@ -90,7 +90,7 @@ def find_leftovers(
 
     `others` are the names of all factories, or of all wells: each says itself what it made.
     """
-    own = [each for each in things if not each.maker or each.maker == _name(maker) or each.maker not in others]
+    own = [each for each in things if each.maker == _name(maker) or each.maker not in others]
     found = [left for each in own if (left := _judge(maker, each, units.get(each.unit), now))]
     return Checked(len(own), len(found)), sorted(found, key=_by_age)
 
@@ -128,9 +128,9 @@ def _name(maker: str) -> str:
     return maker.partition("/")[2]
 
 
-def _by_age(left: Leftover) -> tuple[bool, datetime, str, str]:
+def _by_age(left: Leftover) -> tuple[datetime, str, str]:
     """Those of unknown age come first: nobody can say that they are young."""
-    return (left.made is not None, left.made or rows.EPOCH, left.kind, left.id)
+    return (left.made or rows.EPOCH, left.kind, left.id)
 
 
 def unlisted(why: str) -> Checked:

@@ -105,7 +105,7 @@ def _check(on: System, site: Site, is_a: UnitKind, name: str) -> tuple[Checked, 
     """Compare what exists with its units. They are read after it: a unit has its row before anything is made for it."""
     maker = maker_of(is_a, name)
     found = drivers.things(on, is_a, maker, drivers.driver_named(on, site, is_a, name))
-    units = _units(on, sorted({thing.unit for thing in found if thing.unit}))
+    units = _units(on, sorted({thing.unit for thing in found}))
     checked, left = leftovers.find_leftovers(maker, found, units, _names(site)[is_a], on.world.now())
     return checked, [replace(each, owner=_owner(on, units.get(each.unit))) for each in left[:MOST]] + left[MOST:]
 
@@ -123,7 +123,7 @@ def _units(on: System, ids: Sequence[str]) -> Mapping[str, Unit]:
 
 def _owner(on: System, unit: Unit | None) -> str | None:
     """Whose job had a unit last, as far as that is still known."""
-    job = on.store.get(job_key(unit.lease.job), Job) if unit and unit.lease.job else None
+    job = on.store.get(job_key(unit.lease.job), Job) if unit else None
     return job.owner if job else None
 
 

@@ -74,6 +74,14 @@ def test_a_diff_that_goes_on_is_the_one_that_is_asked_for(service: Service) -> N
     assert begun(service)["id"] != first["id"]
 
 
+def test_the_last_one_is_among_what_needs_a_person(service: Service) -> None:
+    assert service.ask("GET", "/v1/attention", as_="root").json["account"] is None
+    diff = finished(service)
+    found = service.ask("GET", "/v1/attention", as_="root").json
+    conforms(found, "AttentionView")
+    assert (found["account"]["id"], found["account"]["left"], found["account"]["unlisted"]) == (diff.id, 2, 1)
+
+
 def test_without_a_diff_there_is_none_to_show(service: Service) -> None:
     refused(service.ask("GET", "/v1/account/diff", as_="root"), 404, "account-diff-not-found")
 

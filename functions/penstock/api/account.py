@@ -91,12 +91,17 @@ def get_account_diff(
 
 @router.get("/v1/account/diffs", "List the account diffs", READ)
 def list_account_diffs(on: System, user: Operator) -> DiffPage:
-    return DiffPage([view(DiffSummary, row, by=row.by or None) for row in account.history(on)], None)
+    return DiffPage([show_summary(row) for row in account.history(on)], None)
 
 
 @router.post("/v1/account/diff", "Have everything outside compared within some minutes", OPERATE, status=202)
 def begin_account_diff(on: System, user: Operator) -> DiffView:
     return _show(account.ask(on, user))
+
+
+def show_summary(row: AccountDiff) -> DiffSummary:
+    """A diff in numbers."""
+    return view(DiffSummary, row, by=row.by or None)
 
 
 def _show(row: AccountDiff) -> DiffView:

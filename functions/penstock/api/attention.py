@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated
 
 from penstock.api import github, pools, probes, site, stops, units
+from penstock.api.account import DiffSummary, show_summary
 from penstock.api.app import Operator, Router
 from penstock.api.github import DeliveryView
 from penstock.api.probes import CanaryView
@@ -23,7 +24,7 @@ from penstock.domain.units.units import Unit
 from penstock.domain.users.users import READ
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
-from penstock.usecases import attention
+from penstock.usecases import account, attention
 from penstock.usecases.attention import MISTAKES, Makers
 from penstock.usecases.site.preview import Drift
 
@@ -159,6 +160,7 @@ class AttentionView:
     misconfigured: Annotated[MakerCoolDowns, "Cool-downs for wrong settings or broken workers."]
     short: Annotated[MakerCoolDowns, "Cool-downs because there is no capacity, or no more is allowed."]
     failures: Annotated[MakerFailures, "What drivers reported."]
+    account: Annotated[DiffSummary | None, "The last account diff: what was left behind. Null if there was none yet."]
     canaries: Annotated[Canaries, "The canaries."]
     stops: Annotated[Stops, "What is stopped as a whole: the site, factories, wells."]
     paused: Annotated[PausedPools, "Pools that are paused by themselves."]
@@ -183,6 +185,7 @@ def get_attention(on: System, user: Operator) -> AttentionView:
         misconfigured=_cooling(mistakes, now),
         short=_cooling([row for row in makers.cooling if row.cause not in MISTAKES], now),
         failures=_failures(makers.failures),
+        account=_account(on),
         canaries=_canaries(on),
         stops=Stops(len(stopped), stopped),
         paused=PausedPools(len(paused), [_paused(on, pool, drift) for pool in paused[:MOST]]),
@@ -218,6 +221,11 @@ def _cooling(rows: Sequence[CoolDown], now: datetime) -> MakerCoolDowns:
 
 def _failures(rows: Sequence[Failure]) -> MakerFailures:
     return MakerFailures(len(rows), [view(MakerFailure, row) for row in rows[:MOST]])
+
+
+def _account(on: System) -> DiffSummary | None:
+    row = account.last(on)
+    return show_summary(row) if row else None
 
 
 def _canaries(on: System) -> Canaries:

@@ -143,16 +143,22 @@ def _commit(on: System, was: AccountDiff, diff: AccountDiff) -> AccountDiff | No
     return on.store.get(diff.key, AccountDiff) if on.store.commit([Replace(was, diff)]) else None
 
 
+def last(on: System) -> AccountDiff | None:
+    """The last diff that is finished, or else the one that goes on; None before there was any."""
+    found = latest(on)
+    return next((diff for diff in found if diff.finished), found[0] if found else None)
+
+
 def find(on: System, id: str = "") -> AccountDiff:
     """A diff; by default the last that is finished, or else the one that goes on. Raises Refused 404."""
-    if id:
-        known = on.store.get(diff_key(id), AccountDiff) if len(id) <= limits.NAME_CHARS else None
-    else:
-        found = latest(on)
-        known = next((diff for diff in found if diff.finished), found[0] if found else None)
+    known = _named(on, id) if id else last(on)
     if known is None:
         raise Refused(404, "account-diff-not-found", "there is no such account diff: the sweep makes one each night")
     return known
+
+
+def _named(on: System, id: str) -> AccountDiff | None:
+    return on.store.get(diff_key(id), AccountDiff) if len(id) <= limits.NAME_CHARS else None
 
 
 def ask(on: System, user: User) -> AccountDiff:

@@ -1,6 +1,6 @@
 """What needs a person at the moment, all over the site: read once, for whoever looks after it. Nothing is written.
 
-It reads every unit, three rows or lists of each factory and well, and the newest deliveries.
+It reads every unit, three rows or lists of each factory and well, the last account diff, and the newest deliveries.
 """
 
 from __future__ import annotations

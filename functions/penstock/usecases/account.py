@@ -153,7 +153,8 @@ def find(on: System, id: str = "") -> AccountDiff:
     """A diff; by default the last that is finished, or else the one that goes on. Raises Refused 404."""
     known = _named(on, id) if id else last(on)
     if known is None:
-        raise Refused(404, "account-diff-not-found", "there is no such account diff: the sweep makes one each night")
+        why = "there is no such account diff: the sweep makes one each night, and `penstock account diff --now` one now"
+        raise Refused(404, "account-diff-not-found", why)
     return known
 
 

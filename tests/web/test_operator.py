@@ -137,6 +137,25 @@ def test_a_paused_pool_is_resumed_and_counts_as_changed_by_hand(operator: Consol
     operator.becomes(lambda: count(operator, "paused"), 0)
 
 
+def test_the_account_is_compared_and_what_is_left_over_is_said(operator: Console, local: Local) -> None:
+    page = operator.open("/operator")
+    part = page.locator("#leftovers")
+    part.wait_for()
+    operator.press("Compare now", part)
+    operator.says("A comparison has begun")
+    local.until(lambda: local.call("GET", "/v1/attention").json()["account"]["finished"])
+    found = local.call("GET", "/v1/attention").json()["account"]
+    operator.open("/operator")
+    told = part.locator("[data-left]")
+    told.wait_for()
+    assert (told.get_attribute("data-left"), told.get_attribute("data-unlisted")) == (
+        str(found["left"]),
+        str(found["unlisted"]),
+    )
+    assert count(operator, "leftovers") == found["left"]
+    assert operator.copied("As command", part) == "penstock account diff --now"
+
+
 def test_the_site_is_paused_and_resumed_and_a_factory_is_enabled(operator: Console, local: Local) -> None:
     def scopes() -> list[str]:
         return [each["scope"] for each in local.call("GET", "/v1/site/stops").json()["items"]]

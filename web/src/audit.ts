@@ -28,6 +28,7 @@ type Deed = NonNullable<Query["did"]>;
 /** All that the service records; a name that it does not have, or that is missing here, is an error of types. */
 const KNOWN: Record<Deed, true> = {
   "accept repository": true,
+  "account diff": true,
   "apply config": true,
   approve: true,
   "approve login": true,

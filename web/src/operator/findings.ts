@@ -42,6 +42,7 @@ export function findings(of: Attention | undefined, watched: AlarmsAndLetters | 
     { id: "leaks", title: "strays", tone: "bad", count: of?.compared.strays },
     { id: "leaks", title: "missing", tone: "bad", count: of?.compared.missing },
     { id: "unlisted", title: "not listed", tone: "bad", count: of?.compared.unlisted },
+    { id: "leftovers", title: "left over in the account", tone: "bad", count: of && (of.account?.left ?? 0) },
     { id: "capacity", title: "without capacity", tone: "wait", count: of?.short.count },
     { id: "canaries", title: "canaries fail", tone: "bad", count: of?.canaries.count },
     {

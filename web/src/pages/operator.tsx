@@ -3,6 +3,7 @@
 import { Link } from "wouter-preact";
 
 import { AlarmSections } from "../operator/alarms";
+import { Leftovers } from "../operator/leftovers";
 import { Canaries } from "../operator/canaries";
 import { Deliveries } from "../operator/deliveries";
 import { type Finding, findings, glance } from "../operator/findings";
@@ -53,6 +54,7 @@ function Findings({ of, then }: { of: Attention; then: () => void }) {
       <Misconfigured found={of.misconfigured} />
       <Leaks found={of.compared} />
       <Unlisted found={of.compared} />
+      <Leftovers found={of.account} then={then} />
       <Capacity found={of.short} />
       <Failures found={of.failures} />
       <Canaries found={of.canaries} then={then} />

@@ -171,7 +171,7 @@ def test_who_waits_for_a_paused_pool_reads_who_paused_it_why_and_who_can_resume_
     assert "resource/bench is paused by root at " in why["summary"]
     assert "Z: the bench is being rewired; position 1" in why["summary"]
     assert "root or another operator resumes resource/bench" in why["unblocks"]
-    by_hand = {"by": "root", "at": present(service.twin.on.world.now()), **reason}
+    by_hand = {"by": "root", "at": present(service.twin.on.world.now()), **reason, "scope": ""}
     assert (why["blocked_on"]["pause"], why["blocked_on"]["resized"]) == (by_hand, None)
     assert service.ask("GET", "/v1/pools/resource/bench").json["pause"] == by_hand
     service.ask("POST", "/v1/pools/resource/bench/resume", {"reason": "done"}, as_="root")

@@ -31,6 +31,14 @@ export const endsSoon = (unit: Unit, now: number): boolean => !!unit.hold && Dat
 export const isFailing = (canary: Schemas["CanaryView"]): boolean =>
   canary.failures > 0 || canary.outcome === "errored" || canary.outcome === "refused";
 
+/** What was left over in the account; unknown while no comparison is finished, or one found none and lacks a list. */
+function leftovers(of: Attention | undefined): Finding {
+  const [found, part] = [of?.account, { id: "leftovers", title: "left over in the account", tone: "bad" } as const];
+  if (of && !found?.finished) return { ...part, count: undefined, problem: "The account was not compared yet." };
+  const problem = found?.unlisted && !found.left ? "Not all of the account could be listed." : undefined;
+  return { ...part, count: found?.left, problem };
+}
+
 /** All parts of the page, counted; what is not known yet has no number. */
 export function findings(of: Attention | undefined, watched: AlarmsAndLetters | undefined, now: number): Finding[] {
   const [alarms, letters] = [watched?.alarms, watched?.dead_letters];
@@ -42,7 +50,7 @@ export function findings(of: Attention | undefined, watched: AlarmsAndLetters | 
     { id: "leaks", title: "strays", tone: "bad", count: of?.compared.strays },
     { id: "leaks", title: "missing", tone: "bad", count: of?.compared.missing },
     { id: "unlisted", title: "not listed", tone: "bad", count: of?.compared.unlisted },
-    { id: "leftovers", title: "left over in the account", tone: "bad", count: of && (of.account?.left ?? 0) },
+    leftovers(of),
     { id: "capacity", title: "without capacity", tone: "wait", count: of?.short.count },
     { id: "canaries", title: "canaries fail", tone: "bad", count: of?.canaries.count },
     {

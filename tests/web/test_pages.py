@@ -15,7 +15,7 @@ from tests.web.scenes import Scene
 PATHS = re.findall(r'^  \["(/[^"]*)", lazy', (ROOT / "web" / "src" / "app.tsx").read_text(encoding="utf-8"), re.M)
 SET = "pages"
 
-UNKNOWN = "main .loading, main a[data-finding]:not([data-count])"
+UNKNOWN = "main .loading, main a[data-finding]:not([data-count], [data-problem])"
 """What stands where an answer has not come yet."""
 
 OPERATORS_ONLY = {

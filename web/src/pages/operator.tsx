@@ -99,7 +99,7 @@ function Glance({ of }: { of: Finding }) {
   const [sign, tone] = glance(of);
   return (
     <li>
-      <a href={`#${of.id}`} data-finding={of.id} data-count={of.count}>
+      <a href={`#${of.id}`} data-finding={of.id} data-count={of.count} data-problem={of.problem || undefined}>
         <strong class={tone}>
           <span aria-hidden="true">{sign}</span> {of.count ?? ""}
         </strong>

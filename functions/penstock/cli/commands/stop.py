@@ -35,7 +35,7 @@ def list_stops(session: Session) -> None:
     session.out.table(session.api.items("site", "stops"), STOPS, "neither the site nor a factory or well is paused")
 
 
-@site.command(cls=Command, epilog='Example: penstock site pause --reason "the network is being rebuilt until noon"')
+@site.command(cls=Command)
 @NEEDED
 @pass_session
 def pause(session: Session, reason: str) -> None:

@@ -116,7 +116,10 @@ class People:
         self._do(f"{what} {pool.name}", lambda: apply.pause(self._engine.on, pool.name, paused=paused))
 
     def _stop(self, drawn: float) -> None:
-        """Stop or drain a factory, or the whole site; or lift one of these."""
+        """Stop or drain a factory, or the whole site; or lift one of these.
+
+        One number decides all of it: further ones would make another story of each seed that stops nothing.
+        """
         applied = self._engine.store.rows.get(SITE_KEY)
         makers = parse_site(applied.toml).factories if isinstance(applied, SiteText) else {}
         scope = WHOLE_SITE if drawn * 100 % 1 < 0.3 or not makers else f"factory/{min(makers)}"

@@ -199,7 +199,7 @@ class PoolLimit:
 
 @dataclass(frozen=True)
 class PoolReason:
-    """Why a pool is paused or resumed."""
+    """Why a pool, or what it belongs to, is paused or resumed."""
 
     reason: Reason = ""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from penstock.api.app import Caller, Operator, Router
-from penstock.api.pools import Reason
+from penstock.api.pools import NO_REASON, PoolReason
 from penstock.api.shapes import view
 from penstock.domain.pools.stops import WHOLE_SITE
+from penstock.domain.units.units import HOLD_REASON_CHARS
 from penstock.domain.users.users import READ, SITE
 from penstock.kernel.frozen import dataclass
+from penstock.kernel.limits import Bound
 from penstock.system import System
 from penstock.usecases.site import stops
 
@@ -25,7 +27,7 @@ class StopView:
     since: Annotated[str, "Since when, as RFC 3339."]
     reason: Annotated[str, "Why, for others to read."]
     drains: Annotated[bool, "Whether its units are drained: idle ones go now, the others after their lease."]
-    is_spread: Annotated[bool, "Whether all pools are stopped by now. On a large site that takes some seconds."]
+    is_spread: Annotated[bool, "Whether all pools are stopped by now. On a large site that takes a while."]
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,7 @@ class StopPage:
 class StopReason:
     """Why something is stopped."""
 
-    reason: Reason
-
-
-@dataclass(frozen=True)
-class LiftReason:
-    """Why a stop is lifted."""
-
-    reason: Reason = ""
-
-
-NO_REASON = LiftReason()
+    reason: Annotated[str, Bound(most=HOLD_REASON_CHARS), "Why, for everybody whose job waits."]
 
 
 @router.get("/v1/site/stops", "List what is stopped: the whole site, factories, wells", READ)
@@ -71,7 +63,7 @@ def pause_site(on: System, user: Operator, ask: StopReason) -> StopPage:
 
 
 @router.post("/v1/site/resume", "Grant on the whole site again", SITE)
-def resume_site(on: System, user: Operator, ask: LiftReason = NO_REASON) -> StopPage:
+def resume_site(on: System, user: Operator, ask: PoolReason = NO_REASON) -> StopPage:
     stops.lift(on, user.name, WHOLE_SITE, ask.reason)
     return list_stops(on, user)
 
@@ -89,7 +81,7 @@ def drain_factory(on: System, user: Operator, name: str, ask: StopReason) -> Sto
 
 
 @router.post("/v1/factories/{name}/enable", "Grant of a factory's targets again", SITE)
-def enable_factory(on: System, user: Operator, name: str, ask: LiftReason = NO_REASON) -> StopPage:
+def enable_factory(on: System, user: Operator, name: str, ask: PoolReason = NO_REASON) -> StopPage:
     stops.lift(on, user.name, f"factory/{name}", ask.reason)
     return list_stops(on, user)
 
@@ -107,6 +99,6 @@ def drain_well(on: System, user: Operator, name: str, ask: StopReason) -> StopPa
 
 
 @router.post("/v1/wells/{name}/enable", "Grant of a well's resource types again", SITE)
-def enable_well(on: System, user: Operator, name: str, ask: LiftReason = NO_REASON) -> StopPage:
+def enable_well(on: System, user: Operator, name: str, ask: PoolReason = NO_REASON) -> StopPage:
     stops.lift(on, user.name, f"well/{name}", ask.reason)
     return list_stops(on, user)

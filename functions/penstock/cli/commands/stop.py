@@ -28,9 +28,9 @@ site = Group("site", "Pause and resume the whole site; show what is paused.")
 @site.command("stops", cls=Listing)
 @pass_session
 def list_stops(session: Session) -> None:
-    """List what is paused with all that belongs to it: the whole site, factories, wells.
+    """List what is paused as a whole: the site, factories, wells; with who paused it, and why.
 
-    `penstock pool list` has the pools that are paused by themselves.
+    `penstock pool list` shows which pools grant nothing, for whatever reason.
     """
     session.out.table(session.api.items("site", "stops"), STOPS, "neither the site nor a factory or well is paused")
 

@@ -7,7 +7,7 @@ sweep does what is left when the time of the request is over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -106,29 +106,29 @@ def spread(on: System, scope: str) -> bool:
 
 def _spread_to_pools(on: System, row: Stop, until: datetime) -> bool:
     """Whether all pools carry the stop now, or carry it no more."""
-    site = current_site(on)
+    meant = current_site(on).pools_of(row.scope)
     for pool in listings.every(on, "pools", Pool):
         if on.world.now() >= until:
             return False
-        if _carrying(pool, row, site) != pool:
-            _fit(on, pool.name, row, site)
+        if _carrying(pool, row, meant) != pool:
+            _fit(on, pool.name, row, meant)
     return True
 
 
-def _carrying(pool: Pool, row: Stop, site: Site) -> Pool:
-    """A pool with a stop if that concerns it, and else without."""
-    is_meant = row.scope == WHOLE_SITE or pool.name in site.pools_of(row.scope)
+def _carrying(pool: Pool, row: Stop, meant: Collection[str]) -> Pool:
+    """A pool with a stop if that concerns it, and else without. `meant` are the pools of its factory or well."""
+    is_meant = row.scope == WHOLE_SITE or pool.name in meant
     return replace(pool, stops=stops.carried(pool.stops, row.scope, row.wish if is_meant else None))
 
 
-def _fit(on: System, name: str, row: Stop, site: Site) -> None:
+def _fit(on: System, name: str, row: Stop, meant: Collection[str]) -> None:
     """Bring one pool to a stop, unless that was replaced meanwhile; and have the pool emptied or served."""
 
     def decide() -> tuple[Sequence[Change], tuple[Pool, Pool] | None]:
         was = on.store.get(pool_key(name), Pool)
         if was is None or on.store.get(row.key, Stop) != row:
             return [], None
-        now = _carrying(was, row, site)
+        now = _carrying(was, row, meant)
         return ([Check(row), Replace(was, now)], (was, now)) if now != was else ([], None)
 
     found = transact(on, decide)

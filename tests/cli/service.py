@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from penstock.domain.artifacts.volumes import PART_BYTES, composite
-from tests.cli import account, alarms, artifacts, published
+from tests.cli import account, alarms, artifacts, leases, published
 from tests.cli.ids import older
 from tests.cli.proof import Proof
 from tests.cli.site_text import SiteText
@@ -190,6 +190,7 @@ class Service:
     account: account.Diffs = field(default_factory=account.Diffs)
     alarms: dict[str, Any] = field(default_factory=alarms.answer)
     stops: list[dict[str, Any]] = field(default_factory=list)
+    leases: leases.Leases = field(default_factory=leases.Leases)
     queue: list[dict[str, Any]] = field(default_factory=list)
     worker: dict[str, Any] = field(default_factory=lambda: dict(WORKER))
     workers: list[dict[str, Any]] = field(default_factory=list)
@@ -236,6 +237,14 @@ class Service:
                 "openapi.json"
             ]:
                 return self._site(method, path, query, body)
+        return self._apart(method, path, query, body)
+
+    def _apart(self, method: str, path: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
+        """What is answered by parts of their own."""
+        if path[:2] == ["agent", "leases"]:
+            return 200, self.leases.resources()
+        if path[:1] == ["leases"]:
+            return self.leases.answer(method, path[1:], body)
         if path[:1] == ["account"]:
             return self.account.answer(method, path[1], query)
         if path and path[0] in ("published", "series"):

@@ -18,7 +18,7 @@ BEFORE = {"workers": "w-", "resources": "r-", "artifacts": f"{ULIDS[0]}.", "cach
 
 IDS = ("id", "job", "worker", "probe", "parent")
 TIMES = re.compile(
-    r"(since|until|time|used|created|expires|received|due|withdrawn|submitted|ready|acquired|started|settled|began|finished|made)"
+    r"(since|until|time|used|created|expires|received|due|withdrawn|submitted|ready|acquired|started|settled|began|finished|made|ended)"
 )
 SHORT = ("owner", "series", "version", "slot")
 LONG = f"a text about {ULIDS[0]} that is far too long for a terminal of eighty columns"

@@ -230,6 +230,7 @@ def look_around(sweep: Sweep, past: life.Life) -> None:
         "job": past.jobs()[0].id, "worker": units(past, "w-"), "resource": units(past, "r-"), "sort": "resource",
         "name": "bench", "output": "x", "artifact": past.jobs()[0].id, "owner": "ada", "series": "nightly",
         "version": "v1", "cache": "x", "delivery": "x", "token": "x", "code": "BCDF-GHJK", "set": "x", "segment": "0",
+        "lease": past.jobs()[0].id,
     }  # fmt: skip
     for operation in openapi.users():
         if operation.method == "GET":

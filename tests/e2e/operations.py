@@ -90,6 +90,7 @@ class Everything:
         self.agents()
         self.published()
         self.pools()
+        self.leases()
         self.stops()
 
     def rest(self) -> None:
@@ -327,6 +328,15 @@ class Everything:
         assert self.ask("read_published", **NAME) == BYTES
         self.ask("look_at_published", **NAME)
         self.ask("unpublish", **NAME)
+
+    def leases(self) -> None:
+        """A lease without a job: somebody has a thing, renews that, and gives it back."""
+        lease = self.ask("acquire_lease", shown=self.ada)["id"]
+        self.local.until(lambda: self.ask("get_lease", lease=lease)["state"] == "held")
+        assert self.ask("lease_resources", lease=lease, shown=self.ada)["resources"]["licence"]["metadata"]["name"]
+        assert self.ask("renew_lease", lease=lease)["until"]
+        assert [each["id"] for each in self.ask("list_leases", query="?owner=ada")["items"]] == [lease]
+        assert self.ask("release_lease", lease=lease)["outcome"] == "succeeded"
 
     def stops(self) -> None:
         """Nothing is granted for a while: on the whole site, of a factory, of a well."""

@@ -262,6 +262,17 @@ def waiting(world: World) -> Words:
     return {"JOB": waits} | ({} if shutil.which("dot") else {"| dot -Tsvg > site.svg": "> site.dot"})
 
 
+def leases(world: World) -> Words:
+    """The newest lease; what the page forgets is released when it has been read."""
+
+    def newest() -> str:
+        found = world.type("penstock lease list --query '[0].id'").stdout.strip()
+        world.ends.callback(world.local.cli, "lease", "release", found)
+        return str(found)
+
+    return {"LEASE": newest}
+
+
 def prices(world: World) -> Words:
     """A job that ended."""
     return {"01J5K3M8Q2V7X9Z4B6D8F0H1A3": settled(world)}
@@ -413,6 +424,7 @@ SETUPS: dict[str, Setup] = {
     "docs/users/publishing.md": publishing,
     "docs/users/retention.md": retention,
     "docs/users/store.md": store,
+    "docs/users/leases.md": leases,
     "docs/users/waiting.md": waiting,
     "docs/operators/incident.md": incident,
 }

@@ -12,7 +12,7 @@ from penstock.domain.github import commits
 from penstock.domain.github.deliveries import Delivery, Event
 from penstock.domain.site.site import GitHubApp
 from penstock.domain.units.units import Unit
-from penstock.domain.users.users import user_key
+from penstock.domain.users.users import WHOLE, user_key
 from penstock.kernel.rows import Create
 from penstock.ports import GitHubRequest, GitHubResponse
 from penstock.system import NoForge
@@ -50,6 +50,8 @@ BODIES: dict[str, Any] = {
     "sign_output": {"expires_in": 60},
     "hold_job": {"reason": "looking"},
     "retry_job": {"dependencies": {}},
+    "acquire_lease": {"resources": ["licence"], "for": "10m", "tags": {"a": "b"}},
+    "renew_lease": {"for": "1h"},
     "pin_artifact": {"reason": "looking", "for": 60},
     "sign_artifact": {"expires_in": 60},
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
@@ -236,6 +238,10 @@ class Stage:
         self.login = self.login or self.service.ask("POST", "/v1/logins", BODIES["begin_login"], as_=None).json
         return self.login
 
+    def lease(self) -> str:
+        """A lease that is held without a job."""
+        return str(self.service.ask("POST", "/v1/leases", BODIES["acquire_lease"], as_="root").json["id"])
+
     def unit(self, order: int) -> str:
         rows = self.service.twin.store.rows.values()
         return next(
@@ -308,7 +314,7 @@ class Stage:
         values = self.values(operation)
         body = self.body(operation)
         self.prepare(operation, values)
-        by_user = operation not in AGENT_OPERATIONS or operation.name == "agent_host"
+        by_user = operation not in AGENT_OPERATIONS or operation.need != WHOLE
         token = token_of("root") if by_user else WORKER_TOKEN
         token = None if operation.open or as_nobody else token
         body = body if self.left_out is False else None if self.left_out is True else self.left_out
@@ -333,6 +339,7 @@ class Stage:
             "artifact": self.output, "owner": "ada", "series": "nightly", "version": "v1", "cache": self.archive,
             "set": "s-1", "segment": "0", "delivery": "d-1", "user": "oxide:hubris", "token": "",
             "code": self.begun()["code"] if "{code}" in operation.path else "",
+            "lease": self.lease() if "{lease}" in operation.path else "",
         }  # fmt: skip
 
     def body(self, operation: Operation) -> Any:

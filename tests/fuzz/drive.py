@@ -21,6 +21,7 @@ from werkzeug.test import Client
 from penstock.api import openapi
 from penstock.api.app import Operation
 from penstock.api.problems import TITLES
+from penstock.domain.users.users import WHOLE
 from tests.functions.service import SITE as OTHER_SITE
 from tests.functions.stage import BODIES, DIGEST, HEADERS
 from tests.fuzz.stage import TOKEN, Stage
@@ -147,7 +148,7 @@ def _said(stage: Stage) -> dict[str, Any]:
 def _ask(stage: Stage, operation: Operation, case: Case, draw: Callable[..., Any]) -> None:
     """One request of somebody, and what must hold of its answer."""
     tokens = {"root": stage.root, "ada": stage.ada, "worker": TOKEN, "nobody": None, "stranger": "x" * 43}
-    mine = ["root", "ada"] if operation in openapi.users() or operation.name == "agent_host" else ["worker"]
+    mine = ["root", "ada"] if operation in openapi.users() or operation.need != WHOLE else ["worker"]
     who = draw(st.sampled_from([*mine, *mine, *mine, *tokens]), "who")
     token = tokens[who]
     stage.again()

@@ -105,6 +105,7 @@ class Stage:
             "delivery": ["d-1"],
             "set": ["s-1"],
             "segment": ["0"],
+            "lease": [self._leased(), self.running],
             "code": [self.user("POST", "/v1/logins", {"host": "laptop"}).body["code"]],
             "token": [each["id"] for each in self.user("GET", "/v1/users/ada/tokens").body["items"]],
             "owner": ["ada"],
@@ -115,6 +116,9 @@ class Stage:
             "sort": ["target", "resource", "quota"],
             "name": ["linux", "bench", "licence", "hand", "vcpus", "ada", "answer", "x.bin"],
         }
+
+    def _leased(self) -> str:
+        return str(self.user("POST", "/v1/leases", {"resources": ["licence"]}, self.ada).body["id"])
 
     def _known(self, name: str) -> str:
         self.user("POST", "/v1/users", {"name": name, "privileges": ["resource.bench"]})

@@ -108,20 +108,26 @@ def _metadata_value(what: str, key: str, among: Any) -> Any:
 
 
 def export_resource(args: argparse.Namespace) -> Iterator[str]:
-    """Print a resource's metadata as export lines for a shell. Raises Absent if a value cannot be exported.
+    """Print a resource's metadata as export lines for a shell. Raises Absent if a value cannot be exported."""
+    found = variables(args.name, _resource_metadata(args.name), _use_get(args.name))
+    return (f"export {name}={shlex.quote(value)}" for name, value in found.items())
+
+
+def variables(resource: str, metadata: dict[str, Any], hint: str) -> dict[str, str]:
+    """Give a resource's metadata as environment variables. Raises Absent, with a hint, if a value cannot be one.
 
     A table becomes a variable for each of its values; a list becomes one variable, in JSON. A key in capitals, such as
-    PGHOST, is also exported under its own name: programs know it.
+    PGHOST, is also there under its own name: programs know it.
     """
     found: dict[str, tuple[str, str]] = {}
-    for key, value in _metadata_leaves("", _resource_metadata(args.name)):
+    for key, value in _metadata_leaves("", metadata):
         if "\0" in value:
-            raise Absent(f"no variable can hold the zero byte in {key!r}: {_use_get(args.name)}")
-        for name in _variable_names(args.name, key):
+            raise Absent(f"no variable can hold the zero byte in {key!r}: {hint}")
+        for name in _variable_names(resource, key):
             if name in found:
-                raise Absent(f"{found[name][0]!r} and {key!r} would both be {name}: {_use_get(args.name)}")
+                raise Absent(f"{found[name][0]!r} and {key!r} would both be {name}: {hint}")
             found[name] = key, value
-    return (f"export {name}={shlex.quote(value)}" for name, (_, value) in sorted(found.items()))
+    return {name: value for name, (_, value) in sorted(found.items())}
 
 
 def _variable_names(resource: str, key: str) -> Iterator[str]:

@@ -32,6 +32,7 @@ SESSIONS = (
 PLACES = {Source.PATH: "path", Source.QUERY: "query", Source.HEADER: "header"}
 
 PATHS = {
+    "lease": "The lease's id.",
     "artifact": "The artifact's id.",
     "code": "The code that the machine shows, with or without the hyphen.",
     "cache": "The id of the cache's entry.",

@@ -12,6 +12,7 @@ from penstock.api import (
     github,
     identity,
     jobs,
+    leases,
     logins,
     logs,
     pools,
@@ -35,8 +36,8 @@ from penstock.api import (
 ROUTERS = tuple(
     noun.router
     for noun in (
-        jobs, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches, pools,
-        series, shares, units, attention, account, alarms, site, stops, probes, users, tokens, logins, session, github,
-        identity, document,
+        jobs, leases, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches,
+        pools, series, shares, units, attention, account, alarms, site, stops, probes, users, tokens, logins, session,
+        github, identity, document,
     )
 )  # fmt: skip

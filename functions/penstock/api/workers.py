@@ -1,4 +1,4 @@
-"""What agents call: on workers, for the attempt that they run, and on hosts."""
+"""What agents call: on workers, for the attempt that they run, and on hosts; and who has a lease without a job."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from penstock.domain.replies import (
     ResultReceived,
     StoredValue,
 )
-from penstock.domain.users.users import HOST, Need
+from penstock.domain.users.users import HOST, SUBMIT, Need
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
@@ -272,6 +272,11 @@ def agent_finish(on: System, worker: Worker, ask: AgentFinish) -> ResultReceived
 
 def _failure(told: AgentFailure | None) -> Failure | None:
     return from_agent(told.kind, told.evidence, told.task, told.task_name, told.lines) if told else None
+
+
+@router.post("/v1/agent/leases/{lease}/resources", "Get the metadata of what a lease without a job has", SUBMIT)
+def lease_resources(on: System, user: Person, lease: str) -> ResourceList:
+    return agents.lease_resources(on, user, lease)
 
 
 @router.post("/v1/agent/hosts/{host}", "Get the next step of a host", HOST)

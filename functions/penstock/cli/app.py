@@ -21,6 +21,7 @@ COMMANDS = "penstock.cli.commands"
 ENTRIES = {
     "local": Entry(f"{COMMANDS}.local:group", "Run the whole service on this machine: up, down, status, reset."),
     "job": Entry(f"{COMMANDS}.job:group", "Submit jobs, follow their logs, download their outputs."),
+    "lease": Entry(f"{COMMANDS}.lease:group", "Have resources without a job: acquire, renew and release them."),
     "artifact": Entry(f"{COMMANDS}.artifact:group", "Show, keep and download stored files: outputs, inputs, logs."),
     "published": Entry(f"{COMMANDS}.published:group", "Find and download published files; set who may read them."),
     "cache": Entry(f"{COMMANDS}.artifact:cache", "Show and delete cache entries that jobs saved for later jobs."),

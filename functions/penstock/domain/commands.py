@@ -40,6 +40,9 @@ class SubmitJob:
         int | None, "From -100 to 100: the higher, the earlier. Above 0 it needs the privilege `priority`."
     ] = None
     timeout: Annotated[int | str | None, 'How long the script may run: in seconds, or as text like "30m".'] = None
+    max_wait: Annotated[
+        int | str | None, "How long it may wait for what it asks for: in seconds, or as text. At most the site's bound."
+    ] = None
     retries: Annotated[int | None, "How many more attempts follow an attempt that lost its machine."] = None
     hold_on_failure: Annotated[
         int | str | None, "How long to hold what the job had when its script fails: in seconds, or as text."
@@ -65,6 +68,29 @@ class SubmitJob:
         Bound(most=limits.CACHE_SCOPE_CHARS),
         "The branch whose caches the job adds to. Only the front end for GitHub may set it.",
     ] = None
+
+
+@dataclass(frozen=True)
+class AcquireLease:
+    """A lease without a job: its owner gets the resources, and uses them from wherever they like."""
+
+    resources: Annotated[
+        list[str] | dict[str, dict[str, Any]],
+        "Resource types to lease, or a table of type and options by name: all of them, one after the other.",
+    ]
+    for_: Annotated[
+        int | str | None,
+        'How long to have them: in seconds, or as text like "30m". By default as long as a job may run.',
+    ] = None
+    max_wait: Annotated[
+        int | str | None, "How long to wait for them: in seconds, or as text. By default as long as a job may wait."
+    ] = None
+    name: Annotated[str | None, "Its name, for those who wait for what it has. By default `lease`."] = None
+    priority: Annotated[
+        int | None, "From -100 to 100: the higher, the earlier. Above 0 it needs the privilege `priority`."
+    ] = None
+    tags: Annotated[dict[str, str], "Tags, by name."] = field(default_factory=dict)
+    owner: Annotated[str | None, Bound(most=200), "The repository that owns it, if that is not the caller."] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,7 +122,7 @@ def row_of(job: Job, bill: Bill, now: datetime) -> Spend:
     ended = job.times.settled or now
     return Spend(
         owner=job.owner,
-        target=job.request.target_resolved,
+        target=job.request.shown_target,
         day=ended.date().isoformat(),
         currency=bill.currency,
         part=crc32(job.id.encode()) % PARTS,

@@ -364,7 +364,7 @@ def job_started(job: Job, now: datetime) -> Iterator[Count]:
     """A worker said hello, and its job's script starts."""
     if job.attempt == 1:
         waited = elapsed(job.times.ready or job.times.submitted, job.times.started or now)
-        yield Count(STARTED_AFTER, {"target": job.request.target_resolved}, waited)
+        yield Count(STARTED_AFTER, {"target": job.request.shown_target}, waited)
 
 
 def worker_booted(before: Unit, now: datetime) -> Iterator[Count]:
@@ -381,7 +381,7 @@ def worker_booted(before: Unit, now: datetime) -> Iterator[Count]:
 
 def attempt_ended(ending: Ending) -> Iterator[Count]:
     """An attempt ended."""
-    target = ending.before.request.target_resolved
+    target = ending.before.request.shown_target
     if ending.after.end.outcome:
         yield Count(JOBS_SETTLED, {"target": target, "outcome": ending.after.end.outcome})
     if ending.lost_by:

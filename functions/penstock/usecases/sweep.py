@@ -28,7 +28,7 @@ from penstock.usecases import account
 from penstock.usecases.artifacts import expire
 from penstock.usecases.github import hints
 from penstock.usecases.isolation import Isolation
-from penstock.usecases.jobs import flow, jobs, prerequisites, settle
+from penstock.usecases.jobs import flow, jobs, leases, prerequisites, settle
 from penstock.usecases.overdue import Walk
 from penstock.usecases.pools import serving
 from penstock.usecases.probes import canaries
@@ -191,6 +191,8 @@ def _nudge_job(on: System, key: Key) -> None:
         prerequisites.judge(on, job.id)
     elif job.run.report or job.cancellation.cancelled_by:
         _end(on, job, "Cancelled", "")
+    elif job.state is State.RUNNING and job.is_lease:
+        leases.expire(on, job)
     elif job.state is State.RUNNING:
         _end(on, job, "Lost", f"worker {job.run.worker} neither finished nor stopped in the time that the job had")
     elif job.flow.queue_until and job.flow.queue_until <= now:

@@ -65,6 +65,7 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
     help="Jobs with a higher priority start first. Above 0 you need the privilege `priority`.",
 )
 @click.option("--timeout", type=duration, metavar="D", help="Longest time that the script may run: 30m.")
+@click.option("--max-wait", type=duration, metavar="D", help="Give up when it has waited this long for what it needs.")
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="Number of retries after a lost machine.")
 @click.option(
     "--hold-on-failure", type=duration, metavar="D", help="If the script fails, hold its worker and resources: 30m."

@@ -31,6 +31,7 @@ from penstock.domain.jobfile.sections import (
     check_dependencies,
     check_env,
     check_hold,
+    check_max_wait,
     check_on_failure,
     check_output_rules,
     check_paths,
@@ -219,8 +220,8 @@ def _late(lines: list[str], start: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class JobFile:
-    """What a job file asks for. `script` is the whole text, header and all; `timeout` and `hold_on_failure` are
-    in seconds.
+    """What a job file asks for. `script` is the whole text, header and all; `timeout`, `max_wait` and
+    `hold_on_failure` are in seconds.
 
     A file with no `#:` line is a plain script: it has no name. `name_spot` is the name's line and column, `ignored` are
     the keys that have no effect.
@@ -236,6 +237,7 @@ class JobFile:
     resources: tuple[ResourceAsk, ...] = ()
     cache: tuple[CacheAsk, ...] = ()
     timeout: int | None = None
+    max_wait: int | None = None
     priority: int = 0
     retries: int | None = None
     retry_failed: bool = False
@@ -516,6 +518,7 @@ _TABLE = (
     Key("resources", check_resources),
     Key("cache", check_caches),
     Key("timeout", check_timeout),
+    Key("max_wait", check_max_wait),
     Key("priority", number(-limits.PRIORITY, limits.PRIORITY)),
     Key("retries", number(0, limits.RETRIES)),
     Key("on_failure", check_on_failure),

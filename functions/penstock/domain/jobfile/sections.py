@@ -405,6 +405,9 @@ def _span(most: int) -> Check:
 check_timeout = _span(limits.TIMEOUT_SECONDS)
 
 
+check_max_wait = _span(limits.QUEUE_SECONDS)
+
+
 check_hold = _span(limits.HOLD_SECONDS)
 
 

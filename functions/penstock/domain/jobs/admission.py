@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from penstock.domain.jobfile import JobFile
+from penstock.domain.jobfile import JobFile, ResourceAsk
 from penstock.domain.jobs.jobs import UNTRUSTED, Provenance
 from penstock.domain.pools.forecast import Action, Forecast
 from penstock.domain.pools.grants import rows_of_grant
@@ -31,12 +31,18 @@ def check_names(site: Site, file: JobFile) -> Target | Refused:
     target = site.resolve(file.target)
     if target is None:
         return _unknown("target", file.target, [name for name in site.targets if site.resolve(name)])
-    for name in sorted(ask.type for ask in file.resources):
-        if name not in site.resources:
-            return _unknown("resource type", name, list(site.resources))
+    unknown = check_types(site, file.resources)
+    if unknown:
+        return unknown
     if file.environment and file.environment not in site.environments:
         return _unknown("environment", file.environment, list(site.environments))
     return target
+
+
+def check_types(site: Site, asked: Sequence[ResourceAsk]) -> Refused | None:
+    """The refusal, if the site lacks one of the resource types."""
+    missing = next((name for name in sorted(ask.type for ask in asked) if name not in site.resources), None)
+    return _unknown("resource type", missing, list(site.resources)) if missing else None
 
 
 def check_environment(site: Site, user: User, file: JobFile, source: Provenance) -> Environment | Refused | None:
@@ -92,8 +98,9 @@ def check_satisfiable(
 
 def privileges(site: Site, file: JobFile) -> dict[str, str]:
     """The privileges that a job needs, and what for."""
-    target = site.targets[file.target]
-    wanted = [(f"target {entry.name}", entry.privilege) for entry in (target, site.resolve(file.target) or target)]
+    target = site.targets.get(file.target)  # a lease without a job has none
+    targets = (target, site.resolve(file.target) or target) if target else ()
+    wanted = [(f"target {entry.name}", entry.privilege) for entry in targets]
     types = sorted({ask.type for ask in file.resources})
     wanted += [(f"resource type {name}", site.resources[name].privilege) for name in types]
     wanted.append((f"priority {file.priority}", PRIORITY if file.priority > 0 else None))

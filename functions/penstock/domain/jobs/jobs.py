@@ -109,12 +109,17 @@ class PastAttempt:
     ended: datetime | None = None
 
 
+LEASES = "(lease)"
+"""What stands for the target of a lease in metrics and sums. No target can be called so."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What a job needs and waits for, as it was submitted. Nothing changes it.
 
-    `target_resolved` is the target that an alias stood for. `publishes` says that something of the job is to be
-    published when it has succeeded. `cache_scope` is whose caches it adds to, "" for nobody's.
+    `target_resolved` is the target that an alias stood for; both are "" for a lease without a job. `publishes` says
+    that something of the job is to be published when it has succeeded. `cache_scope` is whose caches it adds to, "" for
+    nobody's.
     """
 
     target: str
@@ -128,6 +133,16 @@ class Request:
     cache_scope: str = ""
 
     @property
+    def is_lease(self) -> bool:
+        """Whether it is a lease without a job: there is no target, and so no worker."""
+        return not self.target
+
+    @property
+    def shown_target(self) -> str:
+        """Where it runs, as metrics and sums name it."""
+        return self.target_resolved or LEASES
+
+    @property
     def has_downloads(self) -> bool:
         """Whether the agent downloads files before the script begins: inputs, and outputs of other jobs."""
         return bool(self.inputs) or any(each.copy_outputs for each in self.dependencies)
@@ -135,7 +150,7 @@ class Request:
 
 @dataclass(frozen=True)
 class JobLimits:
-    """How long each part of a job may take, in seconds, and how often it is tried again. Nothing changes them.
+    """How long each part of a job may take, in seconds, and how often it is tried again. Only a lease's timeout grows.
 
     `idle_hold` is for how long an attempt may hold what it cannot use yet, 0 for as long as it takes.
     """
@@ -344,7 +359,8 @@ class Job(Row):
 
     @property
     def place(self) -> Place:
-        return Place(listing(self.owner, self.end.outcome), place_sort(self.id, self.name, self.request))
+        where = leases_of(self.owner) if self.is_lease else listing(self.owner, self.end.outcome)
+        return Place(where, place_sort(self.id, self.name, self.request))
 
     @property
     def tag(self) -> str:
@@ -370,9 +386,19 @@ class Job(Row):
         return self.state is State.SETTLED
 
     @property
+    def is_lease(self) -> bool:
+        """Whether it is a lease without a job: bare.py."""
+        return self.request.is_lease
+
+    @property
+    def noun(self) -> str:
+        """What to call it."""
+        return "lease" if self.is_lease else "job"
+
+    @property
     def started(self) -> datetime | None:
-        """When the script of the present attempt was started; None if it was not."""
-        return self.times.started if self.run.worker else None
+        """When the script of the present attempt was started, or a lease began; None if that was not."""
+        return self.times.started if self.run.worker or self.is_lease else None
 
     @property
     def awaits_review(self) -> bool:
@@ -409,6 +435,11 @@ PLACED_NAME, PLACED_TAGS, LEFT_OUT = 64, 25, "*"
 def listing(owner: str, outcome: str | None = None) -> str:
     """The name of a listing of an owner's jobs, which has those with an outcome; None for those that go on."""
     return f"jobs#{owner}#{outcome}" if outcome in APART else f"jobs#{owner}"
+
+
+def leases_of(owner: str) -> str:
+    """The name of the listing of all leases that an owner has, or had, without a job."""
+    return f"leases#{owner}"
 
 
 def place_sort(id: str, name: str, asked: Request) -> str:

@@ -22,9 +22,9 @@ STALLED = "Stalled"
 """The flow error of an attempt whose next step never came: its message was lost. Its script had not begun."""
 
 REASONS = {
-    "Cancelled": "the job was cancelled",
-    "Unsatisfiable": "what the job asks for cannot be had",
-    "QueueDeadline": "the job waited longer than the queue deadline",
+    "Cancelled": "it was cancelled",
+    "Unsatisfiable": "what it asks for cannot be had",
+    "QueueDeadline": "it waited longer than the queue deadline",
     "Lost": "the worker was lost",
     unused.IDLE_HOLD_ERROR: "it held for too long what it could not use",
 }
@@ -118,6 +118,9 @@ def _cancelled(job: Job, reason: str, now: datetime, exit_code: int | None = Non
 
 
 def _may_retry(job: Job) -> bool:
+    """Whether another attempt may follow. None follows a lease that its owner had: they learn that it is over."""
+    if job.is_lease and job.started:
+        return False
     return (
         job.attempt - job.history.spared - job.history.given_back <= job.limits.retries
     )  # who asks has seen that nobody cancelled the job
@@ -127,7 +130,8 @@ def describe_duration(job: Job) -> str:
     """How long a settled job took, for the last line of its log."""
     times = job.times
     ends = times.settled or times.submitted
-    ran = f", {_seconds(times.started, ends)} s of it since its script started" if times.started else ""
+    began = "it was held" if job.is_lease else "its script started"
+    ran = f", {_seconds(times.started, ends)} s of it since {began}" if times.started else ""
     tries = f" in {job.attempt} attempts" if job.attempt > 1 else ""
     return f"took {_seconds(times.submitted, ends)} s{tries}{ran}"
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from penstock.domain.jobs.jobs import APART, LEFT_OUT, TAGGED_WITHIN, listing, tag_sum
+from penstock.domain.jobs.jobs import APART, LEFT_OUT, TAGGED_WITHIN, leases_of, listing, tag_sum
 from penstock.kernel.rows import Look
 
 ID_CHARS, SUM_CHARS = 26, 4
@@ -26,6 +26,11 @@ ID_CHARS, SUM_CHARS = 26, 4
 def listings(owner: str) -> list[str]:
     """The names of all listings of an owner's jobs."""
     return [listing(owner, outcome) for outcome in ("", *APART)]
+
+
+def every_listing(owner: str) -> list[str]:
+    """The names of all listings of an owner's jobs, and of its leases without a job."""
+    return [*listings(owner), leases_of(owner)]
 
 
 def id_in(sort: str) -> str:

@@ -42,7 +42,7 @@ class Plan:
 
 def steps_of(job: Job) -> list[int]:
     """The steps in which a job acquires what it needs, in order. The worker's is the last."""
-    return [*sorted({need.step for need in job.request.needs} - {WORKER}), WORKER]
+    return sorted({need.step for need in job.request.needs}, key=lambda step: (step == WORKER, step))
 
 
 def plan(job: Job, privileges: Sequence[str], forecasts: Sequence[Forecast], first: Sequence[str] = ()) -> Plan:

@@ -71,7 +71,8 @@ def left(seconds: float, since: datetime, now: datetime, shares: Shares) -> floa
 
 
 def expected_seconds(job: Job, times: HoldTimes | None) -> int:
-    """What a job is expected to use; `times` is how long holders of its target kept it lately."""
+    """What a job is expected to use; `times` is how long holders of its target kept it
+    lately, or of what a lease without a job asks for."""
     each = times.mean_hold if times and times.holds else UNKNOWN_SECONDS
     return int(each * len(job.request.needs))
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.budgets import Account
+from penstock.domain.jobs import bare
 from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
@@ -223,13 +224,10 @@ def explain(
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
     if job.is_settled:
-        summary = f"the job is settled: {job.end.outcome}: {job.end.reason}"
+        summary = f"the {job.noun} is settled: {job.end.outcome}: {job.end.reason}"
         return Why(job.id, job.state, summary, None, None, since)
     if job.state is State.RUNNING:
-        summary = f"the job runs on {job.run.worker}" + (
-            " and is being cancelled" if job.cancellation.cancelled_by else ""
-        )
-        return Why(job.id, job.state, summary, None, None, since)
+        return Why(job.id, job.state, _running(job), None, None, since)
     if current and blocked:
         return _in_a_queue(job, current, blocked, forecasts, now)
     if current:
@@ -237,7 +235,17 @@ def explain(
         return _being_made(job, current, _note(unit_reason, stopped), _making(job, current, stopped, now, made), kept)
     if job.history.attempts and job.state is State.QUEUED:
         return _between_attempts(job, since, kept)
-    return Why(job.id, job.state, "the job is about to take its next step", None, None, since)
+    return Why(job.id, job.state, f"the {job.noun} is about to take its next step", None, None, since)
+
+
+def _running(job: Job) -> str:
+    ends = bare.ends(job)
+    said = (
+        f"{job.owner} has it until {format_time(ends)}"
+        if job.is_lease and ends
+        else f"the job runs on {job.run.worker}"
+    )
+    return f"{said} and is being cancelled" if job.cancellation.cancelled_by else said
 
 
 def _in_a_queue(job: Job, lease: Lease, blocked: Block, forecasts: Sequence[Forecast], now: datetime | None) -> Why:
@@ -251,7 +259,7 @@ def _in_a_queue(job: Job, lease: Lease, blocked: Block, forecasts: Sequence[Fore
 
 def _being_made(job: Job, lease: Lease, note: str, making: Making, kept: Delay | None) -> Why:
     made = "its worker to say hello" if lease.order == WORKER else f"{lease.type} to be made ready"
-    summary = f"the job waits for {made}{f' ({kept.says})' if kept else note}"
+    summary = f"the {job.noun} waits for {made}{f' ({kept.says})' if kept else note}"
     if kept:
         unblocks = (_let_go(kept, lease.pool), *making.unblocks)
         return Why(job.id, job.state, summary, None, lease.type, lease.since, kept.until, kept.says, unblocks)
@@ -311,7 +319,7 @@ def _note(unit_reason: str | None, stopped: Sequence[Stopped]) -> str:
 
 
 def _waiting(job: Job, lease: Lease, blocked: Block) -> str:
-    what = f"the job waits for {lease.type}" if lease.order else f"the job waits for a worker of {lease.type}"
+    what = f"the {job.noun} waits for {'' if lease.order else 'a worker of '}{lease.type}"
     told = _reasons(blocked)
     place = [f"position {blocked.position} in the queue"] if blocked.position else []
     return "; ".join([f"{what}: {told[0]}" if told else what, *told[1:], *place, *_turn(job)])

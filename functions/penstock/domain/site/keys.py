@@ -301,7 +301,7 @@ _resource_keys = record(
 _limit_keys = record(
     {},
     {
-        "queue": duration(21 * DAY, "21 days"),
+        "queue": duration(limits.QUEUE_SECONDS, "21 days"),
         "timeout": duration(limits.TIMEOUT_SECONDS, "7 days"),
         "timeout_most": duration(limits.TIMEOUT_SECONDS, "7 days"),
         "grace": duration(3600, "1 hour"),

@@ -111,7 +111,7 @@ def list_artifacts(on: System, user: User, by: str, limit: int, page: str) -> tu
 
 def _newest_jobs(on: System, owners: Sequence[str], after: str) -> list[str]:
     """The newest jobs before one, of all names that a user has had."""
-    names = [name for owner in owners for name in places.listings(owner)]
+    names = [name for owner in owners for name in places.every_listing(owner)]
     found = (places.id_in(entry.sort) for _, entry in listing.entries(on, names, after, JOBS_AT_ONCE))
     return list(islice(dict.fromkeys(found), JOBS_AT_ONCE))
 

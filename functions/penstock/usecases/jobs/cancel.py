@@ -39,7 +39,7 @@ def cancel(on: System, user: User, job_id: str) -> Job:
     settle.stop_waiting(on, job, "Cancelled", f"cancelled by {job.cancellation.cancelled_by}")
     if job.flow.parked_until:  # start its flow, which then ends it as cancelled
         on.queues.schedule({"do": "start", "job": job.id})
-    if job.state is not State.WAITING:
+    if job.state is not State.WAITING and not (job.is_lease and job.state is State.RUNNING):
         return job
-    settle.settle(on, job.id, job.attempt, "Cancelled", None)  # a waiting job has no flow that would do it
+    settle.settle(on, job.id, job.attempt, "Cancelled", None)  # neither a flow nor an agent would do it
     return find(on, user, job_id)

@@ -43,6 +43,8 @@ def request(on: System, user: User, job_id: str, reason: str, seconds: int | Non
 
     def decide() -> tuple[Sequence[Change], Job]:
         job = jobs.find(on, user, job_id)
+        if job.is_lease:
+            raise Refused(409, "is-a-lease", f"{job_id} is a lease without a job: whoever has it keeps what it has")
         if job.is_settled or job.run.report:
             why = f"the script of job {job_id} has ended, and what it had is being put back"
             raise Refused(409, "too-late-to-hold", f"{why}; `job run --hold-on-failure` asks for it in time")

@@ -42,18 +42,23 @@ WHENEVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which jobs are looked for. `state` is a state, as it is shown, or an outcome; `name` is a pattern."""
+    """Which jobs are looked for. `state` is a state, as it is shown, or an outcome; `name` is a pattern.
+
+    `leases`: those without a worker, instead of all others; `is_open`: those that have not ended.
+    """
 
     state: str = ""
     target: str = ""
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     since: datetime | None = None
+    leases: bool = False
+    is_open: bool = False
 
     @property
     def is_narrow(self) -> bool:
         """Whether entries are left out that a listing has."""
-        return bool(self.state or self.target or self.name or self.tags)
+        return bool(self.state or self.target or self.name or self.tags or self.is_open)
 
 
 def list_jobs(
@@ -115,16 +120,19 @@ def _candidates(
     on: System, owners: Sequence[str], wanted: Wanted, limit: int, page: str
 ) -> Iterator[tuple[bool, Listed]]:
     """The entries of listings that may have a job that is looked for, and for each whether it may be one."""
-    names = [name for owner in owners for name in _listings(owner, wanted.state)]
-    live = _unsettled(on) if wanted.state and wanted.state not in jobs.APART else {}
+    names = [name for owner in owners for name in _listings(owner, wanted)]
+    live = _unsettled(on) if wanted.is_open or (wanted.state and wanted.state not in jobs.APART) else {}
     now = on.world.now()
     for may, entry in entries(on, names, page, AT_ONCE if wanted.is_narrow else limit, wanted):
-        yield may and _may_be(wanted.state, live.get(entry.key), now), entry
+        may_be = entry.key in live if wanted.is_open else _may_be(wanted.state, live.get(entry.key), now)
+        yield may and may_be, entry
 
 
-def _listings(owner: str, state: str) -> list[str]:
+def _listings(owner: str, wanted: Wanted) -> list[str]:
     """The listings that have jobs which are what a word says."""
-    return places.listings(owner) if state in ("", State.SETTLED) else [jobs.listing(owner, state)]
+    if wanted.leases:
+        return [jobs.leases_of(owner)]
+    return places.listings(owner) if wanted.state in ("", State.SETTLED) else [jobs.listing(owner, wanted.state)]
 
 
 def _unsettled(on: System) -> dict[Key, Look]:
@@ -148,7 +156,8 @@ def is_wanted(on: System, job: Job, wanted: Wanted) -> bool:
     """Whether a job is one of those that are looked for."""
     asked = job.request
     return (
-        (not wanted.target or wanted.target in (asked.target, asked.target_resolved))
+        not (wanted.is_open and job.is_settled)
+        and (not wanted.target or wanted.target in (asked.target, asked.target_resolved))
         and (not wanted.name or places.is_called(job.name, wanted.name))
         and all(asked.tags.get(name) == value for name, value in wanted.tags.items())
         and (not wanted.state or states.is_state(wanted.state, job, is_in_queue=_stands(on, job, wanted.state)))

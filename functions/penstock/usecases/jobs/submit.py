@@ -19,12 +19,13 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from penstock.domain import caches, metrics, published
-from penstock.domain.commands import SubmitJob
+from penstock.domain.commands import AcquireLease, SubmitJob
 from penstock.domain.jobfile import (
     TOOLCHAIN_FILE,
     JobFile,
     Problem,
     Problems,
+    ResourceAsk,
     check_asked,
     check_inputs,
     check_key,
@@ -82,6 +83,7 @@ CHECKED = (
     "env",
     "priority",
     "timeout",
+    "max_wait",
     "retries",
     "hold_on_failure",
 )
@@ -140,8 +142,17 @@ def submit(
     source = commit or _said_provenance(user, ask, before)
     made = prepare(on, user, ask, source)
     new = replace(made, job=replace(made.job, provenance=replace(source, proves=proves, canary=canary)))
-    memory = _submission(user, ask, key, new.job)
-    if new.site.shares and not canary and not (memory and on.store.get(memory.key, Submission)):
+    return accept(on, user, new, given(ask), key)
+
+
+def accept(on: System, user: User, new: Draft, asked: Mapping[str, Any], key: str | None) -> str:
+    """Accept what was prepared, and return its id; with the same key and the same that was `asked`, the id of before.
+
+    Raises Refused 409 if something else was asked with that key, and 429 over a limit.
+    """
+    memory = _submission(user, asked, key, new.job)
+    is_canary = bool(new.job.provenance.canary)
+    if new.site.shares and not is_canary and not (memory and on.store.get(memory.key, Submission)):
         new = replace(new, job=shares.take_turn(on, new.job, new.site.shares))
     try:
         accepted, claimed, state = _accept(on, new, memory, CLAIM_TRIES)
@@ -149,7 +160,7 @@ def submit(
         accepted, claimed, state = _accept(on, new, memory, 0)
     if accepted == new.job.id:
         new = replace(new, job=replace(new.job, state=state))
-        on.metrics.add(metrics.JOBS_SUBMITTED, target=new.job.request.target_resolved)
+        on.metrics.add(metrics.JOBS_SUBMITTED, target=new.job.request.shown_target)
         _begin(on, new, claimed, _accepted_line(new.job, new.priors, by=user.name))
         logs.append(on, accepted, 1, "\n".join(f"warning: {each}" for each in _warnings(on, new)))
     return accepted
@@ -207,16 +218,16 @@ def _claim(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
         return job, [], Claimed()
 
 
-def _submission(user: User, ask: SubmitJob, key: str | None, job: Job) -> Submission | None:
+def _submission(user: User, asked: Mapping[str, Any], key: str | None, job: Job) -> Submission | None:
     if key is None:
         return None
-    asked = hashlib.sha256(json.dumps(_given(ask), sort_keys=True).encode()).hexdigest()
+    said = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     return Submission(
-        owner=user.name, key_digest=digest(key), request_digest=asked, job=job.id, time=job.times.submitted
+        owner=user.name, key_digest=digest(key), request_digest=said, job=job.id, time=job.times.submitted
     )
 
 
-def _given(ask: SubmitJob) -> dict[str, Any]:
+def given(ask: SubmitJob | AcquireLease) -> dict[str, Any]:
     """What a request says. What it does not is left out, so that a release with more to say takes it for the same."""
     return {name: value for name, value in asdict(ask).items() if value not in (None, [], {})}
 
@@ -237,10 +248,9 @@ def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
     ] or [f"other jobs of {job.owner}, or its budget"] * (job.state is State.WAITING)
     waits = ", ".join(named)
     whose = f" for {job.owner}, from {by}" if by != job.owner else ""
-    return (
-        f"job {job.id} accepted{whose}: {f'it waits for {waits}; then ' if waits else ''}"
-        f"{f'first {wanted}, then ' if wanted else ''}a worker of {job.request.target_resolved}{aliased}"
-    )
+    worker = f"{f'first {wanted}, then ' if wanted else ''}a worker of {job.request.target_resolved}{aliased}"
+    first = f"it waits for {waits}; then " if waits else ""
+    return f"{job.noun} {job.id} accepted{whose}: {first}{wanted if job.is_lease else worker}"
 
 
 def _begin(on: System, made: Draft, claimed: Claimed, accepted: str) -> None:
@@ -251,6 +261,7 @@ def _begin(on: System, made: Draft, claimed: Claimed, accepted: str) -> None:
     job = made.job
     if claimed.given:
         scheduler.granted_at_once(on, claimed, accepted)
+        scheduler.lease_begun(on, claimed)
         return
     if job.state is State.WAITING:
         prerequisites.start_waiting(on, job)
@@ -266,6 +277,8 @@ def retry(on: System, user: User, job: Job, instead: Mapping[str, str] = AS_BEFO
     `instead`: for names of its dependencies, the jobs that it depends on this time. The same key with the same job and
     the same request return the same job. Raises Refused.
     """
+    if job.is_lease:
+        raise Refused(409, "is-a-lease", f"{job.id} is a lease without a job: `penstock lease acquire` gets another")
     spec = flow.kept_spec(on, job)
     if origins.is_cloned(job, spec):
         raise Refused(409, "run-by-its-forge", f"job {job.id} is of a commit: press Re-run at its check on GitHub")
@@ -314,29 +327,29 @@ def prepare(on: System, user: User, ask: SubmitJob, source: Provenance = NO_SOUR
     refuse_without_repository(file, source.check)
     if not planned:
         refuse_unresolved(ask, file)
-    target = _accepted(admission.check_names(site, file))
-    environment = _accepted(admission.check_environment(site, user, file, source))
-    needs = (*_resources(site, file), _worker(site, file, target))
-    _accepted(admission.check_satisfiable(site, user, file, needs, on.drivers.objections, environment))
+    target = accepted_or_raise(admission.check_names(site, file))
+    environment = accepted_or_raise(admission.check_environment(site, user, file, source))
+    needs = (*resources(site, file.resources), _worker(site, file, target))
+    accepted_or_raise(admission.check_satisfiable(site, user, file, needs, on.drivers.objections, environment))
     if file.hold_on_failure:
         holds.check(site, user, file.hold_on_failure)
     named = [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
     priors = prerequisites.priors(on, user, named) if named else {}
     job, spec = _job_rows(on, user, ask, file, target, needs, site)
-    _check_fits(job, spec)
+    check_fits(job, spec)
     return Draft(job, spec, file, site, priors)
 
 
-def _accepted(found: T | Refused) -> T:
+def accepted_or_raise(found: T | Refused) -> T:
     """What a check found. Raises Refused if it refuses."""
     if isinstance(found, Refused):
         raise found
     return found
 
 
-def _resources(site: Site, file: JobFile) -> Iterator[Need]:
+def resources(site: Site, asks: Sequence[ResourceAsk]) -> Iterator[Need]:
     """The resources in lexicographic order of their types, which is the order of acquisition. [QUEUE-3]"""
-    asked = sorted(file.resources, key=lambda ask: (ask.type, ask.name))
+    asked = sorted(asks, key=lambda ask: (ask.type, ask.name))
     steps = step_numbers(site, {ask.type for ask in asked})
     for order, ask in enumerate(asked, 1):
         kind = site.resources[ask.type]
@@ -392,7 +405,7 @@ def _job_rows(
         times=Times(submitted=now, ready=None if is_waiting else now),
         limits=JobLimits(
             timeout=min(file.timeout or site.limits.timeout, site.limits.timeout_most),
-            queue_seconds=site.limits.queue,
+            queue_seconds=min(file.max_wait or site.limits.queue, site.limits.queue),
             grace=site.limits.grace,
             idle_hold=site.limits.idle_hold,
             retries=file.retries if file.retries is not None else site.limits.retries,
@@ -427,7 +440,7 @@ def _scope(user: User, ask: SubmitJob) -> str:
 def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, ...]) -> Spec:
     """The row with a job's script, and all that only its agent and a retry need."""
     rules = tuple(rule.text for rule in file.output_rules)
-    request = {name: value for name, value in _given(ask).items() if name not in ("script", "tasks")}
+    request = {name: value for name, value in given(ask).items() if name not in ("script", "tasks")}
     return Spec(
         job=job, path=file.path, script=file.script, output_rules=rules, publish=publish, env=file.env,
         posts=file.post, toolchain=file.toolchain, skip_clone=file.skip_clone,
@@ -435,7 +448,7 @@ def _spec(job: str, ask: SubmitJob, file: JobFile, publish: tuple[Publication, .
     )  # fmt: skip
 
 
-def _check_fits(job: Job, spec: Spec) -> None:
+def check_fits(job: Job, spec: Spec) -> None:
     """Raises Refused 413 if the job's rows would be too big. Its own row grows with every attempt and needs room."""
     for row, most, what in ((job, limits.ROW_BYTES // 2, "tags and resources"), (spec, limits.ROW_BYTES, "script")):
         size = len(_json(row))

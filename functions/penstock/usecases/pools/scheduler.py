@@ -16,7 +16,7 @@ from datetime import datetime
 from itertools import count, groupby
 
 from penstock.domain import metrics
-from penstock.domain.jobs import jobs, unused
+from penstock.domain.jobs import bare, jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, pools
@@ -25,7 +25,16 @@ from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Need, 
 from penstock.domain.pools.why import explain
 from penstock.domain.probes import factory_test
 from penstock.domain.units import units
-from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState, unit_key
+from penstock.domain.units.units import (
+    STEP_WITHIN,
+    Creation,
+    Unit,
+    UnitKind,
+    UnitLease,
+    UnitState,
+    format_time,
+    unit_key,
+)
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace, Row, exact_look
@@ -48,7 +57,8 @@ by whoever serves them.
 class Claimed:
     """What came of a step's claim: its leases, and the units of those that were granted at once.
 
-    `stale` is the flow's error if the attempt needs nothing more. `stocks`: what the claim's pools had.
+    `stale` is the flow's error if the attempt needs nothing more. `stocks`: what the claim's pools had. `begun`: it is
+    a lease without a job, which has everything; `is_repeated` if that was so before.
     """
 
     leases: Sequence[Lease] = ()
@@ -56,6 +66,8 @@ class Claimed:
     given: Sequence[Unit] = ()
     stocks: Mapping[str, Stock] = field(default_factory=dict)
     stale: str = ""
+    begun: Job | None = None
+    is_repeated: bool = False
 
 
 def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> None:
@@ -66,6 +78,9 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
     )
     if claimed.stale:
         on.flows.fail(token, claimed.stale, "the attempt needs nothing more")
+    elif claimed.begun:
+        on.flows.succeed(token)
+        lease_begun(on, claimed)
     elif claimed.given:
         granted_at_once(on, claimed)
     elif claimed.leases[0].state is not LeaseState.WAITING:
@@ -100,7 +115,9 @@ def claim_with_job(on: System, job: Job, made: Callable[[Unit], Unit]) -> tuple[
     if not given or len(granted) + ROWS_OF_JOB > limits.TRANSACTION_ITEMS:
         return job, [], Claimed()
     looked_at = replace(job, indexed=exact_look(job))  # a short job is over by then: the index is not written before
-    return _claimed(jobs.acquire(looked_at, now), fresh, WORKER), granted, Claimed(fresh, claims, given, stocks)
+    claimed = _claimed(jobs.acquire(looked_at, now), fresh, WORKER)
+    begun = replace(bare.begin(claimed, now), indexed=None) if job.is_lease else None
+    return begun or claimed, granted, Claimed(fresh, claims, given, stocks, begun=begun)
 
 
 def _is_there_once_granted(on: System, need: Need) -> bool:
@@ -109,6 +126,15 @@ def _is_there_once_granted(on: System, need: Need) -> bool:
         return True
     well = current_site(on).wells.get(need.maker)
     return well is not None and on.drivers.makes_nothing(well.driver)
+
+
+def lease_begun(on: System, claimed: Claimed) -> None:
+    """What follows once a lease without a job has everything."""
+    job = claimed.begun
+    until = bare.ends(job) if job else None
+    if job and until and not claimed.is_repeated:
+        measure(on, metrics.job_started(job, on.world.now()))
+        logs.append(on, job.id, job.attempt, f"{job.owner} has it until {format_time(until)}")
 
 
 def granted_at_once(on: System, claimed: Claimed, accepted: str = "") -> None:
@@ -149,6 +175,8 @@ def _claim_changes(
     """The claim of a step, while the attempt needs it: granted at once, or waiting in the queues of its pools."""
     job = on.store.get(job_key(job_id), Job)
     needs = _needs(job, attempt, step)
+    if job and job.is_lease and step == WORKER and job.attempt == attempt and not job.cancellation.cancelled_by:
+        return _begin_changes(on, job)
     if job is None or job.cancellation.cancelled_by or not needs:
         return [], Claimed(stale="Cancelled" if job and job.cancellation.cancelled_by else "Stale")
     now = on.world.now()
@@ -166,6 +194,18 @@ def _claim_changes(
     claimed = _claimed(jobs.acquire(job, now), [*every, *fresh], step)
     waiting = [] if given else [*map(Create, claims), *map(Create, fresh)]
     return [Replace(job, claimed), *granted, *waiting], Claimed(fresh, claims, given, stocks)
+
+
+def _begin_changes(on: System, job: Job) -> tuple[Sequence[Change], Claimed]:
+    """A lease without a job begins where a job's worker would be acquired: once everything before that is ready."""
+    if job.state is State.RUNNING:
+        return [], Claimed(begun=job, is_repeated=True)
+    had = flow.leases_of(on, job)
+    is_ready = len(had) == len(job.request.needs) and all(lease.state is LeaseState.READY for lease in had)
+    if job.state is not State.ACQUIRING or not is_ready:
+        return [], Claimed(stale="Stale")
+    begun = bare.begin(job, on.world.now())
+    return [Replace(job, begun)], Claimed(begun=begun)
 
 
 def _claimed(job: Job, leases: Sequence[Lease], step: int) -> Job:

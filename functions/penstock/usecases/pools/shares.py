@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import shares as rules
-from penstock.domain.pools.pools import WORKER, HoldTimes
+from penstock.domain.pools.pools import HoldTimes
 from penstock.domain.pools.shares import LISTING, Share, Use, use_key
 from penstock.domain.site.site import Shares
 from penstock.domain.users.users import User
@@ -38,8 +38,8 @@ def foresee_turn(on: System, job: Job, shares: Shares) -> Job:
 
 
 def _expected_seconds(on: System, job: Job) -> int:
-    target = next(need for need in job.request.needs if need.order == WORKER)
-    return rules.expected_seconds(job, on.store.get(HoldTimes(pool=target.pool).key, HoldTimes))
+    last = min(job.request.needs, key=lambda need: need.order)  # its worker; of a lease without a job, its first
+    return rules.expected_seconds(job, on.store.get(HoldTimes(pool=last.pool).key, HoldTimes))
 
 
 def correct_use(on: System, job: Job) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
 from penstock.domain import published
-from penstock.domain.jobs.jobs import Job, job_key, listing
-from penstock.domain.pools.pools import WORKER, LeaseState
+from penstock.domain.jobs.jobs import Job, job_key, leases_of, listing
+from penstock.domain.pools.pools import LeaseState
 from penstock.domain.users import lifecycle
 from penstock.domain.users.users import ADMIN, Standing, Token, User, token_listing, user_key
 from penstock.kernel.errors import Refused
@@ -138,7 +139,7 @@ def _walk(on: System, user: User) -> User:
     assert todo
     before, seen = todo.before, [*todo.live]
     for _ in range(PAGES):
-        page = on.store.listed(listing(todo.names[0]), Job, limit=PAGE, after=before, newest=True)
+        page = _newest(on, todo.names[0], before)
         for job in page:
             before = job.id
             seen += _live(on, user, [job])
@@ -147,6 +148,13 @@ def _walk(on: System, user: User) -> User:
         if len(page) < PAGE:
             return lifecycle.walked(user, "", seen)
     return lifecycle.walked(user, before, seen)
+
+
+def _newest(on: System, owner: str, before: str) -> list[Job]:
+    """The newest jobs before one that did not fail, and leases without a job: one page of both together."""
+    names = (listing(owner), leases_of(owner))
+    found = (on.store.listed(name, Job, limit=PAGE, after=before, newest=True) for name in names)
+    return sorted(chain.from_iterable(found), key=lambda job: job.id, reverse=True)[:PAGE]
 
 
 def _live(on: System, user: User, jobs: Iterable[Job | None]) -> Iterator[str]:
@@ -170,7 +178,7 @@ def _may_go_on(on: System, job: Job, since: datetime) -> bool:
     last = job.history.attempts[-1].ended if job.history.attempts else None
     had = flow.leases_of(on, job)
     has = (LeaseState.GRANTED, LeaseState.READY)
-    has_all = any(lease.order == WORKER for lease in had) and all(lease.state in has for lease in had)
+    has_all = len(had) == len(job.request.needs) and all(lease.state in has for lease in had)
     return has_all and (last is None or last <= since)
 
 

@@ -44,6 +44,7 @@ from penstock.domain.units import reuse as units_reuse
 from penstock.domain.units import units
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, add_entry, unit_key
 from penstock.domain.users import users
+from penstock.domain.users.users import User
 from penstock.kernel import limits, rows
 from penstock.kernel.errors import DriverError, Refused
 from penstock.kernel.frozen import dataclass
@@ -53,7 +54,7 @@ from penstock.system import System, check_unchanged, current_site, measure, tran
 from penstock.toml.checks import CONTROL
 from penstock.usecases.artifacts import outputs, owners
 from penstock.usecases.github import hints
-from penstock.usecases.jobs import flow, holds, settle
+from penstock.usecases.jobs import flow, holds, leases, settle
 from penstock.usecases.jobs.flow import LeaseGone, spec_of
 from penstock.usecases.logs import logs
 from penstock.usecases.probes import canaries
@@ -332,6 +333,18 @@ def _credible(on: System, job: Job, line: Line) -> Line:
 def resources(on: System, caller: Caller) -> ResourceList:
     """What the worker's job may know of its resources now; metadata may have been renewed. [SEC-1]"""
     return ResourceList(accesses(on, caller.job))
+
+
+def lease_resources(on: System, user: User, lease: str) -> ResourceList:
+    """What the owner of a held lease without a job may know of what it has. [SEC-1]
+
+    Raises Refused 403 for anybody else who may see the lease, 404, and 409 if it is not held.
+    """
+    job = leases.find(on, user, lease)
+    if not user.may_act_for(job.owner):
+        raise Refused(403, "privilege-missing", f"only {job.owner} is told the credentials of what its lease has")
+    leases.require_held(job)
+    return ResourceList(accesses(on, job))
 
 
 def report_finished(

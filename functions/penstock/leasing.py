@@ -1,0 +1,147 @@
+"""Leases without a job, for Python programs and for the command line.
+
+    import penstock
+
+    with penstock.lease("bench", for_="10m") as bench:
+        flash(bench.resources["bench"]["address"])
+
+The lease is renewed as long as the block runs, and released whatever ends it. If this process dies, it ends by itself
+after `for_`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from penstock.cli import config, times
+from penstock.cli.client import Api, Transport
+from penstock.cli.errors import CliError, Refused
+
+LENGTH = "10m"
+"""For how long a lease is asked for that is renewed: so long is it kept for nobody if its program dies."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.3, 5.0
+"""Seconds between two looks at a lease that waits; each pause is half as long again as the one before."""
+
+RENEWALS = 3
+"""How often a lease is renewed in the time for which it is asked for: two of them may be lost."""
+
+
+class LeaseEnded(CliError):
+    """The lease has ended before its holder released it, or it never got what it asked for."""
+
+    exit_code = 4
+    code = "lease-ended"
+
+
+class Lease:
+    """A lease. `renewed` is called after each look at it that a renewal takes, `lost` once if it has ended."""
+
+    def __init__(self, api: Api, id: str) -> None:
+        self.api, self.id = api, id
+        self.lost: threading.Event = threading.Event()
+        self.why_lost = ""
+        self._done = threading.Event()
+        self._values: dict[str, dict[str, Any]] | None = None
+
+    def view(self) -> dict[str, Any]:
+        """The lease as it is now."""
+        return dict(self.api.get("leases", self.id))
+
+    @property
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """What the lease has: addresses, credentials and so on, by its name in the lease. Read once."""
+        if self._values is None:
+            self._values = self.read()
+        return self._values
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """The same, as it is now: some credentials are renewed. Raises Refused while it is not held."""
+        found = self.api.act("agent", "leases", self.id, "resources")["resources"]
+        return {name: dict(each["metadata"]) for name, each in found.items()}
+
+    def wait(self, told: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+        """Wait until the lease is held, and return it; `told` gets why it waits. Raises LeaseEnded."""
+        pause = FIRST_PAUSE
+        while (found := self.view())["state"] == "waiting":
+            told(found["why"] or "it waits")
+            time.sleep(pause)
+            pause = min(LONGEST_PAUSE, 1.5 * pause)
+        if found["state"] == "ended":
+            raise LeaseEnded(f"lease {self.id} has ended: {found['outcome']}: {found['reason']}")
+        return found
+
+    def renew(self, length: str | int) -> dict[str, Any]:
+        """Have it end that long from now, unless it ends later anyway. Raises Refused."""
+        return dict(self.api.act("leases", self.id, "renew", body={"for": length}))
+
+    def release(self) -> dict[str, Any]:
+        """Give back what it has, or stop waiting. Safe to repeat."""
+        self._done.set()
+        return dict(self.api.act("leases", self.id, "release"))
+
+    def keep(self, length: str | int, seconds: float) -> threading.Thread:
+        """Renew it in the background until it is released. `seconds` is that length."""
+        thread = threading.Thread(target=self._keep, args=(length, seconds / RENEWALS), daemon=True)
+        thread.start()
+        return thread
+
+    def _keep(self, length: str | int, every: float) -> None:
+        """What fails is tried again: only the service says that a lease has ended."""
+        while not self._done.wait(every):
+            try:
+                self.renew(length)
+            except Refused as refused:
+                if refused.code == "lease-ended":
+                    self.why_lost = refused.what
+                    self.lost.set()
+                    return
+            except CliError:
+                continue
+
+
+def acquire(api: Api, body: Mapping[str, object]) -> Lease:
+    """Ask for a lease. Raises Refused."""
+    answer = api.make("leases", body=body, headers={"Idempotency-Key": str(uuid.uuid4())})
+    return Lease(api, str(answer["id"]))
+
+
+@contextmanager
+def lease(
+    *types: str,
+    for_: str | int = LENGTH,
+    max_wait: str | int | None = None,
+    name: str | None = None,
+    resources: Sequence[str] | Mapping[str, Mapping[str, Any]] | None = None,
+    url: str | None = None,
+    token: str | None = None,
+    profile: str | None = None,
+) -> Iterator[Lease]:
+    """Have resources of these types while a block runs; or `resources`, as job files ask for them.
+
+    Waits until all are there. Where the service is, and the token, come from the arguments, PENSTOCK_URL and
+    PENSTOCK_TOKEN, or the configuration file, as for the command. Raises CliError, such as Refused or LeaseEnded.
+    """
+    loaded = config.load(config.path(os.environ))
+    target = config.resolve(loaded, os.environ, url=url, token=token, profile=profile)
+    api = Api(Transport(target.url, target.token, lambda text: None))
+    said = {"resources": resources or list(types), "for": for_, "max_wait": max_wait, "name": name}
+    with held(acquire(api, {key: value for key, value in said.items() if value is not None}), for_) as found:
+        yield found
+
+
+@contextmanager
+def held(found: Lease, length: str | int, told: Callable[[str], None] = lambda text: None) -> Iterator[Lease]:
+    """Wait for a lease, and keep it while a block runs. It is released whatever ends the block, or the waiting."""
+    try:
+        view = found.wait(told)
+        found.keep(length, (times.parse(view["until"]) - times.parse(view["since"])).total_seconds())
+        yield found
+    finally:
+        found.release()

@@ -137,10 +137,19 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     shape.locks = _locks(shape, types)
     shape.has_shares = random.Random(f"shares of {shape.toml()}").random() < 0.3  # dice of its own leave the others
     shape.has_prices = random.Random(f"prices of {shape.toml()}").random() < 0.4
+    _make_leases(shape, made)
     few = random.Random(f"backlogs of {shape.toml()}")
     if few.random() < 0.2:
         shape.limits = {**shape.limits, "at_once": few.randint(1, 4)}
     return Plan(shape, made[:jobs])
+
+
+def _make_leases(shape: Shape, jobs: list[dict[str, Any]]) -> None:
+    """In some sites a part of what asks for resources are leases without a job. These dice leave the others alone."""
+    dice = random.Random(f"leases of {shape.toml()}")
+    if dice.random() < 0.3:
+        for job in jobs:
+            job["is_lease"] = bool(job["resources"]) and dice.random() < 0.4
 
 
 def _add_uses(dice: random.Random, shape: Shape, types: list[str]) -> None:

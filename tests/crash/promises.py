@@ -165,7 +165,7 @@ def _logs(rows: Rows) -> None:
                 line.payload for batch in mine if batch.attempt == attempt for line in batch.lines if line.task == 0
             )
             assert said == LINES[: len(said)], f"attempt {attempt} of {job.id} said {said}"
-            if _succeeded(job, attempt):
+            if _succeeded(job, attempt) and not job.is_lease:  # nobody prints anything then
                 assert said == LINES, f"lines of {job.id} are missing: {said}"
 
 

@@ -163,6 +163,32 @@ def pause(life: Life) -> Steps:
     yield life.is_(job)
 
 
+@scenario()
+def lease(life: Life) -> Steps:
+    """A lease without a job is renewed and released; a job and another lease wait for what it has."""
+    first = life.lease("licence", "bench")
+    yield life.is_(first, State.RUNNING)
+    life.renew(first, 7200)
+    job, second = life.submit(resources=["bench"]), life.lease("bench")
+    yield life.waits(second)
+    life.give_back(first)
+    yield life.is_(job)
+    yield life.is_(second, State.RUNNING)
+    life.give_back(second)
+    yield life.is_(second)
+
+
+@scenario(minutes=2)
+def forgotten_lease(life: Life) -> Steps:
+    """Nobody releases a lease: it ends by itself, and what it had goes to who waits."""
+    first = life.lease("bench", seconds=90)
+    yield life.is_(first, State.RUNNING)
+    second = life.lease("bench")
+    yield life.is_(second, State.RUNNING)
+    life.give_back(second)
+    yield life.is_(second)
+
+
 @scenario(minutes=1)
 def stop(life: Life) -> Steps:
     """The site is paused while a job runs and another comes; then the factory is drained, which ends no job."""

@@ -31,6 +31,18 @@ class Users:
         self.held_names.discard(name)
         return job
 
+    def lease(self, *types: str, seconds: int = 3600) -> str:
+        """Acquire resources without a job."""
+        return str(self._user("POST", "/v1/leases", {"resources": list(types), "for": seconds}, 201).body["id"])
+
+    def renew(self, lease: str, seconds: int) -> None:
+        """Renew a lease; that it is over already is fine."""
+        self._user("POST", f"/v1/leases/{lease}/renew", {"for": seconds}, 200, 409)
+
+    def give_back(self, lease: str) -> None:
+        """Release a lease."""
+        self._user("POST", f"/v1/leases/{lease}/release", None, 200)
+
     def cancel(self, job: str) -> None:
         """Cancel a job; that it is over already is fine."""
         self._user("POST", f"/v1/jobs/{job}/cancel", None, 200, 409)

@@ -193,6 +193,8 @@ def said(local: Local) -> Iterator[tuple[str, str]]:
     for job in local.call("GET", "/v1/jobs?limit=100").json()["items"]:
         for path in ("", "/events?limit=1000", "/why"):
             yield "page", local.call("GET", f"/v1/jobs/{job['id']}{path}").text
+    for lease in local.call("GET", "/v1/leases?ended=true").json()["items"]:
+        yield "page", local.call("GET", f"/v1/leases/{lease['id']}").text
     s3, bucket = local.aws("s3"), local.output("BucketName")
     for each in s3.list_objects_v2(Bucket=bucket).get("Contents", ()):
         yield "object", s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read().decode("latin-1")

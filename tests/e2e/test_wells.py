@@ -58,6 +58,13 @@ def lost(local: Local, outside: Outside) -> str:
     return job
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forgotten(local: Local, lost: str) -> str:
+    """A lease without a job that nobody releases."""
+    del lost
+    return local.cli("lease", "acquire", "licence", "--for", "1", "--wait").stdout.strip()
+
+
 # Jobs that need the same things, each in an order of its own
 
 CROSSING = """#!/bin/bash
@@ -229,6 +236,45 @@ def test_a_job_is_lent_something_by_every_well_and_leaves_nothing(local: Local, 
     assert_said_nowhere(local, job, secrets_of(leaked))
 
 
+SAYS_HELLO = """
+import os
+from urllib.request import Request, urlopen
+
+token = os.environ["PROJECT_TOKEN"]
+ask = Request("{rack}/disks", method="POST", headers={{"Authorization": "Bearer " + token}})
+print(urlopen(ask, timeout=60).status, token)
+"""
+
+
+def test_a_command_has_what_a_well_makes_for_as_long_as_it_runs(local: Local, outside: Outside) -> None:
+    """UNIT-1, SEC-1: and what it was told is worth nothing from then on."""
+    ask = SAYS_HELLO.format(rack=outside.rack.url)
+    ran = local.cli("lease", "run", "project", "--name", "at my desk", "--", sys.executable, "-c", ask)
+    assert ran.returncode == 0, ran.stderr
+    status, token = ran.stdout.split()
+    assert status == "200"
+    local.given_back("resource/project")
+    bearer = {"authorization": f"Bearer {token}"}
+    assert httpx.post(f"{outside.rack.url}/disks", headers=bearer, trust_env=False).status_code == 401
+    lease = local.json("lease", "list", "--ended")[0]
+    assert (lease["name"], lease["outcome"], lease["reason"]) == ("at my desk", "succeeded", "released by admin")
+    assert_said_nowhere(local, lease["id"], {token})
+
+
+def test_a_lease_and_a_job_wait_for_each_other_in_one_queue(local: Local, outside: Outside) -> None:
+    """QUEUE-2, SLOT-3: who has a thing says its fence, which only grows."""
+    lease = local.cli("lease", "acquire", "axle", "--wait").stdout.strip()
+    job = local.submit("true", "-r", "axle", "-t", "mill")
+    waits_for(local, job, "resource/axle", lease, 1)
+    second = local.cli("lease", "acquire", "axle").stdout.strip()
+    assert local.json("lease", "show", second)["why"].startswith("the lease waits for axle: held are axle-1 by job ")
+    before = local.json("lease", "release", lease)["resources"][0]["fence"]
+    assert local.settled(job)["outcome"] == "succeeded"
+    local.until(lambda: local.json("lease", "show", second)["state"] == "held")
+    assert local.json("lease", "release", second)["resources"][0]["fence"] == before + 2
+    local.given_back("target/mill", "resource/axle")
+
+
 def sealed(local: Local) -> int:
     """How many rows keep what a well told for a job alone; the lost job's has something too, at times."""
     mine = (json.loads(row) for row in rows(local) if '"sealed":' in row)
@@ -269,3 +315,11 @@ def test_a_killed_agent_is_noticed_and_the_next_attempt_runs(local: Local, lost:
     assert any("attempt 2 follows" in line["payload"] for line in local.log(lost))
     local.put_back()
     assert not local.agents()
+
+
+def test_a_lease_that_nobody_releases_ends_by_itself(local: Local, forgotten: str) -> None:
+    """UNIT-1."""
+    local.until(lambda: local.json("lease", "show", forgotten)["state"] == "ended")
+    found = local.json("lease", "show", forgotten)
+    assert (found["outcome"], found["resources"][0]["state"]) == ("failed", "released")
+    assert found["reason"].startswith("it was neither released nor renewed by ")

@@ -8,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from penstock.domain.commands import AcquireLease, Hello, SubmitJob
-from penstock.domain.jobs import bare
+from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.pools import Pool, demand
 from penstock.domain.pools.stops import WHOLE_SITE
@@ -112,7 +112,7 @@ class People:
         if job is None:
             return
         by = owner(job)
-        if bare.ends(job) is None or not job.is_lease:
+        if deadlines.ends(job) is None or not job.is_lease:
             self._do(f"ada asks why {job.id}", lambda: jobs.explain(on, job))
         elif crc32(job.id.encode()) % 3:  # no dice: one more would make another story of each seed
             self._do(f"{by.name} releases {job.id}", lambda: leases.release(on, by, job.id))

@@ -67,6 +67,7 @@ class ControlPlane:
         self.uploads: dict[str, dict[str, Any]] = {}
         self.finishes: list[dict[str, Any]] = []
         self.cancel = False
+        self.more: dict[str, Any] = {}  # what answers to the agent say besides
         self.room: int | None = None  # for how many lines of output the log has room
         self.fresh: dict[str, Any] = {}
         self.inputs: list[dict[str, Any]] = []
@@ -146,7 +147,7 @@ class ControlPlane:
         for number, event in enumerate(body["events"], body["first"]):
             assert number <= len(self.events) + 1, "a gap"
             assert self.events.setdefault(number, event) == event, "two events with one number"
-        return 200, {"cancel": self.cancel, "watched": True, **self._full()}
+        return 200, {"cancel": self.cancel, "watched": True, **self.more, **self._full()}
 
     def _full(self) -> dict[str, Any]:
         """Say what of the output found no room, if some did not."""
@@ -155,7 +156,7 @@ class ControlPlane:
         return {"full": {"lines": len(lost), "bytes": sum(map(len, lost))}} if lost else {}
 
     def _heartbeat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        return 200, {"cancel": self.cancel, "watched": True, "lease_seconds": self.reply["lease_seconds"]}
+        return 200, {"cancel": self.cancel, "watched": True, **self.more, "lease_seconds": self.reply["lease_seconds"]}
 
     def _resources(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         return 200, {"resources": self.fresh}

@@ -2,6 +2,8 @@
 
 import signal
 
+import pytest
+
 from tests.agent.conftest import accepted, is_alive
 
 RULES = ["/work/*.txt"]
@@ -47,6 +49,19 @@ def test_cancel_between_tasks_counts_only_if_it_stopped_work(worker):
     job.plane.cancel = True
     assert agent.wait(25) == 0
     assert job.outcome()["result"] == "failed"
+
+
+def test_more_time_keeps_the_job_running(worker):
+    job = worker(script="echo ready; sleep 3; echo done", timeout_seconds=2)
+    job.plane.more = {"timeout_seconds": 60}
+    assert job.finish()["result"] == "succeeded"
+
+
+@pytest.mark.parametrize(("first", "told", "counts"), [(1, 3, 3), (2, 1, 2)])
+def test_more_time_counts_from_the_same_start_and_is_never_less(worker, first, told, counts):
+    job = worker(script="echo ready; sleep 1000", timeout_seconds=first)
+    job.plane.more = {"timeout_seconds": told}
+    assert job.finish()["reason"] == f"the job ran longer than its timeout of {counts}s; it got SIGTERM"
 
 
 def test_timeout(worker):

@@ -327,7 +327,7 @@ class Service:
 
     def _job(self, method: str, job: Job, rest: list[str], query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         match method, rest:
-            case "GET", []:
+            case ("GET", []) | ("POST", ["extend"]):
                 return 200, job.look()
             case "POST", ["cancel" | "discard" as what]:
                 return self._end(job, what)

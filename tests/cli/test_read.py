@@ -328,6 +328,12 @@ def test_cancel_and_retry(penstock: Run, service: Service) -> None:
     assert "is not NAME=VALUE" in penstock("job", "retry", job, "--after", "build").stderr
 
 
+def test_a_job_gets_more_time(penstock: Run, service: Service) -> None:
+    job = service.add("never")
+    assert penstock("job", "extend", job, "--for", "2h").stdout == "job j1 may run for 30m\n"
+    assert service.asked[-1][1:2] + service.asked[-1][3:] == ("/v1/jobs/j1/extend", {"for": 7200})
+
+
 def test_site(penstock: Run) -> None:
     header, default, lab, *_ = penstock("target", "list").stdout.splitlines()
     assert header.split() == ["NAME", "FACTORY", "REDIRECT", "LIMIT", "PRIVILEGE"]

@@ -6,10 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from penstock.domain.jobfile import JobFile
-from penstock.domain.jobs import admission, bare, jobs, outcome, places, plans
+from penstock.domain.jobs import admission, bare, deadlines, jobs, outcome, places, plans
 from penstock.domain.jobs.failures import Kind
 from penstock.domain.jobs.jobs import Job, JobLimits, Outcome, Report, Request, Result, State
 from penstock.domain.metrics import Count, attempt_ended
@@ -35,21 +33,14 @@ HELD = bare.begin(lease(), NOW)
 
 def test_it_is_held_from_its_begin_for_as_long_as_was_asked() -> None:
     assert (HELD.state, HELD.times.acquired, HELD.started) == (State.RUNNING, NOW, NOW)
-    assert HELD.due == bare.ends(HELD) == NOW + HOUR
-    assert bare.ends(lease()) is None
-    assert bare.ends(replace(HELD, times=replace(HELD.times, started=None))) is None
+    assert HELD.due == deadlines.ends(HELD) == NOW + HOUR
+    assert deadlines.ends(lease()) is None
+    assert deadlines.ends(replace(HELD, times=replace(HELD.times, started=None))) is None
 
 
-def test_a_renewal_counts_from_now_and_its_timeout_from_the_begin() -> None:
-    longer = bare.renew(HELD, 3600, NOW + timedelta(minutes=20))
+def test_a_renewal_moves_its_end_at_once() -> None:
+    longer = deadlines.extend(HELD, 3600, NOW + timedelta(minutes=20))
     assert (longer.limits.timeout, longer.due) == (4800, NOW + timedelta(minutes=80))
-    assert bare.renew(longer, 60, NOW + timedelta(minutes=20)) == longer
-
-
-@pytest.mark.parametrize("row", [lease(), replace(HELD, times=replace(HELD.times, started=None))])
-def test_only_a_held_one_is_renewed(row: Job) -> None:
-    with pytest.raises(ValueError, match="is not held"):
-        bare.renew(row, 60, NOW)
 
 
 def test_a_release_is_a_success_and_the_end_of_its_time_a_failure() -> None:

@@ -52,6 +52,7 @@ BODIES: dict[str, Any] = {
     "retry_job": {"dependencies": {}},
     "acquire_lease": {"resources": ["licence"], "for": "10m", "tags": {"a": "b"}},
     "renew_lease": {"for": "1h"},
+    "extend_job": {"for": "6h"},
     "pin_artifact": {"reason": "looking", "for": 60},
     "sign_artifact": {"expires_in": 60},
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},

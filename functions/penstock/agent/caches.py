@@ -93,10 +93,10 @@ class CacheTrouble(Exception):
 
 
 class Caches:
-    """The caches of one job."""
+    """The caches of one job. `is_bounded`: they are of no use once the job's time is over."""
 
-    def __init__(self, job: Job, until: float | None = None) -> None:
-        self._job, self._until = job, until
+    def __init__(self, job: Job, *, is_bounded: bool = False) -> None:
+        self._job, self._is_bounded = job, is_bounded
 
     def restore(self, wanted: CacheRequest) -> CacheResult:
         """Restore the entry with the key, or the newest whose key starts with a restore key."""
@@ -233,7 +233,7 @@ class Caches:
         """Raise CacheTrouble when the work is stopped or the job's time is over."""
         if self._job.control.stopping:
             raise CacheTrouble("the work is stopped")
-        if self._until is not None and now() > self._until:
+        if self._is_bounded and self._job.control.is_late:
             raise CacheTrouble("the job's time is over")
 
     def _call(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -262,13 +262,10 @@ def _elapsed(started: float) -> str:
 
 
 class JobCaches:
-    """The caches that the job file names: restored before the first task, saved when the job has succeeded.
+    """The caches that the job file names: restored before the first task, saved when the job has succeeded."""
 
-    `until` is when the job's time is over, by the agent's clock.
-    """
-
-    def __init__(self, job: Job, until: float) -> None:
-        self._job, self._caches = job, Caches(job, until)
+    def __init__(self, job: Job) -> None:
+        self._job, self._caches = job, Caches(job, is_bounded=True)
         work = job.machine.real_path("/work")
         self._all = [
             CacheRequest(cache["name"], list(cache["paths"]), cache["key"], list(cache["restore_keys"]), work)

@@ -83,7 +83,9 @@ class Control:
         self.abandoned: Abandon | None = None
         self.watched = True  # whether somebody follows the job's log
         self.full: dict[str, int] | None = None  # if the log is full: how much output the service has dropped
-        self.deadline: float | None = None
+        self.timeout = 0.0  # how many seconds the tasks may take
+        self._begun: float | None = None
+        self._is_bounded = False
         self.held_until = 0.0  # when an operator's hold on the worker ends
         self._lease, self._grace = 0.0, 0.0
         self._renewed: float | None = None
@@ -100,8 +102,23 @@ class Control:
         self._grace = float(reply.get("grace_seconds", self._grace))
         self.watched = bool(reply.get("watched", self.watched))
         self.full = reply.get("full") or self.full
+        self.timeout = max(self.timeout, float(reply.get("timeout_seconds", 0.0)))  # more time is never less
         if reply.get("cancel"):
             self.stop(Stop.CANCELLED)
+
+    def start_clock(self, timeout: float) -> None:
+        """Stop the work in so many seconds, unless the service gives it more time."""
+        self.timeout = max(self.timeout, timeout)
+        self._begun, self._is_bounded = now(), True
+
+    def stop_clock(self) -> None:
+        """Let what follows take its time."""
+        self._is_bounded = False
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over, also for what follows the work."""
+        return self._begun is not None and now() >= self._begun + self.timeout
 
     def until_beat(self, heartbeat: float) -> float:
         """Return in how many seconds the lease has to be renewed; earlier while somebody waits for the job's log."""
@@ -154,8 +171,8 @@ class Control:
         The work ends before the lease does: after that another worker may have the job. [JOB-2]
         """
         while self.sleep(0.2):
-            deadline, renewed = self.deadline, self._renewed
-            if deadline is not None and now() >= deadline:
+            renewed = self._renewed
+            if self._is_bounded and self.is_late:
                 self.stop(Stop.TIMED_OUT)
             if renewed is not None and now() >= renewed + self._lease * (1 - DANGER_ZONE):
                 self.abandon(Abandon.LOST)

@@ -332,8 +332,8 @@ class Job:
         if self.control.stopped is Stop.CANCELLED:
             return Outcome("cancelled", f"the job was cancelled; {how}", task, failure=Failure("cancelled", task=task))
         if self.control.stopped is Stop.TIMED_OUT:
-            limit = duration_text(self.order.timeout)
-            bound = {"bound": "timeout", "bound_seconds": int(self.order.timeout)}
+            limit = duration_text(self.control.timeout)
+            bound = {"bound": "timeout", "bound_seconds": int(self.control.timeout)}
             reason = f"the job ran longer than its timeout of {limit}; {how}"
             return Outcome("timed_out", reason, task, failure=Failure("timed_out", bound, task))
         return Outcome("failed", f"the work was abandoned; {how}", task)

@@ -308,7 +308,7 @@ def run_tasks(job: Job, caches: JobCaches | None) -> Outcome:
     Caches are restored after the preparation tasks that need none: the repository is cloned by then.
     """
     outcome = _run_posts(job, _run_each(job, caches))
-    job.control.deadline = None
+    job.control.stop_clock()
     strays = end_processes(job.processes.all_of_job, job.control.short_grace)
     if strays.count:
         job.outbox.put("worker", None, f"ended {strays.count} process(es) that the job left running; they got {strays}")

@@ -284,12 +284,11 @@ def note_finished(job: Job, progress: Progress) -> None:
 
 def run_job(job: Job) -> Outcome:
     """Fetch inputs, run the tasks, upload outputs, and check the machine's health. Raises ServiceError."""
-    until = now() + job.order.timeout  # the inputs count, too
-    job.control.deadline = until
+    job.control.start_clock(job.order.timeout)  # the inputs count, too
     failed = Inputs(job).fetch() if job.order.reply.get("inputs") else None
     if failed:
         return failed
-    caches = JobCaches(job, until) if job.order.reply.get("caches") else None
+    caches = JobCaches(job) if job.order.reply.get("caches") else None
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(serve_bmat(job))

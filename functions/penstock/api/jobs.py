@@ -29,7 +29,7 @@ from penstock.kernel.limits import Bound
 from penstock.kernel.rows import Key
 from penstock.system import System
 from penstock.usecases.artifacts import discard
-from penstock.usecases.jobs import bills, cancel, flow, holds, jobs, listing, proofs, readers, submit
+from penstock.usecases.jobs import bills, cancel, extending, flow, holds, jobs, listing, proofs, readers, submit
 from penstock.usecases.jobs.listing import Wanted
 
 router = Router("jobs")
@@ -114,6 +114,13 @@ class HoldJob:
         int | None, Bound(least=1, most=units.HOLD_MOST), "For how many seconds. By default as long as the site allows."
     ] = None
     whatever: Annotated[bool, "Whether to hold them also if the script succeeds."] = False
+
+
+@dataclass(frozen=True)
+class MoreTime:
+    """For how long something may go on."""
+
+    for_: Annotated[int | str, 'How long from now, in seconds, or as text like "30m". It never ends earlier for it.']
 
 
 @dataclass(frozen=True)
@@ -333,6 +340,11 @@ def get_script(on: System, user: Caller, job: str) -> JobScript | Reply:
 @router.post("/v1/jobs/{job}/cancel", "Cancel a job", SUBMIT)
 def cancel_job(on: System, user: Caller, job: str) -> JobView:
     return _whole(on, cancel.cancel(on, user, job))
+
+
+@router.post("/v1/jobs/{job}/extend", "Let a job run for longer", SUBMIT)
+def extend_job(on: System, user: Caller, job: str, ask: MoreTime) -> JobView:
+    return _whole(on, extending.extend_job(on, user, job, ask.for_))
 
 
 @router.post("/v1/jobs/{job}/hold", "Hold a job's worker and resources when its script ends", SUBMIT)

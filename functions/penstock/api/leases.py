@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from penstock.api.app import Caller, IdempotencyKey, Limit, Router, UlidPage
+from penstock.api.jobs import MoreTime
 from penstock.api.shapes import Created, JobOutcome, NextPage, view
 from penstock.domain.commands import AcquireLease
-from penstock.domain.jobs import bare
+from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.pools.pools import Lease, Need
 from penstock.domain.users.users import READ, SUBMIT
@@ -61,13 +62,6 @@ class LeasePage:
     next: NextPage
 
 
-@dataclass(frozen=True)
-class RenewLease:
-    """For how long a lease is renewed."""
-
-    for_: Annotated[int | str, 'How long from now, in seconds, or as text like "30m". It never ends earlier for it.']
-
-
 @router.post("/v1/leases", "Acquire resources without a job", SUBMIT, status=201)
 def acquire_lease(on: System, user: Caller, ask: AcquireLease, *, idempotency_key: IdempotencyKey = None) -> Created:
     return Created(leases.acquire(on, user, ask, idempotency_key))
@@ -95,7 +89,7 @@ def get_lease(on: System, user: Caller, lease: str) -> LeaseView:
 
 
 @router.post("/v1/leases/{lease}/renew", "Have a lease without a job last longer", SUBMIT)
-def renew_lease(on: System, user: Caller, lease: str, ask: RenewLease) -> LeaseView:
+def renew_lease(on: System, user: Caller, lease: str, ask: MoreTime) -> LeaseView:
     return _whole(on, user, leases.renew(on, user, lease, ask.for_))
 
 
@@ -105,13 +99,13 @@ def release_lease(on: System, user: Caller, lease: str) -> LeaseView:
 
 
 def _whole(on: System, user: Caller, row: Job) -> LeaseView:
-    is_waiting = not row.is_settled and bare.ends(row) is None
+    is_waiting = not row.is_settled and deadlines.ends(row) is None
     why = readers.explain(on, user, row).summary if is_waiting else None
     return _show(row, flow.leases_of(on, row), why)
 
 
 def _show(row: Job, had: list[Lease], why: str | None = None) -> LeaseView:
-    until = bare.ends(row)
+    until = deadlines.ends(row)
     return view(
         LeaseView,
         row,

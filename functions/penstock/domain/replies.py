@@ -233,6 +233,9 @@ class Instructions:
     cancel: Annotated[bool, "Whether to cancel the job."]
     watched: Annotated[bool, "Whether somebody reads the log now, so that lines must be sent at once."]
     held_seconds: HeldSeconds = field(default=None, metadata=OPTIONAL)
+    timeout_seconds: Annotated[
+        int | None, "How many seconds the tasks may take, from when they began. Absent while that is as it was."
+    ] = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, kw_only=True)

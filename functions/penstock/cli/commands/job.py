@@ -46,6 +46,7 @@ group = Group(
         "wait": Entry(f"{HERE}.job_wait:wait", "Wait until jobs have settled."),
         "join": Entry(f"{HERE}.job_wait:join", "Show the logs of several jobs until they have settled."),
         "cancel": Entry(f"{HERE}.job:cancel", "Cancel a job or a job set."),
+        "extend": Entry(f"{HERE}.job:extend", "Let a job run for longer."),
         "discard": Entry(f"{HERE}.job:discard", "Delete a job's files and log before their time."),
         "approve": Entry(f"{HERE}.review:approve", "Approve a job that asks for an environment."),
         "why": Entry(f"{HERE}.job:why", "Explain why a job waits."),
@@ -295,6 +296,20 @@ def cancel(session: Session, job: str | None, set_id: str | None, wait: bool) ->
     if wait:
         found = settled(session, found)
     session.out.done(_said(found), found)
+
+
+@click.command(cls=Command)
+@arguments("JOB")
+@click.option("--for", "length", type=duration, required=True, metavar="D", help="How long from now it may run.")
+@pass_session
+def extend(session: Session, job: str, length: int) -> None:
+    """Let a job run for longer. It never gets less time for it, nor more than the site allows a job to run.
+
+    A job that does not run yet may then run so long from its start. PENSTOCK_DEADLINE stays as it was when its script
+    began.
+    """
+    found = session.api.act("jobs", job, "extend", body={"for": length})
+    session.out.done(f"job {job} may run for {times.duration(found['timeout'])}", found)
 
 
 @click.command(cls=Command)

@@ -9,9 +9,9 @@ docs/decisions/0096-a-lease-without-a-job-has-no-worker.md
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from penstock.domain.jobs import jobs
+from penstock.domain.jobs import deadlines, jobs
 from penstock.domain.jobs.jobs import Job, Report, Result, State
 from penstock.domain.units.units import format_time
 
@@ -19,26 +19,7 @@ from penstock.domain.units.units import format_time
 def begin(job: Job, now: datetime) -> Job:
     """A lease that has everything: from now on it is its owner's, until its time is over."""
     times = replace(job.times, acquired=now, started=now)
-    return replace(job, state=State.RUNNING, times=times, due=now + timedelta(seconds=job.limits.timeout))
-
-
-def ends(job: Job) -> datetime | None:
-    """When a held lease ends unless it is renewed; None for one that is not held."""
-    if job.state is not State.RUNNING or job.times.started is None:
-        return None
-    return job.times.started + timedelta(seconds=job.limits.timeout)
-
-
-def renew(job: Job, seconds: int, now: datetime) -> Job:
-    """A held lease that ends in so many seconds, unless it would end later anyway. Raises ValueError if none holds it.
-
-    `limits.timeout` counts from when the lease began.
-    """
-    if job.state is not State.RUNNING or job.times.started is None:
-        raise ValueError(f"lease {job.id} is not held: {job.state}")
-    had = (now - job.times.started) // timedelta(seconds=1)
-    longer = replace(job, limits=replace(job.limits, timeout=max(job.limits.timeout, had + seconds)))
-    return replace(longer, due=ends(longer))
+    return replace(job, state=State.RUNNING, times=times, due=deadlines.due(job, now))
 
 
 def released(job: Job, by: str, now: datetime) -> Job:
@@ -48,5 +29,5 @@ def released(job: Job, by: str, now: datetime) -> Job:
 
 def expired(job: Job, now: datetime) -> Job:
     """A held lease whose time is over. Whoever has it may use it still, so that is a failure."""
-    until = format_time(ends(job) or now)
+    until = format_time(deadlines.ends(job) or now)
     return jobs.report(job, Report(Result.TIMED_OUT, f"it was neither released nor renewed by {until}", now))

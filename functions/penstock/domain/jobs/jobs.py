@@ -150,7 +150,9 @@ class Request:
 
 @dataclass(frozen=True)
 class JobLimits:
-    """How long each part of a job may take, in seconds, and how often it is tried again. Only a lease's timeout grows.
+    """How long each part of a job may take, in seconds, and how often it is tried again.
+
+    `extended` is how many seconds of the timeout its owner asked for later. Nothing else changes them.
 
     `idle_hold` is for how long an attempt may hold what it cannot use yet, 0 for as long as it takes.
     """
@@ -161,6 +163,7 @@ class JobLimits:
     idle_hold: int = 0
     retries: int = 1
     retry_failed: bool = False
+    extended: int = 0
 
 
 UNTRUSTED = (

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.budgets import Account
-from penstock.domain.jobs import bare
+from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
@@ -239,7 +239,7 @@ def explain(
 
 
 def _running(job: Job) -> str:
-    ends = bare.ends(job)
+    ends = deadlines.ends(job)
     said = (
         f"{job.owner} has it until {format_time(ends)}"
         if job.is_lease and ends

@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.domain.commands import AcquireLease
 from penstock.domain.jobfile import JobFile, check_key
-from penstock.domain.jobs import admission, bare
+from penstock.domain.jobs import admission, bare, deadlines
 from penstock.domain.jobs.jobs import (
     START_WITHIN,
     Job,
@@ -21,12 +21,12 @@ from penstock.domain.jobs.jobs import (
     State,
     Times,
 )
-from penstock.domain.site.site import Limits, Site
+from penstock.domain.site.site import Site
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Fault, Refused, not_found
-from penstock.kernel.rows import Change, Replace
+from penstock.kernel.rows import Change
 from penstock.system import System, current_site, transact
-from penstock.usecases.jobs import cancel, jobs, settle, submit
+from penstock.usecases.jobs import cancel, extending, jobs, settle, submit
 from penstock.usecases.jobs.settle import Ended
 from penstock.usecases.jobs.submit import Draft
 from penstock.usecases.users import audit, users
@@ -86,7 +86,7 @@ def _row(on: System, owner: User, file: JobFile, site: Site) -> Job:
     """The row of a new lease. Raises Refused 422 for one that is too long."""
     now, bounds = on.world.now(), site.limits
     if file.timeout:
-        _check_length(file.timeout, bounds)
+        extending.check(file.timeout, bounds)
     return Job(
         id=on.world.ulid(),
         name=file.name or NAME,
@@ -111,13 +111,6 @@ def _row(on: System, owner: User, file: JobFile, site: Site) -> Job:
     )
 
 
-def _check_length(seconds: int, bounds: Limits) -> None:
-    """Raises Refused 422 for a lease that this site does not give for so long: others wait for it."""
-    if seconds > bounds.timeout_most:
-        why = f"this site leases for at most {bounds.timeout_most} s in all (limits.timeout_most)"
-        raise Refused(422, "lease-too-long", why, [Fault(why, where="for", hint="ask for less, and renew it")])
-
-
 def find(on: System, user: User, lease: str) -> Job:
     """A lease without a job that the user may see. Raises Refused 404. [SEC-2]"""
     found = jobs.by_id(on, lease)
@@ -131,31 +124,20 @@ def renew(on: System, user: User, lease: str, length: int | str) -> Job:
 
     Raises Refused 400 for no length, 404, 409 if it is not held, 422 if it would be longer than the site allows.
     """
-    seconds = _parse_length(length)
 
-    def decide() -> tuple[Sequence[Change], Job]:
-        was = find(on, user, lease)
-        require_held(was)
-        after = bare.renew(was, seconds, on.world.now())
-        _check_length(after.limits.timeout, current_site(on).limits)
-        return ([Replace(was, after)] if after != was else []), after
+    def held() -> Job:
+        found = find(on, user, lease)
+        require_held(found)
+        return found
 
-    return transact(on, decide)
-
-
-def _parse_length(length: int | str) -> int:
-    """Raises Refused 400 for what is no length of time, or none."""
-    found, wrong = _check("for", length)
-    if wrong:
-        raise Refused(400, "bad-request", wrong[0].message, wrong)
-    return int(found)
+    return extending.extend(on, held, length)
 
 
 def require_held(job: Job) -> None:
     """Raises Refused 409 for a lease that its owner does not have yet, or no more."""
     if job.is_settled:
         raise Refused(409, "lease-ended", f"lease {job.id} has ended: {job.end.outcome}: {job.end.reason}")
-    if bare.ends(job) is None or job.cancellation.cancelled_by:
+    if deadlines.ends(job) is None or job.cancellation.cancelled_by:
         raise Refused(409, "lease-not-held", f"lease {job.id} is not held: it waits, or is being cancelled")
 
 
@@ -186,7 +168,7 @@ def expire(on: System, job: Job) -> None:
 
 def _expired(on: System, lease: str) -> tuple[Sequence[Change], Ended | None]:
     was, now = jobs.by_id(on, lease), on.world.now()
-    until = bare.ends(was) if was else None
+    until = deadlines.ends(was) if was else None
     if was is None or until is None or until > now:
         return [], None
     return settle.report_changes(on, was, bare.expired(was, now), {})

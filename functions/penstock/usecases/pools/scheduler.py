@@ -16,7 +16,7 @@ from datetime import datetime
 from itertools import count, groupby
 
 from penstock.domain import metrics
-from penstock.domain.jobs import bare, jobs, unused
+from penstock.domain.jobs import bare, deadlines, jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, pools
@@ -131,7 +131,7 @@ def _is_there_once_granted(on: System, need: Need) -> bool:
 def lease_begun(on: System, claimed: Claimed) -> None:
     """What follows once a lease without a job has everything."""
     job = claimed.begun
-    until = bare.ends(job) if job else None
+    until = deadlines.ends(job) if job else None
     if job and until and not claimed.is_repeated:
         measure(on, metrics.job_started(job, on.world.now()))
         logs.append(on, job.id, job.attempt, f"{job.owner} has it until {format_time(until)}")

@@ -298,12 +298,13 @@ def _renew_lease(on: System, caller: Caller, seconds: int) -> None:
 
 
 def _instructions(on: System, caller: Caller) -> Instructions:
-    """What an agent learns with each answer: whether to cancel, whether anybody watches, whether it is held."""
+    """What an agent learns with each answer: whether to cancel, who watches, whether it is held, how long it has."""
     job = caller.job
     return Instructions(
         cancel=job.cancellation.cancelled_by is not None,
         watched=logs.is_watched(on, job.id),
         held_seconds=held_seconds(on, caller.unit),
+        timeout_seconds=job.limits.timeout if job.limits.extended else None,
     )
 
 

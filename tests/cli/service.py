@@ -87,6 +87,12 @@ SUMS: dict[str, Any] = {
 }  # fmt: skip
 
 
+REQUEST: dict[str, Any] = {
+    "user": "alice", "privilege": "target.lab", "reason": "boards", "by": "alice", "since": SUBMITTED, "decided": None,
+    "decided_by": None, "is_granted": False, "answer": None,
+}  # fmt: skip
+
+
 ENVELOPE: dict[str, Any] = {"payloadType": "application/vnd.in-toto+json", "payload": "e30=", "signatures": []}
 
 
@@ -165,6 +171,8 @@ def _is_other(method: str, path: list[str]) -> bool:
         case "GET", [what, *_]:
             return what in OTHERS or path == ["site", "stops"]
         case "DELETE", ["users" | "tokens", *_]:
+            return True
+        case _, ["users", _, "privileges", *_]:
             return True
         case "POST", ["site", _] | ["factories" | "wells", _, "disable" | "drain" | "enable"]:
             return True
@@ -245,6 +253,9 @@ class Service:
             return 200, self.leases.resources()
         if path[:1] == ["leases"]:
             return self.leases.answer(method, path[1:], body)
+        if path[:1] == ["privileges"]:
+            found = [REQUEST, REQUEST | {"decided": SETTLED, "is_granted": True}, REQUEST | {"decided": SETTLED}]
+            return 200, REQUEST if method == "PUT" else {"items": found, "next": None}
         if path[:1] == ["account"]:
             return self.account.answer(method, path[1], query)
         if path and path[0] in ("published", "series"):

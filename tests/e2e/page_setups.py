@@ -295,11 +295,12 @@ def operations(world: World) -> Words:
 
 
 def privileges(world: World) -> Words:
-    """A user who submits for others, and a token to revoke."""
+    """A user who submits for others, and a token to revoke. Ada asks for privileges, with a token of hers."""
     world.good("user", "create", str(everybody(world)["gate"]))
     made = json.loads(world.good("token", "create", "--json"))
-    removed = "penstock user remove adele"
-    return {"ID": made["id"], removed: patiently(removed)}
+    removed, asks = "penstock user remove adele", "penstock privilege request"
+    adas = "$(penstock token create --user ada --json --query token)"
+    return {"ID": made["id"], removed: patiently(removed), asks: asks.replace(" ", f" --token {adas} ", 1)}
 
 
 def patiently(text: str) -> str:

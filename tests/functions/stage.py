@@ -53,6 +53,8 @@ BODIES: dict[str, Any] = {
     "acquire_lease": {"resources": ["licence"], "for": "10m", "tags": {"a": "b"}},
     "renew_lease": {"for": "1h"},
     "extend_job": {"for": "6h"},
+    "ask_privilege": {"reason": "the new boards", "owner": "oxide:hubris"},
+    "refuse_privilege": {"reason": "ask again in May"},
     "pin_artifact": {"reason": "looking", "for": 60},
     "sign_artifact": {"expires_in": 60},
     **{f"hold_{kind}": {"reason": "looking", "for": 60} for kind in ("worker", "resource")},
@@ -302,6 +304,8 @@ class Stage:
             self.service.twin.on = replace(self.service.twin.on, forge=Forge())
             self.service.ask("PUT", "/v1/config", {"toml": SITE + APP}, as_="root")
             self.service.ask("PUT", "/v1/users/ada/github", BODIES["link_account"], as_="root")
+        if operation == "refuse_privilege":
+            self.service.ask("PUT", "/v1/privileges/target.lab/request", {"reason": "the new boards"})
         if operation == "revoke_token":
             values["token"] = self.service.ask("POST", "/v1/users/ada/tokens", as_="root").json["id"]
         if operation in ("enable_user", "remove_user"):

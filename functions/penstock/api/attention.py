@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
-from penstock.api import github, pools, probes, site, stops, units
+from penstock.api import github, pools, privileges, probes, site, stops, units
 from penstock.api.account import DiffSummary, show_summary
 from penstock.api.app import Operator, Router
 from penstock.api.github import DeliveryView
+from penstock.api.privileges import PrivilegeRequestView
 from penstock.api.probes import CanaryView
 from penstock.api.shapes import view
 from penstock.api.site import ComparedView, CoolDownView, DriftView, FailureView
@@ -27,6 +28,7 @@ from penstock.system import System
 from penstock.usecases import account, attention
 from penstock.usecases.attention import MISTAKES, Makers
 from penstock.usecases.site.preview import Drift
+from penstock.usecases.users import requests
 
 router = Router("workers and resources")
 
@@ -125,6 +127,14 @@ class PausedPools:
 
 
 @dataclass(frozen=True)
+class Requests:
+    """Requests for privileges that wait for an operator."""
+
+    count: Count
+    items: Annotated[list[PrivilegeRequestView], "The first 100, the oldest before the others."]
+
+
+@dataclass(frozen=True)
 class Stops:
     """What operators have stopped: the whole site, factories, wells."""
 
@@ -163,6 +173,7 @@ class AttentionView:
     account: Annotated[DiffSummary | None, "The last account diff: what was left behind. Null if there was none yet."]
     canaries: Annotated[Canaries, "The canaries."]
     stops: Annotated[Stops, "What is stopped as a whole: the site, factories, wells."]
+    requests: Annotated[Requests, "The requests for privileges that wait."]
     paused: Annotated[PausedPools, "Pools that are paused by themselves."]
     drift: Annotated[Drifts, "What was changed by hand."]
     deliveries: Annotated[NeedyDeliveries, "Deliveries of GitHub."]
@@ -176,6 +187,7 @@ def get_attention(on: System, user: Operator) -> AttentionView:
     names = units.names(on, [unit for each in firsts for unit in each])
     paused, drift = attention.find_pools(on)
     stopped = stops.show_stops(on)
+    asked = requests.list_requests(on, user, everybody=True)
     mistakes = [row for row in makers.cooling if row.cause in MISTAKES]
     return AttentionView(
         quarantined=_units(on, found.quarantined, names),
@@ -188,6 +200,7 @@ def get_attention(on: System, user: Operator) -> AttentionView:
         account=_account(on),
         canaries=_canaries(on),
         stops=Stops(len(stopped), stopped),
+        requests=Requests(len(asked), [privileges.show(row) for row in asked[:MOST]]),
         paused=PausedPools(len(paused), [_paused(on, pool, drift) for pool in paused[:MOST]]),
         drift=Drifts(len(drift), [site.show_drift(row) for row in drift[:MOST]]),
         deliveries=_deliveries(on),

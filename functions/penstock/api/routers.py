@@ -16,6 +16,7 @@ from penstock.api import (
     logins,
     logs,
     pools,
+    privileges,
     probes,
     provenance,
     published,
@@ -37,7 +38,7 @@ ROUTERS = tuple(
     noun.router
     for noun in (
         jobs, leases, sets, costs, logs, files, store, waiting, reviews, provenance, published, artifacts, caches,
-        pools, series, shares, units, attention, account, alarms, site, stops, probes, users, tokens, logins, session,
-        github, identity, document,
+        pools, series, shares, units, attention, account, alarms, site, stops, probes, users, privileges, tokens,
+        logins, session, github, identity, document,
     )
 )  # fmt: skip

@@ -61,6 +61,7 @@ from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.logins import Login, LoginPace
+from penstock.domain.users.requests import PrivilegeRequest
 from penstock.domain.users.users import Tally, Token, User
 from penstock.kernel import limits
 from penstock.kernel.errors import Newer, Throttled, TooBig
@@ -96,7 +97,7 @@ KINDS: Mapping[str, type[Row]] = {
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText, Tally, Spend, Login, LoginPace, Member,
         AccountDiff, Hour, Stop, CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
-        Dependent, Input, ReviewRequest, Backlogged, Value,
+        Dependent, Input, ReviewRequest, PrivilegeRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
         Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted, Account,
     )

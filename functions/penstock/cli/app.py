@@ -49,6 +49,7 @@ ENTRIES = {
         f"{COMMANDS}.alarm:group", "Show the alarms of the deployment, and its dead letters (operators only)."
     ),
     "user": Entry(f"{COMMANDS}.user:group", "Manage users and their privileges (operators only)."),
+    "privilege": Entry(f"{COMMANDS}.privilege:group", "Ask for privileges; see who asks, and grant or refuse."),
     "token": Entry(f"{COMMANDS}.token:group", "Make, list and revoke tokens."),
     "audit": Entry(f"{COMMANDS}.user:audit", "Show what operators did (operators only)."),
     "github": Entry(f"{COMMANDS}.github:group", "Show the commits and deliveries from GitHub (operators only)."),

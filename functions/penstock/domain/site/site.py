@@ -385,6 +385,12 @@ class Site:
         targets = {each.pool for each in self.targets.values() if f"factory/{each.factory}" == maker}
         return targets | {each.pool for each in self.resources.values() if f"well/{each.well}" == maker}
 
+    def privileges(self) -> set[str]:
+        """The privileges that something of the site needs. [SEC-2]"""
+        targets = {target.privilege for target in self.targets.values()}
+        kinds = {kind.privilege for kind in self.resources.values()}
+        return {privilege for privilege in targets | kinds if privilege}
+
     def guarded(self) -> set[str]:
         """The pools of what needs a privilege, by itself or by a name that leads to it. [SEC-2]"""
         named = [self.resolve(target.name) for target in self.targets.values() if target.privilege]

@@ -10,7 +10,8 @@ from penstock.domain.artifacts.artifacts import Artifact
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.probes import canaries
 from penstock.domain.site.site import Limits, Site
-from penstock.domain.users import users
+from penstock.domain.users import requests, users
+from penstock.domain.users.requests import PrivilegeRequest, request_key
 from penstock.domain.users.users import (
     ACT_AS,
     ADMIN,
@@ -186,7 +187,7 @@ def _validated(privileges: Sequence[str]) -> tuple[str, ...]:
 
 
 def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: str = "") -> User:
-    """Grant or revoke a privilege; safe to repeat."""
+    """Grant or revoke a privilege; safe to repeat. A grant closes the request for it, if there is one."""
     _validated([privilege])
 
     def decide() -> tuple[Sequence[Change], User]:
@@ -194,7 +195,10 @@ def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: 
         kept = set(was.privileges) - {privilege}
         wanted = _validated([*kept, privilege] if grant else list(kept))
         now = users.with_privileges(was, wanted, by, on.world.now())
-        changes = [Replace(was, now)] if now != was else []
+        changes: list[Change] = [Replace(was, now)] if now != was else []
+        asked = on.store.get(request_key(name, privilege), PrivilegeRequest) if grant else None
+        if asked and asked.is_open:
+            changes.append(Replace(asked, requests.decide(asked, by, on.world.now(), grant=True)))
         return audit.record(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
 
     return transact(on, decide)

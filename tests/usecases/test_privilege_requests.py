@@ -1,0 +1,105 @@
+"""Users ask for privileges, and operators grant or refuse. [SEC-2]"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from penstock.domain.users.audit import Wanted
+from penstock.domain.users.users import PRIORITY, User
+from penstock.kernel.errors import Refused
+from penstock.testing.twin import START, Twin
+from penstock.usecases.users import audit, requests, users
+
+LAB, WHY = "target.lab", "the new boards"
+
+
+@pytest.fixture
+def eve(twin: Twin) -> User:
+    for name in ("eve", "oxide:hubris"):
+        users.create(twin.on, name, [])
+    return users.find(twin.on, "eve")
+
+
+def deeds(twin: Twin) -> list[tuple[str, str, str]]:
+    return [(each.did, each.what, each.detail) for each in audit.list_entries(twin.on, Wanted(), 10, "")[0]]
+
+
+def test_an_operator_grants_what_somebody_asked_for(twin: Twin, eve: User, root: User) -> None:
+    asked = requests.ask(twin.on, eve, LAB, WHY)
+    assert (asked.user, asked.by, asked.is_open) == ("eve", "eve", True)
+    assert requests.list_requests(twin.on, root, everybody=True) == [asked.__class__(**{**vars(asked), "version": 1})]
+    users.change_privilege(twin.on, "eve", LAB, grant=True, by="root")
+    assert users.find(twin.on, "eve").may(LAB)
+    assert requests.list_requests(twin.on, root, everybody=True) == []
+    (mine,) = requests.list_requests(twin.on, eve, everybody=False)
+    assert (mine.is_granted, mine.decided_by, mine.decided) == (True, "root", twin.world.now())
+    assert deeds(twin)[0] == ("grant", "user eve", LAB)
+
+
+def test_an_operator_refuses_and_says_why(twin: Twin, eve: User, root: User) -> None:
+    requests.ask(twin.on, eve, LAB, WHY)
+    requests.refuse(twin.on, root, "eve", LAB, "ask again in May")
+    (mine,) = requests.list_requests(twin.on, eve, everybody=False)
+    assert (mine.is_granted, mine.decided_by, mine.answer) == (False, "root", "ask again in May")
+    assert deeds(twin)[0] == ("refuse", "user eve", f"{LAB}: ask again in May")
+    with pytest.raises(Refused, match="root refused it already") as refused:
+        requests.refuse(twin.on, root, "eve", LAB, "no")
+    assert refused.value.status == 409
+    assert mine.expiry == twin.world.now() + timedelta(days=30)
+
+
+def test_who_asks_again_says_the_reason_anew(twin: Twin, eve: User, root: User) -> None:
+    requests.ask(twin.on, eve, LAB, WHY)
+    requests.refuse(twin.on, root, "eve", LAB, "no")
+    again = requests.ask(twin.on, eve, LAB, "they are here now")
+    (found,) = requests.list_requests(twin.on, root, everybody=True)
+    assert (found.reason, found.is_open) == (again.reason, True)
+    assert found.expiry == found.since + timedelta(days=30)
+    requests.ask(twin.on, eve, PRIORITY, "a release")
+    users.change_privilege(twin.on, "eve", LAB, grant=True, by="root")
+    with pytest.raises(Refused, match="root granted it already"):
+        requests.refuse(twin.on, root, "eve", LAB, "no")
+    assert [row.privilege for row in requests.list_requests(twin.on, root, everybody=True)] == [PRIORITY]
+
+
+def test_for_a_repository_asks_who_may_act_for_it(twin: Twin, eve: User, root: User) -> None:
+    with pytest.raises(Refused) as refused:
+        requests.ask(twin.on, eve, LAB, WHY, "oxide:hubris")
+    assert refused.value.status == 403
+    users.change_privilege(twin.on, "eve", "as.oxide:hubris", grant=True, by="root")
+    found = requests.ask(twin.on, users.find(twin.on, "eve"), LAB, WHY, "oxide:hubris")
+    assert (found.user, found.by) == ("oxide:hubris", "eve")
+    assert [row.user for row in requests.list_requests(twin.on, eve, everybody=False)] == ["oxide:hubris"]
+
+
+@pytest.mark.parametrize(
+    ("privilege", "reason", "status", "said"),
+    [
+        (LAB, " ", 400, "say why"),
+        (LAB, "x" * 501, 400, "1 to 500 characters"),
+        ("target.lob", WHY, 422, "did you mean 'target.lab'"),
+        ("admin", WHY, 422, "there are: priority, target.lab"),
+    ],
+)
+def test_what_cannot_be_asked_for(twin: Twin, eve: User, privilege: str, reason: str, status: int, said: str) -> None:
+    with pytest.raises(Refused, match=said) as refused:
+        requests.ask(twin.on, eve, privilege, reason)
+    assert refused.value.status == status
+    assert refused.value.faults
+    assert requests.list_requests(twin.on, eve, everybody=False) == []
+
+
+def test_what_is_held_already_and_what_others_ask(twin: Twin, eve: User, root: User) -> None:
+    with pytest.raises(Refused, match=r"has the privilege 'target\.lab' already") as refused:
+        requests.ask(twin.on, root, LAB, WHY)
+    assert refused.value.status == 409
+    requests.ask(twin.on, eve, LAB, WHY)
+    bob = User(name="bob", created=START, version=1)
+    assert requests.list_requests(twin.on, bob, everybody=False) == []
+    with pytest.raises(Refused) as refused:
+        requests.list_requests(twin.on, bob, everybody=True)
+    assert refused.value.status == 403
+    with pytest.raises(Refused, match=r"there is no request 'bob for target\.lab'"):
+        requests.refuse(twin.on, root, "bob", LAB, "no")

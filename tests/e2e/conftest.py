@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,9 @@ from penstock.local.state import Running, StateFolder
 
 WAIT_SECONDS = 300
 """How long a test waits for what must happen. Nothing is asserted about how long it took."""
+
+SWEEP_SECONDS = 3
+"""The time between two sweeps of a test that has them come."""
 
 SITE = Path(__file__).parent / "site.toml"
 
@@ -141,6 +146,32 @@ class Local:
         pools = [one for one in self.call("GET", "/v1/pools").json()["items"] if not _is_free(one)]
         logs = [Path(self.running.home) / "workers" / one["id"] / "agent.log" for one in units]
         return [*units, *pools, *(log.read_text()[-2000:] for log in logs if log.exists())]
+
+    def sweep(self) -> None:
+        """Have the sweep come now, and not within a minute."""
+        functions = self.aws("lambda").list_functions()["Functions"]
+        name = next(each["FunctionName"] for each in functions if "sweep" in each["FunctionName"].lower())
+        self.aws("lambda").invoke(FunctionName=name, Payload=b"{}")
+
+    @contextmanager
+    def sweeping(self) -> Iterator[None]:
+        """Have the sweep come every few seconds meanwhile, for what only a sweep notices.
+
+        That one comes each minute by itself is seen where nobody has it come: in test_wells.py, a lost agent.
+        """
+        enough = threading.Event()
+
+        def again() -> None:
+            while not enough.wait(SWEEP_SECONDS):
+                self.sweep()
+
+        with ThreadPoolExecutor(1) as beside:
+            done = beside.submit(again)
+            try:
+                yield
+            finally:
+                enough.set()
+        done.result()
 
     def agents(self) -> set[int]:
         """Processes of all workers."""

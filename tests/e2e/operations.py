@@ -352,6 +352,7 @@ class Everything:
 
     def account(self) -> None:
         diff = self.ask("begin_account_diff")["id"]
+        self.local.sweep()  # which begins it
         self.local.until(lambda: self.ask("get_account_diff", query=f"?id={diff}")["finished"])
         assert [each["id"] for each in self.ask("list_account_diffs")["items"]] == [diff]
 

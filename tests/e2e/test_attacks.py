@@ -105,16 +105,9 @@ def test_more_bytes_than_an_owner_may_keep_until_some_are_discarded(local: Local
         assert local.settled(rest)["outcome"] == "succeeded", local.log(rest)
         assert_problem(thief.submit(), 429, "too-many-bytes")
         assert thief.ask("POST", f"/v1/jobs/{fills}/discard").status_code == 200
-        sweep(local)
+        for _ in range(3):  # they end a retention, release what is kept, and delete it
+            local.sweep()
         last = cloud_wait(lambda: (answer := thief.submit()).status_code == 201 and answer)
         assert local.settled(last.json()["id"])["outcome"] == "succeeded"
         assert thief.ask("GET", f"/v1/jobs/{fills}").json()["outputs_gone"]
     local.put_back()
-
-
-def sweep(local: Local) -> None:
-    """Have the sweep come now, and not within a minute: it ends a retention, releases what is kept, and deletes it."""
-    functions = local.aws("lambda").list_functions()["Functions"]
-    name = next(each["FunctionName"] for each in functions if "sweep" in each["FunctionName"].lower())
-    for _ in range(3):
-        local.aws("lambda").invoke(FunctionName=name, Payload=b"{}")

@@ -107,7 +107,8 @@ def test_two_benches_serve_five_jobs_and_one_of_them_loses_power(local: Local, b
     left.write_text("of the job")
     one.lose_power()
     others = [local.submit("ls -A $PENSTOCK_WORK; echo other\n", "-t", "benches") for _ in range(3)]
-    settled = local.settled(waiting)
+    with local.sweeping():
+        settled = local.settled(waiting)
     assert (settled["outcome"], settled["attempt"]) == ("succeeded", 2)
     assert {local.settled(job)["outcome"] for job in others} == {"succeeded"}
     local.until(lambda: hosts(local) == {"bench-7": False, "bench-8": True})

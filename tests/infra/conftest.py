@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -33,14 +33,24 @@ def stack(assembly: Path) -> Template:
 
 
 @pytest.fixture(scope="session")
-def made_stacks(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """The cloud assemblies, by the name that they have in stacks.py."""
-    return stacks.synthesised(
-        tmp_path_factory.mktemp("stacks"), [name for name in stacks.SETTINGS if name not in stacks.OWN_LAYER]
-    )
+def made_stacks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The cloud assemblies that the tests of this run look at, by the name that they have in stacks.py."""
+    return stacks.synthesised(tmp_path_factory.mktemp("stacks"), looked_at(request.session.items))
 
 
 @pytest.fixture(scope="session")
-def stacks_with_own_layer(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def stacks_with_own_layer(made_stacks: Mapping[str, Path]) -> Mapping[str, Path]:
     """Those whose layer has other libraries, or none that is compiled."""
-    return stacks.synthesised(tmp_path_factory.mktemp("layers"), stacks.OWN_LAYER)
+    return {name: made_stacks[name] for name in stacks.OWN_LAYER}
+
+
+def looked_at(tests: Iterable[pytest.Item]) -> list[str]:
+    """The stacks that some tests look at. End-to-end tests look at the plain one, and at those with an own layer."""
+    names = {"plain"}
+    for each in tests:
+        fixtures = getattr(each, "fixturenames", ())
+        if "stacks_with_own_layer" in fixtures:
+            names |= {*stacks.OWN_LAYER}
+        elif "made_stacks" in fixtures and not each.get_closest_marker("e2e"):
+            names |= stacks.SETTINGS.keys() - {*stacks.OWN_LAYER}
+    return [name for name in stacks.SETTINGS if name in names]

@@ -10,6 +10,7 @@ BROWSER := $(VENV)/browser
 MYPY_ON := functions infra simulation model docs app.py
 
 # Which tests run, and how. Four processes keep two processors busy: many tests wait for processes that they started.
+# Groups with the most tests begin first; in `make e2e` those that take longest, which tests/conftest.py names.
 MARKS ?= not long and not e2e
 PYTEST := $(PYTHON) -m pytest -n 4 --dist loadgroup
 DOMAIN := tests/domain tests/jobfile
@@ -37,7 +38,7 @@ test: lint ## what a contributor must pass before each commit: make check, make 
 	@$(MAKE) --no-print-directory --jobs=2 types units records
 
 e2e: $(STAMP) web $(BROWSER) ## the tests with whole clouds, browsers, engines and servers, and the agent on Python 3.9 if there is one
-	$(PYTEST) -m "e2e and not long" --durations=20
+	$(PYTEST) --no-loadscope-reorder -m "e2e and not long" --durations=20
 	@if $(AGENT_PYTHON) --version; then $(MAKE) --no-print-directory oldest; else echo "the agent is not tested on Python 3.9"; fi
 
 quick: lint ## format, lint, types, imports, the domain, and the tests nearest to what changed since main

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,36 @@ HERE = Path(__file__).parent
 END_TO_END = HERE / "e2e"
 WAITING = ("agent", "cli", "local")
 """Folders whose tests mostly wait for what they started."""
+
+LONG = (
+    "examples", "e2e", "misbehaving", "packages", "web", "release", "postgres", "upgrade", "secrecy", "infra",
+    "github", "grants", "mutate/", "model/", "e2e/", "ec2/", "many", "concurrency", "local/", "crash/",
+)  # fmt: skip
+"""Groups of `make e2e` that take longest, and folders with tests of no group: they begin first, so that no process is
+left with one at the end. Of the first four, one for each process, one mostly waits: four that compute would slow each
+other down.
+"""
+
+
+ONLY_END_TO_END = ("e2e", "e2e and not long")
+"""What `-m` says where no other tests are asked for."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only end-to-end tests are asked for, leave out the files that have none: to import them all takes long."""
+    is_left_out = config.option.markexpr in ONLY_END_TO_END and collection_path.suffix == ".py"
+    return True if is_left_out and not names_end_to_end(collection_path) else None
+
+
+@cache
+def names_end_to_end(path: Path) -> bool:
+    """Whether a test of a file may be an end-to-end test: the file, or a conftest.py beside or above it, names them."""
+    if path == HERE / "conftest.py" or not path.is_relative_to(HERE):
+        return False
+    if path.is_relative_to(END_TO_END) or (path.is_file() and "e2e" in path.read_text(encoding="utf-8")):
+        return True
+    above = path.parent if path.name != "conftest.py" else path.parents[1]
+    return names_end_to_end(above / "conftest.py")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -55,18 +86,32 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     folder = item.path.relative_to(HERE).parts[0]
     if folder in WAITING and not item.get_closest_marker("e2e"):
         item.add_marker(pytest.mark.xdist_group(folder))
+    if item.get_closest_marker("e2e") and not names_end_to_end(item.path):
+        # Not a UsageError: xdist does not show those of its processes.
+        raise LookupError(f"`make e2e` would not find {item.nodeid}: write e2e into its file")
     if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker("no_cover")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """See that tests of a group are in one process: pytest 9.2 and xdist 3.8 together scatter them, and say nothing."""
+    """See that tests of a group are in one process: pytest 9.2 and xdist 3.8 together scatter them, and say nothing.
+
+    What takes longest comes first.
+    """
     if not getattr(config.option, "loadgroup", False):
         return
     scattered = [item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
     if scattered:
         raise pytest.UsageError(f"{len(scattered)} tests are not in their groups; is this xdist made for this pytest?")
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """The place of a test's group, or of its folder if it has none, in LONG; after them all for any other test."""
+    marker = item.get_closest_marker("xdist_group")
+    name = marker.args[0] if marker else f"{item.path.relative_to(HERE).parts[0]}/"
+    return LONG.index(name) if name in LONG else len(LONG)
 
 
 @pytest.fixture(scope="session")

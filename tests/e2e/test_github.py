@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.github import Front, front, unsigned
 from tests.github.payloads import check_run, pull_request, push
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("github")  # a cloud of its own
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
 HEAD = '#!/bin/bash\n#: name = "{name}"\n#: variety = "basic"\n#: skip_clone = true\n{more}\n'

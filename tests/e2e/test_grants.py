@@ -12,7 +12,7 @@ from penstock.local.state import StateFolder
 from tests.e2e.conftest import SITE, Local
 from tests.e2e.operations import OPERATIONS, Everything
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("grants")  # a cloud of its own
 
 
 @pytest.fixture

@@ -32,8 +32,8 @@ WAITING = ("agent", "cli", "local")
 """Folders whose tests mostly wait for what they started."""
 
 LONG = (
-    "examples", "e2e", "misbehaving", "packages", "web", "release", "postgres", "upgrade", "secrecy", "infra",
-    "github", "grants", "mutate/", "model/", "e2e/", "ec2/", "many", "concurrency", "local/", "crash/",
+    "examples", "e2e", "misbehaving", "packages", "web", "jobs", "release", "postgres", "upgrade", "secrecy",
+    "infra", "github", "grants", "mutate/", "model/", "e2e/", "ec2/", "many", "concurrency", "local/", "crash/",
 )  # fmt: skip
 """Groups of `make e2e` that take longest, and folders with tests of no group: they begin first, so that no process is
 left with one at the end. Of the first four, one for each process, one mostly waits: four that compute would slow each

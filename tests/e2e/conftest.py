@@ -1,4 +1,4 @@
-"""One local cloud for all end-to-end tests: the synthesised stack, the real emulator, the real agent, the real CLI."""
+"""One local cloud for the end-to-end tests of a process: the synthesised stack, the real emulator, agent and CLI."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.conftest import SITE, Local
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("jobs")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.domain.artifacts.volumes import PART_BYTES
 from tests.e2e.conftest import Local
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("jobs")
 
 SIZE = PART_BYTES + 5_000_000
 SCRIPT = """#!/bin/bash

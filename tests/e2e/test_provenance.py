@@ -12,7 +12,7 @@ from securesystemslib.signer import SSlibKey
 
 from tests.e2e.conftest import Local
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("jobs")
 
 
 def test_what_a_job_made_is_verified_without_the_service(local: Local) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.conftest import Local
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("jobs")
 
 
 def test_a_factory_that_works_passes_every_check(local: Local) -> None:

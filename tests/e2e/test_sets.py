@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.conftest import Local
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("jobs")
 
 SET = Path(__file__).parents[2] / "examples" / "set"
 

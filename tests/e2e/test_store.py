@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.conftest import Local
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("jobs")
 
 SECRET = "Tr0ub4dor-and-three"
 SCRIPT = """token=$(bmat store get token)

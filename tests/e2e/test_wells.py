@@ -29,7 +29,7 @@ from tests.wells.service import SECRET
 
 Leaked = Mapping[str, Mapping[str, Any]]
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = pytest.mark.xdist_group("jobs")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from penstock.domain.users.users import PRIORITY, User
 from penstock.kernel.errors import Throttled, Unreached
 from penstock.system import parse_site
 from penstock.testing.twin import START
-from penstock.usecases.jobs import cancel, jobs, leases, submit
+from penstock.usecases.jobs import cancel, jobs, leases, submit, submit_lease
 from penstock.usecases.site import apply, stops
 from penstock.usecases.workers import agents
 from simulation import operators
@@ -76,7 +76,7 @@ class People:
         on, by, key = self._engine.on, user(number), str(number)
         if ask.get("is_lease"):
             lease = AcquireLease(ask["resources"], for_=ask["timeout"], priority=ask["priority"])
-            return leases.acquire(on, by, lease, key)
+            return submit_lease.acquire(on, by, lease, key)
         return submit.submit(on, by, SubmitJob(**{name: said for name, said in ask.items() if name != "is_lease"}), key)
 
     def _do(self, what: str, call: Callable[[], Any], then: Callable[[Task], None] = lambda _: None) -> None:

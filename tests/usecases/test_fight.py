@@ -16,7 +16,7 @@ from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases import sweep as usecases_sweep
-from penstock.usecases.jobs import leases
+from penstock.usecases.jobs import leases, submit_lease
 from penstock.usecases.workers import agents
 from tests.usecases.exact import lease_of_or_none, site
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, told
@@ -52,7 +52,7 @@ class Fight:
         if owner == "ada":
             self.asked.append(submit(self.twin, ADA, resources=["bench"]))
         else:
-            self.asked.append(leases.acquire(self.twin.on, BEA, AcquireLease(["bench"], for_="30m"), None))
+            self.asked.append(submit_lease.acquire(self.twin.on, BEA, AcquireLease(["bench"], for_="30m"), None))
 
     def lease(self, job: str) -> Lease | None:
         found = lease_of_or_none(self.twin, job, 1)

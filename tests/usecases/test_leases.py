@@ -21,7 +21,7 @@ from penstock.kernel.errors import Refused
 from penstock.ports import NotYet
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
-from penstock.usecases.jobs import cancel, holds, jobs, leases, listing
+from penstock.usecases.jobs import cancel, holds, jobs, leases, listing, submit_lease
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.jobs.listing import Wanted
 from penstock.usecases.units import maintenance
@@ -42,7 +42,7 @@ MADE = site_toml(
 
 
 def acquire(twin: Twin, user: User, *types: str, key: str | None = None, **more: Any) -> str:
-    lease = leases.acquire(twin.on, user, AcquireLease(list(types) or ["bench"], **more), key)
+    lease = submit_lease.acquire(twin.on, user, AcquireLease(list(types) or ["bench"], **more), key)
     twin.run()
     return lease
 
@@ -54,7 +54,7 @@ def begun(job: Job) -> datetime:
 
 def refusal(twin: Twin, user: User, ask: Mapping[str, Any]) -> Refused:
     with pytest.raises(Refused) as refused:
-        leases.acquire(twin.on, user, AcquireLease(**ask), None)
+        submit_lease.acquire(twin.on, user, AcquireLease(**ask), None)
     return refused.value
 
 
@@ -64,7 +64,7 @@ def open_leases(twin: Twin, user: User) -> list[str]:
 
 
 def test_what_is_only_a_slot_is_held_at_once_and_back_when_it_is_released(twin: Twin, ada: User) -> None:
-    lease = leases.acquire(twin.on, ada, AcquireLease(["bench"], for_="2h"), None)
+    lease = submit_lease.acquire(twin.on, ada, AcquireLease(["bench"], for_="2h"), None)
     held = job_of(twin, lease)
     assert held.state is State.RUNNING
     assert deadlines.ends(held) == begun(held) + timedelta(hours=2)
@@ -93,7 +93,7 @@ def test_a_lease_that_waits_stands_in_the_queue_of_jobs_and_says_why(twin: Twin,
 
 def test_it_is_held_once_all_that_it_is_of_was_made(ada: User) -> None:
     twin = site(MADE)
-    lease = leases.acquire(twin.on, ada, AcquireLease(["board", "account"]), None)
+    lease = submit_lease.acquire(twin.on, ada, AcquireLease(["board", "account"]), None)
     assert job_of(twin, lease).state is State.QUEUED
     twin.run()
     held = job_of(twin, lease)
@@ -126,7 +126,7 @@ def test_its_step_does_nothing_while_something_is_missing(ada: User) -> None:
 
 def test_a_lost_step_is_made_up_for(ada: User) -> None:
     twin = site(MADE)
-    lease = leases.acquire(twin.on, ada, AcquireLease(["board"]), None)
+    lease = submit_lease.acquire(twin.on, ada, AcquireLease(["board"]), None)
     while not any(message.get("step") == 0 for _, _, message in twin.queues.messages):
         twin.deliver()
     kept = [message for message in twin.queues.messages if message[2].get("step") != 0]

@@ -14,7 +14,7 @@ from penstock.domain.pools.pools import Lease, Need
 from penstock.domain.users.users import READ, SUBMIT
 from penstock.kernel.frozen import dataclass
 from penstock.system import System
-from penstock.usecases.jobs import flow, leases, listing, readers
+from penstock.usecases.jobs import flow, leases, listing, readers, submit_lease
 from penstock.usecases.jobs.listing import Wanted
 
 router = Router("leases")
@@ -64,7 +64,7 @@ class LeasePage:
 
 @router.post("/v1/leases", "Acquire resources without a job", SUBMIT, status=201)
 def acquire_lease(on: System, user: Caller, ask: AcquireLease, *, idempotency_key: IdempotencyKey = None) -> Created:
-    return Created(leases.acquire(on, user, ask, idempotency_key))
+    return Created(submit_lease.acquire(on, user, ask, idempotency_key))
 
 
 @router.get("/v1/leases", "List your leases without a job, newest first", READ)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from penstock.domain.jobfile import check_key
 from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.site.site import Limits
 from penstock.domain.users.users import User
+from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused
 from penstock.kernel.rows import Change, Replace
 from penstock.system import System, current_site, transact
+from penstock.toml.checks import parse_duration
 from penstock.usecases.jobs import jobs
 from penstock.usecases.logs import logs
 
@@ -53,11 +54,12 @@ def extend(on: System, find: Callable[[], Job], length: int | str) -> Job:
 
 def _seconds(length: int | str) -> int:
     """A length in seconds. Raises Refused 400 for what is no length of time, or none."""
-    found, wrong = check_key("timeout", length)
-    if wrong:
-        text = wrong[0].message.replace("timeout", "for", 1)
-        raise Refused(400, "bad-request", text, [Fault(text, where="for", hint=wrong[0].hint)])
-    return int(found)
+    found = parse_duration(length)
+    if isinstance(found, int) and 1 <= found <= limits.TIMEOUT_SECONDS:
+        return found
+    days = limits.TIMEOUT_SECONDS // (24 * 3600)
+    why = f"for: {found}" if isinstance(found, str) else f"for must be from 1 second to {days} days"
+    raise Refused(400, "bad-request", why, [Fault(why, where="for")])
 
 
 def check(seconds: int, bounds: Limits) -> None:

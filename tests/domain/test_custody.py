@@ -27,7 +27,7 @@ from penstock.domain.units.units import (
 )
 from penstock.domain.units.units import JOURNAL_ENTRIES as ENTRIES
 from penstock.kernel.errors import Refused
-from tests.domain.helpers import MINUTE, NOW, claim, job, lease, slot, unit
+from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
 
 HOUR = timedelta(hours=1)
 HOLD = Hold("ada", "looking", NOW - HOUR, NOW + HOUR)
@@ -146,7 +146,7 @@ def test_a_held_unit_whose_lease_ends_waits_for_its_operator(is_a: UnitKind, is_
 def test_a_drained_unit_is_not_kept() -> None:
     drained = unit(state=UnitState.READY, is_kept=True, drain=Drain("ada", "", NOW))
     assert units.end_lease(drained, "its lease ended", NOW, ended_well=True).state is UnitState.DIRTY
-    assert reuse.why_not_kept(drained, Warm(), 0, 0, NOW) == "drained by ada"
+    assert reuse.why_not_kept(drained, pool(warm=Warm()), 0, 0, NOW) == "drained by ada"
 
 
 @pytest.mark.parametrize("state", [UnitState.CLEANING, UnitState.IDLE])

@@ -279,8 +279,8 @@ CLEANING = units.end_lease(READY, "its lease ended", NOW, ended_well=True)
     ],
 )
 def test_why_a_unit_is_not_kept(changes: dict[str, object], others: int, why: str | None) -> None:
-    assert reuse.why_not_kept(changed(CLEANING, **changes), Warm(), others, 0, NOW) == why
-    assert reuse.why_not_kept(CLEANING, None, 0, 0, NOW) == "0 are kept already"
+    assert reuse.why_not_kept(changed(CLEANING, **changes), pool(warm=Warm()), others, 0, NOW) == why
+    assert reuse.why_not_kept(CLEANING, pool(), 0, 0, NOW) == "0 are kept already"
 
 
 @pytest.mark.parametrize(("serves", "owned", "leases", "is_kept"), [
@@ -295,7 +295,7 @@ def test_units_of_owners_leave_room_for_those_that_serve_anybody(
     """Of four, two are to be made ahead; a unit that had no lease yet is one of those."""
     four, at_rest = Warm(least=2, most=4, serves=serves), changed(CLEANING, leases=leases)
     why = "2 are kept already that serve one owner; the others are to serve anybody"
-    assert reuse.why_not_kept(at_rest, four, owned, owned, NOW) == (None if is_kept else why)
+    assert reuse.why_not_kept(at_rest, pool(warm=four), owned, owned, NOW) == (None if is_kept else why)
 
 
 @pytest.mark.parametrize(("warm_", "is_kept"), [

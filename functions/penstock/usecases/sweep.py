@@ -34,7 +34,7 @@ from penstock.usecases.pools import serving
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply, stops
 from penstock.usecases.telemetry import gauges, series
-from penstock.usecases.units import reconcile
+from penstock.usecases.units import prewarm, reconcile
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.users import lifecycle
 from penstock.usecases.workers import presence
@@ -307,6 +307,7 @@ def serve_pools(on: System, pools: Sequence[Pool], rows: Isolation, until: datet
             waited_for += [pool.name] if is_waited_for else []
             if is_waited_for or pool.min_warm:
                 serving.serve(on, [pool.name])
+            prewarm.replace_outdated(on, pool)
     return waited_for
 
 

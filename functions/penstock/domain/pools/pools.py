@@ -72,6 +72,9 @@ class Pool(Row):
     those of the whole site, and of its factory or well, the oldest first. `resized` says who set the limit, if that was
     not the site's configuration.
 
+    `spec` tells by which settings its units are made; what was made before `renewed`, when these changed last, is kept
+    no longer than it takes to replace it.
+
     Grants and releases of slots do not write this row: all that are made at once would wait for each other.
     """
 
@@ -91,6 +94,8 @@ class Pool(Row):
     pause: ByHand | None = None
     resized: ByHand | None = None
     stops: tuple[ByHand, ...] = ()
+    spec: str = ""
+    renewed: datetime | None = None
 
     @property
     def key(self) -> Key:

@@ -11,6 +11,8 @@ other or both use a quota, share a step, at the place of the first of these type
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
@@ -215,13 +217,17 @@ class GitHubApp:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a pool is to be: a number of slots, named slots, or an amount. `hosts`: the names are those of machines."""
+    """What a pool is to be: a number of slots, named slots, or an amount. `hosts`: the names are those of machines.
+
+    `spec` is a digest of the settings by which its units are made, "" for an amount.
+    """
 
     limit: int
     names: tuple[str, ...] | None = None
     is_amount: bool = False
     warm: Warm | None = None
     hosts: bool = False
+    spec: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -401,15 +407,25 @@ class Site:
         """What each pool of the site is to be."""
         real = [target for target in self.targets.values() if target.redirect is None]
         found = {
-            target.pool: Shape(target.limit, target.names, warm=target.warm, hosts=target.names is not None)
+            target.pool: Shape(
+                target.limit, target.names, warm=target.warm, hosts=target.names is not None, spec=self._spec(target)
+            )
             for target in real
         }
         for kind in self.resources.values():
-            names = kind.slots
-            found[kind.pool] = Shape(kind.limit if names is None else len(names), names, warm=kind.warm)
+            names, limit = kind.slots, kind.limit if kind.slots is None else len(kind.slots)
+            found[kind.pool] = Shape(limit, names, warm=kind.warm, spec=self._spec(kind))
         for quota in self.quotas.values():
             found[quota.pool] = Shape(quota.amount, is_amount=True)
         return found
+
+    def _spec(self, kind: Target | ResourceType) -> str:
+        """What tells the settings by which units are made from others: those of their maker, and of their type."""
+        makers, own = (self.factories, {}) if isinstance(kind, Target) else (self.wells, kind.settings)
+        name = kind.factory if isinstance(kind, Target) else kind.well
+        maker = makers.get(name or "", Maker("", ""))
+        said = json.dumps([name, maker.driver, maker.settings, own], sort_keys=True, default=str)
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,32 @@ def is_short(pool: Pool, warm: int, now: datetime) -> bool:
     return warm < pool.min_warm and not is_tried
 
 
+PART = 4
+"""What part of the units that a pool makes ahead of need is replaced at a time."""
+
+
+def may_have_outdated(pool: Pool, now: datetime) -> bool:
+    """Whether a unit may still be kept that was made before the settings changed: none outlives its pool's `life`."""
+    if pool.renewed is None or pool.warm is None:
+        return False
+    return now - pool.renewed < timedelta(seconds=pool.warm.life)
+
+
+def outdated(pool: Pool, warm: Sequence[Slot]) -> list[Slot]:
+    """The warm slots whose units are to be replaced now, since they are idle since before the settings changed.
+
+    Of a pool that makes units ahead of need a part, and none while others are being made. Of any other all: nothing
+    would be made in their place.
+    """
+    if pool.renewed is None:
+        return []
+    old = [slot for slot in warm if slot.since is not None and slot.since <= pool.renewed]
+    if not pool.min_warm:
+        return old
+    is_coming = any(slot.since is None for slot in warm) or len(warm) < pool.min_warm
+    return [] if is_coming else old[: -(-len(warm) // PART)]
+
+
 def is_open(pool: Pool) -> bool:
     """Whether a prewarmed unit may take from a pool: not while it is paused or being resized.
 

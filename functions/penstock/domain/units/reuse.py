@@ -5,16 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.pools.pools import Serves, Warm
+from penstock.domain.pools.pools import Pool, Serves, Warm
 from penstock.domain.units import units
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Unit, UnitKind, UnitState, add_entry, is_prewarming
 
+OUTDATED = "it was made before the settings changed by which it is made"
 
-def why_not_kept(unit: Unit, warm: Warm | None, others: int, owned: int, now: datetime) -> str | None:
+
+def is_outdated(unit: Unit, pool: Pool) -> bool:
+    """Whether a unit was made by settings that its pool has no more."""
+    return pool.renewed is not None and (unit.creation.born or unit.since) <= pool.renewed
+
+
+def why_not_kept(unit: Unit, pool: Pool, others: int, owned: int, now: datetime) -> str | None:
     """Why a clean unit is not kept; None if it is. The pool keeps `others`, of which `owned` serve one owner only."""
-    born = unit.creation.born or unit.since
+    born, warm = unit.creation.born or unit.since, pool.warm
     if unit.drain:
         return str(unit.drain)
+    if is_outdated(unit, pool):
+        return OUTDATED
     if warm is None or others >= warm.most:
         return f"{others} are kept already"
     if warm.serves is Serves.OWNER and unit.lease.leases and owned >= warm.most_of_owners:

@@ -108,12 +108,19 @@ def _fit_pools(on: System, site: Site) -> list[str]:
     changed = []
     for name, shape in {**wanted, **gone}.items():
         was = on.store.get(pool_key(name), Pool)
-        if was and shape_of(was) == shape and was.due is None and was.setback is None:
+        if was and shape_of(was) == shape and was.spec == shape.spec and was.due is None and was.setback is None:
             continue
         set_pool(on, name, shape)
         if was is None or shape_of(was) != shape:
             changed.append(f"pool {name}: {describe(shape_of(was)) if was else 'new'} -> {describe(shape)}")
+        if was and was.warm and is_made_otherwise(was, shape):
+            changed.append(f"pool {name}: what it keeps is replaced, since it is made otherwise now")
     return changed
+
+
+def is_made_otherwise(was: Pool, now: Shape) -> bool:
+    """Whether the units of a pool are made by other settings from now on. A row of a release before says nothing."""
+    return bool(was.spec and now.spec and was.spec != now.spec)
 
 
 def every_pool(on: System, after: str = "") -> Iterator[Pool]:
@@ -123,7 +130,7 @@ def every_pool(on: System, after: str = "") -> Iterator[Pool]:
 
 def shape_of(pool: Pool) -> Shape:
     """What a pool is at present."""
-    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts)
+    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts, pool.spec)
 
 
 def describe(shape: Shape) -> str:
@@ -169,14 +176,15 @@ def set_pool(on: System, name: str, shape: Shape, by: str = "", reason: str = ""
     due = now + STEP_WITHIN
     given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
     given |= {"warm": shape.warm, "hosts": shape.hosts, "due": due, "setback": None}
-    given |= {"resized": ByHand(by, now, reason) if by else None}
+    given |= {"resized": ByHand(by, now, reason) if by else None, "spec": shape.spec}
 
     def decide() -> tuple[Sequence[Change], None]:
         was = on.store.get(pool_key(name), Pool)
         if was is None:
             return [Create(Pool(name=name, **given, stops=stops.of_new_pool(on, name, current_site(on))))], None
         over = not shape.is_amount and (was.over or shape.limit < was.limit)
-        changes = [Replace(was, replace(was, over=over, **given))]
+        renewed = now if is_made_otherwise(was, shape) else was.renewed
+        changes = [Replace(was, replace(was, over=over, renewed=renewed, **given))]
         detail = f"{was.limit} -> {shape.limit}" + (f": {reason}" if reason else "")
         return audit.record(on, changes, by, "resize", f"pool {name}", detail), None
 

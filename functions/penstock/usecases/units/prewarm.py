@@ -12,7 +12,7 @@ from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, Warm, pool_key
 from penstock.domain.site.site import ResourceType, Site, Target
-from penstock.domain.units import prewarm
+from penstock.domain.units import prewarm, reuse
 from penstock.domain.units.prewarm import FreeCapacity
 from penstock.domain.units.units import PREFIXES, Unit, UnitKind, UnitState, is_held, unit_key
 from penstock.kernel import limits
@@ -29,6 +29,9 @@ NO_HELLO_CODE = "NoHello"
 NO_HELLO = "its agent did not say hello in time after it was made"
 
 SILENT = "nothing was heard from its agent while it was idle"
+
+WARM = 1000
+"""Among how many idle units of a pool those are looked for that are outdated."""
 
 TOO_OLD = "it was idle for as long as it may be, or is too old"
 
@@ -48,6 +51,18 @@ def fill(on: System, pool_name: str) -> None:
             on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
         else:
             on.world.pause(min(tries, 4))
+
+
+def replace_outdated(on: System, pool: Pool) -> None:
+    """Have some of the idle units destroyed that were made before the settings changed, unless others are coming.
+
+    What a pool makes ahead of need is replaced a part at a time, so that it is never without.
+    """
+    if not prewarm.may_have_outdated(pool, on.world.now()):
+        return
+    warm = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=WARM)
+    for slot in prewarm.outdated(pool, warm):
+        retire.retire(on, slot.unit or "", reuse.OUTDATED)
 
 
 def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:
@@ -142,7 +157,7 @@ def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
     is_anybodys = any(not slot.owner for slot in slots_of(on, unit)[:1])
     is_needed = is_anybodys and _anybodys(on, pool.name, pool.warm) <= pool.warm.least
     kept = prewarm.extend_idle(unit, pool.warm, now, timedelta(seconds=site.limits.lease)) if is_needed else None
-    if kept is None or not _matches_site(on, site, unit):
+    if kept is None or reuse.is_outdated(unit, pool) or not _matches_site(on, site, unit):
         return [], False
     return [Replace(unit, kept)], True
 

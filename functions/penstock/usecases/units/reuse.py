@@ -130,7 +130,7 @@ def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot
         return "its slot was withdrawn"
     others = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=pool.warm.most)
     owned = sum(bool(slot.owner) for slot in others)
-    return reuse.why_not_kept(unit, pool.warm, len(others), owned, on.world.now())
+    return reuse.why_not_kept(unit, pool, len(others), owned, on.world.now())
 
 
 def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:

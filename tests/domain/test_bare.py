@@ -71,9 +71,16 @@ def test_it_is_listed_apart_from_jobs_and_known_by_its_noun() -> None:
 
 def test_metrics_name_no_target_of_it() -> None:
     done = outcome.conclude(bare.released(HELD, "ada", NOW), None, None, NOW)
+    assert (HELD.request.shown_target, job().request.shown_target) == ("(lease)", "ubuntu")
     (settled,) = attempt_ended(outcome.Ending(HELD, done, (), None, is_overdue=False))
     assert isinstance(settled, Count)
     assert settled.by == {"target": "(lease)", "outcome": "succeeded"}
+
+
+def test_its_time_is_over_at_its_end() -> None:
+    assert not bare.is_over(HELD, NOW + HOUR - timedelta(seconds=1))
+    assert bare.is_over(HELD, NOW + HOUR)
+    assert not bare.is_over(lease(), NOW + HOUR)
 
 
 def test_why_says_until_when_its_owner_has_it() -> None:

@@ -73,3 +73,12 @@ def test_the_settings_of_the_maker_and_of_the_type_tell_how_units_are_made() -> 
     assert first["quota/cpus"] == ""
     assert first["target/linux"] not in (specs(image="b")["target/linux"], specs(factory="other")["target/linux"])
     assert first["resource/db"] == specs(image="b")["resource/db"] != specs(zone="b")["resource/db"]
+
+
+def test_the_privileges_of_a_site_are_those_that_something_needs() -> None:
+    found = site(
+        targets={"linux": {"limit": 1}, "lab": {"limit": 1, "privilege": "target.lab"}},
+        wells={"locks": {"driver": "lock"}},
+        resources={"a": {"well": "locks", "limit": 1}, "b": {"well": "locks", "limit": 1, "privilege": "resource.b"}},
+    )
+    assert found.privileges() == {"target.lab", "resource.b"}

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from penstock.domain import metrics
 from penstock.domain.commands import AcquireLease
 from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.failures import Kind
 from penstock.domain.jobs.jobs import Job, Outcome, State
 from penstock.domain.pools.pools import SlotState
-from penstock.domain.units.units import UnitKind
+from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.audit import Wanted as Deeds
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
@@ -24,10 +25,11 @@ from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, holds, jobs, leases, listing, submit_lease
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.jobs.listing import Wanted
+from penstock.usecases.pools import scheduler
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import audit
 from penstock.usecases.workers import agents
-from tests.usecases.exact import lease_of, site
+from tests.usecases.exact import Flows, drop, lease_of, put, site
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import assert_all_is_put_back, finish, hello, job_of, live, slots, submit, sweep, told
 
@@ -67,11 +69,17 @@ def test_what_is_only_a_slot_is_held_at_once_and_back_when_it_is_released(twin: 
     lease = submit_lease.acquire(twin.on, ada, AcquireLease(["bench"], for_="2h"), None)
     held = job_of(twin, lease)
     assert held.state is State.RUNNING
+    assert held.indexed
+    assert held.indexed.at == held.due
     assert deadlines.ends(held) == begun(held) + timedelta(hours=2)
     assert slots(twin, "resource/bench", SlotState.HELD) == ["bench-1"]
     after = leases.release(twin.on, ada, lease)
     twin.run()
     assert (after.end.outcome, after.end.reason) == (Outcome.SUCCEEDED, "released by ada")
+    assert told(twin, lease)[-2:] == [
+        "ada has it until 2026-01-01 02:00:00Z",
+        "settled: succeeded: released by ada; took 0 s, 0 s of it since it was held",
+    ]
     assert_all_is_put_back(twin)
 
 
@@ -109,10 +117,16 @@ def test_it_is_held_once_all_that_it_is_of_was_made(ada: User) -> None:
 def test_its_step_may_come_again(ada: User) -> None:
     twin = site(MADE)
     lease = acquire(twin, ada, "board")
-    before = job_of(twin, lease), told(twin, lease)
+    before, flows = (job_of(twin, lease), told(twin, lease)), Flows(twin)
     twin.queues.schedule({"do": "acquire", "job": lease, "attempt": 1, "step": 0, "token": "again"})
     twin.run()
     assert (job_of(twin, lease), told(twin, lease)) == before
+    assert before[1][-1] == "ada has it until 2026-01-01 04:00:00Z"
+    assert (flows.succeeded, flows.failed) == (["again"], [])
+    assert len(twin.metrics.of(metrics.STARTED_AFTER, target="(lease)")) == 1
+    twin.queues.schedule({"do": "acquire", "job": lease, "attempt": 2, "step": 0, "token": "other"})
+    twin.run()
+    assert [token for token, _, _ in flows.failed] == ["other"]
 
 
 def test_its_step_does_nothing_while_something_is_missing(ada: User) -> None:
@@ -122,6 +136,35 @@ def test_its_step_does_nothing_while_something_is_missing(ada: User) -> None:
     twin.queues.schedule({"do": "acquire", "job": second, "attempt": 1, "step": 0, "token": "early"})
     twin.run()
     assert job_of(twin, second).state is State.ACQUIRING
+
+
+def test_it_does_not_begin_while_it_has_a_part_only_or_is_being_cancelled(ada: User) -> None:
+    twin = site(MADE)
+    lease = leases_of_two(twin, ada)
+    while not [one for one in live(twin, lease) if one.state is UnitState.READY]:
+        twin.deliver()
+    scheduler.acquire(twin.on, lease, 1, 0, "early")
+    assert job_of(twin, lease).state is State.ACQUIRING
+    while not any(message.get("step") == 0 for _, _, message in twin.queues.messages):
+        twin.deliver()
+    put(twin, job_of(twin, lease), cancelled_by="ada")
+    flows = Flows(twin)
+    scheduler.acquire(twin.on, lease, 1, 0, "late")
+    assert (job_of(twin, lease).state, flows.failed[0][1]) == (State.ACQUIRING, "Cancelled")
+
+
+def leases_of_two(twin: Twin, user: User) -> str:
+    return submit_lease.acquire(twin.on, user, AcquireLease(["board", "account"]), None)
+
+
+def test_a_cancellation_that_comes_between_read_and_write_counts(ada: User) -> None:
+    twin = site(MADE)
+    lease = submit_lease.acquire(twin.on, ada, AcquireLease(["board"]), None)
+    while not any(message.get("step") == 0 for _, _, message in twin.queues.messages):
+        twin.deliver()
+    before_the_next_commit(twin, lambda: put(twin, job_of(twin, lease), cancelled_by="ada"))
+    scheduler.acquire(twin.on, lease, 1, 0, "late")
+    assert job_of(twin, lease).state is State.ACQUIRING
 
 
 def test_a_lost_step_is_made_up_for(ada: User) -> None:
@@ -174,6 +217,24 @@ def test_a_renewal_in_time_wins_over_the_sweep(twin: Twin, ada: User) -> None:
     assert job_of(twin, lease).state is State.RUNNING
 
 
+def test_the_sweep_ends_only_what_is_over_and_is_there(twin: Twin, ada: User) -> None:
+    lease, other = acquire(twin, ada, for_=60), acquire(twin, ada)
+    was, waits = job_of(twin, lease), job_of(twin, other)
+    leases.expire(twin.on, waits)
+    assert job_of(twin, other) == waits
+    twin.world.time = begun(was) + timedelta(seconds=60)
+    leases.expire(twin.on, was)
+    assert job_of(twin, lease).is_settled
+    drop(twin, job_of(twin, lease))
+    leases.expire(twin.on, was)
+
+
+def test_of_two_who_end_it_one_does(twin: Twin, ada: User, root: User) -> None:
+    lease = acquire(twin, ada)
+    before_the_next_commit(twin, lambda: leases.release(twin.on, root, lease))
+    assert leases.release(twin.on, ada, lease).end.reason == "released by root"
+
+
 def test_no_lease_is_longer_than_a_job_may_run(twin: Twin, ada: User) -> None:
     most = 24 * HOUR
     assert refusal(twin, ada, {"resources": ["bench"], "for_": most + 1}).code == "too-long"
@@ -196,6 +257,10 @@ def test_only_a_held_lease_is_renewed(twin: Twin, ada: User) -> None:
     first, second = acquire(twin, ada), acquire(twin, ada)
     with pytest.raises(Refused, match="it waits, or is being cancelled"):
         leases.renew(twin.on, ada, second, 60)
+    put(twin, job_of(twin, first), cancelled_by="root")
+    with pytest.raises(Refused, match="it waits, or is being cancelled"):
+        leases.renew(twin.on, ada, first, 60)
+    put(twin, job_of(twin, first), cancelled_by=None)
     leases.release(twin.on, ada, first)
     with pytest.raises(Refused, match="has ended: succeeded: released by ada"):
         leases.renew(twin.on, ada, first, 60)
@@ -331,8 +396,9 @@ def test_what_is_for_scripts_is_not_for_leases(twin: Twin, ada: User) -> None:
         jobs_submit.retry(twin.on, ada, job_of(twin, lease))
     with pytest.raises(Refused, match="is a lease without a job"):
         holds.request(twin.on, ada, lease, "look", None, whatever=False)
-    with pytest.raises(Refused, match="there is no lease"):
-        leases.find(twin.on, ada, submit(twin, ada))
+    for other in (submit(twin, ada), "01KDVDNA00000000000000000Z", "x"):
+        with pytest.raises(Refused, match="there is no lease"):
+            leases.find(twin.on, ada, other)
 
 
 def test_a_lease_counts_in_the_turns_of_its_owner(ada: User) -> None:

@@ -11,6 +11,7 @@ from penstock.domain.users.users import PRIORITY, User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import START, Twin
 from penstock.usecases.users import audit, requests, users
+from tests.usecases.races import before_the_next_commit
 
 LAB, WHY = "target.lab", "the new boards"
 
@@ -40,6 +41,7 @@ def test_an_operator_grants_what_somebody_asked_for(twin: Twin, eve: User, root:
 
 def test_an_operator_refuses_and_says_why(twin: Twin, eve: User, root: User) -> None:
     requests.ask(twin.on, eve, LAB, WHY)
+    twin.pass_time(3600)
     requests.refuse(twin.on, root, "eve", LAB, "ask again in May")
     (mine,) = requests.list_requests(twin.on, eve, everybody=False)
     assert (mine.is_granted, mine.decided_by, mine.answer) == (False, "root", "ask again in May")
@@ -89,6 +91,40 @@ def test_what_cannot_be_asked_for(twin: Twin, eve: User, privilege: str, reason:
     assert refused.value.status == status
     assert refused.value.faults
     assert requests.list_requests(twin.on, eve, everybody=False) == []
+
+
+def test_who_had_another_name_sees_what_was_asked_for_then(twin: Twin, eve: User) -> None:
+    requests.ask(twin.on, eve, LAB, "x" * 500)
+    eva = User(name="eva", created=START, version=1, former=("eve",))
+    assert [row.user for row in requests.list_requests(twin.on, eva, everybody=False)] == ["eve"]
+
+
+def test_a_grant_after_a_refusal_counts_and_the_first_grant_stands(twin: Twin, eve: User, root: User) -> None:
+    requests.ask(twin.on, eve, LAB, WHY)
+    requests.refuse(twin.on, root, "eve", LAB, "no")
+    users.change_privilege(twin.on, "eve", LAB, grant=True, by="root")
+    (first,) = requests.list_requests(twin.on, eve, everybody=False)
+    twin.pass_time(60)
+    users.change_privilege(twin.on, "eve", LAB, grant=True, by="root")
+    assert requests.list_requests(twin.on, eve, everybody=False) == [first]
+    assert first.is_granted
+
+
+def test_a_revocation_decides_no_request(twin: Twin, eve: User, root: User) -> None:
+    requests.ask(twin.on, eve, LAB, WHY)
+    users.change_privilege(twin.on, "eve", LAB, grant=False, by="root")
+    assert [row.user for row in requests.list_requests(twin.on, root, everybody=True)] == ["eve"]
+
+
+def test_of_two_who_decide_the_second_sees_what_the_first_did(twin: Twin, eve: User, root: User) -> None:
+    requests.ask(twin.on, eve, LAB, WHY)
+    before_the_next_commit(twin, lambda: users.change_privilege(twin.on, "eve", LAB, grant=True, by="ada"))
+    with pytest.raises(Refused, match="ada granted it already"):
+        requests.refuse(twin.on, root, "eve", LAB, "no")
+    requests.ask(twin.on, eve, PRIORITY, WHY)
+    before_the_next_commit(twin, lambda: requests.ask(twin.on, eve, PRIORITY, "today"))
+    users.change_privilege(twin.on, "eve", PRIORITY, grant=True, by="root")
+    assert {row.reason for row in requests.list_requests(twin.on, eve, everybody=False)} == {WHY, "today"}
 
 
 def test_what_is_held_already_and_what_others_ask(twin: Twin, eve: User, root: User) -> None:

@@ -22,6 +22,12 @@ def begin(job: Job, now: datetime) -> Job:
     return replace(job, state=State.RUNNING, times=times, due=deadlines.due(job, now))
 
 
+def is_over(job: Job, now: datetime) -> bool:
+    """Whether the time of a held lease is over."""
+    until = deadlines.ends(job)
+    return until is not None and until <= now
+
+
 def released(job: Job, by: str, now: datetime) -> Job:
     """A held lease that somebody releases."""
     return jobs.report(job, Report(Result.SUCCEEDED, f"released by {by}", now))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from penstock.domain.jobs import bare, deadlines
-from penstock.domain.jobs.jobs import Job, State
+from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change
@@ -75,9 +75,8 @@ def expire(on: System, job: Job) -> None:
 
 
 def _expired(on: System, lease: str) -> tuple[Sequence[Change], Ended | None]:
-    was, now = jobs.by_id(on, lease), on.world.now()
-    until = deadlines.ends(was) if was else None
-    if was is None or until is None or until > now:
+    was, now = on.store.get(job_key(lease), Job), on.world.now()
+    if was is None or not bare.is_over(was, now):
         return [], None
     return settle.report_changes(on, was, bare.expired(was, now), {})
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from itertools import count, groupby
 
 from penstock.domain import metrics
-from penstock.domain.jobs import bare, deadlines, jobs, unused
+from penstock.domain.jobs import bare, jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, pools
@@ -131,10 +131,10 @@ def _is_there_once_granted(on: System, need: Need) -> bool:
 def lease_begun(on: System, claimed: Claimed) -> None:
     """What follows once a lease without a job has everything."""
     job = claimed.begun
-    until = deadlines.ends(job) if job else None
-    if job and until and not claimed.is_repeated:
+    if job and not claimed.is_repeated:
+        assert job.due, "a lease that is held has an end"
         measure(on, metrics.job_started(job, on.world.now()))
-        logs.append(on, job.id, job.attempt, f"{job.owner} has it until {format_time(until)}")
+        logs.append(on, job.id, job.attempt, f"{job.owner} has it until {format_time(job.due)}")
 
 
 def granted_at_once(on: System, claimed: Claimed, accepted: str = "") -> None:
@@ -202,7 +202,7 @@ def _begin_changes(on: System, job: Job) -> tuple[Sequence[Change], Claimed]:
         return [], Claimed(begun=job, is_repeated=True)
     had = flow.leases_of(on, job)
     is_ready = len(had) == len(job.request.needs) and all(lease.state is LeaseState.READY for lease in had)
-    if job.state is not State.ACQUIRING or not is_ready:
+    if not is_ready:
         return [], Claimed(stale="Stale")
     begun = bare.begin(job, on.world.now())
     return [Replace(job, begun)], Claimed(begun=begun)

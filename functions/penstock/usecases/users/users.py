@@ -197,7 +197,7 @@ def change_privilege(on: System, name: str, privilege: str, *, grant: bool, by: 
         now = users.with_privileges(was, wanted, by, on.world.now())
         changes: list[Change] = [Replace(was, now)] if now != was else []
         asked = on.store.get(request_key(name, privilege), PrivilegeRequest) if grant else None
-        if asked and asked.is_open:
+        if asked and not asked.is_granted:
             changes.append(Replace(asked, requests.decide(asked, by, on.world.now(), grant=True)))
         return audit.record(on, changes, by, "grant" if grant else "revoke", f"user {name}", privilege), now
 

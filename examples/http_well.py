@@ -11,7 +11,7 @@ import os
 import secrets
 import sys
 
-from penstock.drivers.wells.http.serving import Endpoint, Refused, server
+from penstock.drivers.http.serving import Endpoint, Refused, server
 
 
 class Rack:

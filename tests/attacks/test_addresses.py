@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.drivers.wells.http.transport import Service, _check
+from penstock.drivers.http.transport import Service, _check
 from penstock.kernel.errors import Misconfigured
 
 HERE = Service("service.example", 443, is_tls=True)

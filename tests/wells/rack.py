@@ -9,8 +9,8 @@ from io import BytesIO
 from threading import Event, Thread
 from typing import Any
 
-from penstock.drivers.wells.http import protocol
-from penstock.drivers.wells.http.serving import Endpoint, Handler, Reply, SeenRequests, server
+from penstock.drivers.http import protocol
+from penstock.drivers.http.serving import Endpoint, Handler, Reply, SeenRequests, server
 from tests.wells.service import EXAMPLE, SECRET
 
 Fault = Callable[["Asked"], bool]

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.drivers import MAKER
-from penstock.drivers.wells.http.well import HOME, SITE, HttpWell
+from penstock.drivers.http.units import HOME, SITE
+from penstock.drivers.wells.http.well import HttpWell
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "http_well.py"
 FUNCTIONS = str(EXAMPLE.parents[1] / "functions")

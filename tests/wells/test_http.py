@@ -307,7 +307,7 @@ def test_gone_is_proved_by_status_and_list(rack: Rack) -> None:
 
 def test_only_ours_are_listed_page_by_page(rack: Rack, monkeypatch: pytest.MonkeyPatch) -> None:
     """UNIT-1: what another Penstock made with the same service is not one of our strays."""
-    monkeypatch.setattr("penstock.drivers.wells.http.well.PAGE", 2)
+    monkeypatch.setattr("penstock.drivers.http.units.PAGE", 2)
     ids = [f"r-{number}" for number in range(5)]
     for unit in ids:
         create(rack, unit)
@@ -336,7 +336,7 @@ def test_a_list_that_is_none_is_no_list(rack: Rack, page: dict[str, Any], part: 
 
 
 def test_a_list_without_end_ends(rack: Rack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.drivers.wells.http.well.PAGES", 3)
+    monkeypatch.setattr("penstock.drivers.http.units.PAGES", 3)
     pages = iter(range(100))
     rack.on("LIST", lambda asked: asked.say(200, {"units": [], "next": f"a{next(pages):03}"}))
     with pytest.raises(Unknown, match="more than"):

@@ -12,9 +12,9 @@ from openapi_spec_validator import validate
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
 from penstock.drivers import Registry
-from penstock.drivers.wells.http import errors, openapi, protocol
-from penstock.drivers.wells.http.client import BUDGET
-from penstock.drivers.wells.http.settings import TIMEOUT, TIMEOUT_MOST
+from penstock.drivers.http import errors, openapi, protocol
+from penstock.drivers.http.client import BUDGET
+from penstock.drivers.http.settings import TIMEOUT, TIMEOUT_MOST
 from penstock.ports import Order, UnitContext
 from tests.wells.rack import Rack
 from tests.wells.service import EXAMPLE, NOW, well
@@ -25,7 +25,7 @@ PAGE = (ROOT / "docs/operators/wells/http.md").read_text()
 
 def test_the_document_is_that_of_the_code_and_is_one() -> None:
     assert openapi.DOCUMENT == ROOT / "docs/operators/wells/http.openapi.json"
-    assert openapi.DOCUMENT.read_text() == openapi.text(), "python -m penstock.drivers.wells.http.openapi writes it"
+    assert openapi.DOCUMENT.read_text() == openapi.text(), "python -m penstock.drivers.http.openapi writes it"
     validate(openapi.document())
 
 

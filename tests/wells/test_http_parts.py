@@ -21,9 +21,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from penstock.drivers import MAKER
-from penstock.drivers.wells.http import client, protocol, settings, transport
+from penstock.drivers.http import client, protocol, transport
+from penstock.drivers.http.transport import Service
+from penstock.drivers.wells.http import settings
 from penstock.drivers.wells.http.settings import objections
-from penstock.drivers.wells.http.transport import Service
 from penstock.drivers.wells.http.well import HttpWell
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.ports import Order

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from penstock.drivers.wells.http import protocol, serving
-from penstock.drivers.wells.http.protocol import BODY_BYTES, PAGE, WINDOW
-from penstock.drivers.wells.http.serving import Endpoint, Later, Refused, Reply, SeenRequests, server
+from penstock.drivers.http import protocol, serving
+from penstock.drivers.http.protocol import BODY_BYTES, PAGE, WINDOW
+from penstock.drivers.http.serving import Endpoint, Later, Refused, Reply, SeenRequests, server
 
 SECRET, NEXT = "a secret of at least thirty-two characters", "another secret, as long as the one before"
 NOW = 1_800_000_000

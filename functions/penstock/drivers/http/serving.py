@@ -16,8 +16,8 @@ from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote
 
-from penstock.drivers.wells.http import protocol
-from penstock.drivers.wells.http.protocol import (
+from penstock.drivers.http import protocol
+from penstock.drivers.http.protocol import (
     BODY_BYTES,
     PAGE,
     REQUEST_ID,

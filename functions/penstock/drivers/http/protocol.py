@@ -1,9 +1,9 @@
-"""The protocol between an `http` well and its service: headers, states, limits and signatures. [SEC-2]
+"""The protocol between an `http` factory or well and its service: headers, states, limits and signatures. [SEC-2]
 
-Signatures are HMAC-SHA256 with the secret that the well and its service share. A request's signature covers its
-method, path, query, time, id and body. An answer's signature covers its status, the id of the request, and its body. So
-the well never accepts the answer to another request, or that of a gateway or cache: a 404 that frees a slot comes from
-the service itself.
+Signatures are HMAC-SHA256 with the secret that the driver and its service share. A request's signature covers its
+method, path, query, time, id and body. An answer's signature covers its status, the id of the request, and its body.
+So the driver never accepts the answer to another request, or that of a gateway or cache: a 404 that frees a slot comes
+from the service itself.
 docs/decisions/0025-http-wells-sign-responses.md
 """
 
@@ -13,7 +13,8 @@ import hashlib
 import hmac
 
 VERSION = "penstock-v1"
-RESOURCES = "/resources"
+RESOURCES, WORKERS = "/resources", "/workers"
+"""The collections: what wells have at a service, and what factories have."""
 
 TIMESTAMP = "Penstock-Timestamp"
 REQUEST_ID = "Penstock-Request"

@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Timer
 
-from penstock.drivers.wells.http.protocol import BODY_BYTES, HEADER_BYTES
+from penstock.drivers.http.protocol import BODY_BYTES, HEADER_BYTES
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.kernel.frozen import dataclass
 

@@ -1,4 +1,4 @@
-"""Writes the OpenAPI document for services of the `http` well: `python -m penstock.drivers.wells.http.openapi`.
+"""Writes the OpenAPI document for services of the `http` well: `python -m penstock.drivers.http.openapi`.
 
 It is generated from the constants of the protocol, so that both agree. No function imports this module.
 """
@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from penstock.drivers.wells.http import errors, protocol
-from penstock.drivers.wells.http.protocol import CLEAN, READY, REQUEST_ID, RESOURCES, SIGNATURE, STATES, TIMESTAMP
+from penstock.drivers.http import errors, protocol
+from penstock.drivers.http.protocol import CLEAN, READY, REQUEST_ID, RESOURCES, SIGNATURE, STATES, TIMESTAMP
 
-DOCUMENT = Path(__file__).parents[5] / "docs/operators/wells/http.openapi.json"
+DOCUMENT = Path(__file__).parents[4] / "docs/operators/wells/http.openapi.json"
 UNIT = f"{RESOURCES}/{{unit}}"
 
 Schema = dict[str, Any]

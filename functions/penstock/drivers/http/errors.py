@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from penstock.drivers.wells.http.protocol import LONGEST_WAIT, TEXT_CHARS
+from penstock.drivers.http.protocol import LONGEST_WAIT, TEXT_CHARS
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,

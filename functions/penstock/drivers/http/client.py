@@ -10,8 +10,8 @@ from dataclasses import field
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
-from penstock.drivers.wells.http import errors, protocol, transport
-from penstock.drivers.wells.http.protocol import (
+from penstock.drivers.http import errors, protocol, transport
+from penstock.drivers.http.protocol import (
     BODY_BYTES,
     METADATA_DEPTH,
     REQUEST_ID,
@@ -20,8 +20,8 @@ from penstock.drivers.wells.http.protocol import (
     SIGNATURE,
     TIMESTAMP,
 )
-from penstock.drivers.wells.http.settings import Settings, is_loopback
-from penstock.drivers.wells.http.transport import Reply, Service
+from penstock.drivers.http.settings import ServiceSettings, is_loopback
+from penstock.drivers.http.transport import Reply, Service
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.kernel.frozen import dataclass
 
@@ -39,19 +39,20 @@ class Answer:
 
 
 class Client:
-    """A client of one service, for one call of the driver."""
+    """A client of one collection of a service, for one call of the driver."""
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ServiceSettings,
         secret: Callable[[], str],
         *,
         is_local: bool,
+        collection: str = RESOURCES,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._secret, self._is_local = settings, secret, is_local
-        self._clock, self._monotonic = clock, monotonic
+        self._collection, self._clock, self._monotonic = collection, clock, monotonic
         self._until = monotonic() + BUDGET
         self.host = settings.parts.hostname or ""
 
@@ -67,7 +68,7 @@ class Client:
     ) -> Answer:
         """Send a request; the answer if it is 2xx or 404. Raises DriverError for other statuses."""
         parts = self._settings.parts
-        path = parts.path + RESOURCES + (f"/{quote(unit, safe='')}" if unit else "") + (f"/{do}" if do else "")
+        path = parts.path + self._collection + (f"/{quote(unit, safe='')}" if unit else "") + (f"/{do}" if do else "")
         return self._send(method, path, urlencode(query or {}), _json(body), calls)
 
     def _send(self, method: str, path: str, query: str, body: bytes, calls: str) -> Answer:

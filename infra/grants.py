@@ -5,9 +5,10 @@ synthesised policies, both ways. Every function may also write to its own log gr
 
 EC2_GRANTS come on top of that where the deployment is to make machines: `cdk deploy -c ec2=true`. What they allow is
 bound to the tag `penstock:site`, which no other deployment's machines carry. CLOUD_GRANTS come on top with `-c
-libcloud=true`: leave to read the credentials for other clouds, which are all below one name. `-c well_secrets=…` and
-`-c accounts_lambdas=…` name the secrets that wells may read, and the functions that the accounts well may call. What
-wells in AWS may do is in infra/wells.py, and comes on top where the deployment names roles to lend.
+libcloud=true`: leave to read the credentials for other clouds, which are all below one name. `-c factory_secrets=…` and
+`-c well_secrets=…` name the secrets that factories and that wells may read, and `-c accounts_lambdas=…` the functions
+that the accounts well may call. What wells in AWS may do is in infra/wells.py, and comes on top where the deployment
+names roles to lend.
 
 `-c well_subnets=…` names the network that wells work in (infra/network.py).
 
@@ -304,9 +305,9 @@ def cloud_arns() -> Mapping[str, str]:
     }
 
 
-def secret_statements(wanted: Sequence[str]) -> Sequence[iam.PolicyStatement]:
-    """Permission to read secrets of wells: `penstock/rack`, or `/penstock/rack` for an SSM parameter."""
-    return [_readable(name) for name in names.secrets(wanted)]
+def secret_statements(option: str, wanted: Sequence[str]) -> Sequence[iam.PolicyStatement]:
+    """Permission to read an option's secrets: `penstock/rack`, or `/penstock/rack` for an SSM parameter."""
+    return [_readable(name) for name in names.secrets(option, wanted)]
 
 
 def _readable(name: str) -> iam.PolicyStatement:

@@ -1,4 +1,4 @@
-"""Checks of names in a deployment's settings: secrets of wells, and cleaning functions. Does not import the CDK."""
+"""Checks of names in a deployment's settings: secrets of drivers, and cleaning functions. Does not import the CDK."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SECRET = re.compile(r"/?penstock/[\w/+=.@-]+")
 FUNCTION = re.compile(r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}")
 
 
-def secrets(names: Sequence[str]) -> Sequence[str]:
-    """Names of wells' secrets. Raises ValueError."""
+def secrets(option: str, names: Sequence[str]) -> Sequence[str]:
+    """Names of secrets that factories or wells read, as an option has them. Raises ValueError."""
     for name in names:
         if not SECRET.fullmatch(name):
-            raise ValueError(f"well_secrets: {name!r} must begin with penstock/ or /penstock/")
+            raise ValueError(f"{option}: {name!r} must begin with penstock/ or /penstock/")
     return names
 
 

@@ -35,8 +35,9 @@ class Settings:
     - `ec2` permits factories to make machines in EC2; `ec2_role` is the role that these may have, if any.
     - `libcloud` adds the library for other clouds, and permits factories to read their credentials.
     - `drivers` is a pip requirements file with packages of third-party drivers.
-    - `well_secrets` are the names of secrets that wells may read; `accounts_lambdas` the ARNs of functions that the
-      accounts well may call; `well_subnets` and `well_security_groups` the ids of the network of wells' servers.
+    - `factory_secrets` and `well_secrets` are the names of secrets that factories and that wells may read;
+      `accounts_lambdas` the ARNs of functions that the accounts well may call; `well_subnets` and
+      `well_security_groups` the ids of the network of wells' servers.
     - `sts_roles` are the ARNs of roles that wells may lend; `sts_boundary` is the permissions boundary that all of them
       have; `s3_well` is the bucket, or bucket/prefix, of which wells may lend prefixes.
     - `identity_keys` names the keys for identity tokens. The first signs, all are published, and one that is not
@@ -57,6 +58,7 @@ class Settings:
     ec2: bool = False
     ec2_role: str = ""
     libcloud: bool = False
+    factory_secrets: tuple[str, ...] = ()
     well_secrets: tuple[str, ...] = ()
     well_subnets: tuple[str, ...] = ()
     well_security_groups: tuple[str, ...] = ()
@@ -114,6 +116,7 @@ class Settings:
             ec2=is_set("ec2"),
             ec2_role=str(context.get("ec2_role", "")),
             libcloud=is_set("libcloud"),
+            factory_secrets=listed("factory_secrets"),
             well_secrets=listed("well_secrets"),
             well_subnets=listed("well_subnets"),
             well_security_groups=listed("well_security_groups"),

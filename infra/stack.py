@@ -109,7 +109,9 @@ class Penstock(Stack):
         if settings.libcloud:
             self._read_cloud_secrets()
         for each in ("well", "sweep"):  # one creates, the other lists
-            self.functions.allow(each, secret_statements(settings.well_secrets))
+            self.functions.allow(each, secret_statements("well_secrets", settings.well_secrets))
+        for each in ("factory", "sweep"):
+            self.functions.allow(each, secret_statements("factory_secrets", settings.factory_secrets))
         if settings.well_subnets:
             network.join(self.functions, settings.well_subnets, settings.well_security_groups)
             acknowledge(self, network.REASONS)

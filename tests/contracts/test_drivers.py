@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from penstock import drivers
 from penstock.domain.units.units import CleanProof
 from penstock.domain.users.users import User
 from penstock.drivers import FACTORIES, MAKER, WELLS, Registry
@@ -32,6 +33,7 @@ from tests.aws import helpers as wells
 from tests.aws.account import Account
 from tests.clouds import helpers as libcloud
 from tests.clouds.fake import Books
+from tests.controllers.lab import Lab
 from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
 from tests.postgres import helpers as postgres
@@ -191,10 +193,20 @@ def databases(cluster: Cluster) -> Rig:
     return Rig(made(), made)
 
 
+OVER_HTTP = str(Path(drivers.__file__).parent) + "/"
+"""Where the code of both drivers for HTTP is: what they share is beside them."""
+
+
 def rack(home: Path) -> Rig:
     """The service of examples/, as a process of its own."""
     service = Service(home.parent)
-    return Rig(service.well(), service.well, type="project", end=service.end)
+    return Rig(service.well(), service.well, type="project", own=OVER_HTTP, end=service.end)
+
+
+def controller(home: Path) -> Rig:
+    """The controller of examples/, as a process of its own, whose machines are processes."""
+    made = Lab(home.parent)
+    return Rig(made.factory(), made.factory, own=OVER_HTTP, end=made.end)
 
 
 def sandboxes(home: Path) -> Rig:
@@ -214,6 +226,7 @@ RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory hand": hand,
     "factory ec2": elastic,
     "factory hosts": attended,
+    "factory http": controller,
     "factory libcloud": other_clouds,
     "factory fake": fake("aws"),
     "well fake": fake("spring"),
@@ -230,6 +243,7 @@ ON_A_SERVER: dict[str, Callable[[Cluster], Rig]] = {"well postgres": databases}
 COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
     ("factory", "ec2", ec2.SETTINGS),
     ("factory", "hosts", {}),
+    ("factory", "http", {"url": "https://lab.example.com", "secret": "env:LAB"}),
     ("factory", "libcloud", libcloud.SETTINGS),
     ("factory", "process", {}),
     ("well", "accounts", {"lambda": "clean-sandboxes"}),

@@ -7,6 +7,7 @@ cannot run on a machine without an account needs a reason in LEFT_OUT.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -328,11 +329,21 @@ def shelf(world: World) -> Words:
 
 def rack(world: World) -> Words:
     """The example service, as the page starts it, and its settings."""
+    return program(world, "http_well.py", "WELL_SECRET", "rack")
+
+
+def lab(world: World) -> Words:
+    """The example controller, as the page starts it, and its settings."""
+    return program(world, "http_factory.py", "FACTORY_SECRET", "lab", str(world.folder / "lab"))
+
+
+def program(world: World, example: str, variable: str, name: str, *words: str) -> Words:
+    """An example that serves until the page was read, and the settings for its driver."""
     secret = "a secret of at least thirty-two characters"
-    (world.folder / "rack.secret").write_text(secret)
+    (world.folder / f"{name}.secret").write_text(secret)
     serves = subprocess.Popen(
-        [sys.executable, "-S", str(ROOT / "examples/http_well.py"), "0"],
-        env={"WELL_SECRET": secret, "PYTHONPATH": str(ROOT / "functions")},
+        [sys.executable, "-S", str(ROOT / "examples" / example), "0", *words],
+        env={variable: secret, "PYTHONPATH": str(ROOT / "functions"), "PATH": os.environ["PATH"]},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -341,7 +352,7 @@ def rack(world: World) -> Words:
     world.ends.callback(serves.terminate)
     assert serves.stdout
     url = serves.stdout.readline().strip()
-    (world.folder / "rack.toml").write_text(f'url = "{url}"\nsecret = "file:{world.folder}/rack.secret"\n')
+    (world.folder / f"{name}.toml").write_text(f'url = "{url}"\nsecret = "file:{world.folder}/{name}.secret"\n')
     return {}
 
 
@@ -414,6 +425,7 @@ SETUPS: dict[str, Setup] = {
     "docs/users/README.md": first_steps,
     "docs/drivers/writing-a-driver.md": shelf,
     "docs/operators/wells/http.md": rack,
+    "docs/operators/http.md": lab,
     "docs/operators/privileges.md": privileges,
     "docs/users/caches.md": caches,
     "docs/users/environments.md": environments,

@@ -39,7 +39,11 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "ec2": {"ec2": "true", "ec2_role": ROLE},
     "libcloud": {"libcloud": "true"},
     "network": {"well_secrets": "penstock/postgres, /penstock/pg/password", **NETWORK},
-    "wells": {"well_secrets": "penstock/rack, /penstock/boards/key", "accounts_lambdas": f"{CLEANER},{OTHER}"},
+    "wells": {
+        "well_secrets": "penstock/rack, /penstock/boards/key",
+        "factory_secrets": "penstock/lab, /penstock/propolis/key",
+        "accounts_lambdas": f"{CLEANER},{OTHER}",
+    },
     "lending": {"sts_roles": f"{JOBS}, {SCRATCH}", "sts_boundary": BOUNDARY, "s3_well": "lent/jobs"},
     "lent": {"sts_roles": JOBS, "sts_boundary": BOUNDARY, "s3_well": "lent"},
     "keys": {"identity_keys": "2,1"},

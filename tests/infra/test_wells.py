@@ -1,4 +1,4 @@
-"""What wells need beyond the stack is a choice of the deployment, by name and for no other function. [SEC-2]"""
+"""What wells and controllers need beyond the stack is a choice of the deployment, by name. [SEC-2]"""
 
 from __future__ import annotations
 
@@ -67,21 +67,28 @@ SECRETS = {
     f"arn:<AWS::Partition>:secretsmanager:{HERE}:secret:penstock/rack-??????": {"secretsmanager:GetSecretValue"},
     f"arn:<AWS::Partition>:ssm:{HERE}:parameter/penstock/boards/key": {"ssm:GetParameter"},
 }
+OF_FACTORIES = {
+    f"arn:<AWS::Partition>:secretsmanager:{HERE}:secret:penstock/lab-??????": {"secretsmanager:GetSecretValue"},
+    f"arn:<AWS::Partition>:ssm:{HERE}:parameter/penstock/propolis/key": {"ssm:GetParameter"},
+}
 CALLS = {"lambda:GetFunctionConfiguration", "lambda:InvokeFunction"}
 
 
 def test_those_that_are_named_and_no_other(made: Template, stack: Template) -> None:
+    """A well's function cannot order machines in a factory's name, nor the other way round; the sweep lists both."""
     assert more(made, stack, "well") == {**SECRETS, CLEANER: CALLS, OTHER: CALLS}
-    assert more(made, stack, "sweep") == SECRETS
-    for name in set(made.functions()) - {"well", "sweep"}:
+    assert more(made, stack, "factory") == OF_FACTORIES
+    assert more(made, stack, "sweep") == {**SECRETS, **OF_FACTORIES}
+    for name in set(made.functions()) - {"well", "factory", "sweep"}:
         assert more(made, stack, name) == {}
 
 
 @pytest.mark.parametrize("name", ["others/rack", "penstock", "penstock/*", "/other/penstock/a", "penstock/r?ck"])
 def test_no_secret_that_is_not_below_our_name(name: str) -> None:
-    assert names.secrets(["penstock/rack"]) == ["penstock/rack"]
-    with pytest.raises(ValueError, match="well_secrets"):
-        names.secrets(["penstock/rack", name])
+    assert names.secrets("well_secrets", ["penstock/rack"]) == ["penstock/rack"]
+    for option in ("well_secrets", "factory_secrets"):
+        with pytest.raises(ValueError, match=option):
+            names.secrets(option, ["penstock/rack", name])
 
 
 @pytest.mark.parametrize("arn", ["*", "clean", CLEANER + "*", "arn:aws:s3:eu-west-1:123456789012:function:clean"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -18,15 +19,15 @@ SECRET = "a secret of at least thirty-two characters"
 SURROUNDINGS = {"RACK": SECRET, SITE: "Penstock.eu-west-1", HOME: "/nowhere"}
 
 
-class Service:
-    """It listens on a port that the system chose, until `end`."""
+class Program:
+    """An example as a process of its own. It listens on a port that the system chose, until `end`."""
 
-    def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-S", str(EXAMPLE), "0"]  # without anybody's packages: it needs none
+    def __init__(self, folder: Path, example: Path, secret: str, *words: str) -> None:
+        command = [sys.executable, "-S", str(example), "0", *words]  # without anybody's packages: it needs none
         self._log = (folder / "service.log").open("w")
         self._process = subprocess.Popen(
             command,
-            env={"WELL_SECRET": SECRET, "PYTHONPATH": FUNCTIONS},
+            env={secret: SECRET, "PYTHONPATH": FUNCTIONS, "PATH": os.environ["PATH"]},
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
@@ -34,15 +35,22 @@ class Service:
         assert self._process.stdout
         self.url = self._process.stdout.readline().strip()
 
-    def well(self, name: str = "rack", **settings: Any) -> HttpWell:
-        """A well that shares nothing with others but the service."""
-        return well(self.url, name, **settings)
-
     def end(self) -> None:
         """Stop it."""
         self._process.terminate()
         self._process.wait()
         self._log.close()
+
+
+class Service(Program):
+    """The service of examples/http_well.py."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, EXAMPLE, "WELL_SECRET")
+
+    def well(self, name: str = "rack", **settings: Any) -> HttpWell:
+        """A well that shares nothing with others but the service."""
+        return well(self.url, name, **settings)
 
 
 def well(url: str, name: str = "rack", **settings: Any) -> HttpWell:

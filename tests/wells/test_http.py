@@ -19,6 +19,7 @@ from penstock.kernel.errors import (
     Unsatisfiable,
 )
 from penstock.ports import NotYet, Order, Ready, UnitContext
+from tests.wells.faulty import ANYBODY
 from tests.wells.rack import Asked, Rack
 from tests.wells.service import NOW, SECRET, well
 
@@ -98,31 +99,8 @@ def test_not_yet_without_a_word(rack: Rack) -> None:
     assert create(rack) == NotYet(5, "it is being made")
 
 
-def _hang(asked: Asked) -> bool:
-    return asked.rack.let_go.wait(30)
-
-
 ODD: dict[str, tuple[Callable[[Asked], bool], type[DriverError]]] = {
-    "hangs": (_hang, Unknown),
-    "ends": (lambda asked: True, Unknown),
-    "says no HTTP": (lambda asked: asked.write(b"hello\r\n\r\n"), Unknown),
-    "says less than it promised": (lambda asked: asked.raw(200, b"{}", Content_Length="50"), Unknown),
-    "says too much": (lambda asked: asked.say(200, b" " * 70_000), Unknown),
-    "says no end of it": (lambda asked: asked.raw(200, b"x" * 70_000, Content_Length="999999999"), Unknown),
-    "says too much in a header": (lambda asked: asked.say(200, {}, X_Long="y" * 20_000), Unknown),
-    "says too much in one line": (lambda asked: asked.say(200, {}, X_Long="y" * 70_000), Unknown),
-    "says too many headers": (lambda asked: asked.say(200, {}, **{f"X-{n}": "y" for n in range(200)}), Unknown),
-    "is not itself": (lambda asked: asked.raw(200, b'{"state": "ready"}'), Unknown),
-    "is a gateway": (lambda asked: asked.raw(502, b"<html>"), Unknown),
-    "is a gateway that has nobody": (lambda asked: asked.raw(404, b"<html>"), Unknown),
-    "has another secret": (lambda asked: asked.raw(401, b"", Penstock_Signature="v1=" + "0" * 64), Misconfigured),
-    "leads away": (lambda asked: asked.raw(302, b"", Location="http://169.254.169.254/"), Misconfigured),
-    "says garbage": (lambda asked: asked.say(200, b"\xff{"), Misconfigured),
-    "says a list": (lambda asked: asked.say(200, []), Misconfigured),
-    "says what is no number": (lambda asked: asked.say(200, b'{"fence": NaN}'), Misconfigured),
-    "says what is deep": (lambda asked: asked.say(200, b'{"a":' * 50 + b"1" + b"}" * 50), Misconfigured),
-    "says what is very deep": (lambda asked: asked.say(200, b"[" * 60_000), Misconfigured),
-    "says a very long number": (lambda asked: asked.say(200, b'{"a":' + b"1" * 9000 + b"}"), Misconfigured),
+    **ANYBODY,
     "means another": (lambda asked: asked.say(200, {**OK, "unit": "r-2", "state": "ready"}), Misconfigured),
     "means another lease": (lambda asked: asked.say(200, {**OK, "fence": 6, "state": "ready"}), Misconfigured),
     "is not ready": (lambda asked: asked.say(200, {**OK, "state": "creating"}), Misconfigured),

@@ -39,6 +39,7 @@ NOTHING: Mapping[str, Any] = {}
 FACTORIES = {
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
     "hosts": "penstock.drivers.factories.hosts:HostsFactory",
+    "http": "penstock.drivers.factories.http.factory:HttpFactory",
     "libcloud": "penstock.drivers.factories.libcloud.factory:LibcloudFactory",
     "process": "penstock.drivers.factories.process:ProcessFactory",
 }

@@ -1,6 +1,6 @@
-"""Writes the OpenAPI document for services of the `http` well: `python -m penstock.drivers.http.openapi`.
+"""Writes the OpenAPI documents for services of the `http` well and factory: `python -m penstock.drivers.http.openapi`.
 
-It is generated from the constants of the protocol, so that both agree. No function imports this module.
+They are generated from the constants of the protocol, so that both agree. No function imports this module.
 """
 
 from __future__ import annotations
@@ -10,16 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from penstock.drivers.http import errors, protocol
-from penstock.drivers.http.protocol import CLEAN, READY, REQUEST_ID, RESOURCES, SIGNATURE, STATES, TIMESTAMP
+from penstock.drivers.http.protocol import (
+    CLEAN,
+    CREATING,
+    DESTROYING,
+    READY,
+    REQUEST_ID,
+    RESOURCES,
+    SIGNATURE,
+    STATES,
+    TIMESTAMP,
+    WORKERS,
+)
 
-DOCUMENT = Path(__file__).parents[4] / "docs/operators/wells/http.openapi.json"
-UNIT = f"{RESOURCES}/{{unit}}"
+OPERATORS = Path(__file__).parents[4] / "docs/operators"
+DOCUMENT, FACTORY_DOCUMENT = OPERATORS / "wells/http.openapi.json", OPERATORS / "http-factory.openapi.json"
+UNIT, WORKER = f"{RESOURCES}/{{unit}}", f"{WORKERS}/{{unit}}"
 
 Schema = dict[str, Any]
 
 
 def document() -> Schema:
-    """The whole document."""
+    """The whole document for services of wells."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -33,11 +45,32 @@ def document() -> Schema:
             f"{UNIT}/clean": {"parameters": [*_signed(), _unit()], "post": _clean()},
             RESOURCES: {"parameters": _signed(), "get": _list()},
         },
-        "components": {
-            "schemas": _schemas(),
-            "headers": {"Signature": {"required": True, "description": ANSWER, "schema": _text(67)}},
-        },
+        "components": _components(_schemas()),
     }
+
+
+def factory_document() -> Schema:
+    """The whole document for programs of factories."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "A program for Penstock's http factory",
+            "version": protocol.VERSION.rpartition("-v")[2],
+            "description": "The HTTP API of a program that makes, destroys and lists machines for Penstock.",
+        },
+        "servers": [{"url": "https://lab.example.com/penstock", "description": "the factory's setting `url`"}],
+        "paths": {
+            WORKER: {"parameters": [*_signed(), _unit()], "put": _launch(), "get": _describe(), "delete": _end()},
+            f"{WORKER}/console": {"parameters": [*_signed(), _unit()], "get": _console()},
+            WORKERS: {"parameters": _signed(), "get": {**_list(), "summary": "List workers in the order of their ids"}},
+        },
+        "components": _components(_factory_schemas()),
+    }
+
+
+def _components(schemas: Schema) -> Schema:
+    headers = {"Signature": {"required": True, "description": ANSWER, "schema": _text(67)}}
+    return {"schemas": schemas, "headers": headers}
 
 
 REQUESTED = (
@@ -141,6 +174,53 @@ def _list() -> Schema:
     }
 
 
+def _launch() -> Schema:
+    description = (
+        "A repeated order makes no second machine, also if its `token` is another one: one `unit` is one machine. A "
+        f"unit that was destroyed is never made again: 409 with the code `{protocol.GONE}`."
+    )
+    return {
+        "operationId": "create",
+        "summary": "Make a machine that runs the agent",
+        "description": description,
+        "requestBody": {"required": True, **_content("Order")},
+        "responses": _answers({"200": (f"the machine is {READY}", "Made"), "202": ("not yet", "Later")}),
+    }
+
+
+def _describe() -> Schema:
+    return {
+        "operationId": "status",
+        "summary": "Describe a worker",
+        "responses": _answers({"200": ("it exists", "Status"), "404": ("it does not exist", "Problem")}),
+    }
+
+
+def _end() -> Schema:
+    description = "Afterwards its status is 404 and no list contains it. If it does not exist, 404 counts as success."
+    return {
+        "operationId": "destroy",
+        "summary": "Remove a worker and everything that was made for it",
+        "description": description,
+        "parameters": [_query("owner", "as in the order")],
+        "responses": _answers(
+            {
+                "200": ("it is gone", "Destroyed"),
+                "202": ("not yet", "Later"),
+                "404": ("it did not exist", "Problem"),
+            }
+        ),
+    }
+
+
+def _console() -> Schema:
+    return {
+        "operationId": "console",
+        "summary": "What the worker's machine printed last",
+        "responses": _answers({"200": ("the end of it", "Console"), "404": ("there is none", "Problem")}),
+    }
+
+
 def _query(name: str, description: str, kind: str = "string", *, required: bool = True) -> Schema:
     return {"name": name, "in": "query", "required": required, "description": description, "schema": {"type": kind}}
 
@@ -206,10 +286,43 @@ def _schemas() -> Schema:
     }
 
 
-def text() -> str:
-    """The document as JSON, as stored in the repository."""
-    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+def _factory_schemas() -> Schema:
+    shared = _schemas()
+    unit, owner, free = _text(protocol.UNIT_CHARS), shared["Order"]["properties"]["owner"], {"type": "object"}
+    state = {"enum": [CREATING, READY, DESTROYING]}
+    config = {**free, "description": "the file that the agent reads; it has the bootstrap key, which is secret"}
+    agent = _object({"url": _text(1000), "sha256": _text(64), "config": config})
+    order: Schema = {
+        "unit": unit, "owner": {**owner, "description": "the deployment and factory that own the worker"},
+        "type": {**_text(100), "description": "the target"}, "slot": _text(100),
+        "settings": {**free, "description": "the factory's table `settings`"},
+        "boot": {"type": "string", "description": "user data for a machine with bash; it has the key too"},
+        "agent": {**agent, "description": "the same for who does not run the script"},
+        "token": {**_text(64), "description": "a hash of all the rest, for a hypervisor that wants a client token"},
+    }  # fmt: skip
+    shown = {**free, "additionalProperties": {"type": "string"}, "description": "for people; at most 20 entries"}
+    thing = _object({"kind": _text(64), "id": _text(64)}, {"made": {"type": "string", "format": "date-time"}})
+    things = {"type": "array", "minItems": 1, "maxItems": 20, "items": thing}
+    entry = _object(
+        {"unit": unit, "owner": owner}, {"things": {**things, "description": "machine, disks and the like"}}
+    )
+    following = {"next": shared["Page"]["properties"]["next"]}
+    units = {"type": "array", "maxItems": protocol.PAGE, "items": entry}
+    return {
+        "Order": _object(order),
+        "Made": _object({"unit": unit, "state": state}, {"metadata": shown}),
+        "Status": _object({"unit": unit, "state": state}, {"reason": shared["Later"]["properties"]["reason"]}),
+        "Console": _object({"console": {"type": "string", "description": "at most some 10,000 characters"}}),
+        "Page": _object({"units": units}, following),
+        **{name: shared[name] for name in ("Destroyed", "Later", "Problem")},
+    }
+
+
+def text(of: Schema) -> str:
+    """A document as JSON, as stored in the repository."""
+    return json.dumps(of, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(text())
+    DOCUMENT.write_text(text(document()))
+    FACTORY_DOCUMENT.write_text(text(factory_document()))

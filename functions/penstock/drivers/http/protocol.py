@@ -26,6 +26,9 @@ WINDOW = 300
 CREATING, READY, CLEANING, CLEAN, DESTROYING = "creating", "ready", "cleaning", "clean", "destroying"
 STATES = (CREATING, READY, CLEANING, CLEAN, DESTROYING)
 
+GONE = "gone"
+"""The code of a refusal, with 409, to make a worker that was destroyed: ids of workers are not used again."""
+
 SECRET_LEAST = 32
 """The least characters of the shared secret."""
 

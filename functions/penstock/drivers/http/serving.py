@@ -1,7 +1,8 @@
-"""The server side of the protocol, for services of the `http` well that are written in Python.
+"""The server side of the protocol, for services in Python, of the `http` well and of the `http` factory.
 
-An Endpoint verifies requests (signature, time, repetition), calls a Service, and signs its answers. This module needs
-only Python's standard library, and no function imports it. See docs/operators/wells/http.md. [SEC-2]
+An Endpoint verifies requests (signature, time, repetition), calls a Service or a Controller, and signs its answers.
+This module needs only Python's standard library, and no function imports it. See docs/operators/wells/http.md and
+docs/operators/http.md. [SEC-2]
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from penstock.drivers.http.protocol import (
     SIGNATURE,
     TIMESTAMP,
     WINDOW,
+    WORKERS,
 )
 from penstock.kernel.frozen import dataclass
 
@@ -34,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Service(Protocol):
-    """What you implement: answers as in http.openapi.json. Methods may raise Refused or Later instead."""
+    """What you implement for wells: answers as in http.openapi.json. Methods may raise Refused or Later instead."""
 
     def create(self, unit: str, order: JsonObject) -> JsonObject:
         """Create the unit, or prepare a cleaned unit for its next lease."""
@@ -50,6 +52,25 @@ class Service(Protocol):
 
     def list(self, owner: str, start: str) -> Iterable[str]:
         """The ids of this owner's units, sorted, from `start` on."""
+
+
+class Controller(Protocol):
+    """What you implement for factories: answers as in http-factory.openapi.json. Methods may raise as those above."""
+
+    def create(self, unit: str, order: JsonObject) -> JsonObject:
+        """Make the worker, unless it is there, or was destroyed."""
+
+    def status(self, unit: str) -> JsonObject:
+        """Describe the worker."""
+
+    def destroy(self, unit: str, query: JsonObject) -> JsonObject:
+        """Remove the worker completely, and never make it again."""
+
+    def console(self, unit: str) -> str:
+        """What the worker's machine printed last, at most some 10,000 characters."""
+
+    def list(self, owner: str, start: str) -> Iterable[str | JsonObject]:
+        """This owner's workers, sorted, from `start` on: ids, or objects with an id as `unit`, and `things`."""
 
 
 class Refused(Exception):
@@ -97,19 +118,22 @@ class SeenRequests:
 class Endpoint:
     """Verifies requests, calls the service one request at a time, and signs the answers.
 
-    With several secrets, each is accepted, so that a new one can replace an old one.
+    With several secrets, each is accepted, so that a new one can replace an old one. It serves one collection:
+    RESOURCES with a Service, or WORKERS with a Controller.
     """
 
     def __init__(
         self,
-        service: Service,
+        service: Service | Controller,
         *secrets: str,
+        of: str = RESOURCES,
         is_new: Callable[[str, float], bool] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if not secrets or any(len(secret) < SECRET_LEAST for secret in secrets):
             raise ValueError(f"a service needs a secret of at least {SECRET_LEAST} characters")
-        self._service, self._secrets, self._clock = service, secrets, clock
+        self._service: Any = service
+        self._secrets, self._of, self._clock = secrets, of, clock
         self._is_new = is_new or SeenRequests().is_new
         self._lock = Lock()
 
@@ -141,25 +165,32 @@ class Endpoint:
             return _reply(500, _problem("trouble", "see the service's own log"))
 
     def _call(self, method: str, path: str, query: Mapping[str, str], body: JsonObject) -> JsonObject:
-        unit, _, do = path.rpartition(RESOURCES)[2].strip("/").partition("/")
+        _, is_ours, rest = path.rpartition(self._of)
+        unit, _, do = rest.strip("/").partition("/")
         unit = unquote(unit)
-        if (method, do, bool(unit)) == ("GET", "", False):
+        if is_ours and (method, do, bool(unit)) == ("GET", "", False):
             return self._page(query)
         calls: Mapping[tuple[str, str], Callable[[], JsonObject]] = {
             ("PUT", ""): lambda: self._service.create(unit, body),
             ("GET", ""): lambda: self._service.status(unit),
-            ("POST", "clean"): lambda: self._service.clean(unit, body),
             ("DELETE", ""): lambda: self._service.destroy(unit, {**query, "fence": _number(query.get("fence", "0"))}),
+            **self._own(unit, body),
         }
-        if not unit or (method, do) not in calls:
+        if not is_ours or not unit or (method, do) not in calls:
             raise Refused(405, "unknown-call", f"there is no {method} of {path}")
         return calls[method, do]()
+
+    def _own(self, unit: str, body: JsonObject) -> Mapping[tuple[str, str], Callable[[], JsonObject]]:
+        """The calls that only this collection has."""
+        if self._of == WORKERS:
+            return {("GET", "console"): lambda: {"console": self._service.console(unit)}}
+        return {("POST", "clean"): lambda: self._service.clean(unit, body)}
 
     def _page(self, query: Mapping[str, str]) -> JsonObject:
         most, owner = min(_number(query.get("limit", str(PAGE))), PAGE), query.get("owner", "")
         found = list(islice(self._service.list(owner, query.get("from", "")), most + 1))
-        units = [{"unit": unit, "owner": owner} for unit in found[:most]]
-        return {"units": units, "next": found[most] if found[most:] else None}
+        units = [{**({"unit": each} if isinstance(each, str) else each), "owner": owner} for each in found[: most + 1]]
+        return {"units": units[:most], "next": units[most]["unit"] if units[most:] else None}
 
 
 def _number(text: str) -> int:

@@ -18,7 +18,7 @@ from penstock.drivers.factories.process import kill_all
 from penstock.drivers.http.protocol import GONE, WORKERS
 from penstock.drivers.http.serving import Endpoint, Later, Refused, server
 
-TAG = "LAB_WORKER"  # every process of a worker inherits this variable, and is found by it
+TAG = "PENSTOCK_WORKER_ID"  # the agent gives it to every process of a job: all of them are found by it
 CONSOLE_CHARS = 10_000
 BOOT = """
 import hashlib, os, sys, urllib.request

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
 from penstock.drivers import MAKER
 from penstock.drivers.factories.http.factory import HttpFactory
-from penstock.drivers.factories.process import kill, tagged
 from penstock.drivers.http.protocol import WORKERS
 from tests.wells.faulty import Faulty, loaded
 from tests.wells.service import SURROUNDINGS, Program
@@ -49,8 +47,3 @@ class FaultyLab(Faulty):
     def machines(self) -> list[str]:
         """The machines that there are."""
         return sorted(each.name for each in (self.folder / "machines").iterdir())
-
-
-def kill_machine(unit: str) -> None:
-    """What a power cut does to a worker's machine."""
-    kill(tagged("LAB_WORKER", unit), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What is outside of the local cloud, and lends jobs of its own: a service, a folder, a bucket, a role, a server."""
+"""What is outside of the local cloud, for its jobs: a controller, a service, a folder, a bucket, a role, a server."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from penstock.local import cloud
 from tests import raw
+from tests.controllers.lab import Lab
 from tests.e2e.conftest import SITE, Local
 from tests.postgres.cluster import ADMIN, PASSWORDS, Cluster
 from tests.wells.rack import Asked, Rack
@@ -30,6 +31,15 @@ well = "locks"
 names = ["axle-1"]
 [resources.belt]
 well = "locks"
+limit = 1
+
+[factories.lab]
+driver = "http"
+url = "{lab}"
+secret = "file:{folder}/rack.secret"
+settings = {{ image = "helios-2.0" }}
+[targets.helios]
+factory = "lab"
 limit = 1
 
 [wells.rack]
@@ -90,6 +100,7 @@ class Outside:
     local: Local
     folder: Path
     rack: Rack
+    lab: Lab
     server: Cluster | None
 
     @property
@@ -111,8 +122,8 @@ class Outside:
         role = self._role()
         site = self.folder / "site.toml"
         named = {
-            "rack": self.rack.url, "folder": self.folder, "python": sys.executable, "root": ROOT, "role": role,
-            "region": cloud.REGION, "bucket": BUCKET,
+            "rack": self.rack.url, "lab": self.lab.url, "folder": self.folder, "python": sys.executable, "root": ROOT,
+            "role": role, "region": cloud.REGION, "bucket": BUCKET,
         }  # fmt: skip
         text = SITE.read_text() + TEXT.format(**named)
         if self.server:

@@ -19,6 +19,7 @@ import pytest
 from pg8000.exceptions import DatabaseError
 
 from penstock.drivers.factories import process
+from tests.controllers.lab import Lab
 from tests.e2e.conftest import SITE, Local
 from tests.e2e.outside import BUCKET, Outside, rows, said
 from tests.leaks import forms
@@ -37,14 +38,16 @@ def outside(
     local: Local, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Outside]:
     server = request.getfixturevalue("postgres") if cluster.programs() else None
-    rack = Rack()
-    made = Outside(local, tmp_path_factory.mktemp("outside"), rack, server)
+    rack, folder = Rack(), tmp_path_factory.mktemp("outside")
+    lab = Lab(folder)
+    made = Outside(local, folder, rack, lab, server)
     try:
         made.make()
         yield made
         local.apply(SITE)
     finally:
         rack.end()
+        lab.end()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,6 +66,12 @@ def forgotten(local: Local, lost: str) -> str:
     """A lease without a job that nobody releases."""
     del lost
     return local.cli("lease", "acquire", "licence", "--for", "1", "--wait").stdout.strip()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def helios(local: Local, lost: str) -> str:
+    """A job for the controller's target."""
+    return local.submit('echo "on $PENSTOCK_WORKER_ID in $PENSTOCK_ROOT"\n', "-t", "helios")
 
 
 # Jobs that need the same things, each in an order of its own
@@ -306,6 +315,20 @@ def assert_said_nowhere(local: Local, job: str, secrets: set[str]) -> None:
     assert any(where == "log" and "DriverCalls" in text for where, text in found), "functions tell the log of each call"
     wanted = [form for secret in secrets for form in forms(secret)]
     assert [(where, form) for where, text in found for form in wanted if form in text] == []
+
+
+def test_a_job_runs_on_what_a_program_of_the_site_made_and_that_is_destroyed(
+    local: Local, outside: Outside, helios: str
+) -> None:
+    """UNIT-1, UNIT-2: the program's own list says so; no process is left of the machine, and no file."""
+    assert local.settled(helios)["outcome"] == "succeeded", told(local, helios)
+    worker = local.job(helios)["worker"]
+    machine = outside.lab.folder / "machines" / worker
+    assert f"on {worker} in {machine}/root" in told(local, helios)
+    local.given_back("target/helios")
+    assert "its status is 404, and it is not listed" in json.dumps(local.json("job", "timings", helios))
+    assert not machine.exists()
+    assert process.tagged("PENSTOCK_WORKER_ID", worker) == set()
 
 
 def test_a_killed_agent_is_noticed_and_the_next_attempt_runs(local: Local, lost: str) -> None:

@@ -12,8 +12,6 @@ declares:
     reusable = True                     its units can be cleaned and leased again
     quarantines = True                  its units exist already and cannot be replaced, so broken ones are quarantined
     hosts = True                        factories: its workers are machines whose agents connect by themselves
-
-Drivers of other packages are found through the entry points `penstock.factories` and `penstock.wells`.
 """
 
 from __future__ import annotations

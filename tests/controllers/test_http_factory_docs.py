@@ -11,15 +11,18 @@ from openapi_spec_validator import validate
 
 from penstock.domain.site import parse
 from penstock.domain.site.site import Site
-from penstock.drivers import Registry
+from penstock.drivers import MAKER, Registry
+from penstock.drivers.factories.hosts import HostsFactory
 from penstock.drivers.factories.http import settings
 from penstock.drivers.factories.http.factory import SHOWN
 from penstock.drivers.http import openapi, protocol
 from penstock.drivers.http.client import BUDGET
+from penstock.drivers.http.protocol import HOSTS, WORKERS
 from penstock.drivers.http.settings import TIMEOUT, TIMEOUT_MOST
-from penstock.ports import Order
+from penstock.ports import Order, UnitContext
+from tests.controllers.benches import FaultyBenches
 from tests.controllers.lab import EXAMPLE, FaultyLab, factory
-from tests.wells.service import NOW
+from tests.wells.service import NOW, SURROUNDINGS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/operators/http.md").read_text()
@@ -31,19 +34,31 @@ def test_the_document_is_that_of_the_code_and_is_one() -> None:
     validate(openapi.factory_document())
 
 
+def documented(collection: str, unit: str) -> set[tuple[str, str]]:
+    """The calls of a collection, by method and path."""
+    return {
+        (method.upper(), re.sub(r"\{unit}", unit, path))
+        for path, item in openapi.factory_document()["paths"].items()
+        for method in item
+        if method != "parameters" and path.startswith(collection)
+    }
+
+
+def test_what_hosts_ask_for_is_in_the_document() -> None:
+    benches = FaultyBenches("bench-7")
+    settings = {"url": benches.url, "secret": "env:RACK"}
+    HostsFactory(settings, {**SURROUNDINGS, MAKER: "lab"}).with_context(UnitContext("bench-7", 1)).destroy("w-1", NOW)
+    benches.end()
+    assert set(benches.asked) == documented(HOSTS, "bench-7")
+
+
 def test_what_the_factory_asks_for_is_in_the_document(lab: FaultyLab) -> None:
     made = factory(lab.url)
     made.create(Order("w-1", "helios", "1", url="https://penstock.example.com", key="k" * 64))
     made.evidence("w-1")
     made.destroy("w-1", NOW)
     made.list()
-    known = {
-        (method.upper(), re.sub(r"\{unit}", "w-1", path))
-        for path, item in openapi.factory_document()["paths"].items()
-        for method in item
-        if method != "parameters"
-    }
-    assert {(method, path.partition("?")[0]) for method, path in lab.asked} == known
+    assert {(method, path.partition("?")[0]) for method, path in lab.asked} == documented(WORKERS, "w-1")
 
 
 def test_an_order_has_what_the_document_and_the_page_say(lab: FaultyLab) -> None:
@@ -69,8 +84,9 @@ def test_the_page_says(said: str) -> None:
     assert 2 * protocol.WINDOW == 600
 
 
-def test_the_pages_sites_are_good() -> None:
-    blocks = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
+@pytest.mark.parametrize("page", [PAGE, (ROOT / "docs/operators/hosts.md").read_text()])
+def test_the_pages_sites_are_good(page: str) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.S)
     assert blocks
     for block in blocks:
         tomllib.loads(block)

@@ -35,6 +35,8 @@ def test_only_a_free_slot_can_be_taken(state: SlotState) -> None:
 def test_a_slot_that_is_given_back_keeps_its_fence_and_nothing_of_its_holder(withdrawn: bool, after: SlotState) -> None:
     held = replace(pools.take(slot(fence=4), claim(), 1, "r-1", NOW), withdrawn=withdrawn)
     assert pools.give_back(held) == slot(state=after, fence=5)
+    away = OFF if withdrawn else SlotState.AWAY
+    assert pools.give_back(held, SlotState.AWAY) == slot(state=away, fence=5)
 
 
 def test_moving_a_slot_is_a_delete_and_a_create_unless_its_key_stays() -> None:

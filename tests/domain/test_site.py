@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.pools.pools import Serves, Warm
-from penstock.domain.site.site import MAX_REDIRECTS, Budgets, Limits, Quota, ResourceType, Shape, Site, Target
+from penstock.domain.site.site import MAX_REDIRECTS, Budgets, Limits, Maker, Quota, ResourceType, Shape, Site, Target
 from penstock.domain.site.warnings import warnings
 
 
@@ -89,6 +89,11 @@ def test_only_the_pool_of_a_target_with_named_slots_has_hosts() -> None:
         "target/ubuntu": False,
         "target/lab": True,
     }
+
+
+def test_a_factory_whose_settings_name_a_program_has_a_controller() -> None:
+    assert Maker("lab", "hosts", {"url": "https://lab.example.com"}).has_controller
+    assert not Maker("lab", "hosts").has_controller
 
 
 def test_what_is_used_is_known_by_its_pool() -> None:

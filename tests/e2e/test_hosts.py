@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ import pytest
 
 from penstock.drivers.factories import process
 from penstock.testing.site import site_toml
+from tests.controllers.benches import FaultyBenches
 from tests.e2e.conftest import SITE, Local
+from tests.wells.service import SECRET
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
@@ -23,18 +25,27 @@ LAB = site_toml(
     factories={"lab": "hosts"},
     targets={"benches": {"factory": "lab", "names": ["bench-7", "bench-8"]}},
 )
+RACK = """
+[factories.rack]
+driver = "hosts"
+url = "{url}"
+secret = "file:{folder}/rack.secret"
+[targets.blades]
+factory = "rack"
+names = ["blade-1"]
+"""
 
 
 class Bench:
     """A host with its agent, as a person starts it."""
 
-    def __init__(self, local: Local, name: str, folder: Path) -> None:
+    def __init__(self, local: Local, name: str, folder: Path, target: str = "benches") -> None:
         self.local, self.name, self.state = local, name, folder / name
         folder.mkdir(exist_ok=True)
         assert local.cli("user", "create", name).returncode == 0
         assert local.cli("user", "grant", name, f"host.{name}").returncode == 0
         self.token = folder / f"{name}.token"
-        scope = f"host:target/benches/{name}"
+        scope = f"host:target/{target}/{name}"
         self.token.write_text(local.json("token", "create", "--user", name, "--scope", scope)["token"])
         self.agent: subprocess.Popen[bytes] | None = None
 
@@ -55,9 +66,12 @@ class Bench:
         """Everything on the machine ends at once."""
         assert self.agent
         self.agent.kill()
-        os.kill(self.standing()["pid"], signal.SIGKILL)
-        process.kill(process.tagged("PENSTOCK_WORKER_ID", self.standing()["worker"]), signal.SIGKILL)
         self.agent.wait(25)
+        standing = self.standing()
+        if standing["pid"]:  # of its worker, which may have ended
+            process.kill({standing["pid"]}, signal.SIGKILL)
+        if standing["worker"]:
+            process.kill(process.tagged("PENSTOCK_WORKER_ID", standing["worker"]), signal.SIGKILL)
 
     def stop(self) -> int | None:
         if self.agent is None:
@@ -66,14 +80,38 @@ class Bench:
         return self.agent.wait(25)
 
 
+class Rack(FaultyBenches):
+    """A controller that writes its one blade anew: everything there ends, and an agent starts that knows of nothing."""
+
+    blade: Bench
+
+    def __init__(self) -> None:
+        super().__init__("blade-1")
+        self.service.write = self.write
+
+    def write(self, unit: str) -> None:
+        assert unit == self.blade.name
+        self.blade.lose_power()
+        shutil.rmtree(self.blade.state)
+        self.blade.start()
+
+
 @pytest.fixture
-def bench(local: Local, tmp_path: Path) -> Iterator[Callable[[str], Bench]]:
+def rack() -> Iterator[Rack]:
+    made = Rack()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def bench(local: Local, rack: Rack, tmp_path: Path) -> Iterator[Callable[[str], Bench]]:
     site = tmp_path / "site.toml"
-    site.write_text(SITE.read_text() + LAB)
+    (tmp_path / "rack.secret").write_text(SECRET)
+    site.write_text(SITE.read_text() + LAB + RACK.format(url=rack.url, folder=tmp_path))
     made: list[Bench] = []
 
-    def make(name: str) -> Bench:
-        made.append(Bench(local, name, tmp_path / "benches"))
+    def make(name: str, target: str = "benches") -> Bench:
+        made.append(Bench(local, name, tmp_path / "benches", target))
         return made[-1]
 
     with local.having(site):
@@ -95,8 +133,33 @@ def hosts(local: Local) -> dict[str, bool]:
     return {name: slot["host"]["is_there"] for name, slot in slots(local).items()}
 
 
-def test_two_benches_serve_five_jobs_and_one_of_them_loses_power(local: Local, bench: Callable[[str], Bench]) -> None:
-    """JOB-2, UNIT-2: the job goes on elsewhere; who comes back cleans up before it serves again."""
+def begin_blade(local: Local, rack: Rack, blade: Bench) -> list[str]:
+    """Two jobs for a blade, of which the first leaves something where no agent cleans."""
+    rack.blade = blade
+    blade.start()
+    first = local.submit(f'echo secret > "{blade.state}/left"\n', "-t", "blades")
+    return [first, local.submit(f'ls -A "{blade.state}"; echo second\n', "-t", "blades")]
+
+
+def assert_written_between(local: Local, rack: Rack, jobs: Sequence[str]) -> None:
+    """The second job found a machine that knew of nothing, and the proof of the first is the controller's."""
+    assert {local.settled(job)["outcome"] for job in jobs} == {"succeeded"}
+    printed = [line["payload"] for line in local.log(jobs[1]) if line["stream"] == "stdout"]
+    assert printed[-1] == "second"
+    assert "left" not in printed
+    for job in jobs:
+        local.until(lambda job=job: "its disk was written" in json.dumps(local.json("job", "timings", job)))
+    assert list(rack.written) == ["blade-1"]
+
+
+def test_two_benches_serve_five_jobs_and_one_of_them_loses_power(
+    local: Local, bench: Callable[..., Bench], rack: Rack
+) -> None:
+    """JOB-2, UNIT-2: the job goes on elsewhere; who comes back cleans up before it serves again.
+
+    Meanwhile a blade is written anew between its two jobs.
+    """
+    on_blade = begin_blade(local, rack, bench("blade-1", "blades"))
     one, two = bench("bench-7"), bench("bench-8")
     waiting = local.submit('echo first; [ "$PENSTOCK_ATTEMPT" = 2 ] || sleep 600\n', "-t", "benches")
     local.until(lambda: "away are bench-7" in local.json("job", "why", waiting)["summary"])
@@ -125,4 +188,5 @@ def test_two_benches_serve_five_jobs_and_one_of_them_loses_power(local: Local, b
     local.until(lambda: pool(local)["free"] == 1)
     assert list((one.state / "root").iterdir()) == list((two.state / "root").iterdir()) == []
     local.until(lambda: one.standing()["worker"] == "")  # the host hears only then that it is free
+    assert_written_between(local, rack, on_blade)
     local.until(lambda: not local.call("GET", "/v1/workers").json()["items"])

@@ -397,9 +397,9 @@ def mark_leaving(slot: Slot) -> Slot:
     return replace(slot, state=SlotState.IDLE, leaving=True)
 
 
-def give_back(slot: Slot) -> Slot:
-    """A slot whose unit is gone: free again, or off if it was withdrawn."""
-    state = SlotState.OFF if slot.withdrawn else SlotState.FREE
+def give_back(slot: Slot, to: SlotState = SlotState.FREE) -> Slot:
+    """A slot whose unit is gone: free again, or away if its host is; off if it was withdrawn."""
+    state = SlotState.OFF if slot.withdrawn else to
     return Slot(pool=slot.pool, name=slot.name, state=state, fence=slot.fence, version=slot.version)
 
 

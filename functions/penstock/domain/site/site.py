@@ -49,6 +49,13 @@ class Maker:
     settings: Mapping[str, Any] = field(default_factory=dict)
     rate: float | None = None
 
+    @property
+    def has_controller(self) -> bool:
+        """Whether a program of the site, which the settings name, does what the driver asks for. Hosts are then cleaned
+        from outside.
+        """
+        return "url" in self.settings
+
 
 @dataclass(frozen=True)
 class Health:

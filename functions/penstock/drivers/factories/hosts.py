@@ -1,44 +1,90 @@
 """The `hosts` factory: machines that exist already, each with a name, on which an operator starts the agent.
 
-The driver makes nothing: a host's agent asks for its worker by itself (docs/operators/hosts.md). It destroys nothing
-either: the host cleans itself, and its report that it is clean frees its slot.
+The driver makes nothing: a host's agent asks for its worker by itself (docs/operators/hosts.md). Without a controller
+it destroys nothing either: the host cleans itself, and its report that it is clean frees its slot. A controller of the
+site cleans a host from outside, for example writes its image anew; then its proof frees the slot, and no report does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.domain.units.units import CleanProof
-from penstock.ports import NotYet, Order, Ready
+from penstock.drivers.checks import sentences
+from penstock.drivers.http.protocol import HOSTS
+from penstock.drivers.http.settings import EXAMPLE, NEEDED, OPTIONAL, ServiceSettings
+from penstock.kernel.errors import Misconfigured, Unknown
+from penstock.ports import NotYet, Order, Ready, UnitContext
+from penstock.toml.checks import Place, record
+
+if TYPE_CHECKING:
+    from penstock.drivers.http.units import Units
 
 RECHECK_SECONDS = 900
 """Seconds between checks. The host's report arrives independently of them."""
 
+RETRY_SECONDS = 60
+"""Seconds until a controller that failed is asked again."""
+
 
 class HostsFactory:
-    """Waits for hosts, and does nothing itself."""
+    """Waits for hosts, or has a controller clean them."""
 
     hosts = True
     quarantines = True
 
     def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        del settings, environment
+        self._units = _units(settings, environment) if settings else None
+        self._host, self._fence = "", 0
 
     @staticmethod
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with settings: there are none. Targets name their hosts."""
-        return [f"the hosts driver has no setting {key!r}; it has no settings" for key in settings]
+        """What is wrong with settings: there are none, or those of a controller. Targets name their hosts."""
+        top = Place(("hosts",))
+        if settings:
+            _keys(settings, top)
+        return sentences(top)
+
+    def with_context(self, of: UnitContext) -> HostsFactory:
+        """The driver, for the host whose slot the unit has, and with the fence of its lease. [SLOT-3]"""
+        self._host, self._fence = of.slot, of.fence
+        return self
 
     def create(self, order: Order) -> Ready | NotYet:
         """Ready at once: the machine exists, and its agent asks for the worker."""
         return Ready({"host": order.slot})
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Wait for the host's report. If its agent cannot renew its lease, it stops the job by itself."""
-        return NotYet(RECHECK_SECONDS, "its host has not reported yet that it is clean", stops_itself=True)
+        """Wait for the host's report, or have the controller clean the host; a proof if its status agrees. [UNIT-2]
+
+        If the host's agent cannot renew its lease, it stops the job by itself. That is also true while the controller
+        cannot be reached, so that is no error: the job's next attempt need not wait for it.
+        """
+        if self._units is None or not self._host:
+            return NotYet(RECHECK_SECONDS, "its host has not reported yet that it is clean", stops_itself=True)
+        try:
+            done = self._units.clean(self._host, self._fence, now)
+        except Unknown as error:
+            done = NotYet(RETRY_SECONDS, f"its controller failed: {error}")
+        return replace(done, stops_itself=True) if isinstance(done, NotYet) else done
 
     def list(self) -> Iterable[str]:
         """Nothing: whether a host is alive is known only from its agent, by the worker's lease."""
         return ()
+
+
+def _units(settings: Mapping[str, Any], environment: Mapping[str, str]) -> Units:
+    """The hosts at the controller. Raises Misconfigured. What calls it is loaded only for those who have one."""
+    from penstock.drivers.http.units import Units
+
+    top = Place(("hosts",))
+    values = _keys(settings, top)
+    if top.faults:
+        raise Misconfigured("; ".join(sentences(top)))
+    return Units(HOSTS, ServiceSettings(**values), environment)
+
+
+_keys = record(NEEDED, OPTIONAL, EXAMPLE)

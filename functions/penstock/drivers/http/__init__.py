@@ -5,9 +5,10 @@
     transport   one HTTP request with limits on time and size
     client      signed requests to the service, and its signed answers
     errors      what the service's errors mean
-    units       the units of one factory or well at its service: their list, and the proof that one is gone
+    units       the units of one factory or well at its service: their list, and the proofs that one is clean or gone
     serving     a server side for services in Python. No function imports it
     openapi     writes the OpenAPI documents for services. No function imports it
 
-The driver is `wells.http`. See docs/operators/wells/http.md.
+The drivers are `wells.http`, `factories.http`, and `factories.hosts` if it has a controller. See
+docs/operators/wells/http.md and docs/operators/http.md.
 """

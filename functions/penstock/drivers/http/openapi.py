@@ -14,6 +14,7 @@ from penstock.drivers.http.protocol import (
     CLEAN,
     CREATING,
     DESTROYING,
+    HOSTS,
     READY,
     REQUEST_ID,
     RESOURCES,
@@ -25,7 +26,7 @@ from penstock.drivers.http.protocol import (
 
 OPERATORS = Path(__file__).parents[4] / "docs/operators"
 DOCUMENT, FACTORY_DOCUMENT = OPERATORS / "wells/http.openapi.json", OPERATORS / "http-factory.openapi.json"
-UNIT, WORKER = f"{RESOURCES}/{{unit}}", f"{WORKERS}/{{unit}}"
+UNIT, WORKER, HOST = (f"{collection}/{{unit}}" for collection in (RESOURCES, WORKERS, HOSTS))
 
 Schema = dict[str, Any]
 
@@ -50,19 +51,21 @@ def document() -> Schema:
 
 
 def factory_document() -> Schema:
-    """The whole document for programs of factories."""
+    """The whole document for programs of factories, `http` and `hosts`."""
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "A program for Penstock's http factory",
+            "title": "A program for Penstock's factories http and hosts",
             "version": protocol.VERSION.rpartition("-v")[2],
-            "description": "The HTTP API of a program that makes, destroys and lists machines for Penstock.",
+            "description": "The HTTP API of a program that makes machines for Penstock, or cleans those that exist.",
         },
         "servers": [{"url": "https://lab.example.com/penstock", "description": "the factory's setting `url`"}],
         "paths": {
             WORKER: {"parameters": [*_signed(), _unit()], "put": _launch(), "get": _describe(), "delete": _end()},
             f"{WORKER}/console": {"parameters": [*_signed(), _unit()], "get": _console()},
             WORKERS: {"parameters": _signed(), "get": {**_list(), "summary": "List workers in the order of their ids"}},
+            HOST: {"parameters": [*_signed(), _host()], "get": _describe_host()},
+            f"{HOST}/clean": {"parameters": [*_signed(), _host()], "post": _clean_host()},
         },
         "components": _components(_factory_schemas()),
     }
@@ -213,6 +216,22 @@ def _end() -> Schema:
     }
 
 
+def _host() -> Schema:
+    return {**_unit(), "description": "the name of a host, as targets have it"}
+
+
+def _describe_host() -> Schema:
+    answers = {"200": ("it exists", "HostStatus"), "404": ("there is no such host", "Problem")}
+    return {"operationId": "hostStatus", "summary": "Describe a host", "responses": _answers(answers)}
+
+
+def _clean_host() -> Schema:
+    """As of resources."""
+    description = "Afterwards its status has this state, fence and digest, until the next lease ends."
+    said = {"operationId": "cleanHost", "summary": "Make a host as it was before its last lease"}
+    return {**_clean(), **said, "description": description}
+
+
 def _console() -> Schema:
     return {
         "operationId": "console",
@@ -314,7 +333,8 @@ def _factory_schemas() -> Schema:
         "Status": _object({"unit": unit, "state": state}, {"reason": shared["Later"]["properties"]["reason"]}),
         "Console": _object({"console": {"type": "string", "description": "at most some 10,000 characters"}}),
         "Page": _object({"units": units}, following),
-        **{name: shared[name] for name in ("Destroyed", "Later", "Problem")},
+        "HostStatus": shared["Status"],
+        **{name: shared[name] for name in ("Cleaned", "Destroyed", "Later", "Lease", "Problem")},
     }
 
 

@@ -13,8 +13,8 @@ import hashlib
 import hmac
 
 VERSION = "penstock-v1"
-RESOURCES, WORKERS = "/resources", "/workers"
-"""The collections: what wells have at a service, and what factories have."""
+RESOURCES, WORKERS, HOSTS = "/resources", "/workers", "/hosts"
+"""The collections: what wells have at a service, what factories have, and machines that exist already."""
 
 TIMESTAMP = "Penstock-Timestamp"
 REQUEST_ID = "Penstock-Request"

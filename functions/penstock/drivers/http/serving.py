@@ -1,6 +1,6 @@
-"""The server side of the protocol, for services in Python, of the `http` well and of the `http` factory.
+"""The server side of the protocol, for services in Python: of the `http` well, and of factories.
 
-An Endpoint verifies requests (signature, time, repetition), calls a Service or a Controller, and signs its answers.
+An Endpoint verifies requests (signature, time, repetition), calls what you implement, and signs its answers.
 This module needs only Python's standard library, and no function imports it. See docs/operators/wells/http.md and
 docs/operators/http.md. [SEC-2]
 """
@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, unquote
 from penstock.drivers.http import protocol
 from penstock.drivers.http.protocol import (
     BODY_BYTES,
+    HOSTS,
     PAGE,
     REQUEST_ID,
     RESOURCES,
@@ -32,6 +33,7 @@ from penstock.drivers.http.protocol import (
 from penstock.kernel.frozen import dataclass
 
 JsonObject = Mapping[str, Any]
+Call = Callable[[], JsonObject]
 log = logging.getLogger(__name__)
 
 
@@ -71,6 +73,16 @@ class Controller(Protocol):
 
     def list(self, owner: str, start: str) -> Iterable[str | JsonObject]:
         """This owner's workers, sorted, from `start` on: ids, or objects with an id as `unit`, and `things`."""
+
+
+class HostsController(Protocol):
+    """What you implement to clean hosts: answers as in http-factory.openapi.json. Methods may raise as those above."""
+
+    def status(self, unit: str) -> JsonObject:
+        """Describe the host."""
+
+    def clean(self, unit: str, lease: JsonObject) -> JsonObject:
+        """Make the host as it was before its last lease, for example write its image anew."""
 
 
 class Refused(Exception):
@@ -119,12 +131,12 @@ class Endpoint:
     """Verifies requests, calls the service one request at a time, and signs the answers.
 
     With several secrets, each is accepted, so that a new one can replace an old one. It serves one collection:
-    RESOURCES with a Service, or WORKERS with a Controller.
+    RESOURCES with a Service, WORKERS with a Controller, or HOSTS with a HostsController.
     """
 
     def __init__(
         self,
-        service: Service | Controller,
+        service: Service | Controller | HostsController,
         *secrets: str,
         of: str = RESOURCES,
         is_new: Callable[[str, float], bool] | None = None,
@@ -168,23 +180,28 @@ class Endpoint:
         _, is_ours, rest = path.rpartition(self._of)
         unit, _, do = rest.strip("/").partition("/")
         unit = unquote(unit)
-        if is_ours and (method, do, bool(unit)) == ("GET", "", False):
+        if is_ours and self._of != HOSTS and (method, do, bool(unit)) == ("GET", "", False):
             return self._page(query)
-        calls: Mapping[tuple[str, str], Callable[[], JsonObject]] = {
-            ("PUT", ""): lambda: self._service.create(unit, body),
-            ("GET", ""): lambda: self._service.status(unit),
-            ("DELETE", ""): lambda: self._service.destroy(unit, {**query, "fence": _number(query.get("fence", "0"))}),
-            **self._own(unit, body),
-        }
+        calls = self._calls(unit, query, body)
         if not is_ours or not unit or (method, do) not in calls:
             raise Refused(405, "unknown-call", f"there is no {method} of {path}")
         return calls[method, do]()
 
-    def _own(self, unit: str, body: JsonObject) -> Mapping[tuple[str, str], Callable[[], JsonObject]]:
-        """The calls that only this collection has."""
+    def _calls(self, unit: str, query: Mapping[str, str], body: JsonObject) -> Mapping[tuple[str, str], Call]:
+        """The calls that this collection has, by method and what follows the unit."""
+        to = self._service
+        status: Mapping[tuple[str, str], Call] = {("GET", ""): lambda: to.status(unit)}
+        if self._of == HOSTS:
+            return {**status, ("POST", "clean"): lambda: to.clean(unit, body)}
+        gone = {**query, "fence": _number(query.get("fence", "0"))} if self._of == RESOURCES else query
+        both = {
+            **status,
+            ("PUT", ""): lambda: to.create(unit, body),
+            ("DELETE", ""): lambda: to.destroy(unit, gone),
+        }
         if self._of == WORKERS:
-            return {("GET", "console"): lambda: {"console": self._service.console(unit)}}
-        return {("POST", "clean"): lambda: self._service.clean(unit, body)}
+            return {**both, ("GET", "console"): lambda: {"console": to.console(unit)}}
+        return {**both, ("POST", "clean"): lambda: to.clean(unit, body)}
 
     def _page(self, query: Mapping[str, str]) -> JsonObject:
         most, owner = min(_number(query.get("limit", str(PAGE))), PAGE), query.get("owner", "")

@@ -1,6 +1,7 @@
-"""The units that one factory or well has at its service: who owns them, their list, and the proof that one is gone.
+"""The units that one factory or well has at its service: their list, and the proofs that one is clean or gone.
 
-A service that says that a unit is destroyed is asked for the unit's status, which must be 404, and for its list, which
+A service that says that a unit is clean is asked for the unit's status, which must say the same, with the fence of the
+lease. One that says that a unit is destroyed is asked for the unit's status, which must be 404, and for its list, which
 must not contain the unit. A contradiction is no proof: the step is repeated, and then the unit is quarantined. [UNIT-1]
 [UNIT-2]
 """
@@ -17,7 +18,7 @@ from typing import Any
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.http.client import Answer, Client
-from penstock.drivers.http.protocol import DESTROYING, METADATA_BYTES, PAGE, PAGES, TEXT_CHARS, UNIT_CHARS
+from penstock.drivers.http.protocol import CLEAN, DESTROYING, METADATA_BYTES, PAGE, PAGES, TEXT_CHARS, UNIT_CHARS
 from penstock.drivers.http.settings import ServiceSettings
 from penstock.drivers.secrets import resolver
 from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
@@ -68,6 +69,24 @@ class Units:
         checked = proof_of(answer)[0] if answer.body.get("proof") else "it did not exist"
         proof = f"{checked}; its status is 404, and it is not listed"
         return CleanProof(by=f"http {client.host}", time=now, checked=proof)
+
+    def clean(self, unit: str, fence: int, now: datetime) -> CleanProof | NotYet:
+        """Have the service clean a unit after a lease; a proof if its status agrees. [UNIT-2]"""
+        client = self.client()
+        answer = client.call("POST", unit, "clean", body={"owner": self.owner, "fence": fence})
+        if answer.status == 202:
+            return not_yet(answer, "it is being cleaned")
+        check(answer, unit, fence=fence, state=CLEAN)
+        checked, digest = proof_of(answer)
+        status = client.call("GET", unit)
+        state = None if status.status == 404 else status.body.get("state")
+        if state != CLEAN or status.body.get("fence") != fence or status.body.get("digest") != digest:
+            found = f"{word(state)}, fence {word(status.body.get('fence'))}, digest {word(status.body.get('digest'))}"
+            wanted = f"clean, fence {fence}, digest {word(digest)}"
+            raise Unsatisfiable(f"{client.host} answered that {unit} is {wanted}, but its status is {found}")
+        return CleanProof(
+            by=f"http {client.host}", time=now, checked=f"{checked}; its status agrees, with fence {fence}"
+        )
 
     def list(self) -> Sequence[str]:
         """The ids of all that the service has for this owner. Those of other owners are left out."""

@@ -22,13 +22,14 @@ from penstock.domain.cooldowns import maker_of
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import pools
-from penstock.domain.pools.pools import WORKER, HoldTimes, Pool, Slot, pool_key
+from penstock.domain.pools.pools import WORKER, HoldTimes, Pool, Slot, SlotState, pool_key
 from penstock.domain.site.site import Site
-from penstock.domain.units import quarantine, retries, units, visibility
+from penstock.domain.units import hosts, quarantine, retries, units, visibility
+from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.units.units import CleanProof, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, RateLimited
-from penstock.kernel.rows import Change, Create, Delete, Replace
+from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.ports import NotYet
 from penstock.system import System, current_site, measure, transact
 from penstock.usecases import cooldowns
@@ -37,6 +38,7 @@ from penstock.usecases.jobs.flow import slots_of
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import broken, driver_calls, drivers
+from penstock.usecases.workers import presence
 
 WORTH_TELLING = timedelta(minutes=1)
 """How long cleaning takes that a job's log tells of. A line is a write, and the unit's journal says it in any case."""
@@ -93,6 +95,8 @@ def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
     if wait:
         driver_calls.retry_later(on, unit, visibility.NOT_LISTED_YET, wait)
     else:
+        if unit.is_a is UnitKind.WORKER and site.of_host(unit.lease.slot):
+            presence.mark_cleaned(on, unit.lease.slot)
         unit_destroyed(on, unit, proof, site)
 
 
@@ -197,7 +201,7 @@ def _give_back(on: System, unit: Unit) -> list[Change]:
 def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Change]:
     """Give slots back. A limit that was lowered meanwhile is kept by whoever grants them. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
-    back = [change for slot in slots for change in pools.move(slot, pools.give_back(slot))]
+    back = [change for slot in slots for change in _free(on, pool, slot)]
     if pool is None:
         return back
     learned = _count_broken(pool, unit, slots)
@@ -205,6 +209,15 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
         return [Replace(pool, left), *map(Delete, slots)]
     return [Replace(pool, learned), *back] if learned != pool else back
+
+
+def _free(on: System, pool: Pool | None, slot: Slot) -> Sequence[Change]:
+    """Give a slot back: as away, if it is a host's that is away, until its agent connects. [SLOT-1]"""
+    host = on.store.get(host_key(slot.name), Host) if pool and pool.hosts else None
+    if host is None:
+        return pools.move(slot, pools.give_back(slot))
+    to = SlotState.FREE if hosts.is_available(host, slot.pool) else SlotState.AWAY
+    return (*pools.move(slot, pools.give_back(slot, to)), Check(host))
 
 
 def _count_broken(pool: Pool, unit: Unit, slots: Sequence[Slot]) -> Pool:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from penstock.domain.commands import AgentHost
 from penstock.domain.replies import HostInstruction
-from penstock.domain.site.site import Limits
+from penstock.domain.site.site import Limits, Site
 from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import CleanProof, Unit, UnitState
@@ -43,7 +43,7 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
         raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
     session = HostSession(name, target.pool if target else None, users.digest(status.session), status.machine)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))
-    answer = _instruct(on, host, status, site.limits)
+    answer = _instruct(on, host, status, site)
     if target is None and answer.worker is None:
         raise not_found("host", name)
     if status.leaving:
@@ -51,8 +51,8 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
     return answer
 
 
-def _instruct(on: System, host: Host, status: AgentHost, bounds: Limits) -> HostInstruction:
-    unit = presence.worker_on(on, host)
+def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInstruction:
+    unit, bounds = presence.worker_on(on, host), site.limits
     if status.worker and (unit is None or unit.id != status.worker):
         return HostInstruction("forget", 0, bounds.lease, status.worker)
     if unit is None:
@@ -63,7 +63,7 @@ def _instruct(on: System, host: Host, status: AgentHost, bounds: Limits) -> Host
         return _without_worker(on, unit, status, bounds)
     if status.stage == "working":
         return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
-    return _after_worker(on, host, unit, status, bounds)
+    return _after_worker(on, host, unit, status, site)
 
 
 def _without_work(on: System, host: Host, bounds: Limits) -> HostInstruction:
@@ -95,11 +95,18 @@ def _clean_up(on: System, unit: Unit, bounds: Limits) -> HostInstruction:
     return HostInstruction("wait", seconds, bounds.lease, unit.id, held_seconds=held)
 
 
-def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, bounds: Limits) -> HostInstruction:
-    """A host whose worker's agent has ended: an unreported attempt is lost; then the host cleans up and says so."""
+def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, site: Site) -> HostInstruction:
+    """A host whose worker's agent has ended: an unreported attempt is lost; then the host cleans up and says so.
+
+    If its factory has a controller, that cleans the host as well, and the host's own word frees no slot. [UNIT-2]
+    """
+    bounds, maker = site.limits, site.factories.get(unit.maker)
+    is_cleaned_outside = maker is not None and maker.has_controller
     if unit.is_leased:
         cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"
         settle.lose(on, unit, cause, lambda _: True, cause)
+    elif is_cleaned_outside and (status.stage == "clean" or status.trouble):
+        return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     elif status.stage == "clean" and unit.cleaning.begun:
         proof = CleanProof(by=f"the agent of host {host.name}", time=on.world.now(), checked=status.cleaned)
         release.unit_destroyed(on, unit, proof)

@@ -134,6 +134,11 @@ def mark_silent(on: System, name: str) -> None:
     _mark_absent(on, name, lambda host: hosts.is_silent(host, on.world.now()))
 
 
+def mark_cleaned(on: System, name: str) -> None:
+    """Mark a host absent that a controller cleaned from outside: another agent may come, which need not wait."""
+    _mark_absent(on, name, lambda host: True)
+
+
 def present_hosts(on: System, pool: Pool) -> frozenset[str]:
     """The hosts of a pool that are present and serve it."""
     found = hosts_of(on, pool)

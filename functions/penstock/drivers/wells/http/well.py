@@ -1,8 +1,7 @@
 """The `http` well: resources that a service of the site creates, cleans and destroys.
 
-The driver verifies what the service answers. After cleaning, the resource's status must say the same, with the fence of
-the lease. What it checks after destroying is in `penstock.drivers.http.units`. A contradiction is not a proof: the step
-is repeated, and then the unit is quarantined. [UNIT-1] [UNIT-2]
+The driver verifies what the service answers: `penstock.drivers.http.units`. A contradiction is not a proof: the step is
+repeated, and then the unit is quarantined. [UNIT-1] [UNIT-2]
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Any
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers.http.client import Client
-from penstock.drivers.http.protocol import CLEAN, READY, RESOURCES
-from penstock.drivers.http.units import Units, check, metadata_of, not_yet, proof_of, word
+from penstock.drivers.http.protocol import READY, RESOURCES
+from penstock.drivers.http.units import Units, check, metadata_of, not_yet
 from penstock.drivers.wells.http import settings as keys
 from penstock.drivers.wells.http.settings import objections
 from penstock.kernel.errors import Unsatisfiable
@@ -73,20 +72,7 @@ class HttpWell:
 
     def clean(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Have the service clean the resource; a proof if its status agrees. [UNIT-2]"""
-        client = self._units.client()
-        answer = client.call("POST", unit, "clean", body={"owner": self._units.owner, "fence": self._fence})
-        if answer.status == 202:
-            return not_yet(answer, "it is being cleaned")
-        check(answer, unit, fence=self._fence, state=CLEAN)
-        checked, digest = proof_of(answer)
-        status = client.call("GET", unit)
-        state = None if status.status == 404 else status.body.get("state")
-        if state != CLEAN or status.body.get("fence") != self._fence or status.body.get("digest") != digest:
-            found = f"{word(state)}, fence {word(status.body.get('fence'))}, digest {word(status.body.get('digest'))}"
-            wanted = f"clean, fence {self._fence}, digest {word(digest)}"
-            raise Unsatisfiable(f"{client.host} answered that {unit} is {wanted}, but its status is {found}")
-        proof = f"{checked}; its status agrees, with fence {self._fence}"
-        return CleanProof(by=f"http {client.host}", time=now, checked=proof)
+        return self._units.clean(unit, self._fence, now)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Have the service destroy the resource; a proof if its status and the list agree. [UNIT-1] [UNIT-2]"""

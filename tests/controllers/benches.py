@@ -1,0 +1,47 @@
+"""A controller of hosts: what it writes anew is `written`, by host and fence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.drivers.http.protocol import HOSTS
+from penstock.drivers.http.serving import Refused
+from tests.wells.faulty import Faulty
+
+
+class Machines:
+    """Hosts whose image is written anew at once."""
+
+    def __init__(self, *names: str) -> None:
+        self.hosts: dict[str, dict[str, Any]] = {
+            name: {"unit": name, "state": "ready", "fence": 0, "digest": None} for name in names
+        }
+
+    def status(self, unit: str) -> Mapping[str, Any]:
+        if unit not in self.hosts:
+            raise Refused(404, "not-found", f"there is no {unit}")
+        return self.hosts[unit]
+
+    def clean(self, unit: str, lease: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self.status(unit)["fence"] > lease["fence"]:
+            raise Refused(409, "stale-fence", "another lease has it")
+        self.write(unit)
+        self.hosts[unit].update(state="clean", fence=lease["fence"], digest="helios-2.0")
+        proof = {"checked": "its disk was written with helios-2.0", "digest": "helios-2.0"}
+        return {**self.hosts[unit], "proof": proof}
+
+    def write(self, unit: str) -> None:
+        """Write the image of a host."""
+
+
+class FaultyBenches(Faulty):
+    """The controller in this process, with whatever a test has it do wrong."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(Machines(*names), HOSTS)
+
+    @property
+    def written(self) -> dict[str, int]:
+        """The hosts that are clean, and after which lease."""
+        return {name: host["fence"] for name, host in self.service.hosts.items() if host["state"] == "clean"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome
-from penstock.domain.pools.pools import Slot
+from penstock.domain.pools.pools import Slot, SlotState
 from penstock.domain.units.units import CleanProof, UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.drivers import MAKER, Registry
@@ -202,7 +202,7 @@ def test_the_word_of_a_host_frees_nothing_while_its_controller_has_not_cleaned_i
     benches.on("POST", lambda asked: asked.say(202, {"reason": "its disk is written"}, Retry_After="60"))
     job = ended(twin, bench)
     assert bench.clean().do == "wait"
-    assert bench.do(trouble="the disk is full") == "wait"
+    assert bench.do(stage="ended", trouble="the disk is full") == "wait"
     assert states(twin)["bench-7"] == "held"
     assert worker_of(twin, job).state is UnitState.DIRTY
     benches.faults.clear()
@@ -302,20 +302,23 @@ def test_a_host_that_signs_off_while_its_slot_is_given_back_is_away(benches: Fau
     benches.on("POST", lambda asked: asked.say(202, {}, Retry_After="60"))
     ended(twin, bench)
     benches.faults.clear()
-    commit, left = twin.store.commit, iter([True])
+    commit, left, came = twin.store.commit, iter([True]), list[SlotState]()
 
     def leaves_first(changes: Any) -> bool:
-        frees = any(isinstance(each, Create) and isinstance(each.row, Slot) for each in changes)
-        if frees and next(left, False):
+        slots = [each.row.state for each in changes if isinstance(each, Create) and isinstance(each.row, Slot)]
+        if slots and next(left, False):
             bench.stage = "ended"
             bench.ask(leaving=True)
-        return commit(changes)
+        done = commit(changes)
+        came.extend(slots if done else ())
+        return done
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(presence, "mark_cleaned", lambda on, name: None)  # as if the agent came back behind it
         patch.setattr(twin.store, "commit", leaves_first)
         after(twin, 61)
     assert next(left, None) is None
+    assert came == [SlotState.AWAY], "not even for a moment"
     assert states(twin)["bench-7"] == "away"
 
 
@@ -329,6 +332,7 @@ def test_a_worker_that_is_no_host_and_a_resource_mark_nobody(benches: FaultyBenc
         resources={"bench": {"well": "hand", "names": ["bench-7"]}},
     )
     apply(twin, text)
+    Bench(twin).ask()
     seen = list[str]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(presence, "mark_cleaned", lambda on, name: seen.append(name))
@@ -340,3 +344,15 @@ def test_a_worker_that_is_no_host_and_a_resource_mark_nobody(benches: FaultyBenc
     assert seen == []
     assert states(twin, "target/default") == {"1": "free"}
     assert states(twin, "resource/bench") == {"bench-7": "free"}
+
+
+def test_a_host_whose_factory_the_site_has_no_more_is_free_by_its_own_word(benches: FaultyBenches) -> None:
+    """Nobody else could say it."""
+    twin = site(benches)
+    bench = Bench(twin)
+    bench.ask()
+    benches.on("POST", lambda asked: asked.say(202, {}, Retry_After="60"))
+    job = ended(twin, bench)
+    apply(twin, site_toml(targets={"linux": {"limit": 1}}))
+    assert bench.clean().do == "forget"
+    assert worker_of(twin, job).state is UnitState.GONE

@@ -307,8 +307,7 @@ def test_a_host_that_signs_off_while_its_slot_is_given_back_is_away(benches: Fau
     def leaves_first(changes: Any) -> bool:
         slots = [each.row.state for each in changes if isinstance(each, Create) and isinstance(each.row, Slot)]
         if slots and next(left, False):
-            bench.stage = "ended"
-            bench.ask(leaving=True)
+            presence.sign_off(twin.on, host_of(twin))
         done = commit(changes)
         came.extend(slots if done else ())
         return done

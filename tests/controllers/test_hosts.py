@@ -166,7 +166,17 @@ def test_a_host_is_written_anew_between_two_jobs_and_comes_back_as_another_machi
     twin = site(benches)
     bench = Bench(twin)
     bench.ask()
-    job = ended(twin, bench)
+    commit, came = twin.store.commit, list[SlotState]()
+
+    def seen(changes: Any) -> bool:
+        done = commit(changes)
+        came.extend(each.row.state for each in changes if done and isinstance(each, Create) and type(each.row) is Slot)
+        return done
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.store, "commit", seen)
+        job = ended(twin, bench)
+    assert came == [SlotState.HELD, SlotState.AWAY], "never free, not even for a moment"
     worker = worker_of(twin, job)
     assert worker.state is UnitState.GONE
     assert "written with helios-2.0" in str(worker.cleaning.proof)

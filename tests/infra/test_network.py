@@ -97,7 +97,8 @@ def test_a_network_that_is_none_is_told(settings: dict[str, str], says: str) -> 
         Settings.of(settings)
 
 
+@pytest.mark.parametrize("option", ["well_secrets", "factory_secrets"])
 @pytest.mark.parametrize("name", ["theirs/postgres", "/theirs/postgres", "penstock/*", "penstock/??"])
-def test_a_secret_that_is_not_below_our_name_is_told(name: str) -> None:
-    with pytest.raises(ValueError, match="must begin with penstock/"):
-        secret_statements([name])
+def test_a_secret_that_is_not_below_our_name_is_told(option: str, name: str) -> None:
+    with pytest.raises(ValueError, match=f"{option}.* must begin with penstock/"):
+        secret_statements(option, [name])

@@ -9,6 +9,8 @@ import pytest
 
 from penstock.domain.pools.pools import Pool, SlotState, Warm
 from penstock.domain.units import prewarm, reuse
+from penstock.domain.users import requests
+from penstock.domain.users.users import PRIORITY, User
 from penstock.testing.site import site
 from tests.domain.helpers import NOW, SECOND, pool, slot, unit
 from tests.rows import changed
@@ -22,7 +24,7 @@ def kept(*since: object) -> list[object]:
 
 
 def names(row: Pool, *since: object) -> list[str]:
-    return [each.name for each in prewarm.outdated(row, kept(*since))]  # type: ignore[arg-type]
+    return [each.removeprefix("w-") for each in prewarm.outdated(row, kept(*since))]  # type: ignore[arg-type]
 
 
 def test_a_pool_that_makes_units_ahead_has_a_quarter_replaced_at_a_time() -> None:
@@ -40,6 +42,7 @@ def test_what_nothing_is_made_in_place_of_goes_at_once() -> None:
     row = replace(EIGHT, warm=Warm(most=10))
     assert names(row, OLD, OLD, NEW) == ["0", "1"]
     assert names(replace(row, renewed=None), OLD) == []
+    assert prewarm.outdated(row, [slot("0", SlotState.FREE, since=OLD)]) == []
 
 
 def test_no_unit_outlives_its_pools_life() -> None:
@@ -82,3 +85,8 @@ def test_the_privileges_of_a_site_are_those_that_something_needs() -> None:
         resources={"a": {"well": "locks", "limit": 1}, "b": {"well": "locks", "limit": 1, "privilege": "resource.b"}},
     )
     assert found.privileges() == {"target.lab", "resource.b"}
+
+
+def test_a_user_asks_for_what_something_needs_and_they_lack() -> None:
+    ada = User(name="ada", privileges=("target.lab",), created=NOW)
+    assert requests.wanted({"target.lab", "resource.b"}, ada) == {"resource.b", PRIORITY}

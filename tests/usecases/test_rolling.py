@@ -12,6 +12,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs.flow import LeaseGone
 from penstock.usecases.site import apply
+from penstock.usecases.units import prewarm
 from tests.usecases.prewarmed import a_twin, change_pool, existing, pool_of
 from tests.usecases.steps import submit, sweep
 from tests.usecases.warm import Agent, unit_of, worker_at_rest
@@ -117,3 +118,32 @@ def test_a_pool_of_a_release_before_replaces_nothing(four: Twin) -> None:
     assert (bool(row.spec), row.renewed) == (True, None)
     sweep(four)
     assert idle(four) == before
+
+
+def test_what_was_ordered_before_and_came_after_is_not_kept_for_longer() -> None:
+    twin = a_twin(text("a", least=1).replace('idle = "1h", life = "1h"', 'idle = "10m", life = "2h"'))
+    sweep(twin)
+    (unit,) = existing(twin)
+    twin.pass_time(5)
+    come(twin)
+    change_pool(twin, renewed=unit.creation.born)
+    for _ in range(24):
+        sweep(twin, 40)
+        come(twin)
+    (left,) = idle(twin)
+    assert left != unit.id
+
+
+def test_no_pool_is_looked_at_for_longer_than_its_units_live(four: Twin) -> None:
+    before = idle(four)
+    change_pool(four, renewed=four.world.now())
+    four.pass_time(3600)
+    prewarm.replace_outdated(four.on, pool_of(four))
+    assert idle(four) == before
+
+
+def test_a_pool_that_keeps_nothing_is_not_told_of() -> None:
+    plain = site_toml(factories={"hand": {"driver": "hand", "image": "a"}}, targets={"linux": {"limit": 1}})
+    twin = a_twin(plain)
+    changed = apply.apply(twin.on, "admin", plain.replace('image = "a"', 'image = "b"'), "site.toml")
+    assert not any("replaced" in each for each in changed)

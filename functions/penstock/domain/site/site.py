@@ -430,7 +430,7 @@ class Site:
         """What tells the settings by which units are made from others: those of their maker, and of their type."""
         makers, own = (self.factories, {}) if isinstance(kind, Target) else (self.wells, kind.settings)
         name = kind.factory if isinstance(kind, Target) else kind.well
-        maker = makers.get(name or "", Maker("", ""))
+        maker = makers.get(str(name), Maker("", ""))
         said = json.dumps([name, maker.driver, maker.settings, own], sort_keys=True, default=str)
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 

@@ -64,15 +64,15 @@ def may_have_outdated(pool: Pool, now: datetime) -> bool:
     return now - pool.renewed < timedelta(seconds=pool.warm.life)
 
 
-def outdated(pool: Pool, warm: Sequence[Slot]) -> list[Slot]:
-    """The warm slots whose units are to be replaced now, since they are idle since before the settings changed.
+def outdated(pool: Pool, warm: Sequence[Slot]) -> list[str]:
+    """Which units of these warm slots are to be replaced now, since they are idle since before the settings changed.
 
     Of a pool that makes units ahead of need a part, and none while others are being made. Of any other all: nothing
     would be made in their place.
     """
     if pool.renewed is None:
         return []
-    old = [slot for slot in warm if slot.since is not None and slot.since <= pool.renewed]
+    old = [slot.unit for slot in warm if slot.unit and slot.since is not None and slot.since <= pool.renewed]
     if not pool.min_warm:
         return old
     is_coming = any(slot.since is None for slot in warm) or len(warm) < pool.min_warm

@@ -120,7 +120,7 @@ def _fit_pools(on: System, site: Site) -> list[str]:
 
 def is_made_otherwise(was: Pool, now: Shape) -> bool:
     """Whether the units of a pool are made by other settings from now on. A row of a release before says nothing."""
-    return bool(was.spec and now.spec and was.spec != now.spec)
+    return bool(was.spec) and was.spec != now.spec
 
 
 def every_pool(on: System, after: str = "") -> Iterator[Pool]:

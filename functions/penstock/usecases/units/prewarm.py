@@ -61,8 +61,8 @@ def replace_outdated(on: System, pool: Pool) -> None:
     if not prewarm.may_have_outdated(pool, on.world.now()):
         return
     warm = on.store.find(pools.collection(pool.name), "free#warm#", Slot, limit=WARM)
-    for slot in prewarm.outdated(pool, warm):
-        retire.retire(on, slot.unit or "", reuse.OUTDATED)
+    for unit in prewarm.outdated(pool, warm):
+        retire.retire(on, unit, reuse.OUTDATED)
 
 
 def _order_one(on: System, name: str) -> tuple[Unit, list[Change]] | None:

@@ -10,10 +10,10 @@ from penstock.domain.jobs.jobs import State
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
-from penstock.usecases.jobs import cancel, extending
+from penstock.usecases.jobs import cancel, extending, holds
 from penstock.usecases.workers import agents
 from tests.usecases.exact import running
-from tests.usecases.steps import TOKEN, finish, job_of, submit, sweep, told
+from tests.usecases.steps import TOKEN, dies_after_the_report, finish, job_of, submit, sweep, told
 
 DAY = 24 * 3600
 
@@ -72,3 +72,15 @@ def test_who_may_not_and_what_cannot_be(twin: Twin, ada: User) -> None:
     cancel.cancel(twin.on, ada, job)
     with pytest.raises(Refused, match="is being cancelled"):
         extending.extend_job(twin.on, ada, job, 60)
+
+
+def test_once_the_script_has_ended_there_is_nothing_to_extend_or_to_hold(twin: Twin, ada: User) -> None:
+    """Also while its end is written, but nothing of it was put back."""
+    job = running(twin, ada)
+    with dies_after_the_report(twin):
+        finish(twin, job)
+    assert not job_of(twin, job).is_settled
+    with pytest.raises(Refused, match="has ended"):
+        extending.extend_job(twin.on, ada, job, 60)
+    with pytest.raises(Refused, match="has ended"):
+        holds.request(twin.on, ada, job, "look", None, whatever=True)

@@ -100,12 +100,12 @@ def start_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def one_by_one(patch: pytest.MonkeyPatch) -> None:
     """Two licences are acquired one after the other: two jobs may each hold one, and wait for ever."""
-    original = submit._resources
+    original = submit.resources
 
     def apart(*given: Any) -> Iterator[Need]:
         return (replace(need, step=need.order) for need in original(*given))
 
-    patch.setattr(submit, "_resources", apart)
+    patch.setattr(submit, "resources", apart)
 
 
 def old_agents_write(patch: pytest.MonkeyPatch) -> None:

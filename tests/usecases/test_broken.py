@@ -553,3 +553,17 @@ def test_one_that_is_being_destroyed_and_cannot_be_cleaned_is_moved_on_by_its_fa
     report_uncleanable(twin, agent)
     assert unit_of(twin, agent.worker).state is UnitState.DIRTY
     assert [message[1:] for message in twin.queues.messages] == [("factory", {"unit": agent.worker})]
+
+
+def test_a_limit_that_is_lowered_while_a_broken_worker_goes_stays_so(twin: Twin, ada: User) -> None:
+    """SLOT-1: the pool learns that one more was broken, and keeps what an operator wrote just before."""
+    job, worker = running(twin, ada)
+    agents.report_broken(twin.on, agents.authenticate(twin.on, job, TOKEN), WHY)
+    twin.queues.messages.clear()
+    dirty = unit_of(twin, worker.id)
+    proof = CleanProof(by="hand", time=twin.world.now(), checked=worker.id)
+    before_the_next_commit(twin, lambda: apply.resize(twin.on, "target/other", 1))
+    release.unit_destroyed(twin.on, dirty, proof)
+    row = twin.store.get(pool_key("target/other"), Pool)
+    assert row
+    assert (row.limit, row.broken) == (1, 1)

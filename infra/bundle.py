@@ -26,7 +26,7 @@ LIBCLOUD = FUNCTIONS / "requirements-libcloud.txt"
 
 LEFT_OUT = (
     "penstock/cli", "penstock/console", "penstock/deploy", "penstock/local", "penstock/testing",
-    "penstock/api/openapi.py", "penstock/sources.py",
+    "penstock/api/openapi.py", "penstock/leasing.py", "penstock/sources.py",
 )  # fmt: skip
 """Folders and files of functions/ that functions do not need."""
 

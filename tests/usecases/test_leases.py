@@ -277,6 +277,17 @@ def test_to_release_what_waits_is_to_stop_waiting(twin: Twin, ada: User) -> None
     assert_all_is_put_back(twin)
 
 
+def test_what_ends_while_somebody_stops_waiting_for_it_has_ended(twin: Twin, ada: User, root: User) -> None:
+    _, second = acquire(twin, ada), acquire(twin, ada)
+
+    def ends() -> None:
+        cancel.cancel(twin.on, root, second)
+        twin.run()
+
+    before_the_next_commit(twin, ends)
+    assert leases.release(twin.on, ada, second).end.reason == "cancelled by root"
+
+
 def test_to_cancel_what_is_held_is_to_end_it_at_once(twin: Twin, ada: User) -> None:
     lease = acquire(twin, ada)
     cancel.cancel(twin.on, ada, lease)

@@ -7,6 +7,7 @@ owner does in the place of an agent, and the sweep for those who forget. submit_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from penstock.domain.jobs import bare, deadlines
 from penstock.domain.jobs.jobs import Job, State, job_key
@@ -54,9 +55,11 @@ def release(on: System, user: User, lease: str) -> Job:
     job = find(on, user, lease)
     if job.is_settled:
         return job
-    if job.state is not State.RUNNING:
-        return cancel.cancel(on, user, lease)
-    _end(on, lambda: _released(on, user, lease))
+    if job.state is State.RUNNING:
+        _end(on, lambda: _released(on, user, lease))
+    else:
+        with suppress(Refused):  # it has just ended
+            cancel.cancel(on, user, lease)
     return find(on, user, lease)
 
 

@@ -9,8 +9,6 @@ import pytest
 
 from penstock.domain.pools.pools import Pool, SlotState, Warm
 from penstock.domain.units import prewarm, reuse
-from penstock.domain.users import requests
-from penstock.domain.users.users import PRIORITY, User
 from penstock.testing.site import site
 from tests.domain.helpers import NOW, SECOND, pool, slot, unit
 from tests.rows import changed
@@ -85,8 +83,3 @@ def test_the_privileges_of_a_site_are_those_that_something_needs() -> None:
         resources={"a": {"well": "locks", "limit": 1}, "b": {"well": "locks", "limit": 1, "privilege": "resource.b"}},
     )
     assert found.privileges() == {"target.lab", "resource.b"}
-
-
-def test_a_user_asks_for_what_something_needs_and_they_lack() -> None:
-    ada = User(name="ada", privileges=("target.lab",), created=NOW)
-    assert requests.wanted({"target.lab", "resource.b"}, ada) == {"resource.b", PRIORITY}

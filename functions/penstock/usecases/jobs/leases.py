@@ -52,13 +52,10 @@ def require_held(job: Job) -> None:
 
 def release(on: System, user: User, lease: str) -> Job:
     """Give back what a lease has; one that waits for something is cancelled. Safe to repeat. Raises Refused 404."""
-    job = find(on, user, lease)
-    if job.is_settled:
-        return job
-    if job.state is State.RUNNING:
+    if find(on, user, lease).state is State.RUNNING:
         _end(on, lambda: _released(on, user, lease))
     else:
-        with suppress(Refused):  # it has just ended
+        with suppress(Refused):  # it has ended
             cancel.cancel(on, user, lease)
     return find(on, user, lease)
 

@@ -33,6 +33,7 @@ from tests.aws import helpers as wells
 from tests.aws.account import Account
 from tests.clouds import helpers as libcloud
 from tests.clouds.fake import Books
+from tests.containers import helpers as containers
 from tests.controllers.lab import Lab
 from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
@@ -110,6 +111,12 @@ def other_clouds(home: Path) -> Rig:
     del home
     books = Books()
     return Rig(libcloud.factory(books), lambda: libcloud.factory(books))
+
+
+def boxes(home: Path) -> Rig:
+    del home
+    place = containers.Place()
+    return Rig(place.factory(), place.factory, end=place.end)
 
 
 def sessions(home: Path) -> Rig:
@@ -223,6 +230,7 @@ def sandboxes(home: Path) -> Rig:
 
 
 RIGS: dict[str, Callable[[Path], Rig]] = {
+    "factory container": boxes,
     "factory hand": hand,
     "factory ec2": elastic,
     "factory hosts": attended,
@@ -241,6 +249,7 @@ ON_A_SERVER: dict[str, Callable[[Cluster], Rig]] = {"well postgres": databases}
 """Those that need a server which not every machine has."""
 
 COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("factory", "container", containers.SETTINGS),
     ("factory", "ec2", ec2.SETTINGS),
     ("factory", "hosts", {}),
     ("factory", "http", {"url": "https://lab.example.com", "secret": "env:LAB"}),

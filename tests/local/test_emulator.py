@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 from botocore.auth import S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
+from penstock.drivers.factories.container.spec import CLOUD_SOCKET
 from tests.local.conftest import CONSOLE, Host
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"}
@@ -27,6 +29,16 @@ def test_web_pages_of_others_are_refused(host: Host, headers: dict[str, str], pa
     for method in ("GET", "POST"):
         assert host.ask(method, path, headers=headers).status_code == 403
     assert host.ask("GET", "/", headers={"Origin": host.url}).status_code == 200
+
+
+def test_containers_reach_it_by_a_socket_with_the_same_rules(host: Host) -> None:
+    """SEC-2: who is not let in at the port is not let in there."""
+    path = host.place.home / CLOUD_SOCKET
+    assert path.stat().st_mode & 0o777 == 0o666
+    with httpx.Client(base_url=host.url, transport=httpx.HTTPTransport(uds=str(path))) as client:
+        assert client.get("/_ministack/health").status_code == 200
+        assert client.get("/", headers={"Host": "evil.example"}).status_code == 403
+        assert client.post("/", headers=NO_CREDENTIALS).status_code == 403
 
 
 def test_only_answers_to_cloudformation_need_no_key(host: Host) -> None:

@@ -35,6 +35,7 @@ GROUPS = {"factory": "penstock.factories", "well": "penstock.wells"}
 """The entry points under which other packages name their drivers."""
 NOTHING: Mapping[str, Any] = {}
 FACTORIES = {
+    "container": "penstock.drivers.factories.container.factory:ContainerFactory",
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
     "hosts": "penstock.drivers.factories.hosts:HostsFactory",
     "http": "penstock.drivers.factories.http.factory:HttpFactory",

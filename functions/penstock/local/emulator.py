@@ -13,6 +13,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from hypercorn.config import Config
 from ministack.core import lambda_runtime
 
 from penstock.console import headers
+from penstock.drivers.factories.container.spec import CLOUD_SOCKET
 from penstock.local import fixes, metering
 from penstock.local.metering import Meter
 from penstock.local.pages import Pages, Reply, Request
@@ -52,12 +54,32 @@ async def _serve(app: Any, descriptor: int) -> None:
     loop.add_signal_handler(signal.SIGINT, lambda: None)  # a terminal's Ctrl-C is for the owner to act on
     loop.add_reader(sys.stdin.fileno(), stop.set)  # the guard never writes: readable means that it is gone
     config = Config()
-    config.bind = [f"fd://{descriptor}"]
+    inner = _socket(os.environ.get("PENSTOCK_HOME"))
+    config.bind = [f"fd://{descriptor}", *([f"fd://{inner}"] if inner else [])]
     config.keep_alive_timeout = 75
     config.graceful_timeout = 0.5
     config.loglevel = "WARNING"
     await serve(app, config, shutdown_trigger=stop.wait)
 
+
+def _socket(home: str | None) -> int | None:
+    """Listen on a socket in the home too, for containers, which have not this machine's loopback.
+
+    Any user may connect, as to the port. None without a home, or if the path is too long for one.
+    """
+    path = Path(home or "") / CLOUD_SOCKET
+    if not home or not path.parent.is_dir() or len(os.fsencode(path)) > SOCKET_BYTES:
+        return None
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    path.chmod(0o666)
+    listener.listen(512)
+    return listener.detach()
+
+
+SOCKET_BYTES = 100
+"""The longest path of a socket. Linux takes 107 bytes, macOS 103."""
 
 Scope = MutableMapping[str, Any]
 

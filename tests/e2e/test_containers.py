@@ -1,0 +1,90 @@
+"""Jobs in containers, end to end: a real engine, the factory `container` in the local cloud, the agent as the entry."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.containers import podman
+from tests.containers.podman import NoEngine, Podman
+from tests.e2e.conftest import SITE, Local
+
+pytestmark = pytest.mark.xdist_group("e2e")
+
+BOXES = """
+[factories.boxes]
+driver = "container"
+image = "{image}"
+socket = "{socket}"
+memory = 512
+tmp = 64
+
+[targets.box]
+factory = "boxes"
+limit = 1
+sudo = false
+"""
+WARM = 'warm = { max = 1, idle = "10m" }\n'
+JOB = """#: name = "boxed"
+#: variety = "basic"
+#: target = "box"
+#: output_rules = ["/work/out.txt"]
+
+echo "user=$(id -un)"
+cat /opt/penstock/agent.json 2>/dev/null && echo "the key is shown"
+(echo > /opt/penstock-agent.pyz) 2>/dev/null && echo "the agent is changed"
+grep -E 'NoNewPrivs|CapEff' /proc/self/status
+(echo > /dev/tcp/127.0.0.1/{cloud}) 2>/dev/null && echo "the cloud is reached"
+(echo > /dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo "the machine is reached"
+test -e /tmp/left && echo "something is left"
+touch /tmp/left
+setsid sleep 600 > /dev/null 2>&1 < /dev/null &
+echo "on=$(cat /etc/hostname)"
+echo done > /work/out.txt
+"""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Podman]:
+    with tempfile.TemporaryDirectory(prefix="engine") as folder:  # a socket's path must be short
+        try:
+            made = podman.found(Path(folder))
+        except NoEngine as why:
+            pytest.skip(f"no container engine: {why}")
+        with made.serving():
+            yield made
+
+
+def test_jobs_run_in_a_container_which_is_gone_afterwards(local: Local, engine: Podman, tmp_path: Path) -> None:
+    """SEC-1, SEC-2 and UNIT-1: they have a user of their own, no rights to gain, and not the machine's loopback."""
+    site = tmp_path / "site.toml"
+    site.write_text(SITE.read_text() + BOXES.format(image=engine.image, socket=engine.socket) + WARM)
+    cloud = local.running.url.rpartition(":")[2]
+    with local.having(site), socket.create_server(("127.0.0.1", 0)) as service:
+        script = JOB.replace("{port}", str(service.getsockname()[1])).replace("{cloud}", cloud)
+        workers = {look_at(local, script) for _ in range(2)}
+        site.write_text(site.read_text().replace(WARM, ""))  # the factory has to be there for the container to go
+        local.apply(site)
+        local.put_back()
+    assert len(workers) == 1, "the second job has the container of the first"
+    assert engine.run("ps", "--all", "--quiet").stdout == ""
+
+
+def look_at(local: Local, script: str) -> str:
+    """Run the job, and check what it saw. Returns its worker, which is kept for the next."""
+    job = local.submit(script)
+    settled, log = local.settled(job), local.log(job)
+    assert settled["outcome"] == "succeeded", log
+    said = [str(each["payload"]) for each in log if each["stream"] == "stdout"]
+    for there in ("user=build", "NoNewPrivs:\t1", "CapEff:\t0000000000000000", "the cloud is reached"):
+        assert there in said, log
+    for absent in ("the key is shown", "the agent is changed", "the machine is reached", "something is left"):
+        assert absent not in said, log
+    outputs = local.call("GET", f"/v1/jobs/{job}/outputs").json()["items"]
+    assert [each["path"] for each in outputs] == ["/work/out.txt"]
+    local.until(lambda: "idle" in [each["state"] for each in local.call("GET", "/v1/workers").json()["items"]])
+    return next(each for each in said if each.startswith("on="))

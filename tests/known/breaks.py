@@ -121,14 +121,14 @@ def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
 
 
 def as_named(patch: pytest.MonkeyPatch) -> None:
-    """`usecases.jobs.submit._resources`: resources are acquired in the order in which the job names them."""
+    """`usecases.jobs.submit.resources`: resources are acquired in the order in which the job names them."""
 
-    def resources(site: Any, file: Any) -> Iterator[Need]:
-        for order, ask in enumerate(file.resources, 1):
+    def resources(site: Any, asks: Any) -> Iterator[Need]:
+        for order, ask in enumerate(asks, 1):
             kind = site.resources[ask.type]
             yield Need(order, order, ask.name, ask.type, kind.pool, kind.well, {}, site.takes(kind.uses))
 
-    patch.setattr(submit, "_resources", resources)
+    patch.setattr(submit, "resources", resources)
 
 
 def worker_first(patch: pytest.MonkeyPatch) -> None:

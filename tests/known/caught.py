@@ -30,7 +30,7 @@ BORROWED = {
     "serve_before_write": "usecases.pools.scheduler.acquire",
     "release_without_fence": "usecases.units.release._gone_changes",
     "start_at_once": "usecases.jobs.flow.start",
-    "one_by_one": "usecases.jobs.submit._resources",
+    "one_by_one": "usecases.jobs.submit.resources",
     "old_agents_write": "usecases.workers.agents.authenticate",
     "last_comes_first": "domain.pools.grants.pick",
     "free_before_clean": "usecases.units.release.destroy",

@@ -124,6 +124,10 @@ class Everything:
         self.ask("grant", name="bench-7", privilege="host.bench-7")
         self.ask("grant", name="eve", privilege="resource.x")
         self.ask("revoke", name="eve", privilege="resource.x")
+        asked = {"privilege": "priority", "shown": self.ada}
+        self.ask("ask_privilege", {"reason": "releases"}, **asked)
+        assert len(self.ask("list_privilege_requests", query="?all=true")["items"]) == 1
+        assert self.ask("refuse_privilege", name="ada", privilege="priority")["decided_by"] == "admin"
         self.ask("disable_user", name="eve")
         self.ask("enable_user", name="eve")
         self.ask("rename_user", name="eve")
@@ -168,6 +172,7 @@ class Everything:
         self.ask("hold_job", job=self.job)
         self.ask("release_job", job=self.job)
         self.ask("get_job", job=self.job)
+        assert self.ask("extend_job", job=self.job)["timeout"] >= 6 * 3600
         self.ask("list_jobs", query="?owner=ada&tag=a=b&state=running")
         for name in ("get_timings", "get_script", "get_cost", "read_events"):
             self.ask(name, job=self.job)

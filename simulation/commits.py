@@ -257,7 +257,8 @@ def _stirred(was: Row | None, now: Row | None) -> Iterator[str]:
 
 
 def _has_more(was: Row | None, now: Pool) -> bool:
-    is_open = isinstance(was, Pool) and not was.is_paused
+    """Whether more may be granted of a pool than before: it has more, or is not closed any more."""
+    is_open = isinstance(was, Pool) and not was.is_closed
     return (
-        not isinstance(was, Pool) or now.limit - now.used > was.limit - was.used or (not now.is_paused and not is_open)
+        not isinstance(was, Pool) or now.limit - now.used > was.limit - was.used or (not now.is_closed and not is_open)
     )

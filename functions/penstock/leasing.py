@@ -30,7 +30,12 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.3, 5.0
 """Seconds between two looks at a lease that waits; each pause is half as long again as the one before."""
 
 RENEWALS = 3
-"""How often a lease is renewed in the time for which it is asked for: two of them may be lost."""
+"""How often a lease is renewed in the time for which it is asked for: one renewal may be lost."""
+
+MARGIN = 0.1
+"""The last part of that time in which a lease that was not renewed counts as lost: its holder stops before others have
+what it had.
+"""
 
 
 class LeaseEnded(CliError):
@@ -41,13 +46,14 @@ class LeaseEnded(CliError):
 
 
 class Lease:
-    """A lease. `renewed` is called after each look at it that a renewal takes, `lost` once if it has ended."""
+    """A lease. `lost` is set while it is kept, if it has ended or may end before it can be renewed."""
 
     def __init__(self, api: Api, id: str) -> None:
         self.api, self.id = api, id
         self.lost: threading.Event = threading.Event()
         self.why_lost = ""
         self._done = threading.Event()
+        self._ends = 0.0
         self._values: dict[str, dict[str, Any]] | None = None
 
     def view(self) -> dict[str, Any]:
@@ -86,24 +92,37 @@ class Lease:
         self._done.set()
         return dict(self.api.act("leases", self.id, "release"))
 
-    def keep(self, length: str | int, seconds: float) -> threading.Thread:
-        """Renew it in the background until it is released. `seconds` is that length."""
-        thread = threading.Thread(target=self._keep, args=(length, seconds / RENEWALS), daemon=True)
-        thread.start()
-        return thread
+    def keep(self, length: str | int, seconds: float) -> None:
+        """Renew it in the background, now and then, until it is released or lost. `seconds` is that length."""
+        self._ends = time.monotonic() + seconds * (1 - MARGIN)
+        for work in (lambda: self._renew_often(length, seconds), self._watch):
+            threading.Thread(target=work, daemon=True).start()
 
-    def _keep(self, length: str | int, every: float) -> None:
-        """What fails is tried again: only the service says that a lease has ended."""
-        while not self._done.wait(every):
+    def _renew_often(self, length: str | int, seconds: float) -> None:
+        """Renew it, and try again what fails. Its time counts from the request, not from the answer."""
+        while not self.lost.is_set():
+            asked = time.monotonic()
             try:
                 self.renew(length)
+                self._ends = asked + seconds * (1 - MARGIN)
             except Refused as refused:
                 if refused.code == "lease-ended":
-                    self.why_lost = refused.what
-                    self.lost.set()
-                    return
+                    self._lose(refused.what)
             except CliError:
-                continue
+                pass
+            if self._done.wait(seconds / RENEWALS):
+                return
+
+    def _watch(self) -> None:
+        """Give it up in time, however long a renewal takes that gets no answer."""
+        while not self._done.wait(max(0.0, self._ends - time.monotonic())):
+            if time.monotonic() >= self._ends:
+                self._lose(f"lease {self.id} could not be renewed in time")
+                return
+
+    def _lose(self, why: str) -> None:
+        self.why_lost = self.why_lost or why
+        self.lost.set()
 
 
 def acquire(api: Api, body: Mapping[str, object]) -> Lease:

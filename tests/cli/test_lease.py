@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -217,8 +218,47 @@ def test_what_fails_otherwise_is_tried_again(service: Service, monkeypatch: pyte
 
     found = leasing.Lease(None, ID)  # type: ignore[arg-type]
     monkeypatch.setattr(found, "renew", renew)
-    found.keep("1m", 0.03).join(30)
+    monkeypatch.setattr(leasing, "RENEWALS", 6000)
+    found.keep("1m", 60)
+    assert found.lost.wait(30)
     assert (found.why_lost, said) == ("it is over", [])
+
+
+def test_it_is_lost_in_time_when_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while a renewal is under way that takes for ever."""
+    asked, never = threading.Event(), threading.Event()
+
+    def renew(length: str | int) -> dict[str, Any]:
+        asked.set()
+        never.wait()
+        return {}
+
+    found = leasing.Lease(None, ID)  # type: ignore[arg-type]
+    monkeypatch.setattr(found, "renew", renew)
+    found.keep("1s", 1)
+    assert asked.wait(30)
+    assert found.lost.wait(30)
+    assert "could not be renewed in time" in found.why_lost
+    never.set()
+
+
+def test_each_renewal_moves_the_time_when_it_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, moved = leasing.Lease(None, ID), threading.Event()  # type: ignore[arg-type]
+    ends: list[float] = []
+
+    def renew(length: str | int) -> dict[str, Any]:
+        ends.append(found._ends)
+        if len(ends) == 10:
+            moved.set()
+        return {}
+
+    monkeypatch.setattr(found, "renew", renew)
+    monkeypatch.setattr(leasing, "RENEWALS", 360_000)
+    found.keep("1h", 3600)
+    assert moved.wait(60)
+    found._done.set()
+    assert ends[:10] == sorted(set(ends[:10]))
+    assert not found.lost.is_set()
 
 
 def test_a_waiting_lease_that_ends_is_no_lease(service: Service) -> None:

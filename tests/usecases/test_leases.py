@@ -15,6 +15,7 @@ from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.failures import Kind
 from penstock.domain.jobs.jobs import Job, Outcome, State
 from penstock.domain.pools.pools import SlotState
+from penstock.domain.pools.shares import Use, use_key
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.audit import Wanted as Deeds
 from penstock.domain.users.users import User
@@ -426,4 +427,6 @@ def test_a_lease_counts_in_the_turns_of_its_owner(ada: User) -> None:
     assert live(twin, lease)
     leases.release(twin.on, ada, lease)
     twin.run()
-    assert isinstance(job_of(twin, lease), Job)
+    used = twin.store.get(use_key("ada"), Use)
+    assert used
+    assert used.seconds < job_of(twin, lease).usage.expected  # what it took is counted, not what was expected

@@ -89,7 +89,7 @@ def acquire(session: Session, /, types: tuple[str, ...], length: int | None, wai
 def _told(view: Mapping[str, Any]) -> str:
     if view["state"] == "held":
         return f"held until {view['until']}: {_has(view)}"
-    return f"{view['why'] or 'it waits'}; `penstock lease acquire --wait` waits"
+    return f"{view['why'] or 'it waits'}; `penstock lease show {view['id']}` says when it is held"
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def _body(types: Sequence[str], length: int | None, **given: Any) -> dict[str, A
     if count > 1 or options:
         if len(types) > 1:
             raise click.UsageError("--count and --option are for one TYPE: lease the others by themselves")
-        each = {"type": types[0], **({"options": {key: _value(text) for key, text in options.items()}})}
+        each = {"type": types[0], "options": {key: _value(text) for key, text in options.items()}}
         names = [types[0]] if count == 1 else [f"{types[0]}-{number}" for number in range(1, count + 1)]
         resources = {name: each for name in names}
     said = {"for": length, "max_wait": given["max_wait"], "name": given["name"], "priority": given["priority"]}
@@ -199,9 +199,9 @@ def variables(resources: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, metadata in resources.items():
         try:
-            found |= bmat.variables(name, metadata, f"`penstock lease show` of {name} without --env")
+            found |= bmat.variables(name, metadata, "penstock.lease() in Python has it as it is")
         except bmat.Absent as absent:
-            raise Refused(str(absent), "the Python client has every value as it is: penstock.lease()") from None
+            raise Refused(str(absent)) from None
     return found
 
 
@@ -240,7 +240,8 @@ def run(session: Session, /, types: tuple[str, ...], length: int, **given: Any) 
     """Run a command while you have resources of these types; release them whatever ends it.
 
     The command gets what is to be known of each resource as environment variables, called as `bmat resource env` calls
-    them, and PENSTOCK_LEASE. Exits with its exit code; with 4 if the lease was lost, after the command was told to end.
+    them, and PENSTOCK_LEASE. Exits with its exit code; with 4 if the lease was lost, or could not be renewed in time,
+    after the command was told to end.
 
     \b
     Example:

@@ -25,7 +25,7 @@ CODES: Mapping[str, Callable[[str], DriverError]] = {
 """The codes that a service may send with 409 and 422, as application/problem+json."""
 
 REFUSED = (400, 401, 403, 405, 406, 411, 413, 414, 415, 431)
-"""Statuses that mean that well and service do not fit together: an operator must act."""
+"""Statuses that mean that the driver and the service do not fit together: an operator must act."""
 
 SLOW = (429, 503)
 DEFAULT_WAIT = 30

@@ -121,8 +121,10 @@ class Lease:
                 return
 
     def _lose(self, why: str) -> None:
-        self.why_lost = self.why_lost or why
-        self.lost.set()
+        """A renewal that is under way while the lease is released finds it ended: that is no loss."""
+        if not self._done.is_set():
+            self.why_lost = self.why_lost or why
+            self.lost.set()
 
 
 def acquire(api: Api, body: Mapping[str, object]) -> Lease:

@@ -242,6 +242,18 @@ def test_it_is_lost_in_time_when_nobody_answers(monkeypatch: pytest.MonkeyPatch)
     never.set()
 
 
+def test_what_was_released_while_it_was_renewed_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = leasing.Lease(None, ID)  # type: ignore[arg-type]
+
+    def renew(length: str | int) -> dict[str, Any]:
+        found._done.set()
+        raise Refused("it has ended", code="lease-ended")
+
+    monkeypatch.setattr(found, "renew", renew)
+    found._renew_often("1h", 3600)
+    assert not found.lost.is_set()
+
+
 def test_each_renewal_moves_the_time_when_it_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     found, moved = leasing.Lease(None, ID), threading.Event()  # type: ignore[arg-type]
     ends: list[float] = []

@@ -60,6 +60,10 @@ well = "locks"
 names = ["jig-1"]
 leases = 2
 
+[resources.jig.things.jig-1]
+labels = { board = "gimlet" }
+address = "10.0.0.1"
+
 [quotas.cores]
 amount = 8
 

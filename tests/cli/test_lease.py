@@ -80,7 +80,19 @@ def test_several_of_one_type_and_options_are_a_table(penstock: Run, service: Ser
     ]
 
 
-@pytest.mark.parametrize("words", [("--count", "2"), ("--option", "a=b")])
+def test_a_lease_says_which_thing_it_is_to_be(penstock: Run, service: Service) -> None:
+    penstock("lease", "acquire", "bench", "--labels", "rack == 4", "--exclusive", "--placement", "packed")
+    penstock("lease", "acquire", "bench", "--thing", "bench-3")
+    chosen = {"labels": "rack == 4", "exclusive": True, "placement": "packed"}
+    assert [body["resources"]["bench"] for body in service.leases.bodies] == [
+        {"type": "bench", "options": {}, **chosen},
+        {"type": "bench", "options": {}, "thing": "bench-3"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "words", [("--count", "2"), ("--option", "a=b"), ("--thing", "b"), ("--labels", "a"), ("--placement", "packed")]
+)
 def test_what_is_for_one_type_is_refused_for_more(penstock: Run, service: Service, words: tuple[str, str]) -> None:
     run = penstock("lease", "acquire", "bench", "licence", *words)
     assert (run.exit_code, service.leases.bodies) == (2, [])
@@ -115,7 +127,14 @@ def run(service: Service, *words: str) -> subprocess.Popen[str]:
     """The command, as a process of its own."""
     env = {**os.environ, "PENSTOCK_URL": service.url, "PENSTOCK_TOKEN": TOKEN}
     command = [sys.executable, "-m", "penstock.cli", "lease", "run", *words]
-    return subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_hear_hangups
+    )
+
+
+def _hear_hangups() -> None:
+    """Programs that nohup starts ignore SIGHUP, and so do those that these start: a shell cannot trap it then."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def test_a_command_runs_with_what_the_lease_has_and_ends_it(service: Service) -> None:

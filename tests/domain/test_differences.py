@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.site import differences, parse
-from penstock.domain.site.site import Maker, Site
+from penstock.domain.site.site import Maker, NamedThing, Site
 from tests import whole_site
 
 BASE = '[factories.f]\ndriver = "d"\n[targets.linux]\nfactory = "f"\n'
@@ -33,7 +33,8 @@ def stated(value: Any, said: Mapping[str, Any]) -> Iterator[tuple[type, set[str]
         for name, entry in value.items():
             yield from stated(entry, said.get(name, {}))
     elif is_dataclass(value):
-        yield type(value), {*said, *(("settings", "name") if isinstance(value, Maker) else ("name",))}
+        beside = ("settings", "metadata") if isinstance(value, Maker | NamedThing) else ()
+        yield type(value), {*said, "name", *beside}
         for each in fields(value):
             yield from stated(getattr(value, each.name), said.get(each.name, {}))
 

@@ -9,9 +9,10 @@ import pytest
 from penstock.domain.jobfile import JobFile, ResourceAsk
 from penstock.domain.jobs.admission import check_environment, check_names, check_satisfiable, privileges
 from penstock.domain.jobs.jobs import UNTRUSTED, Provenance
+from penstock.domain.pools.choices import Choice
 from penstock.domain.pools.grants import WINDOW, rows_of_grant
 from penstock.domain.pools.pools import Need
-from penstock.domain.site.site import Environment, Maker, Quota, ResourceType, Site, Target
+from penstock.domain.site.site import Environment, Maker, NamedThing, Quota, ResourceType, Site, Target
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from tests.domain.helpers import NOW
@@ -31,6 +32,9 @@ SITE = Site(
         "bench": ResourceType("bench", "locks", 2, ("a", "b")),
         "secret": ResourceType("secret", "locks", 1, privilege="target.lab"),
         "many": ResourceType("many", "locks", 100),
+        "rig": ResourceType(
+            "rig", "locks", 2, ("r1", "r2"), leases=2, things={"r1": NamedThing({"board": "gimlet", "rack": "4"})}
+        ),
     },
     quotas={"vcpus": Quota("vcpus", 8), **{f"q{number:02d}": Quota(f"q{number:02d}", 1) for number in range(30)}},
 )
@@ -45,7 +49,17 @@ def needs(asked: JobFile) -> list[Need]:
     target = SITE.resolve(asked.target)
     assert target
     found = [
-        Need(order, 1, ask.name, ask.type, f"resource/{ask.type}", "locks", ask.options)
+        Need(
+            order,
+            1,
+            ask.name,
+            ask.type,
+            f"resource/{ask.type}",
+            "locks",
+            ask.options,
+            choice=ask.choice,
+            slots=2 if ask.choice and ask.choice.exclusive else 1,
+        )
         for order, ask in enumerate(asked.resources, 1)
     ]
     return [*found, Need(0, 0, "worker", target.name, target.pool, "here", uses=SITE.takes(target.uses))]
@@ -237,3 +251,32 @@ def test_the_rows_of_a_grant_are_counted() -> None:
     claims, leases_and_units, slots, amounts = 3, 2, 2 * (1 + 3), 2
     assert rows_of_grant([need], ["quota/vcpus"]) == WINDOW + 1 + claims + leases_and_units + slots + amounts
     assert rows_of_grant([need] * 2, ["quota/vcpus"]) == WINDOW + 1 + claims + 2 * (leases_and_units + slots + amounts)
+
+
+GIMLET, WHOLE = Choice("board == gimlet"), Choice(exclusive=True)
+
+
+@pytest.mark.parametrize(
+    ("asks", "said"),
+    [
+        ([("rig", GIMLET), ("rig", GIMLET)], None),
+        ([("rig", GIMLET), ("rig", None), ("rig", None)], None),
+        ([("rig", WHOLE), ("rig", WHOLE)], None),
+        (
+            [("rig", Choice("board == sidecar"))],
+            "no rig fits board == sidecar: there are r1, r2; their labels: board: gimlet; rack: 4",
+        ),
+        ([("bench", Choice("rack"))], "no bench fits rack: there are a, b"),
+        ([("many", Choice("rack"))], "many has no named things among which a job could choose: ask for any of them"),
+        (
+            [("rig", GIMLET), ("rig", replace(GIMLET, exclusive=True))],
+            "the job wants 2 of rig, and not enough of them fit all that it chooses: "
+            "ask for fewer, or choose among more",
+        ),
+        ([("rig", WHOLE)] * 3, "the job wants 6 of rig and there are 4: it could never run"),
+    ],
+)
+def test_a_choice_that_nothing_fits_is_refused(asks: list[tuple[str, Choice | None]], said: str | None) -> None:
+    resources = tuple(ResourceAsk(f"{at}", kind, choice=choice) for at, (kind, choice) in enumerate(asks))
+    found = look(JobFile("job.sh", "", target="linux", resources=resources))
+    assert (found[2] if found else None) == said

@@ -55,12 +55,15 @@ def names(of: type) -> set[str]:
 def test_the_examples_are_sites() -> None:
     site = parse.parse(EXAMPLES[0], "site.md")
     assert isinstance(site, Site), site
-    asked = parse.parse(EXAMPLES[2], "site.md")
+    asked = parse.parse(EXAMPLES[3], "site.md")
     assert isinstance(asked, Site), asked
-    both = parse.parse(EXAMPLES[0] + EXAMPLES[1], "site.md")
+    both = parse.parse(EXAMPLES[0] + EXAMPLES[2], "site.md")
     assert isinstance(both, Site), both
     assert len(both.canaries()) == 2
-    assert len(EXAMPLES) == 3
+    things = parse.parse(EXAMPLES[0] + EXAMPLES[1], "site.md")
+    assert isinstance(things, Site), things
+    assert things.resources["bench"].names == ("bench-1", "bench-2", "bench-3")
+    assert len(EXAMPLES) == 4
 
 
 def test_every_key_is_in_a_table_and_no_other() -> None:

@@ -243,6 +243,19 @@ TARGETS = [
     ("[targets.x]\nredirect = 'ubuntu'\nsudo = true", 9, 1, "targets.x.sudo", "a redirect has no `sudo`", ""),
     ("sudo = 'no'", 7, 8, "targets.ubuntu.sudo", "wants true or false", ""),
 ]
+R = f"{GOOD}[resources.r]\nwell = 'benches'\n"
+THINGS = [
+    ("things = 3", 10, "things", "`resources.r.things` wants tables like [things.bench-3]", ""),
+    ("things.a = 3", 12, "things.a", "wants a table, not a whole number", "labels"),
+    ("things.'a b' = {}", 16, "things.a b", "`a b` is not a name", "letters"),
+    ("things.a.labels = 3", 19, "things.a.labels", "wants a table like", ""),
+    ("things.a.labels = { rack = 3 }", 28, "things.a.labels.rack", "wants a string", "double quotes"),
+    ("things.a.labels = { 'a b' = 'c' }", 29, "things.a.labels.a b", "is not a label", "letters"),
+    ("things.a.labels = { name = 'c' }", 21, "things.a.labels.name", "its name is a label", "take it"),
+    ("things.a = { labels = { k = 'v' }, k = 1 }", 36, "things.a.k", "is a label of it", "otherwise"),
+    ("things.a.when = 10:00:00", 17, "things.a.when", "wants a string, number", ""),
+    ("limit = 2\nthings.a = {}", 1, "limit", "named slots are their own limit", "keep either"),
+]
 RESOURCES = [
     ("well = 'benches'\nnames = ['a']\nwarm = { min = 2 }", 10, 16, "resources.r.warm.min", "slots (1)", ""),
     ("", 7, 12, "resources.r", "`resources.r` has no `well`", 'well = "benches"'),
@@ -292,6 +305,7 @@ ROWS = [
     ("identity = 3", 1, 12, "identity", "wants a table", "sts.amazonaws.com"),
     *((GOOD + row[0], *row[1:]) for row in TARGETS),
     *((f"{GOOD}[resources.r]\n{row[0]}", *row[1:]) for row in RESOURCES),
+    *((f"{R}{text}", 9, column, f"resources.r.{where}", *said) for text, column, where, *said in THINGS),
     *((f"{GOOD}[limits]\n{row[0]}", *row[1:]) for row in LIMITS),
     *((f"{GOOD}[retention]\n{row[0]}", *row[1:]) for row in RETENTION),
     *((f"{GOOD}[shares]\n{row[0]}", *row[1:]) for row in SHARES),
@@ -603,3 +617,24 @@ def test_a_site_may_have_shares() -> None:
     plain = parse(GOOD + "[shares]\n", "site.toml")
     assert isinstance(plain, Site)
     assert plain.shares == Shares(half_life=86400, default=1, weights={})
+
+
+def test_things_are_named_besides_those_that_only_have_names() -> None:
+    text = f"{R}names = ['a', 'b']\nleases = 2\n"
+    text += "[resources.r.things.c]\nlabels = { k = 'v' }\nat = 'x'\n"
+    site = parse(text, "site.toml")
+    assert isinstance(site, Site), site
+    kind = site.resources["r"]
+    assert (kind.names, kind.limit, kind.labels) == (("a", "b", "c"), 3, {"c": {"k": "v"}})
+    assert kind.things["c"].metadata == {"at": "x"}
+    shape = site.pools()["resource/r"]
+    assert (shape.limit, shape.labels) == (6, {"c": {"k": "v"}})
+
+
+def test_the_labels_and_leases_of_things_are_bounded() -> None:
+    big = "".join(f"things.t{at}.labels.k = '{'v' * 128}'\n" for at in range(490))
+    [fault] = parse(f"{R}{big}leases = 2\n", "site.toml")  # type: ignore[misc]
+    assert "bytes as JSON; they may take at most 65536" in fault.message
+    many = "".join(f"things.t{at} = {{}}\n" for at in range(11))
+    [fault] = parse(f"{R}{many}leases = 100\n", "site.toml")  # type: ignore[misc]
+    assert "has 11 things with 100 leases each; there may be 1000 leases in all" in fault.message

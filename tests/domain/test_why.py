@@ -7,6 +7,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job, Outcome, PastAttempt, State, Times
 from penstock.domain.pools import why
+from penstock.domain.pools.choices import Choice
 from penstock.domain.pools.delays import Cause, Delay
 from penstock.domain.pools.forecast import Action, Forecast, Unblock
 from penstock.domain.pools.pools import Lease, LeaseState, SlotState
@@ -262,7 +263,7 @@ def test_why_says_that_the_last_worker_is_quarantined() -> None:
 )
 def test_a_log_says_no_position_and_not_how_many_more_hold_something(held: int, says: str) -> None:
     slots = [slot(str(n), SlotState.HELD, job=f"H{n}", since=NOW) for n in range(held)]
-    blocked = short_block(pool(limit=9), slots)
+    blocked = short_block(pool(limit=9), slots, claim("J1"))
     assert (blocked.held, blocked.limit, blocked.kind, blocked.aside) == (held, 9, "numbered", 0)
     assert explain(job(state=State.ACQUIRING), [lease(1)], blocked).summary == says
 
@@ -278,11 +279,11 @@ def test_a_block_names_who_changed_the_pool_by_hand(paused: bool) -> None:
 
 def test_a_log_says_what_operators_keep_and_that_a_pool_is_paused() -> None:
     aside = [slot("a", SlotState.HELD, count=2), slot("b", SlotState.HELD, job="H1", since=NOW)]
-    blocked = short_block(pool(limit=9), aside)
+    blocked = short_block(pool(limit=9), aside, claim("J1"))
     assert explain(job(state=State.ACQUIRING), [lease(1)], blocked).summary == (
         "the job waits for bench: held are b by job H1, 2 kept by operators"
     )
-    paused = short_block(pool(limit=9, paused=True, pause=ByHand("ada", NOW, "secret")), aside)
+    paused = short_block(pool(limit=9, paused=True, pause=ByHand("ada", NOW, "secret")), aside, claim("J1"))
     assert "is paused by an operator" in explain(job(state=State.ACQUIRING), [lease(1)], paused).summary
 
 
@@ -292,3 +293,33 @@ def test_a_job_with_a_turn_is_told_how_much_later_that_is(behind: int, said: str
     without = explain(job(), [lease()], BLOCK).summary
     told = f"its turn is {said} after it came, for what ada has used and asked for lately"
     assert explain(turned, [lease()], BLOCK).summary == f"{without}; {told}"
+
+
+RACKS = {"1": {"rack": "1"}, "2": {"rack": "2"}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "said", "held"),
+    [
+        (Choice("rack == 2"), "only 2 fits rack == 2; held are 2 by job H2", ["2"]),
+        (Choice("rack != 9"), "only 1, 2 fit rack != 9; held are 1 by job H1, 2 by job H2", ["1", "2"]),
+        (Choice("rack == 9"), "nothing of resource/bench fits rack == 9 any more: it waits until the site changes", []),
+        (Choice("rack == 1", exclusive=True), "only 1 fits rack == 1 for itself; held are 1 by job H1", ["1"]),
+    ],
+)
+def test_who_chooses_is_told_of_what_fits_only(choice: Choice, said: str, held: list[str]) -> None:
+    row = pool(names=("1", "2"), labels=RACKS)
+    slots = [slot(name, SlotState.HELD, job=f"H{name}", since=NOW) for name in ("1", "2")]
+    mine = claim("J1", takes=({"resource/bench": 1},), choices=(choice,))
+    for found in (block(row, slots, [mine], "J1"), short_block(row, slots, mine)):
+        assert found
+        assert ([holder.slot for holder in found.held_by], found.choice) == (held, str(choice))
+        assert said in explain(job(state=State.ACQUIRING), [lease(1)], found).summary
+
+
+def test_of_many_things_that_fit_some_are_named() -> None:
+    names = tuple(f"b{number}" for number in range(7))
+    mine = claim("J1", takes=({"resource/bench": 1},), choices=(Choice("name != b0"),))
+    found = short_block(pool(names=names, limit=7), (), mine)
+    assert "only b1, b2, b3, b4, b5 and 1 more fit name != b0" in explain(job(), [lease(1)], found).summary
+    assert short_block(pool(names=names, limit=7), (), claim("J1", takes=({"resource/bench": 1},))).choice == ""

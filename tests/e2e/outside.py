@@ -32,6 +32,14 @@ names = ["axle-1"]
 [resources.belt]
 well = "locks"
 limit = 1
+[resources.rig]
+well = "locks"
+leases = 2
+[resources.rig.things.rig-1]
+labels = {{ board = "gimlet", rack = "3" }}
+[resources.rig.things.rig-2]
+labels = {{ board = "gimlet", rack = "4" }}
+address = "10.0.4.2"
 
 [factories.lab]
 driver = "http"

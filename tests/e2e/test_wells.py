@@ -284,6 +284,30 @@ def test_a_lease_and_a_job_wait_for_each_other_in_one_queue(local: Local, outsid
     local.given_back("target/mill", "resource/axle")
 
 
+def test_a_job_and_a_lease_choose_among_the_things_of_a_lab(local: Local, outside: Outside) -> None:
+    """SLOT-1: by labels, and one for itself; the job is told of its thing, and who waits is told what fits."""
+    beside = local.cli("lease", "acquire", "rig", "--thing", "rig-2", "--wait").stdout.strip()
+    alone = local.cli("lease", "acquire", "rig", "--labels", "rack == 4", "--exclusive").stdout.strip()
+    why = local.json("lease", "show", alone)["why"]
+    assert f"only rig-2 fits rack == 4 for itself; held are rig-2/1 by lease {beside}" in why.replace(
+        "by job", "by lease"
+    )
+    assert "board=gimlet rack=4" in local.cli("pool", "show", "resource/rig").stdout
+    script = "for key in name board rack; do bmat resource get rig $key; done\n"
+    header = '#: [resources.rig]\n#: labels = "board == gimlet && rack != 4"\n'
+    job = local.submit(f'#: name = "chooses"\n#: variety = "basic"\n{header}\n{script}')
+    assert local.settled(job)["outcome"] == "succeeded"
+    said = [line["payload"] for line in local.log(job) if line["stream"] == "stdout"]
+    assert said == ["rig-1", "gimlet", "3"]
+    local.cli("lease", "release", beside)
+    local.until(lambda: local.json("lease", "show", alone)["state"] == "held")
+    assert "RIG_ADDRESS=10.0.4.2" in local.cli("lease", "show", alone, "--env").stdout
+    refused = local.cli("lease", "acquire", "rig", "--labels", "rack == 9")
+    assert (refused.returncode, "no rig fits rack == 9: there are rig-1, rig-2" in refused.stderr) == (2, True)
+    local.cli("lease", "release", alone)
+    local.given_back("resource/rig")
+
+
 def sealed(local: Local) -> int:
     """How many rows keep what a well told for a job alone; the lost job's has something too, at times."""
     mine = (json.loads(row) for row in rows(local) if '"sealed":' in row)

@@ -127,8 +127,8 @@ def test_a_plan_writes_nothing_and_says_what_a_submit_would_do(stage: Stage) -> 
 
 def test_the_graph_of_a_site(stage: Stage) -> None:
     found = stage.service.ask("GET", "/v1/graph", as_="root").json
-    assert {"from": "resource/bench", "to": stage.job, "kind": "holds"} in found["edges"]
-    assert {"from": stage.waiting, "to": "resource/bench", "kind": "waits"} in found["edges"]
+    assert {"from": "resource/bench", "to": stage.job, "kind": "holds", "choice": ""} in found["edges"]
+    assert {"from": stage.waiting, "to": "resource/bench", "kind": "waits", "choice": ""} in found["edges"]
     why = stage.service.ask("GET", f"/v1/jobs/{stage.waiting}/why").json
     assert why["unblocks"] == f"bench-1 is given back by job {stage.job}"
 

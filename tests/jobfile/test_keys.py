@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.domain.jobfile import JobFile, Post, check_asked, check_inputs, parse
+from penstock.domain.pools.choices import Choice, Placement
 from penstock.kernel import limits
 from tests.jobfile.helpers import below, only
 
@@ -115,7 +116,22 @@ KEY_ROWS = [
     ("resources = ['a', 'a']", 4, 22, "`a` is listed twice", "[resources.one]"),
     ("resources = [{type = 'a'}]", 4, 17, "wants a resource type in quotes, not a table", "[resources.db]"),
     ("[[resources]]\ntype = 'a'", 4, 6, "wants a resource type in quotes, not a table", "[resources.db]"),
-    ("[resources.db]\noptions = {}", 4, 15, "`resources.db` has no `type`", 'type = "database"'),
+    (
+        "[resources.db]\nlabels = 'a =='",
+        5,
+        13,
+        "wanted a value after `==`, not the end, at column 5",
+        "board == gimlet",
+    ),
+    ("[resources.db]\nlabels = 4", 5, 13, "wants an expression", "double quotes"),
+    ("[resources.db]\nlabels = 'a'\nthing = 'b'", 5, 13, "has the labels that it has", "keep either"),
+    ("[resources.db]\nplacement = 'tight'", 5, 16, "cannot be `tight`", "packed"),
+    ("[resources.db]\nplacement = 4", 5, 16, "wants a string, not a whole number", "packed"),
+    ("[resources.db]\ncount = 0", 5, 12, "from 1 to 20", ""),
+    ("[resources.db]\ncount = 2\n[resources.'db.2']", 6, 15, "there is a resource `db.2` already", "its own name"),
+    ("[resources.db]\nthing = 'a b'", 5, 12, "`a b` is not a thing's name", "bench-3"),
+    ("[resources.db]\nexclusive = 'yes'", 5, 16, "wants true or false", "without quotes"),
+    ("[resources.a]\ncount = 20\n[resources.b]", 4, 5, "asks for 21 resources", ""),
     ("[resources.db]\ntyp = 'x'\ntype = 'x'", 5, 4, "unknown key `typ`", "did you mean `type`?"),
     ("[resources.'a b']\ntype = 'x'", 4, 15, "`a b` is not a resource name", "letters"),
     ("resources.db = 'x'", 4, 19, "`resources.db` wants a table, not a string", "[resources.db]"),
@@ -249,3 +265,28 @@ def test_as_many_posts_as_there_may_be() -> None:
     assert isinstance(found, JobFile)
     assert len(found.post) == limits.POSTS
     assert "`post` has 21 entries; it may have at most 20" in only(below(tables(limits.POSTS + 1)))[2]
+
+
+def good(toml: str) -> JobFile:
+    found = parse(below(toml), "a.sh")
+    assert isinstance(found, JobFile), found
+    return found
+
+
+def test_a_table_says_which_things_it_asks_for_and_how_many() -> None:
+    found = good(
+        "[resources.bench]\nlabels = 'rack == 4'\ncount = 2\nexclusive = true\nplacement = 'packed'\n"
+        "[resources.jig]\nthing = 'jig-1'\n[resources.db]\ntype = 'database'\nplacement = 'any'"
+    )
+    bench = Choice("rack == 4", exclusive=True, placement=Placement.PACKED)
+    assert [(ask.name, ask.type, ask.choice) for ask in found.resources] == [
+        ("bench.1", "bench", bench),
+        ("bench.2", "bench", bench),
+        ("jig", "jig", Choice("name == jig-1")),
+        ("db", "database", None),
+    ]
+
+
+def test_the_options_of_several_have_one_place() -> None:
+    found = good("[resources.db]\ncount = 2\noptions = { size = 'small' }")
+    assert [ask.spot for ask in found.resources] == [(6, 4), (6, 4)]

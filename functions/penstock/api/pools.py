@@ -12,6 +12,7 @@ from penstock.api.shapes import JobName, JobOwner, PoolKind, view
 from penstock.api.units import SHOWN, QuarantineView, operated, show_quarantine
 from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import ClaimId
+from penstock.domain.pools.matching import Chosen
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import HOLD_REASON_CHARS, Unit
@@ -117,6 +118,9 @@ class SlotView:
         str | None,
         "When the time limit of its job ends the script, as RFC 3339; null unless that runs. It may end before.",
     ] = None
+    labels: Annotated[dict[str, str], "The labels of the thing that it is a slot of, by which jobs choose."] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ class QueuedView:
     attempt: Annotated[int, "The number of its attempt."]
     since: Annotated[str, "Since when it waits, as RFC 3339."]
     priority: Annotated[int, "Its priority."]
+    choice: Annotated[str, "What it chooses among the pool's things; empty if it takes any."] = ""
     turn: Annotated[str | None, "By when it stands there on a site with shares, as RFC 3339; null for its age."] = None
     expected: Annotated[
         str | None,
@@ -278,46 +283,45 @@ def show(
         warm=sum(slot.state is SlotState.FREE and slot.unit is not None for slot in slots),
         coming=sum(_is_coming(slot) for slot in slots),
         away=sum(slot.state is SlotState.AWAY for slot in slots),
-        slots=_slots(shown, waiting.names, details) if whole else None,
-        queue=_queue(waiting) if whole else None,
+        slots=_slots(row, shown, waiting.names, details) if whole else None,
+        queue=_queue(row, waiting) if whole else None,
     )
 
 
-def _queue(waiting: Waiting) -> list[QueuedView]:
-    return [_queued(place, claim, waiting) for place, claim in enumerate(waiting.first, 1)]
+def _queue(pool: Pool, waiting: Waiting) -> list[QueuedView]:
+    return [_queued(pool, place, claim, waiting) for place, claim in enumerate(waiting.first, 1)]
 
 
-def _queued(place: int, row: Claim, waiting: Waiting) -> QueuedView:
+def _queued(pool: Pool, place: int, row: Claim, waiting: Waiting) -> QueuedView:
     expected = waiting.expected.get(ClaimId.from_claim(row))
     turn = rows.born(row.turn) if row.turn else None
-    return view(QueuedView, row, name_of(waiting.names, row.job), position=place, turn=turn, expected=expected)
+    choice = Chosen.of(pool, row).said
+    named = name_of(waiting.names, row.job)
+    return view(QueuedView, row, named, position=place, turn=turn, expected=expected, choice=choice)
 
 
 def _is_coming(row: Slot) -> bool:
     return row.state is SlotState.FREE and row.unit is not None and row.since is None
 
 
-def _slots(rows: Sequence[Slot], names: Mapping[str | None, Named], details: Details) -> list[SlotView]:
+def _slots(pool: Pool, rows: Sequence[Slot], names: Mapping[str | None, Named], details: Details) -> list[SlotView]:
     quarantines = {unit.id: show_quarantine(unit) for unit in details.apart}
-    known = details.known
-    return [
-        _slot(
-            row,
-            name_of(names, row.job),
-            quarantine=quarantines.get(row.unit or ""),
-            kept=show_kept(row.name, details.kept[row.unit]) if row.unit and row.unit in details.kept else None,
-            host=_host(known[row.name]) if row.name in known else None,
-        )
-        for row in rows
-    ]
+    return [_slot(pool, row, name_of(names, row.job), quarantines.get(row.unit or ""), details) for row in rows]
 
 
-def _slot(
-    row: Slot, named: Named, quarantine: QuarantineView | None, kept: KeptView | None, host: HostView | None
-) -> SlotView:
-    until = named.ends if row.state is SlotState.HELD and named.run == row.attempt else None
+def _slot(pool: Pool, row: Slot, named: Named, quarantine: QuarantineView | None, details: Details) -> SlotView:
+    kept = details.kept.get(row.unit or "")
     return view(
-        SlotView, row, named, slot=row.name, state=_state(row), quarantine=quarantine, kept=kept, host=host, until=until
+        SlotView,
+        row,
+        named,
+        slot=row.name,
+        state=_state(row),
+        quarantine=quarantine,
+        kept=show_kept(row.name, kept) if kept else None,
+        host=_host(details.known[row.name]) if row.name in details.known else None,
+        until=named.ends if row.state is SlotState.HELD and named.run == row.attempt else None,
+        labels=pool.labels.get(row.thing, {}),
     )
 
 

@@ -312,9 +312,17 @@ def entries(site: Site, sort: str, *, whole: bool) -> list[Entry]:
     table: Mapping[str, Any] = getattr(site, "resources" if sort == "resource-types" else sort)
     left_out = {"name"} if whole else {"name", "settings"}
     return [
-        Entry(name, {key: value for key, value in asdict(entry).items() if key not in left_out})
+        Entry(name, {key: value for key, value in _told(entry, whole=whole).items() if key not in left_out})
         for name, entry in sorted(table.items())
     ]
+
+
+def _told(entry: Any, *, whole: bool) -> dict[str, Any]:
+    """The keys of a site's table. Of its things everybody sees the labels, by which jobs choose. [SEC-1]"""
+    told = asdict(entry)
+    if told.get("things") and not whole:
+        told["things"] = {name: {"labels": thing["labels"]} for name, thing in told["things"].items()}
+    return told
 
 
 def show_option(known: Option) -> OptionView:

@@ -69,6 +69,10 @@ class BlockView:
     kept: Annotated[list[KeptView], "Its units that are not given back, and why."] = field(default_factory=list)
     pause: Annotated[ByHandView | None, "Who paused it; null while it is open, and if that is not known."] = None
     resized: Annotated[ByHandView | None, "Who set its limit; null if the site's configuration did."] = None
+    choice: Annotated[str, "What the job chooses among the pool's things; empty if it takes any."] = ""
+    fitting: Annotated[list[str], "The things that fit this choice: `held_by` and `kept` are of these."] = field(
+        default_factory=list
+    )
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,7 @@ class EdgeView:
     from_: Annotated[str, "The node where it begins."]
     to: Annotated[str, "The node where it ends."]
     kind: Annotated[Literal["waits", "holds"], "Whether the job waits for the pool, or holds some of it."]
+    choice: Annotated[str, "Which of the pool's things the job waits for; empty for any."] = ""
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,8 @@ def reckon(
     """A job's bill as it is now, and whether everything is given back. `of` are the units of the leases, by id."""
     prices = site.prices or Prices()
     spans = [(lease, span_of(job, lease, of.get(lease.unit or ""), now)) for lease in leases if lease.granted]
-    charges = [_charge(lease, of.get(lease.unit or ""), span, site) for lease, span in spans]
+    many = {need.order: need.slots for need in job.request.needs}
+    charges = [_charge(lease, of.get(lease.unit or ""), span, many.get(lease.order, 1), site) for lease, span in spans]
     dollars = control(job, leases, now)
     bill = Bill(
         currency=prices.currency,
@@ -144,8 +145,9 @@ def _ms(span: timedelta) -> int:
     return span // timedelta(milliseconds=1)
 
 
-def _charge(lease: Lease, unit: Unit | None, span: Span, site: Site) -> Charge:
-    rate = price_of(lease, unit, site)
+def _charge(lease: Lease, unit: Unit | None, span: Span, slots: int, site: Site) -> Charge:
+    """The charge for one lease. Who has a thing for itself pays for all leases that others could have had of it."""
+    rate = slots * price_of(lease, unit, site)
     return Charge(
         order=lease.order,
         name=lease.name,

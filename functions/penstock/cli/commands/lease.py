@@ -56,6 +56,15 @@ def asked(command: Any) -> Any:
             "--option", "options", type=pair, metavar="KEY=VALUE", multiple=True,
             help="An option for the resource, which its well checks; repeatable. With one TYPE only.",
         ),
+        click.option(
+            "--labels", metavar="EXPRESSION", help='Which things it may be: "board == gimlet". With one TYPE only.'
+        ),
+        click.option("--thing", metavar="NAME", help="Which thing it is to be. With one TYPE only."),
+        click.option("--exclusive", is_flag=True, help="Have all leases of a thing. With one TYPE only."),
+        click.option(
+            "--placement", type=click.Choice(["packed", "least-loaded"]),
+            help="Of things that serve several leases: the one with the fewest left, or the most. With one TYPE only.",
+        ),
         click.option("--count", type=click.IntRange(1), default=1, metavar="N", help="How many. With one TYPE only."),
     ):  # fmt: skip
         command = decorate(command)
@@ -104,11 +113,13 @@ def _released_if_interrupted(found: Lease) -> Iterator[None]:
 def _body(types: Sequence[str], length: int | None, **given: Any) -> dict[str, Any]:
     """The request. Raises UsageError for what goes with one type only."""
     count, options = given["count"], mapping(given["options"], "--option")
+    choice = {key: given[key] for key in ("labels", "thing", "exclusive", "placement") if given[key]}
     resources: Any = list(types)
-    if count > 1 or options:
+    if count > 1 or options or choice:
         if len(types) > 1:
-            raise click.UsageError("--count and --option are for one TYPE: lease the others by themselves")
-        each = {"type": types[0], "options": {key: _value(text) for key, text in options.items()}}
+            text = "--count, --option, --labels, --thing, --exclusive and --placement are for one TYPE"
+            raise click.UsageError(f"{text}: lease the others by themselves")
+        each = {"type": types[0], "options": {key: _value(text) for key, text in options.items()}, **choice}
         names = [types[0]] if count == 1 else [f"{types[0]}-{number}" for number in range(1, count + 1)]
         resources = {name: each for name in names}
     said = {"for": length, "max_wait": given["max_wait"], "name": given["name"], "priority": given["priority"]}

@@ -31,6 +31,10 @@ SLOTS = (
 )
 
 
+LABELS = Column("LABELS", "labels")
+
+CHOICE = Column("CHOICE", "choice")
+
 KEPT = Column("KEPT BECAUSE", lambda slot: (slot.get("kept") or {}).get("says"))
 """Why a slot's unit is not given back: it is held, in quarantine, or not clean; shown where there is one."""
 
@@ -140,11 +144,12 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
     queue = pool.get("queue") or ()
     has_turns = any(each.get("turn") for each in queue)
     is_expected = any(each.get("expected") for each in queue)
-    is_kept = any(slot.get("kept") for slot in slots)
+    is_kept, has_labels = (any(slot.get(key) for slot in slots) for key in ("kept", "labels"))
+    chooses = any(each.get("choice") for each in queue)
     for title, rows, columns in (
-        ("slots", slots, (*SLOTS, KEPT) if is_kept else SLOTS),
+        ("slots", slots, (*SLOTS, *[LABELS] * has_labels, *[KEPT] * is_kept)),
         ("hosts", [slot for slot in slots if slot.get("host")], HOSTS),
-        ("queue", queue, (*QUEUE, *[EXPECTED] * is_expected, *[TURN] * has_turns)),
+        ("queue", queue, (*QUEUE, *[CHOICE] * chooses, *[EXPECTED] * is_expected, *[TURN] * has_turns)),
     ):
         if rows:
             out.line()
@@ -227,8 +232,9 @@ def _lines(graph: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {_quoted(node['id'])} [label={_quoted(label)}, shape={SHAPES[node['kind']]}];"
     for edge in graph["edges"]:
         label = "waits" if edge["kind"] == "waits" else "held by"
+        label += f" for {edge['choice']}" if edge.get("choice") else ""
         ends = f"{_quoted(edge['from'])} -> {_quoted(edge['to'])}"
-        yield f'  {ends} [label="{label}", style={STYLES[edge["kind"]]}];'
+        yield f"  {ends} [label={_quoted(label)}, style={STYLES[edge['kind']]}];"
 
 
 def _quoted(text: str) -> str:

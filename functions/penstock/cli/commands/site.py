@@ -45,8 +45,10 @@ def _group(
         if session.json:
             session.out.json(found)
         else:
-            session.out.details([("name", found["name"]), *found["settings"].items()])
+            told = {key: value for key, value in found["settings"].items() if key != "things"}
+            session.out.details([("name", found["name"]), *told.items()])
             _health(session, found)
+            _things(session, found)
             _options(session, found)
 
     return group
@@ -66,6 +68,18 @@ def _health(session: Session, found: Mapping[str, Any]) -> None:
             session.out.line()
             session.out.line(f"{title}:")
             session.out.rows(found[key], columns, indent=2)
+
+
+THINGS = (Column("THING", "name"), Column("LABELS", "labels"))
+
+
+def _things(session: Session, found: Mapping[str, Any]) -> None:
+    """The things of a resource type among which jobs choose, with their labels."""
+    things = found["settings"].get("things") or {}
+    if things:
+        session.out.line()
+        session.out.line("things:")
+        session.out.rows([{"name": name, **thing} for name, thing in things.items()], THINGS, indent=2)
 
 
 def _options(session: Session, found: Mapping[str, Any]) -> None:

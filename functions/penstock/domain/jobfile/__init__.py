@@ -7,13 +7,13 @@ from penstock.domain.jobfile.matrix import Matrix
 from penstock.domain.jobfile.parse import (
     TOOLCHAIN_FILE,
     JobFile,
-    ResourceAsk,
     check_key,
     name_in,
     parse,
     variant,
     variant_name,
 )
+from penstock.domain.jobfile.resources import ResourceAsk
 from penstock.domain.jobfile.sections import (
     CacheAsk,
     Dependency,

@@ -7,8 +7,6 @@ one job of a file with a matrix.
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -20,6 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from penstock.domain.jobfile.matrix import Matrix, check_matrix, check_references, variable
+from penstock.domain.jobfile.resources import RESOURCE_EXAMPLE, ResourceAsk, check_tables, resource_type
 from penstock.domain.jobfile.sections import (
     CacheAsk,
     Dependency,
@@ -50,19 +49,16 @@ from penstock.kernel.errors import Problem, Problems
 from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import (
     GUESSES,
-    NOT_TEXT,
     Check,
     Fault,
     Path,
     Place,
     clip,
     did_you_mean,
-    entries,
     flag,
     listed,
     matching,
     number,
-    record,
     text,
     wanted,
 )
@@ -324,7 +320,8 @@ def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
 
 def _placed(ask: ResourceAsk, spots: dict[Path, Spot], header: Header) -> ResourceAsk:
     """A resource with where its options stand, if it has some."""
-    spot = spots.get(("resources", ask.name, "options"))
+    tables = (ask.name, ask.name.rpartition(".")[0])  # the second, of one that has a `count`
+    spot = next((spots[at] for name in tables if (at := ("resources", name, "options")) in spots), None)
     return replace(ask, spot=header.spot(spot.key)) if spot else ask
 
 
@@ -389,34 +386,6 @@ def _filled(rule: OutputRule, values: Mapping[str, str]) -> OutputRule:
     return found if isinstance(found, OutputRule) else rule
 
 
-OPTION_DEPTH = 8
-
-
-INT64 = 2**63
-
-
-RESOURCE_EXAMPLE = '[resources.db] with type = "database"'
-
-
-@dataclass(frozen=True)
-class ResourceAsk:
-    """One resource that the job asks for; `bmat` knows it by `name`; the well of `type` checks `options`.
-
-    `spot` is the line and column of its options in the job file, if they stand in one.
-    """
-
-    name: str
-    type: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    spot: tuple[int, int] | None = field(default=None, compare=False)
-
-
-_resource_type = matching("[0-9A-Za-z][0-9A-Za-z._-]*", "a resource type", "letters, digits and . _ - only")
-
-
-_resource_name = matching("[0-9A-Za-z][0-9A-Za-z._-]*", "a resource name", "letters, digits and . _ - only")
-
-
 def check_resources(value: object, place: Place) -> tuple[ResourceAsk, ...]:
     """A list of types, or a table of tables; the order stays."""
     if isinstance(value, list | tuple):
@@ -424,12 +393,7 @@ def check_resources(value: object, place: Place) -> tuple[ResourceAsk, ...]:
     if not isinstance(value, Mapping):
         wanted(f"a list of resource types, or tables like {RESOURCE_EXAMPLE}", value, place)
         return ()
-    asks = []
-    for name, settings in entries(value, place, limits.RESOURCES, "tables"):
-        _resource_name(name, place / name)
-        found = _resource_table(settings, place / name)
-        asks.append(ResourceAsk(name, found.get("type", ""), found.get("options", {})))
-    return tuple(asks)
+    return check_tables(value, place)
 
 
 def _resources_from_list(value: list[Any] | tuple[Any, ...], place: Place) -> tuple[ResourceAsk, ...]:
@@ -445,50 +409,7 @@ def _listed_type(value: object, place: Place) -> str:
     if isinstance(value, Mapping):
         wanted("a resource type in quotes", value, place, f"to give settings, write {RESOURCE_EXAMPLE}")
         return ""
-    return str(_resource_type(value, place))
-
-
-def check_options(value: object, place: Place) -> Mapping[str, Any]:
-    """A table that can be kept as JSON; what it means is the well's to check."""
-    if not isinstance(value, Mapping):
-        wanted("a table", value, place, 'like { size = "small" }')
-        return {}
-    faults = list(islice(_option_faults(value, place, OPTION_DEPTH), GUESSES))
-    for here, message in faults:
-        here.fault(message)
-    if not faults and (size := len(json.dumps(value))) > limits.RESOURCE_OPTIONS_BYTES:
-        most = limits.RESOURCE_OPTIONS_BYTES
-        place.fault(f"{place.label} takes {size} bytes as JSON; it may take at most {most}")
-    return value
-
-
-def _option_faults(value: object, place: Place, depth: int) -> Iterator[tuple[Place, str]]:
-    """What JSON or the database could not hold."""
-    if depth < 0:
-        yield place, f"options may be nested at most {OPTION_DEPTH} deep"
-    elif isinstance(value, Mapping):
-        for name, entry in value.items():
-            for part in (name, entry):
-                yield from _option_faults(part, place / name, depth - 1)
-    elif isinstance(value, list):
-        for at, entry in enumerate(value):
-            yield from _option_faults(entry, place / at, depth - 1)
-    elif unfit := _unfit(value):
-        yield place, f"{place.label} wants {unfit}"
-
-
-def _unfit(value: object) -> str | None:
-    """What a single value would have to be, if it cannot be kept."""
-    if isinstance(value, str):
-        return "text without NUL" if NOT_TEXT.search(value) else None
-    if isinstance(value, float):
-        return None if math.isfinite(value) else "a finite number"
-    if isinstance(value, int):
-        return None if -INT64 <= value < INT64 else "a number of at most 64 bits"
-    return "a string, number, true, false, list or table: put it in double quotes"
-
-
-_resource_table = record({"type": _resource_type}, {"options": check_options}, RESOURCE_EXAMPLE)
+    return str(resource_type(value, place))
 
 
 @dataclass(frozen=True)

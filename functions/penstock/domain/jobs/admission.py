@@ -14,16 +14,26 @@ from typing import Any
 
 from penstock.domain.jobfile import JobFile, ResourceAsk
 from penstock.domain.jobs.jobs import UNTRUSTED, Provenance
+from penstock.domain.pools.choices import ANY, Choice
+from penstock.domain.pools.choosing import Offer, choose
 from penstock.domain.pools.forecast import Action, Forecast
 from penstock.domain.pools.grants import rows_of_grant
-from penstock.domain.pools.pools import WORKER, Need, demand
-from penstock.domain.site.site import Environment, Site, Target
+from penstock.domain.pools.matching import Wish
+from penstock.domain.pools.pools import WORKER, Need, Pool, Slot, SlotState, demand
+from penstock.domain.site.site import Environment, ResourceType, Site, Target
 from penstock.domain.users.users import PRIORITY, User, is_repository
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused
 
 OptionCheck = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
 """What a driver objects to in the options of one resource: (driver, options, the well's settings, the type's)."""
+
+
+MAX_LABELS = 10
+"""How many labels a refusal lists."""
+
+MAX_VALUES = 10
+"""How many values of each, and names of things."""
 
 
 def check_names(site: Site, file: JobFile) -> Target | Refused:
@@ -92,6 +102,7 @@ def check_satisfiable(
         _privileged(site, user, file, environment.privileges if environment else ())
         or _enough(site, needs)
         or _grantable(site, needs)
+        or _choosable(site, needs)
         or _options(site, file, needs, objections)
     )
 
@@ -121,7 +132,10 @@ def _privileged(site: Site, user: User, file: JobFile, given: Collection[str]) -
 def _enough(site: Site, needs: Sequence[Need]) -> Refused | None:
     """Refuse more of a type than the site has."""
     shapes = site.pools()
-    for pool, wanted in Counter(need.pool for need in needs).items():
+    totals: Counter[str] = Counter()
+    for need in needs:
+        totals[need.pool] += need.slots
+    for pool, wanted in totals.items():
         need = next(need for need in needs if need.pool == pool)
         there = shapes[pool].limit
         if need.order == WORKER and not there:
@@ -145,6 +159,41 @@ def _grantable(site: Site, needs: Sequence[Need]) -> Refused | None:
         if too_many:
             return too_many
     return None
+
+
+def _choosable(site: Site, needs: Sequence[Need]) -> Refused | None:
+    """Refuse a choice among named things that nothing fits, or too little for all that the job wants."""
+    for pool in dict.fromkeys(need.pool for need in needs if need.choice):
+        mine = [need for need in needs if need.pool == pool]
+        wished = [Wish(at, need.choice or ANY) for at, need in enumerate(mine)]
+        kind = site.resources[mine[0].type]
+        offer = _offer(kind)
+        alone = next((wish for wish in wished if choose(offer, [wish]) is None), None)
+        if alone:
+            return _nothing_fits(kind, alone.choice)
+        if choose(offer, wished) is None:
+            text = f"the job wants {len(wished)} of {kind.name}, and not enough of them fit all that it chooses"
+            return _no_room(text, "resources", "ask for fewer, or choose among more")
+    return None
+
+
+def _offer(kind: ResourceType) -> Offer:
+    """All slots of a type, as if nobody had any."""
+    pool = Pool(name=kind.pool, names=kind.slots, labels=kind.labels, limit=len(kind.slots or ()))
+    return Offer(pool, [Slot(pool=kind.pool, name=name, state=SlotState.FREE) for name in kind.slots or ()], had=())
+
+
+def _nothing_fits(kind: ResourceType, choice: Choice) -> Refused:
+    if kind.names is None:
+        text = f"{kind.name} has no named things among which a job could choose"
+        return _no_room(text, "resources", "ask for any of them")
+    known: dict[str, dict[str, None]] = {}
+    for labels in kind.labels.values():
+        for key, value in labels.items():
+            known.setdefault(key, {})[value] = None
+    said = [f"{key}: {', '.join(list(values)[:MAX_VALUES])}" for key, values in list(known.items())[:MAX_LABELS]]
+    hint = f"there are {', '.join(kind.names[:MAX_VALUES])}{'; their labels: ' + '; '.join(said) if said else ''}"
+    return _no_room(f"no {kind.name} fits {choice}", "resources", hint)
 
 
 def _too_many(needs: Sequence[Need], amounts: Collection[str]) -> Refused | None:

@@ -138,6 +138,11 @@ class Request:
         return not self.target
 
     @property
+    def slots(self) -> int:
+        """How many slots it takes of the pools of what it asks for: more than one of a thing that it has for itself."""
+        return sum(need.slots for need in self.needs)
+
+    @property
     def shown_target(self) -> str:
         """Where it runs, as metrics and sums name it."""
         return self.target_resolved or LEASES

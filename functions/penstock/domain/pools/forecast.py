@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from penstock.domain.pools import pools
 from penstock.domain.pools.delays import Cause, Delay
-from penstock.domain.pools.grants import Pick, Stock, has_reservation, heads, overtaken_by, pick
+from penstock.domain.pools.grants import Pick, Stock, can_grant, heads, pick
 from penstock.domain.pools.pools import RECENT_HOLDERS, WORKER, Claim, HoldTimes, Pool, Slot, SlotState, serving_order
 from penstock.domain.pools.stops import in_words
 from penstock.kernel.frozen import dataclass
@@ -69,13 +69,12 @@ class Queue:
     def can_grant(self, whose: ClaimId, stocks: Mapping[str, Stock]) -> bool:
         """Whether the pool has what this claim wants, and reserves it for nobody else."""
         row = next((claim for claim in self.claims if ClaimId.from_claim(claim) == whose), None)
-        is_kept = row is not None and any(map(has_reservation, overtaken_by(row, self.before(whose), stocks)))
-        return not is_kept and self.stock.has(self.wanted_by(whose))
+        return row is None or can_grant(row, stocks)
 
     @property
     def stock(self) -> Stock:
         """The pool's stock. Idle slots count as free; a pool that is over its limit is as if it was resized."""
-        return Stock(replace(self.pool, over=False), self.claims, self.free)
+        return Stock(replace(self.pool, over=False), self.claims, self.free, had=())
 
     @property
     def free(self) -> list[Slot]:
@@ -314,7 +313,9 @@ class Simulation:
                 self._grant(found)
 
     def _stocks(self) -> dict[str, Stock]:
-        return {name: Stock(pool, heads(self._claims[name]), self._free[name]) for name, pool in self._pools.items()}
+        return {
+            name: Stock(pool, heads(self._claims[name]), self._free[name], had=()) for name, pool in self._pools.items()
+        }
 
     def _grant(self, found: Pick) -> None:
         whose = ClaimId.from_claim(next(iter(found.rows.values())))
@@ -328,8 +329,9 @@ class Simulation:
                 self._pools[name] = replace(pool, used=pool.used + claim.count)
                 got.append(Slot(pool=name, name=claim.job, state=SlotState.HELD, count=claim.count))
             else:
-                got += self._free[name][: claim.count]
-                del self._free[name][: claim.count]
+                taken = found.taken(name) or self._free[name][: claim.count]
+                got += taken
+                self._free[name] = [slot for slot in self._free[name] if slot not in taken]
         for claim in found.overtaken:
             claims = self._claims[claim.pool]
             claims[claims.index(claim)] = replace(claim, overtaken=claim.overtaken + 1)

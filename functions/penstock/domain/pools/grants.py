@@ -7,6 +7,9 @@ the claims before it want is reserved until they can be granted in all of their 
 behind. Because the order is the same everywhere, the first claim with a reservation never waits for what another
 reserves. docs/decisions/0022-overtaking-counts-harm.md
 
+Where claims choose among a pool's named things, room is counted for each kind of thing: penstock.domain.pools.matching
+says whom a claim overtakes there, and penstock.domain.pools.choosing which slots it takes.
+
 `Allocator` does what a grant decides: it takes slots, parts of amounts, and the warm units that some slots carry.
 """
 
@@ -14,18 +17,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from itertools import compress
 
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools import pools
+from penstock.domain.pools import choosing, matching, pools
+from penstock.domain.pools.choices import ANY, Choice
+from penstock.domain.pools.choosing import Offer, Slots
+from penstock.domain.pools.matching import Prospect
 from penstock.domain.pools.pools import Claim, Need, Pool, Slot, demand
 from penstock.domain.units import reuse
 from penstock.domain.units.units import Unit
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Create, Replace, key_of, ulid_time
+from penstock.kernel.rows import Change, Check, Create, Replace, key_of, ulid_time
 
 MAX_OVERTAKEN = 8
 """How often a claim may be overtaken in one queue. Passing a claim and leaving it room does not count."""
@@ -48,6 +54,7 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
     needs = [need for need in job.request.needs if need.step == step]
     wanted = demand(needs)
     takes, fresh = tuple(need.takes for need in needs), job.provenance.proves is not None
+    choices = tuple(need.choice or ANY for need in needs) if any(need.choice for need in needs) else ()
     return [
         Claim(
             pool=pool,
@@ -59,13 +66,19 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
             priority=job.request.priority,
             since=now,
             takes=takes,
+            choices=choices,
             fresh=fresh,
             owner="" if job.provenance.canary else job.owner,
-            line=pools.line_of(takes, fresh=fresh),
+            line=pools.line_of(takes, fresh=fresh, choices=choices),
             turn=ulid_time(job.times.turn) if job.times.turn else "",
         )
         for pool, count in wanted.items()
     ]
+
+
+def choosing_among(claims: Sequence[Claim], pool: str) -> list[Choice]:
+    """How these claims choose among a pool's things; empty if none does, as nearly always."""
+    return matching.choosing(claims, pool) if any(claim.choices for claim in claims) else []
 
 
 def heads(queue: Iterable[Claim], most: int = WINDOW) -> list[Claim]:
@@ -86,10 +99,11 @@ def rows_of_grant(needs: Sequence[Need], amounts: Collection[str]) -> int:
     unit and slots. A slot moves from one key to another, which is two rows; so does the share of an amount that a warm
     unit has. A unit that is ordered takes a new share of an amount: one row, and the pool's. To give a unit back takes
     fewer: its own row, its lease's, its pool's if it was broken, that of who removed it by hand, and the same two for
-    each slot and amount.
+    each slot and amount. Where a thing is given as a whole, the pool's row is checked.
     """
     moved = sum(_shares(need, amounts) for need in needs)
-    return len(demand(needs)) + WINDOW + 1 + 2 * len(needs) + 2 * moved
+    checked = len({need.pool for need in needs if need.is_exclusive})
+    return len(demand(needs)) + WINDOW + 1 + 2 * len(needs) + 2 * moved + checked
 
 
 def _shares(need: Need, amounts: Collection[str]) -> int:
@@ -102,7 +116,8 @@ class Stock:
 
     `free`: as many free slots without a unit as these claims want together; `warm`: those with a unit, whomever it
     serves. `idle`: slots that kept units take besides; they are read only to see who could make room, and what is
-    reserved.
+    reserved. Where a claim chooses, all that is free is read; where one wants a thing for itself, also what is `had` by
+    others. That is None where it is not known.
     """
 
     pool: Pool
@@ -110,6 +125,17 @@ class Stock:
     free: Sequence[Slot] = ()
     warm: Sequence[Slot] = ()
     idle: Sequence[Slot] = ()
+    had: Sequence[Slot] | None = None
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+        return self.pool.name
+
+    @cached_property
+    def is_chosen_from(self) -> bool:
+        """Whether any of its claims chooses among its things."""
+        return bool(choosing_among(self.claims, self.name))
 
     @property
     def left(self) -> int:
@@ -126,14 +152,33 @@ class Stock:
         """How much has no lease: what is free, and what every kept unit would free."""
         return self.left + len(self.warm) + sum(slot.count for slot in self.idle if not slot.withdrawn)
 
+    @property
+    def unleased(self) -> list[Slot]:
+        """The slots without a lease: `room` of a pool that is no amount."""
+        return [*self.free, *self.warm, *(slot for slot in self.idle if not slot.withdrawn)]
+
+    def emptied(self) -> Stock:
+        """The same, if all kept units were destroyed; as it is where nobody chooses."""
+        if not self.is_chosen_from:
+            return self
+        kept = [slot for slot in (*self.warm, *self.idle) if not slot.withdrawn]
+        return replace(self, free=[*self.free, *map(pools.give_back, kept)], warm=(), idle=())
+
+    def offer(self, claim: Claim) -> Offer:
+        """What a claim may take: a fresh one no warm unit."""
+        had = None if self.had is None else (*self.had, *self.warm, *self.idle)
+        return Offer(self.pool, self.free, () if claim.fresh else self.warm_for(claim), had)
+
     def warm_for(self, claim: Claim) -> list[Slot]:
         """The warm slots that a claim may get, those first whose units serve nobody else. [SEC-2]"""
         return sorted((slot for slot in self.warm if pools.serves(slot, claim)), key=lambda slot: not slot.owner)
 
     @property
     def is_short(self) -> bool:
-        """Whether the claims want more than there is without a lease: who is granted takes from somebody."""
-        return sum(claim.count for claim in self.claims) > self.room
+        """Whether the claims want more than there is without a lease: who is granted takes from somebody. Where claims
+        choose, they may all want the same.
+        """
+        return sum(claim.count for claim in self.claims) > self.room or self.is_chosen_from
 
     @property
     def most(self) -> int:
@@ -147,15 +192,26 @@ class Stock:
 
 @dataclass(frozen=True)
 class Pick:
-    """A claim that may be granted: its rows by pool, and the claims that it overtakes."""
+    """A claim that may be granted: its rows by pool, and the claims that it overtakes. `chosen`: which slots each of
+    its leases takes, of the pools in which somebody chooses.
+    """
 
     rows: Mapping[str, Claim]
     overtaken: Sequence[Claim]
+    chosen: Mapping[str, Mapping[int, Slots]] = field(default_factory=dict)
 
     @property
     def takes(self) -> Sequence[Mapping[str, int]]:
         """What each of its leases takes."""
         return next(iter(self.rows.values())).takes
+
+    def slots_of(self, lease: int) -> dict[str, Slots]:
+        """The slots that were chosen for one of its leases, by pool."""
+        return {pool: chosen[lease] for pool, chosen in self.chosen.items() if lease in chosen}
+
+    def taken(self, pool: str) -> list[Slot]:
+        """The slots that were chosen of one pool."""
+        return [slot for slots in self.chosen.get(pool, {}).values() for slot in slots]
 
     @property
     def reuses(self) -> Sequence[Mapping[str, int]]:
@@ -213,41 +269,113 @@ def _after(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, Stock]:
     left = dict(stocks)
     for name, row in found.rows.items():
         stock, count = stocks[name], cold[name]
-        given = stock.warm_for(row)[: _reused(found, name)]
+        free, warm = _left(found, stock, count)
         left[name] = replace(
             stock,
             pool=replace(stock.pool, used=stock.pool.used + count) if stock.pool.is_amount else stock.pool,
             claims=[claim for claim in stock.claims if claim is not row],
-            free=stock.free if stock.pool.is_amount else stock.free[count:],
-            warm=[slot for slot in stock.warm if slot not in given],
+            free=free,
+            warm=warm,
         )
     return left
 
 
-def has_all(claims: Sequence[Claim], stocks: Mapping[str, Stock]) -> bool:
-    """Whether the pools have what a new claim wants, given by its rows for each of them, where nobody waits."""
-    found = Pick({claim.pool: claim for claim in claims}, ())
+def _left(found: Pick, stock: Stock, cold: int) -> tuple[Sequence[Slot], Sequence[Slot]]:
+    """The cold and warm slots of a pool that a claim leaves: it takes those that were chosen, or else the first."""
+    if stock.name in found.chosen:
+        taken = {slot.name for slot in found.taken(stock.name)}
+        free, warm = ([slot for slot in some if slot.name not in taken] for some in (stock.free, stock.warm))
+        return free, warm
+    given = stock.warm_for(found.rows[stock.name])[: _reused(found, stock.name)] if stock.warm else []
+    left = [slot for slot in stock.warm if slot not in given]
+    return (stock.free if stock.pool.is_amount else stock.free[cold:]), left
+
+
+def pick_at_once(claims: Sequence[Claim], stocks: Mapping[str, Stock]) -> Pick | None:
+    """A new claim, given by its rows for each of its pools, where nobody waits; None if they have not what it wants."""
+    found = _with_choice(Pick({claim.pool: claim for claim in claims}, ()), stocks, lambda _: ())
+    return found if found and _has_all(found, stocks) else None
+
+
+def can_grant(claim: Claim, stocks: Mapping[str, Stock]) -> bool:
+    """Whether the pool of a claim's row has what it wants, and reserves it for nobody else."""
+    turns = _turns(stocks)
+    found = _with_choice(Pick({claim.pool: claim}, ()), stocks, turns)
+    return found is not None and _has_all(found, stocks) and _passing(found, stocks, turns) is not None
+
+
+def _has_all(found: Pick, stocks: Mapping[str, Stock]) -> bool:
     return all(stocks[name].has(count) for name, count in cold_demand(found, stocks).items())
 
 
 def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
-    found = _rows(claim, stocks)
-    if found and all(stocks[name].has(count) for name, count in cold_demand(found, stocks).items()):
-        return _passing(found, stocks, turns)
-    return None
+    rows = _rows(claim, stocks)
+    found = rows and _with_choice(rows, stocks, turns)
+    return _passing(found, stocks, turns) if found and _has_all(found, stocks) else None
+
+
+def _with_choice(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
+    """A claim with the slots that it takes where somebody chooses; None if nothing that is free there fits.
+
+    What a lease takes besides its own slot comes with its unit, if that is warm. So the pools of types come first.
+    """
+    chosen_from = [name for name, row in found.rows.items() if _is_chosen_from(stocks[name], row)]
+    own = {next(iter(takes)) for takes in found.takes} if chosen_from else set()
+    for name in sorted(chosen_from, key=lambda name: name not in own):
+        slots = _choose(found, stocks[name], turns, warm_leases(found, stocks))
+        if slots is None:
+            return None
+        found = replace(found, chosen={**found.chosen, name: slots})
+    return found
+
+
+def _is_chosen_from(stock: Stock, row: Claim) -> bool:
+    """Whether a claim, or anybody in its pool's queue, chooses among the pool's things."""
+    return stock.is_chosen_from or bool(choosing_among((row,), stock.name))
+
+
+def _choose(found: Pick, stock: Stock, turns: Turns, warm: Collection[int]) -> dict[int, Slots] | None:
+    """What a claim takes of one pool: what those ahead of it miss least, and then those behind it."""
+    row = found.rows[stock.name]
+    ahead, behind = _before(row, stock, turns), _behind(row, stock, turns)
+
+    def harm(slots: Sequence[Slot]) -> tuple[int, int]:
+        harmed = matching.overtaken_by([*ahead, *behind], slots, stock.unleased, stock.pool)
+        before = sum(claim.order < row.order for claim in harmed)
+        return before, len(harmed) - before
+
+    wished = [wish for wish in matching.wishes(row, stock.name) if wish.lease not in warm]
+    others = matching.choosing([*ahead, *behind], stock.name)
+    return choosing.choose(stock.offer(row), wished, harm if ahead or behind else None, others)
+
+
+def warm_leases(found: Pick, stocks: Mapping[str, Stock]) -> set[int]:
+    """Which of a claim's leases get warm units, by number; as far as it is known which slots they take."""
+    warm = {name: len(stocks[name].warm_for(row)) for name, row in found.rows.items() if stocks[name].warm}
+    got: set[int] = set()
+    if not warm:
+        return got
+    for at, takes in enumerate(found.reuses):
+        own = next(iter(takes))
+        if own in found.chosen:
+            is_warm = found.chosen[own][at][0].unit is not None
+        else:
+            is_warm = warm.get(own, 0) > 0 and not _is_chosen_from(stocks[own], found.rows[own])
+            warm[own] = warm.get(own, 0) - is_warm
+        got |= {at} if is_warm else set()
+    return got
 
 
 def cold_demand(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
     """What a claim takes from each of its pools beyond what the warm units for it bring."""
-    total = {name: row.count for name, row in found.rows.items()}
-    warm = {name: len(stocks[name].warm_for(row)) for name, row in found.rows.items()}
-    for takes in found.reuses:
-        own = next(iter(takes))
-        if warm[own]:
-            warm[own] -= 1
-            for pool, count in takes.items():
-                total[pool] -= count
-    return total
+    warm = warm_leases(found, stocks)
+    brought = [takes for at, takes in enumerate(found.takes) if at in warm] if warm else ()
+    return {
+        name: sum(slot.unit is None for slot in found.taken(name))
+        if name in found.chosen
+        else row.count - sum(takes.get(name, 0) for takes in brought)
+        for name, row in found.rows.items()
+    }
 
 
 def _reused(found: Pick, pool: str) -> int:
@@ -261,9 +389,10 @@ def units_to_evict(pool: str, stocks: Mapping[str, Stock]) -> tuple[str, list[st
     No units if what is leaving already is enough, or if no claim could be granted even then. Units that are not made
     yet go first, then those that were idle for longest.
     """
-    turns = _turns(stocks)
+    turns, roomy = _turns(stocks), {name: stock.emptied() for name, stock in stocks.items()}
     for claim in stocks[pool].claims:
-        found = _rows(claim, stocks)
+        rows = _rows(claim, stocks)
+        found = rows and _with_choice(rows, roomy, turns)
         units = _room(found, stocks) if found and _passing(found, stocks, turns) else None
         if units is not None:
             return claim.pools[0], units
@@ -277,11 +406,15 @@ def _room(claim: Pick, stocks: Mapping[str, Stock]) -> list[str] | None:
         stock = stocks[name]
         if stock.pool.is_closed:
             return None
+        kept = [slot for slot in (*stock.idle, *stock.warm) if not slot.leaving]
+        if name in claim.chosen:
+            taken = {slot.name for slot in claim.taken(name)}
+            found |= dict.fromkeys(str(slot.unit) for slot in kept if slot.name in taken)
+            continue
         given = stock.warm_for(claim.rows[name])[: _reused(claim, name)]
-        kept = [slot for slot in (*stock.idle, *stock.warm) if not slot.leaving and slot not in given]
         short = count - stock.left - sum(slot.count for slot in stock.idle if slot.leaving)
         for slot in sorted(kept, key=lambda slot: (slot.unit not in found, *_loss(slot))):
-            if short > 0:
+            if short > 0 and slot not in given:
                 found[str(slot.unit)] = None
                 short -= slot.count
         if short > 0:
@@ -310,29 +443,41 @@ def _passing(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | N
     """A claim with those that it would overtake; None if it must not be granted, whatever its pools have."""
     overtaken: list[Claim] = []
     for name, row in found.rows.items():
-        ahead = stocks[name].claims[: _place(row, stocks[name].claims)]
-        overtaken += overtaken_by(row, ahead, stocks, turns(name)) if ahead else []
+        ahead = _before(row, stocks[name], turns)
+        overtaken += overtaken_by(row, ahead, stocks[name], found.taken(name)) if ahead else []
     if len(overtaken) > WINDOW or any(map(has_reservation, overtaken)):
         return None
-    return Pick(found.rows, overtaken)
+    return replace(found, overtaken=overtaken)
+
+
+def _before(claim: Claim, stock: Stock, turns: Turns) -> list[Claim]:
+    """The claims ahead of one in a pool's queue that something may be reserved for."""
+    ahead = stock.claims[: _place(claim, stock.claims)] if stock.claims else ()
+    return list(compress(ahead, turns(stock.name))) if ahead else []
+
+
+def _behind(claim: Claim, stock: Stock, turns: Turns) -> list[Claim]:
+    """The claims behind one in a pool's queue that could be granted beside those before them."""
+    place = _place(claim, stock.claims)
+    return [] if place is None else list(compress(stock.claims[place + 1 :], turns(stock.name)[place + 1 :]))
 
 
 def _turns(stocks: Mapping[str, Stock]) -> Turns:
     return cache(lambda pool: satisfiable(stocks[pool].claims, stocks))
 
 
-def overtaken_by(
-    claim: Claim, ahead: Sequence[Claim], stocks: Mapping[str, Stock], turns: Sequence[bool] | None = None
-) -> list[Claim]:
+def overtaken_by(claim: Claim, ahead: Sequence[Claim], stock: Stock, taken: Sequence[Slot]) -> list[Claim]:
     """The claims ahead in one queue that this claim would take from: no room is left for them and those before
     them.
 
-    Room is everything without a lease; each claim uses the same amount of it, with or without a warm unit. `turns`:
-    what `satisfiable` returns for the queue.
+    Room is everything without a lease; each claim uses the same amount of it, with or without a warm unit. Where
+    somebody chooses, it depends on which slots are `taken`.
     """
-    room = stocks[claim.pool].room - claim.count
+    if _is_chosen_from(stock, claim):
+        return matching.overtaken_by(ahead, taken, stock.unleased, stock.pool)
+    room = stock.room - claim.count
     found: list[Claim] = []
-    for other in compress(ahead, turns if turns is not None else satisfiable(ahead, stocks)):
+    for other in ahead:
         room -= other.count
         if room < 0:
             found.append(other)
@@ -348,13 +493,24 @@ def satisfiable(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[boo
     not depend on those behind.
     """
     asked: dict[str, int] = {}
+    choices = {name: matching.choosing(queue, name) for name in stocks} if any(one.choices for one in queue) else {}
+    prospects = {name: Prospect(stocks[name].pool, some) for name, some in choices.items() if some}
     found: list[bool] = []
     for claim in queue:
         known = [name for name in claim.pools if name in stocks]
         wanted = _wanted(claim)
-        found.append(all(asked.get(name, 0) + wanted.get(name, 0) <= stocks[name].most for name in known))
+        found.append(
+            all(
+                prospects[name].has(claim)
+                if name in prospects
+                else asked.get(name, 0) + wanted.get(name, 0) <= stocks[name].most
+                for name in known
+            )
+        )
         if found[-1] and len(known) == len(claim.pools):
             _add(wanted, asked)
+            for name in prospects.keys() & set(known):
+                prospects[name].add(claim)
     return found
 
 
@@ -387,6 +543,10 @@ def _place(claim: Claim, claims: Sequence[Claim]) -> int | None:
     return next((at for at, row in enumerate(claims) if (row.job, row.attempt, row.step) == whose), None)
 
 
+NONE_CHOSEN: Mapping[str, Slots] = {}
+"""Of a lease that takes whichever slots come first."""
+
+
 class Allocator:
     """Takes from stocks what claims are granted, lease by lease, and collects the changes. [SLOT-1] [SLOT-2]
 
@@ -400,12 +560,18 @@ class Allocator:
         self._free = {name: list(stock.free) for name, stock in stocks.items()}
         self._warm = {name: list(stock.warm) for name, stock in stocks.items()}
         self._changes: list[Change] = []
+        self._checked: dict[str, Change] = {}
 
-    def warm(self, claim: Claim, pool: str) -> Slot | None:
-        """The next slot of a pool with a warm unit for a claim; None if there is none, and for a fresh claim."""
-        found = None if claim.fresh else next(iter(self._stock(pool).warm_for(claim)), None)
+    def warm(self, claim: Claim, pool: str, chosen: Mapping[str, Slots] = NONE_CHOSEN) -> Slot | None:
+        """The next slot of a pool with a warm unit for a claim, or that which was chosen for its lease; None if there
+        is none, and for a fresh claim.
+        """
+        if pool in chosen:
+            found = chosen[pool][0] if chosen[pool][0].unit else None
+        else:
+            found = None if claim.fresh else next(iter(self._stock(pool).warm_for(claim)), None)
         if found:
-            self._warm[pool].remove(found)
+            self._warm[pool] = [slot for slot in self._warm[pool] if slot.name != found.name]
         return found
 
     def _keeps(self, pool: str) -> bool:
@@ -425,11 +591,21 @@ class Allocator:
             self._changes += pools.move(slot, pools.hand_over(slot, claim, order, now))
         return given
 
-    def order(self, claim: Claim, unit: Unit, need: Need) -> Unit:
-        """Give a unit that will be made its own slot, and all that its type uses."""
-        own, *others = [slot for pool, count in need.takes.items() for slot in self._take(claim, pool, count, unit)]
+    def order(self, claim: Claim, unit: Unit, need: Need, chosen: Mapping[str, Slots] = NONE_CHOSEN) -> Unit:
+        """Give a unit that will be made its own slots, those that were chosen for it if some were, and all that its
+        type uses.
+
+        What a thing has as a whole changes with its pool's row only. So a commit that gives one checks that. [SLOT-1]
+        """
+        own, *others = [
+            slot
+            for pool, count in need.takes.items()
+            for slot in self._take(claim, pool, count, unit, chosen.get(pool, ()))
+        ]
+        if need.is_exclusive:
+            self._checked[need.pool] = Check(self._before[need.pool])
         also = tuple((other.pool, other.name) for other in others)
-        is_kept = self._keeps(need.pool) and not claim.fresh
+        is_kept = self._keeps(need.pool) and not claim.fresh and not need.is_exclusive
         given = replace(
             unit,
             lease=replace(unit.lease, slot=own.name, fence=own.fence, also=also),
@@ -439,13 +615,15 @@ class Allocator:
         self._changes.append(Create(made))
         return made
 
-    def _take(self, claim: Claim, pool: str, count: int, unit: Unit) -> list[Slot]:
+    def _take(self, claim: Claim, pool: str, count: int, unit: Unit, chosen: Slots) -> list[Slot]:
         if self._pools[pool].is_amount:
             left, held = pools.take_amount(self._pools[pool], claim, unit.lease.order, count, unit.id, unit.since)
             self._pools[pool] = left
             self._changes.append(Create(held))
             return [held]
-        free, self._free[pool] = self._free[pool][:count], self._free[pool][count:]
+        free = chosen or self._free[pool][:count]
+        names = {slot.name for slot in free}
+        self._free[pool] = [slot for slot in self._free[pool] if slot.name not in names]
         taken = [pools.take(slot, claim, unit.lease.order, unit.id, unit.since) for slot in free]
         self._changes += [change for was, now in zip(free, taken, strict=True) for change in pools.move(was, now)]
         return taken
@@ -458,7 +636,7 @@ class Allocator:
     def changes(self) -> list[Change]:
         """All changes since the last commit, for one commit."""
         pooled = [Replace(was, self._pools[name]) for name, was in self._before.items() if was != self._pools[name]]
-        return [*self._changes, *pooled]
+        return [*self._changes, *self._checked.values(), *pooled]
 
     def committed(self) -> None:
         """The changes are made. What is taken after that is for another commit."""
@@ -466,3 +644,4 @@ class Allocator:
             if was != self._pools[name]:
                 self._before[name] = self._pools[name] = replace(self._pools[name], version=was.version + 1)
         self._changes = []
+        self._checked = {}

@@ -2,6 +2,8 @@
 
 Following the edges leads from a job to the pool that it waits for, and from the pool to the jobs that hold it, for
 which the first job waits. Every such path ends at a job that waits for nothing. [QUEUE-3]
+
+A job that chooses among a pool's things waits only for those who hold some that fit. The edge to the pool says what.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from enum import StrEnum
 from typing import Literal
 
 from penstock.domain.pools.forecast import Queue
+from penstock.domain.pools.matching import Chosen
 from penstock.domain.pools.pools import Slot
 from penstock.kernel.frozen import dataclass
 
@@ -36,11 +39,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A relation between two nodes."""
+    """A relation between two nodes. `choice`: which of the pool's things the job waits for, "" for any."""
 
     start: str
     end: str
     tie: EdgeKind
+    choice: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def _edges(queue: Queue) -> Iterable[Edge]:
         if slot.job:
             yield Edge(queue.pool.name, slot.job, EdgeKind.HOLDS)
     for claim in queue.claims:
-        yield Edge(claim.job, queue.pool.name, EdgeKind.WAITS)
+        yield Edge(claim.job, queue.pool.name, EdgeKind.WAITS, Chosen.of(queue.pool, claim).said)
 
 
 def _waiting(queues: Sequence[Queue]) -> dict[str, set[str]]:
@@ -92,9 +96,12 @@ def _waiting(queues: Sequence[Queue]) -> dict[str, set[str]]:
     present = {claim.job: claim.attempt for queue in queues for claim in queue.claims}
     ways: dict[str, set[str]] = {}
     for queue in queues:
-        ways[queue.pool.name] = {slot.job for slot in queue.held if slot.job and _is_present(slot, present)}
+        held = [slot for slot in queue.held if slot.job and _is_present(slot, present)]
+        ways[queue.pool.name] = {str(slot.job) for slot in held}
         for claim in queue.claims:
-            ways.setdefault(claim.job, set()).add(queue.pool.name)
+            chosen = Chosen.of(queue.pool, claim)
+            whom = {queue.pool.name} if chosen.things is None else {str(slot.job) for slot in held if chosen.has(slot)}
+            ways.setdefault(claim.job, set()).update(whom)
     return ways
 
 

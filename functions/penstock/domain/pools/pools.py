@@ -32,11 +32,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import astuple, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from penstock.domain.pools.choices import Choice
 from penstock.domain.pools.stops import ByHand
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel.frozen import dataclass
@@ -63,7 +64,8 @@ class Pool(Row):
     A pool is numbered, named, or an amount: then it has no slots but for what is held, and `used` is their sum, which
     one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
 
-    `hosts` says that its names are machines that come and go.
+    `hosts` says that its names are machines that come and go. `labels` are those of its things, by name: by them claims
+    choose. A thing that serves several leases at once has a slot for each, `thing/1` and so on.
     `over` is set while more may be held than the limit, because it was lowered. `setback` is set while what is made
     ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
     other.
@@ -81,6 +83,7 @@ class Pool(Row):
     kind: ClassVar[str] = "pool"
     name: str
     names: tuple[str, ...] | None = None
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hosts: bool = False
     is_amount: bool = False
     limit: int
@@ -177,6 +180,11 @@ class Slot(Row):
     since: datetime | None = None
 
     @property
+    def thing(self) -> str:
+        """The name of the thing that it is a slot of."""
+        return thing_of(self.name)
+
+    @property
     def key(self) -> Key:
         rank = ("warm#" if self.unit else "cold#") if self.state is SlotState.FREE else ""
         return Key(collection(self.pool), f"{self.state}#{rank}{self.name}")
@@ -203,7 +211,8 @@ class Claim(Row):
     how often a claim behind it was granted from this pool so that there was no room left for it. [QUEUE-2] `takes` is
     what each of its leases takes, its own pool first: a warm unit on a slot of that pool brings all of it, if it serves
     the job's `owner`. A `fresh` claim is granted no warm unit: those that are in its way make room, and its own units
-    are not kept. `turn` is by when it stands there, if not by its job's age: the time, as a ULID begins with it.
+    are not kept. `choices` says which things each lease may have of its own pool; it is empty if none chooses.
+    `turn` is by when it stands there, if not by its job's age: the time, as a ULID begins with it.
 
     Claims that take the same stand in one `line`: if its first cannot be granted for lack of something, none of it can.
     So of a queue only the first claims of each line are read. docs/decisions/0051-queues-have-lines.md
@@ -220,6 +229,7 @@ class Claim(Row):
     since: datetime
     overtaken: int = 0
     takes: tuple[Mapping[str, int], ...] = ()
+    choices: tuple[Choice, ...] = ()
     fresh: bool = False
     owner: str = ""
     line: str = ""
@@ -275,9 +285,14 @@ def collection(pool: str) -> str:
     return f"pool#{pool}"
 
 
-def line_of(takes: Sequence[Mapping[str, int]], *, fresh: bool) -> str:
+def thing_of(slot: str) -> str:
+    """The thing that a slot is of, by its name: `bench-3` of `bench-3/1`, as of `bench-3`."""
+    return slot.partition("/")[0]
+
+
+def line_of(takes: Sequence[Mapping[str, int]], *, fresh: bool, choices: Sequence[Choice] = ()) -> str:
     """The line of the claims that take this."""
-    said = repr(([sorted(each.items()) for each in takes], fresh))
+    said = repr(([sorted(each.items()) for each in takes], fresh, *map(astuple, choices)))
     return hashlib.sha256(said.encode()).hexdigest()[:8]
 
 
@@ -494,6 +509,7 @@ class Need:
     Needs of one type share a step: they are claimed together and granted together or not at all. One after the other,
     two jobs that want two each of three could each hold one and wait for ever. [SLOT-2] [QUEUE-3]
 
+    `choice` says which things of a named pool it may be; None for any. An exclusive one is all `slots` of a thing.
     `privileges` are those that its owner must have whenever it is granted. [SEC-2]
     """
 
@@ -506,11 +522,18 @@ class Need:
     options: Mapping[str, Any] = field(default_factory=dict)
     uses: Mapping[str, int] = field(default_factory=dict)
     privileges: tuple[str, ...] = ()
+    choice: Choice | None = None
+    slots: int = 1
 
     @property
     def takes(self) -> dict[str, int]:
-        """How much of each pool its unit takes: a slot of its own, and what else its type uses."""
-        return {self.pool: 1, **self.uses}
+        """How much of each pool its unit takes: slots of its own, and what else its type uses."""
+        return {self.pool: self.slots, **self.uses}
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether it has all slots of a thing."""
+        return self.choice is not None and self.choice.exclusive
 
 
 class LeaseState(StrEnum):

@@ -74,14 +74,14 @@ def expected_seconds(job: Job, times: HoldTimes | None) -> int:
     """What a job is expected to use; `times` is how long holders of its target kept it
     lately, or of what a lease without a job asks for."""
     each = times.mean_hold if times and times.holds else UNKNOWN_SECONDS
-    return int(each * len(job.request.needs))
+    return int(each * job.request.slots)
 
 
 def used_seconds(job: Job) -> float:
     """What a settled job has used: what it asked for, for as long as it had all of it."""
     if job.times.acquired is None or job.times.settled is None:
         return 0.0
-    return (job.times.settled - job.times.acquired).total_seconds() * len(job.request.needs)
+    return (job.times.settled - job.times.acquired).total_seconds() * job.request.slots
 
 
 def take_turn(use: Use, job: Job, expected: int, shares: Shares, now: datetime) -> tuple[Use, Job]:

@@ -15,6 +15,7 @@ from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.jobs.reviews import Review
 from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import NO_DELAYS, Action, Forecast, Unblock, combined_start, format_duration
+from penstock.domain.pools.matching import Chosen
 from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Pool, Slot, SlotState
 from penstock.domain.pools.stops import ByHand
 from penstock.domain.site.site import Environment
@@ -73,7 +74,9 @@ class Block:
 
     `kept`: slots whose units are held, in quarantine or not clean; `away`: the pool's hosts that are not connected.
     Of what a job has ended with only `kept` tells, and no longer `held_by`. `pause` and `resized` say who paused the
-    pool or set its limit, where that is known; a job's log does not.
+    pool or set its limit, where that is known; a job's log does not. `choice` is what the job chooses among the pool's
+    things, and `fitting` are those that fit it: `held_by` and `kept` are of these only. Where it takes any, both are
+    empty.
     """
 
     pool: str
@@ -90,6 +93,8 @@ class Block:
     away: tuple[AwayHost, ...] = ()
     pause: ByHand | None = None
     resized: ByHand | None = None
+    choice: str = ""
+    fitting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,8 +137,9 @@ def for_strangers(found: Why) -> Why:
         summary = f"the job waits for {pool.pool}; position {pool.position} in the queue"
     elif found.state is State.WAITING:
         summary = "the job waits for its inputs, for other jobs, or for a review"
-    bare = replace(pool, ahead=(), held_by=(), kept=(), away=(), pause=None, resized=None) if pool else None
-    return Why(found.job, found.state, summary, bare, None, found.since, found.expected_start)
+    if pool:
+        pool = replace(pool, ahead=(), held_by=(), kept=(), away=(), pause=None, resized=None, choice="", fitting=())
+    return Why(found.job, found.state, summary, pool, None, found.since, found.expected_start)
 
 
 @dataclass(frozen=True)
@@ -162,7 +168,8 @@ def block(
     if place is None:
         return None
     held = [slot for slot in slots if slot.state is SlotState.HELD]
-    found = [(slot, delays.get(slot.unit or "")) for slot in held]
+    chosen = Chosen.of(pool, claims[place])
+    found = [(slot, delays.get(slot.unit or "")) for slot in held if chosen.has(slot)]
     had = [slot for slot, delay in found if delay is None or not delay.has_ended]
     return Block(
         pool=pool.name,
@@ -179,11 +186,15 @@ def block(
         away=tuple(away),
         pause=pool.paused_by,
         resized=pool.resized,
+        choice=chosen.said,
+        fitting=chosen.named,
     )
 
 
-def short_block(pool: Pool, held: Sequence[Slot]) -> Block:
+def short_block(pool: Pool, slots: Sequence[Slot], claim: Claim) -> Block:
     """What a job's log says of the pool that it waits for, of whose held slots one more is read than is told."""
+    chosen = Chosen.of(pool, claim)
+    held = [slot for slot in slots if chosen.has(slot)]
     return Block(
         pool=pool.name,
         kind=pool.sort,
@@ -195,6 +206,8 @@ def short_block(pool: Pool, held: Sequence[Slot]) -> Block:
         free=0,
         paused=pool.is_paused,
         aside=sum(slot.count for slot in held if slot.job is None),
+        choice=chosen.said,
+        fitting=chosen.named,
     )
 
 
@@ -343,9 +356,21 @@ def _reasons(blocked: Block) -> list[str]:
     holders = ", ".join([*held, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
     more = len(blocked.held_by) - MAX_HOLDERS
     tail = (f" and {more} more" if blocked.position else " and others") if more > 0 else ""
-    told = [f"held are {holders}{tail}"] if holders else []
+    told = _chosen(blocked)
+    told += [f"held are {holders}{tail}"] if holders else []
     told += [f"away {'are' if len(blocked.away) > 1 else 'is'} {_named(blocked.away)}"] if blocked.away else []
     return [*told, *_kept(blocked)]
+
+
+def _chosen(blocked: Block) -> list[str]:
+    """Which of the pool's things the job may have, if not any."""
+    if not blocked.choice:
+        return []
+    if not blocked.fitting:
+        return [f"nothing of {blocked.pool} fits {blocked.choice} any more: it waits until the site changes"]
+    more = len(blocked.fitting) - MAX_NAMED
+    named = ", ".join(blocked.fitting[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return [f"only {named} fit{'s' * (len(blocked.fitting) == 1)} {blocked.choice}"]
 
 
 def _kept(blocked: Block) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 from penstock.domain.money import Micros
 from penstock.domain.pools.pools import Warm
 from penstock.domain.site.sections import format_span
-from penstock.domain.site.site import Maker, ResourceType, Site, Target
+from penstock.domain.site.site import Maker, NamedThing, ResourceType, Site, Target
 from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import clip
 
@@ -91,6 +91,11 @@ class Side:
         """What the driver of a factory or well is set to: in the file it stands beside the driver."""
         return Side(self.value.settings, self.said)
 
+    @property
+    def metadata(self) -> Side:
+        """What jobs are told of a thing: in the file it stands beside the labels."""
+        return Side(self.value.metadata, self.said)
+
 
 def compare(
     before: Site, after: Site, said_before: Mapping[str, Any], said_after: Mapping[str, Any]
@@ -119,6 +124,8 @@ def _of_fields(path: tuple[str, ...], was: Side, now: Side, *, secret: bool) -> 
     for each in fields(was.value):
         if each.name == "settings" and isinstance(was.value, Maker):
             yield from _walk(path, was.settings, now.settings, secret=True)
+        elif each.name == "metadata" and isinstance(was.value, NamedThing):
+            yield from _walk(path, was.metadata, now.metadata, secret=True)
         elif each.name != "limit" or not (_is_named(was.value) and _is_named(now.value)):
             key = KEYS.get((type(was.value), each.name), each.name)
             below = was.field(each.name), now.field(each.name)

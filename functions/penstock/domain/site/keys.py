@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from penstock.domain.artifacts import volumes
-from penstock.domain.jobfile.parse import check_options
+from penstock.domain.jobfile.resources import check_options
 from penstock.domain.pools.pools import Serves, Warm
 from penstock.domain.site import sections
 from penstock.domain.site.sections import (
@@ -26,6 +26,7 @@ from penstock.domain.site.sections import (
     privilege,
 )
 from penstock.domain.site.site import Limits, Maker, Quota, ResourceType, Site, Target
+from penstock.domain.site.things import check_things
 from penstock.kernel import limits
 from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
 
@@ -149,7 +150,13 @@ def _limit_or_names(found: Mapping[str, Any], place: Place) -> tuple[tuple[str, 
 def _resource(name: str, value: object, place: Place) -> ResourceType:
     before = len(place.faults)
     found = _resource_keys(value, place)
+    things = found.get("things", {})
+    if things:
+        found = {**found, "names": tuple(dict.fromkeys([*found.get("names", ()), *things]))}
     names, limit = _limit_or_names(found, place)
+    if things and limit * found.get("leases", 1) > limits.THINGS_SLOTS:
+        text = f"{place.label} has {limit} things with {found.get('leases', 1)} leases each"
+        place.fault(f"{text}; there may be {limits.THINGS_SLOTS} leases in all", "jobs choose among fewer things")
     if names is None and "leases" in found:
         (place / "leases").fault("only named resources are leased more than once", "give it `names`", on_key=True)
     if len(place.faults) == before:
@@ -159,6 +166,7 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
         well=found.get("well", ""),
         limit=limit,
         names=names,
+        things=things,
         privilege=found.get("privilege"),
         settings=found.get("settings", {}),
         leases=found.get("leases", 1),
@@ -283,6 +291,7 @@ _resource_keys = record(
     {"well": text},
     {
         "names": _names,
+        "things": check_things,
         "limit": number(0, MAX_SLOTS),
         "leases": number(1, MAX_LEASES),
         "privilege": privilege,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import asdict, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -151,8 +151,18 @@ class Target:
 
 
 @dataclass(frozen=True)
+class NamedThing:
+    """What the site says of one named thing: its labels, and what else its jobs are told of it."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ResourceType:
     """A kind of managed resource: numbered by a limit, or with named slots.
+
+    `things` says more of some of those with names: by their labels jobs choose among them.
 
     `leases` is how many may have one named resource at once; `uses` is what else each takes while it exists: an amount
     of a quota, or slots of another type. `public` are keys of its metadata that need not be hidden in a job's log.
@@ -171,11 +181,17 @@ class ResourceType:
     canary: CanaryScript | None = None
     public: tuple[str, ...] = ()
     price: Micros | None = None
+    things: Mapping[str, NamedThing] = field(default_factory=dict)
 
     @property
     def pool(self) -> str:
         """The pool of its slots."""
         return f"{RESOURCE_POOLS}{self.name}"
+
+    @property
+    def labels(self) -> dict[str, Mapping[str, str]]:
+        """The labels of its things, by name."""
+        return {name: thing.labels for name, thing in self.things.items() if thing.labels}
 
     @property
     def slots(self) -> tuple[str, ...] | None:
@@ -226,7 +242,8 @@ class GitHubApp:
 class Shape:
     """What a pool is to be: a number of slots, named slots, or an amount. `hosts`: the names are those of machines.
 
-    `spec` is a digest of the settings by which its units are made, "" for an amount.
+    `labels` are those of its things, by name. `spec` is a digest of the settings by which its units are made, "" for an
+    amount.
     """
 
     limit: int
@@ -234,6 +251,7 @@ class Shape:
     is_amount: bool = False
     warm: Warm | None = None
     hosts: bool = False
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     spec: str = field(default="", compare=False)
 
 
@@ -421,7 +439,7 @@ class Site:
         }
         for kind in self.resources.values():
             names, limit = kind.slots, kind.limit if kind.slots is None else len(kind.slots)
-            found[kind.pool] = Shape(limit, names, warm=kind.warm, spec=self._spec(kind))
+            found[kind.pool] = Shape(limit, names, warm=kind.warm, labels=kind.labels, spec=self._spec(kind))
         for quota in self.quotas.values():
             found[quota.pool] = Shape(quota.amount, is_amount=True)
         return found
@@ -431,7 +449,10 @@ class Site:
         makers, own = (self.factories, {}) if isinstance(kind, Target) else (self.wells, kind.settings)
         name = kind.factory if isinstance(kind, Target) else kind.well
         maker = makers.get(str(name), Maker("", ""))
-        said = json.dumps([name, maker.driver, maker.settings, own], sort_keys=True, default=str)
+        things = {} if isinstance(kind, Target) else {each: asdict(thing) for each, thing in kind.things.items()}
+        said = json.dumps(
+            [name, maker.driver, maker.settings, own, *filter(None, [things])], sort_keys=True, default=str
+        )
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 

@@ -356,7 +356,8 @@ def resources(site: Site, asks: Sequence[ResourceAsk]) -> Iterator[Need]:
         uses = site.takes(kind.uses)
         yield Need(
             order, steps[ask.type], ask.name, ask.type, kind.pool, kind.well, dict(ask.options), uses,
-            (kind.privilege,) if kind.privilege else (),
+            (kind.privilege,) if kind.privilege else (), ask.choice,
+            slots=kind.leases if ask.choice and ask.choice.exclusive else 1,
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import forecast, grants, graph, pools, why
 from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import ClaimId, Forecast, Queue
-from penstock.domain.pools.grants import WINDOW, heads
+from penstock.domain.pools.grants import WINDOW, Stock, heads
 from penstock.domain.pools.graph import Graph
 from penstock.domain.pools.pools import (
     WAITING,
@@ -127,12 +127,13 @@ def short_block(on: System, job: Job, step: int) -> Block | None:
     the rest. None if the site no longer has the pool.
     """
     claims = grants.claims(job, step, on.world.now())
-    lacking = next((pool for claim in claims if (pool := _lacking(on, claim))), None)
-    pool = lacking or on.store.get(pool_key(claims[0].pool), Pool)
+    lacking = next(((pool, claim) for claim in claims if (pool := _lacking(on, claim))), None)
+    pool, claim = lacking or (on.store.get(pool_key(claims[0].pool), Pool), claims[0])
     if pool is None:
         return None
-    held = on.store.find(pools.collection(pool.name), f"{SlotState.HELD}#", Slot, limit=why.MAX_HOLDERS + 1)
-    return why.short_block(pool, held)
+    most = ROWS_READ if grants.choosing_among([claim], pool.name) else why.MAX_HOLDERS + 1
+    held = on.store.find(pools.collection(pool.name), f"{SlotState.HELD}#", Slot, limit=most)
+    return why.short_block(pool, held, claim)
 
 
 def _lacking(on: System, claim: Claim) -> Pool | None:
@@ -140,8 +141,9 @@ def _lacking(on: System, claim: Claim) -> Pool | None:
     pool = on.store.get(pool_key(claim.pool), Pool)
     if pool is None or pool.is_amount:
         return pool if pool and (pool.is_closed or pool.limit - pool.used < claim.count) else None
-    free = on.store.find(pools.collection(claim.pool), f"{SlotState.FREE}#", Slot, limit=claim.count)
-    return pool if pool.is_closed or len(free) < claim.count else None
+    most = ROWS_READ if grants.choosing_among([claim], pool.name) else claim.count
+    free = on.store.find(pools.collection(claim.pool), f"{SlotState.FREE}#", Slot, limit=most)
+    return None if grants.can_grant(claim, {pool.name: Stock(pool, (), free, had=())}) else pool
 
 
 def wait_graph(on: System) -> Graph:

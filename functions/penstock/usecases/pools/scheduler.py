@@ -20,8 +20,20 @@ from penstock.domain.jobs import bare, jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, pools
-from penstock.domain.pools.grants import Allocator, Stock
-from penstock.domain.pools.pools import WORKER, Claim, Lease, LeaseState, Need, Pool, Serves, Slot, Warm, pool_key
+from penstock.domain.pools.grants import Allocator, Pick, Stock
+from penstock.domain.pools.pools import (
+    WORKER,
+    Claim,
+    Lease,
+    LeaseState,
+    Need,
+    Pool,
+    Serves,
+    Slot,
+    SlotState,
+    Warm,
+    pool_key,
+)
 from penstock.domain.pools.why import explain
 from penstock.domain.probes import factory_test
 from penstock.domain.units import units
@@ -225,13 +237,15 @@ def _grant_at_once(
     claim of an owner who has it not waits, and is ended when its turn comes. [SEC-2]
     """
     steps = {claim.step: [other for other in claims if other.step == claim.step] for claim in claims}
-    if not all(grants.has_all(mine, hand.stocks) for mine in steps.values()):
+    found = {step: grants.pick_at_once(mine, hand.stocks) for step, mine in steps.items()}
+    picks = {step: pick for step, pick in found.items() if pick}
+    if len(picks) < len(steps):
         return [], []
     wanted = {privilege for step in steps for privilege in job.privileges_of(step)}
     why, owner = privileges.check_owner(on, job.owner, wanted) if wanted else (None, [])
     if why:
         return [], []
-    granted, given = grant_changes(on, job, claims[0], fresh, hand)
+    granted, given = grant_changes(on, job, picks, fresh, hand)
     changes = [*granted, *hand.changes(), *owner]
     has_room = len(changes) < limits.TRANSACTION_ITEMS  # beside the job's row
     return (changes, given) if given and has_room else ([], [])
@@ -349,13 +363,15 @@ def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
     """
     found: dict[str, Stock] = {}
     for claim in claims:
-        cold = _free(on, claim.pool, "cold", max(SPREAD, claim.count))
+        most = max(SPREAD, claim.count)
+        before, cold, had = _read_slots(on, claim.pool, [claim], most)
         pool, waits = head(on, claim.pool)
         if pool is None or waits:
             return {}
-        warm = _warm(on, pool.name, pool.warm, claim.count) if pool.warm else []
+        warm = _warm(on, pool.name, pool.warm, [claim]) if pool.warm else []
         first = on.world.draw(len(cold)) if cold else 0
-        found[claim.pool] = Stock(pool, (), _others([*cold[first:], *cold[:first]], warm), warm)
+        free = _others([*cold[first:], *cold[:first]], warm)
+        found[claim.pool] = Stock(pool, (), free, warm, had=_known_whole(before, pool, had))
     return found
 
 
@@ -371,16 +387,41 @@ def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock |
 
     Its slots are read before its row. A limit that was lowered before one of them came back is seen then. [SLOT-1]
     """
-    pk = pools.collection(name)
     waiting = first_waiting(on, name) if claims is None else claims
-    most = sum(claim.count for claim in waiting)
-    cold = _free(on, name, "cold", most)
+    before, cold, had = _read_slots(on, name, waiting, sum(claim.count for claim in waiting))
     pool = on.store.get(pool_key(name), Pool)
     if pool is None:
         return None
-    warm = _warm(on, name, pool.warm, most) if most and pool.warm and not pool.is_paused else []
-    idle = on.store.find(pk, "idle#", Slot, limit=IDLE) if grants.reserved_claims(waiting) else []
-    return Stock(pool, waiting, [] if pool.is_paused else _others(cold, warm), warm, idle)
+    warm = _warm(on, name, pool.warm, waiting) if waiting and pool.warm and not pool.is_paused else []
+    idle = on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) if grants.reserved_claims(waiting) else []
+    free = [] if pool.is_paused else _others(cold, warm)
+    return Stock(pool, waiting, free, warm, idle, _known_whole(before, pool, had))
+
+
+def _read_slots(
+    on: System, name: str, claims: Sequence[Claim], most: int
+) -> tuple[Pool | None, list[Slot], list[Slot]]:
+    """The first free, cold slots of a pool; all of them, if one of these claims chooses.
+
+    If one wants a thing for itself, also the slots that somebody has, and first the pool's row: see `_known_whole`.
+    """
+    choices = grants.choosing_among(claims, name)
+    is_whole = any(choice.exclusive for choice in choices)
+    before = on.store.get(pool_key(name), Pool) if is_whole else None
+    cold = _free(on, name, "cold", limits.THINGS_SLOTS if choices else most)
+    held = f"{SlotState.HELD}#"
+    had = on.store.find(pools.collection(name), held, Slot, limit=limits.THINGS_SLOTS) if is_whole else []
+    return before, cold, had
+
+
+def _known_whole(before: Pool | None, pool: Pool, had: list[Slot]) -> list[Slot] | None:
+    """The slots that somebody has, if what was read tells which things are free as a whole; else None.
+
+    It does if the pool's row did not change meanwhile, and its slots are what the row says. For the slots of a thing
+    change with the row only: all that it is to have were free, and one that is to go is held until it is gone. [SLOT-1]
+    """
+    is_settled = before is not None and before.version == pool.version and pool.due is None
+    return had if is_settled and len(had) < limits.THINGS_SLOTS else None
 
 
 def _free(on: System, name: str, rank: str, most: int) -> list[Slot]:
@@ -396,18 +437,23 @@ def _others(cold: Sequence[Slot], warm: Sequence[Slot]) -> list[Slot]:
     return [slot for slot in cold if slot.name not in twice]
 
 
-def _warm(on: System, name: str, kept: Warm, most: int) -> list[Slot]:
-    """Slots that carry a unit, those first whose unit is ready. `most`: how many are wanted, whomever they serve."""
+def _warm(on: System, name: str, kept: Warm, claims: Sequence[Claim]) -> list[Slot]:
+    """Slots that carry a unit, those first whose unit is ready: as many as the claims want, whomever they serve; more
+    where these differ.
+    """
+    most = sum(claim.count for claim in claims)
     are_alike = kept.serves is Serves.SITE and not kept.least
     limit = most if are_alike else max(most, WARM)
+    if grants.choosing_among(claims, name):
+        limit = limits.THINGS_SLOTS
     found = on.store.find(pools.collection(name), "free#warm#", Slot, limit=limit)
     return sorted(found, key=lambda slot: slot.since is None)
 
 
 def grant_changes(
-    on: System, job: Job, claim: Claim, waiting: Sequence[Lease], hand: Allocator
+    on: System, job: Job, picks: Mapping[int, Pick], waiting: Sequence[Lease], hand: Allocator
 ) -> tuple[list[Change], list[Unit]]:
-    """The changes of a step's leases, and the unit that each gets; none if what was read is stale.
+    """The changes of the leases of some steps, and the unit that each gets; none if what was read is stale.
 
     The changes of what they take are the allocator's. Leases of a claim that is granted when it comes are created.
     """
@@ -415,8 +461,7 @@ def grant_changes(
     given: list[Unit] = []
     for lease in waiting:
         need = next(need for need in job.request.needs if need.order == lease.order)
-        warm = hand.warm(claim, need.pool)
-        unit = _assign_warm(on, hand, claim, warm, need) if warm else _ordered(on, hand, job, claim, lease, need)
+        unit = _given(on, job, picks[lease.step], lease, need, hand)
         if unit is None:
             return [], []
         granted = pools.grant_lease(lease, unit.lease.slot, unit.lease.fence, unit.id, unit.since)
@@ -425,8 +470,14 @@ def grant_changes(
     return ([], []) if hand.is_stale else (changes, given)
 
 
-def _ordered(on: System, hand: Allocator, job: Job, claim: Claim, lease: Lease, need: Need) -> Unit:
-    return hand.order(claim, _order_unit(on, job, lease, need), need)
+def _given(on: System, job: Job, pick: Pick, lease: Lease, need: Need, hand: Allocator) -> Unit | None:
+    """The unit of one lease of a claim; None if what was read is stale."""
+    number = [other.order for other in job.request.needs if other.step == need.step].index(need.order)
+    claim, chosen = next(iter(pick.rows.values())), pick.slots_of(number)
+    warm = hand.warm(claim, need.pool, chosen)
+    if warm:
+        return _assign_warm(on, hand, claim, warm, need)
+    return hand.order(claim, _order_unit(on, job, lease, need), need, chosen)
 
 
 def _assign_warm(on: System, hand: Allocator, claim: Claim, warm: Slot, need: Need) -> Unit | None:

@@ -60,8 +60,14 @@ class Turn:
     @property
     def rows(self) -> int:
         """The most rows that its grant names, but for the pools: those of its claims, leases, units and slots."""
-        moved = sum(sum(1 if pools.is_quota(name) else count for name, count in takes.items()) for takes in self.takes)
-        return len(self.pick.rows) + 2 * len(self.takes) + 2 * moved
+        chosen = [self.pick.slots_of(lease) for lease in range(len(self.takes))]
+        moved = sum(
+            1 if pools.is_quota(name) else len(mine.get(name, ())) or count
+            for takes, mine in zip(self.takes, chosen, strict=True)
+            for name, count in takes.items()
+        )
+        checked = sum(choice.exclusive for choice in self.claim.choices)
+        return len(self.pick.rows) + 2 * len(self.takes) + 2 * moved + checked
 
     @property
     def takes(self) -> Sequence[Mapping[str, int]]:
@@ -214,7 +220,7 @@ def _check_owner(on: System, turn: Turn) -> tuple[str | None, list[Change]]:
 
 def _granted(on: System, turn: Turn, hand: Allocator) -> tuple[list[Change], list[Unit]]:
     assert turn.job
-    return scheduler.grant_changes(on, turn.job, turn.claim, turn.waiting, hand)
+    return scheduler.grant_changes(on, turn.job, {turn.claim.step: turn.pick}, turn.waiting, hand)
 
 
 def _dropped(turn: Turn) -> list[Change]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from penstock import listings
-from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.pools import Pool, pool_key, thing_of
 from penstock.domain.pools.stops import ByHand
 from penstock.domain.site import keys, parse
 from penstock.domain.site.differences import Difference, compare
@@ -130,7 +130,7 @@ def every_pool(on: System, after: str = "") -> Iterator[Pool]:
 
 def shape_of(pool: Pool) -> Shape:
     """What a pool is at present."""
-    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts, pool.spec)
+    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts, pool.labels, pool.spec)
 
 
 def describe(shape: Shape) -> str:
@@ -139,7 +139,15 @@ def describe(shape: Shape) -> str:
         return f"amount {shape.limit}"
     kept = f", up to {shape.warm.most} kept warm" if shape.warm else ""
     kept += f", {shape.warm.least} made ahead" if shape.warm and shape.warm.least else ""
-    return (f"limit {shape.limit}" if shape.names is None or not shape.limit else ", ".join(shape.names)) + kept
+    if shape.names is None or not shape.limit:
+        return f"limit {shape.limit}{kept}"
+    return ", ".join(_labelled(name, shape) for name in shape.names) + kept
+
+
+def _labelled(slot: str, shape: Shape) -> str:
+    """A slot with the labels of its thing."""
+    labels = shape.labels.get(thing_of(slot), {})
+    return f"{slot} ({', '.join(f'{key} {value}' for key, value in labels.items())})" if labels else slot
 
 
 def differences(was: SiteText | None, toml: str, site: Site) -> list[Difference]:
@@ -175,7 +183,7 @@ def set_pool(on: System, name: str, shape: Shape, by: str = "", reason: str = ""
     now = on.world.now()
     due = now + STEP_WITHIN
     given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
-    given |= {"warm": shape.warm, "hosts": shape.hosts, "due": due, "setback": None}
+    given |= {"warm": shape.warm, "hosts": shape.hosts, "labels": shape.labels, "due": due, "setback": None}
     given |= {"resized": ByHand(by, now, reason) if by else None, "spec": shape.spec}
 
     def decide() -> tuple[Sequence[Change], None]:

@@ -30,7 +30,8 @@ from penstock.domain.account import Thing
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.site.site import Maker, Site
+from penstock.domain.pools.pools import thing_of
+from penstock.domain.site.site import Maker, NamedThing, Site
 from penstock.domain.units import prewarm, units
 from penstock.domain.units.units import CleanProof, Unit, UnitKind
 from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Short, Shortage, TimeLimit, Unknown
@@ -452,14 +453,17 @@ def bootstrap_key(signing_key: str, unit: str) -> str:
 
 
 def seal_answer(on: System, site: Site, unit: Unit, done: Ready | NotYet) -> str:
-    """The sealed metadata of a driver's answer; "" for a worker, whose machine is none of its job's business.
+    """The sealed metadata of a driver's answer, and of what the site says of the thing that the unit stands for.
 
-    Public are the keys that the driver or the site declares public.
+    "" for a worker, whose machine is none of its job's business. Public are labels, and the keys that the driver or the
+    site declares public.
     """
     if isinstance(done, NotYet) or unit.is_a is UnitKind.WORKER:
         return ""
     kind = site.resources.get(unit.type)
-    return seal(on, unit, done.metadata, {*done.public, *(kind.public if kind else ())})
+    thing = kind.things.get(thing_of(unit.lease.slot), NamedThing()) if kind else NamedThing()
+    public = {*thing.labels, *done.public, *(kind.public if kind else ())}
+    return seal(on, unit, {**thing.labels, **thing.metadata, **done.metadata}, public)
 
 
 def seal(on: System, unit: Unit, metadata: Mapping[str, Any], public: Collection[str] = ()) -> str:

@@ -20,17 +20,19 @@ const BEFORE: Column<Queued>[] = [
   { title: "Expected", cell: (one) => <Expected of={one} /> },
   { title: "Priority", cell: (one) => one.priority, isNumber: true, isMinor: true },
 ];
+const CHOICE: Column<Queued> = { title: "Chooses", cell: (one) => one.choice || <span class="faint">any</span> };
 const TURN: Column<Queued> = { title: "Turn", cell: (one) => <When at={one.turn} />, isMinor: true };
 
 /** The queue. `waiting`: how many are in it, of whom the service lists the first 1,000. */
 export function Queue({ of, waiting }: { of: readonly Queued[]; waiting: number }) {
   const [isWhole, setWhole] = useState(false);
   const hasTurns = of.some((one) => one.turn);
+  const chooses = of.some((one) => one.choice);
   return (
     <>
       <Table
         caption="Queue"
-        columns={hasTurns ? [...BEFORE, TURN] : BEFORE}
+        columns={[...BEFORE, ...(chooses ? [CHOICE] : []), ...(hasTurns ? [TURN] : [])]}
         rows={isWhole ? of : of.slice(0, SHOWN)}
         id={(one) => `${one.job} ${one.attempt}`}
         empty="Nobody waits for it."

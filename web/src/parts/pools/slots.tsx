@@ -15,8 +15,9 @@ type Slot = Schemas["SlotView"];
 /** How many slots are shown at first. */
 const SHOWN = 60;
 
-const columns = (hasNotes: boolean): Column<Slot>[] => [
+const columns = (hasLabels: boolean, hasNotes: boolean): Column<Slot>[] => [
   { title: "Slot", cell: (slot) => <b>{slot.slot}</b> },
+  ...(hasLabels ? [{ title: "Labels", cell: (slot: Slot) => labelled(slot) }] : []),
   { title: "State", cell: (slot) => <State of={slot.state} /> },
   { title: "Who", cell: (slot) => <Who slot={slot} /> },
   { title: "Since", cell: (slot) => <When at={slot.since} /> },
@@ -34,7 +35,10 @@ export function Slots({ of }: { of: Schemas["PoolView"] }) {
     <>
       <Table
         caption="Slots"
-        columns={columns(slots.some(({ kept, quarantine, host }) => kept || quarantine || host))}
+        columns={columns(
+          slots.some(({ labels }) => Object.keys(labels).length > 0),
+          slots.some(({ kept, quarantine, host }) => kept || quarantine || host),
+        )}
         rows={isWhole ? slots : slots.slice(0, SHOWN)}
         id={(slot) => slot.slot}
         empty="It has no slots: it is an amount, or its limit is 0."
@@ -47,6 +51,13 @@ export function Slots({ of }: { of: Schemas["PoolView"] }) {
       )}
     </>
   );
+}
+
+/** The labels of the thing that a slot is of, by which jobs choose. */
+function labelled({ labels }: Slot) {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(" ");
 }
 
 /** Who has a slot; in words where no job does. */

@@ -1,0 +1,153 @@
+"""Which slots a claim takes of a pool whose things are chosen: those that fit, and that others miss least. [SLOT-2]
+
+Each lease gets a warm unit or a cold slot of a thing that fits, or all slots of one thing. Of several that fit, it
+takes one that the fewest claims ahead miss, and then the fewest behind; of those, one with a warm unit; then, as its
+placement says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from penstock.domain.pools.choices import Choice, Placement
+from penstock.domain.pools.matching import Kind, Matching, Sorting, Wish
+from penstock.domain.pools.pools import Pool, Slot, thing_of
+from penstock.kernel.frozen import dataclass
+
+Slots = tuple[Slot, ...]
+"""What one lease takes of a pool: its own slot first."""
+
+WEIGHED = 32
+"""Of how many kinds that fit it is reckoned whom it would harm to take one."""
+
+Harm = Callable[[Sequence[Slot]], tuple[int, int]]
+"""How many claims ahead are harmed if some slots are taken, and how many of those behind."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What of a pool may be taken: cold slots, and warm ones, those that are better first; both are free.
+
+    `had`: slots that somebody has, or that a kept unit takes. None if these are not known, or about to change; then no
+    thing is known to be free as a whole.
+    """
+
+    pool: Pool
+    cold: Sequence[Slot]
+    warm: Sequence[Slot] = ()
+    had: Sequence[Slot] | None = None
+
+
+def choose(
+    offer: Offer, wished: Sequence[Wish], harm: Harm | None = None, others: Sequence[Choice] = ()
+) -> dict[int, Slots] | None:
+    """The slots of each lease, by its number; None if what is free does not fit all of them.
+
+    Wishes that few things fit come first. `harm` is None where nobody else waits; `others` are the choices of those who
+    do.
+    """
+    chooser = _Chooser(offer, [*(wish.choice for wish in wished), *others], harm)
+    each = [wish for wish in wished for _ in range(1 if wish.choice.exclusive else wish.count)]
+    ordered = sorted(each, key=lambda wish: (not wish.choice.exclusive, chooser.options(wish.choice)))
+    found = chooser.fill(ordered, ())
+    if found is None:
+        return None
+    taken: dict[int, Slots] = defaultdict(tuple)
+    for wish, slots in zip(ordered, found, strict=True):
+        taken[wish.lease] += slots
+    return dict(taken)
+
+
+class _Chooser:
+    """Takes slots for one wish after the other, and goes back where that leaves too little for the rest."""
+
+    def __init__(self, offer: Offer, choices: Sequence[Choice], harm: Harm | None) -> None:
+        self._offer, self._harm = offer, harm
+        self._sorting = Sorting(offer.pool, choices)
+        self._free = [*offer.warm, *offer.cold]
+        self._left = Counter(slot.thing for slot in self._free)
+        self._whole = _whole(offer)
+
+    def options(self, choice: Choice) -> int:
+        """How many slots fit a choice, or how many things that are free as a whole."""
+        kinds = self._sorting.count(self._whole_slots() if choice.exclusive else self._free)
+        return sum(kinds[kind] for kind in self._sorting.fit(choice, kinds))
+
+    def fill(self, wished: Sequence[Wish], taken: Slots) -> list[Slots] | None:
+        """What each wish takes beside what is taken already; None if some wish comes to nothing."""
+        if not wished:
+            return []
+        first, rest = wished[0], wished[1:]
+        for slots in self._best_first(first.choice, taken):
+            more = self.fill(rest, (*taken, *slots)) if self._is_enough(rest, (*taken, *slots)) else None
+            if more is not None:
+                return [slots, *more]
+        return None
+
+    def _best_first(self, choice: Choice, taken: Slots) -> Iterator[Slots]:
+        """What a choice may take: of each kind the best, and of those first what harms the fewest."""
+        found: dict[Kind, Slots] = {}
+        for slots in sorted(self._fitting(choice, taken), key=lambda slots: self._rank(choice, slots)):
+            found.setdefault(self._sorting.kind(slots[0].thing), slots)
+        options = list(found.values())
+        weighed = options[:WEIGHED] if self._harm and len(options) > 1 else []
+        harmful: list[tuple[tuple[int, int], Slots]] = []
+        for slots in weighed:
+            lost = self._harm((*taken, *slots)) if self._harm else (0, 0)
+            if any(lost):
+                harmful.append((lost, slots))
+            else:
+                yield slots
+        yield from (slots for _, slots in sorted(harmful, key=lambda each: each[0]))
+        yield from options[len(weighed) :]
+
+    def _fitting(self, choice: Choice, taken: Slots) -> Iterator[Slots]:
+        options = self._whole.values() if choice.exclusive else ((slot,) for slot in self._free)
+        gone = {slot.name for slot in taken}
+        for slots in options:
+            thing = slots[0].thing
+            if gone.isdisjoint(slot.name for slot in slots) and choice.fits(
+                thing, self._offer.pool.labels.get(thing, {})
+            ):
+                yield slots
+
+    def _rank(self, choice: Choice, slots: Slots) -> tuple[bool, int]:
+        left = self._left[slots[0].thing]
+        placed = {Placement.ANY: 0, Placement.PACKED: left, Placement.LEAST_LOADED: -left}[choice.placement]
+        return slots[0].unit is None, placed
+
+    def _is_enough(self, wished: Sequence[Wish], taken: Slots) -> bool:
+        """Whether the rest has enough for all wishes of one slot, and for all of a whole thing, each by themselves."""
+        gone = {slot.name for slot in taken}
+        slots = [slot for slot in self._free if slot.name not in gone]
+        things = [slot for slot in self._whole_slots() if gone.isdisjoint(one.name for one in self._whole[slot.thing])]
+        alone = [wish for wish in wished if wish.choice.exclusive]
+        beside = [wish for wish in wished if not wish.choice.exclusive]
+        return self._is_matched(alone, things) and self._is_matched(beside, slots)
+
+    def _is_matched(self, wished: Sequence[Wish], slots: Sequence[Slot]) -> bool:
+        matching = Matching(self._sorting.count(slots))
+        return all(matching.add(self._sorting.fit(wish.choice, matching.left), 1) for wish in wished)
+
+    def _whole_slots(self) -> list[Slot]:
+        """One slot of each thing that is free as a whole."""
+        return [slots[0] for slots in self._whole.values()]
+
+
+def _whole(offer: Offer) -> dict[str, Slots]:
+    """The things that are free as a whole, each with its slots: all that it is to have are there, and nobody has one
+    that is to go. [SLOT-1]
+    """
+    if offer.had is None:
+        return {}
+    cold = {slot.name: slot for slot in offer.cold}
+    had = {slot.thing for slot in offer.had}
+    named: dict[str, list[str]] = defaultdict(list)
+    for name in (offer.pool.names or ())[: offer.pool.limit]:
+        named[thing_of(name)].append(name)
+    return {
+        thing: tuple(cold[name] for name in names)
+        for thing, names in named.items()
+        if thing not in had and cold.keys() >= set(names)
+    }

@@ -1,0 +1,244 @@
+"""Who of a queue gets which of a pool's things, where claims choose among them.
+
+Things that the same choices fit are of one kind. A `Matching` gives each claim of a queue what it wants of the kinds
+that fit it, as much as there is: where that is needed, those before it get another kind that fits them as well, but
+never less. This is maximum bipartite matching by augmenting paths, the claims in the order of their queue.
+(Ford and Fulkerson, "Maximal flow through a network", 1956; the paths are found breadth first.)
+
+`overtaken_by` and `satisfiable` say of such pools what those of penstock.domain.pools.grants say of the others. With
+one kind of thing only, they are the same. docs/decisions/0099-claims-choose-among-named-things.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from penstock.domain.pools.choices import ANY, Choice
+from penstock.domain.pools.pools import Claim, Pool, Slot, thing_of
+from penstock.kernel.frozen import dataclass
+
+Kind = tuple[object, ...]
+"""Which of a queue's choices fit a thing; and its name, if somebody wants a thing for itself."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What one lease of a claim wants of a pool: so many slots of things that fit, or all slots of one of them."""
+
+    lease: int
+    choice: Choice
+    count: int = 1
+
+
+def wishes(claim: Claim, pool: str) -> list[Wish]:
+    """What each lease of a claim wants of a pool. Only the pool of its own type lets it choose."""
+    found = []
+    for at, takes in enumerate(claim.takes):
+        if pool in takes:
+            choice = claim.choices[at] if claim.choices and next(iter(takes)) == pool else ANY
+            found.append(Wish(at, choice, takes[pool]))
+    return found
+
+
+def choosing(claims: Iterable[Claim], pool: str) -> list[Choice]:
+    """How these claims choose among a pool's things; empty if none does."""
+    choosers = (claim for claim in claims if claim.choices)
+    return [wish.choice for claim in choosers for wish in wishes(claim, pool) if wish.choice != ANY]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a claim chooses among a pool's things, and the names of those that fit; None of them if it takes any."""
+
+    said: str = ""
+    things: frozenset[str] | None = None
+
+    @classmethod
+    def of(cls, pool: Pool, claim: Claim) -> Chosen:
+        """What a claim chooses in this pool."""
+        wished = wishes(claim, pool.name)
+        if all(wish.choice == ANY for wish in wished):
+            return cls()
+        names = dict.fromkeys(map(thing_of, pool.names or ()))
+        fits = [name for name in names if any(wish.choice.fits(name, pool.labels.get(name, {})) for wish in wished)]
+        return cls(" or ".join(dict.fromkeys(filter(None, (str(wish.choice) for wish in wished)))), frozenset(fits))
+
+    def has(self, slot: Slot) -> bool:
+        """Whether a slot is of a thing that fits."""
+        return self.things is None or slot.thing in self.things
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The things that fit, in order."""
+        return tuple(sorted(self.things or ()))
+
+
+class Sorting:
+    """Sorts the things of a pool into kinds, by the choices that are made among them."""
+
+    def __init__(self, pool: Pool, choices: Iterable[Choice]) -> None:
+        some = list(choices)
+        self._labels = pool.labels
+        self._slots = Counter(map(thing_of, pool.names or ()))
+        self._choices = sorted({choice.labels for choice in some} - {""})
+        self._by_thing = any(choice.exclusive for choice in some)
+        self._known: dict[str, Kind] = {}
+
+    def kind(self, thing: str) -> Kind:
+        """The kind of a thing."""
+        if thing not in self._known:
+            labels = self._labels.get(thing, {})
+            fits = tuple(Choice(text).fits(thing, labels) for text in self._choices)
+            self._known[thing] = (*fits, thing) if self._by_thing else fits
+        return self._known[thing]
+
+    def slots_of(self, thing: str) -> int:
+        """How many slots a thing has: one for each lease at the same time."""
+        return self._slots[thing]
+
+    def fit(self, choice: Choice, kinds: Iterable[Kind]) -> list[Kind]:
+        """Those of some kinds that a choice may have."""
+        if not choice.labels:
+            return list(kinds)
+        at = self._choices.index(choice.labels)
+        return [kind for kind in kinds if kind[at]]
+
+    def count(self, slots: Iterable[Slot]) -> Counter[Kind]:
+        """How many slots there are of each kind."""
+        found: Counter[Kind] = Counter()
+        for slot in slots:
+            found[self.kind(slot.thing)] += slot.count
+        return found
+
+
+class Matching:
+    """What is given of each kind, wish by wish; see the module."""
+
+    def __init__(self, room: Mapping[Kind, int]) -> None:
+        self.left = dict(room)
+        self._given: list[dict[Kind, int]] = []
+        self._fit: list[Sequence[Kind]] = []
+
+    @property
+    def size(self) -> int:
+        """How many wishes were added."""
+        return len(self._fit)
+
+    def copy(self) -> Matching:
+        """The same, to try something."""
+        other = Matching(self.left)
+        other._given = [dict(given) for given in self._given]
+        other._fit = list(self._fit)
+        return other
+
+    def add(self, fit: Sequence[Kind], count: int) -> int:
+        """One wish more, for so many of the kinds that fit it. How many it gets."""
+        self._fit.append(fit)
+        self._given.append({})
+        got = 0
+        while got < count and (more := self._augment(len(self._fit) - 1, count - got)):
+            got += more
+        return got
+
+    def reached(self, wish: int) -> set[Kind]:
+        """The kinds of which one more would serve a wish: it fits, or somebody could take it instead of what fits."""
+        return set(self._paths(wish))
+
+    def _paths(self, wish: int) -> dict[Kind, tuple[int, Kind | None]]:
+        """How each kind is reached from a wish: who would take it, and which kind that one would leave."""
+        found: dict[Kind, tuple[int, Kind | None]] = {}
+        waiting: deque[tuple[int, Kind | None]] = deque([(wish, None)])
+        while waiting:
+            taker, leaves = waiting.popleft()
+            for kind in self._fit[taker]:
+                if kind not in found:
+                    found[kind] = taker, leaves
+                    waiting.extend((other, kind) for other, given in enumerate(self._given) if given.get(kind))
+        return found
+
+    def _augment(self, wish: int, most: int) -> int:
+        """Give a wish more, along one path. How much."""
+        paths = self._paths(wish)
+        end = next((kind for kind in paths if self.left.get(kind, 0) > 0), None)
+        if end is None:
+            return 0
+        steps = list(_steps(paths, end))
+        much = min([most, self.left[end], *(self._given[taker][leaves] for taker, _, leaves in steps if leaves)])
+        self.left[end] -= much
+        for taker, takes, leaves in steps:
+            self._given[taker][takes] = self._given[taker].get(takes, 0) + much
+            if leaves is not None:
+                self._given[taker][leaves] -= much
+        return much
+
+
+def _steps(paths: Mapping[Kind, tuple[int, Kind | None]], end: Kind) -> Iterable[tuple[int, Kind, Kind | None]]:
+    """Who takes which kind and leaves which, from the end of a path back to its beginning."""
+    takes: Kind | None = end
+    while takes is not None:
+        taker, leaves = paths[takes]
+        yield taker, takes, leaves
+        takes = leaves
+
+
+NOTHING: Mapping[Kind, int] = {}
+
+
+def overtaken_by(ahead: Iterable[Claim], taken: Sequence[Slot], room: Sequence[Slot], pool: Pool) -> list[Claim]:
+    """The claims ahead in a queue that are harmed if some of its room is taken: they do not get all that they want of
+    what is left, and what is taken would be of use to them. [QUEUE-2]
+    """
+    everybody = list(ahead)
+    sorting = Sorting(pool, choosing(everybody, pool.name))
+    left, gone = sorting.count(room), sorting.count(taken)
+    matching = Matching({kind: count - gone[kind] for kind, count in left.items()})
+    return [claim for claim in everybody if _lacks(matching, sorting, claim, pool, gone) & gone.keys()]
+
+
+def _lacks(matching: Matching, sorting: Sorting, claim: Claim, pool: Pool, gone: Mapping[Kind, int]) -> set[Kind]:
+    """Add a claim to a matching. The kinds of which more would serve it; empty if it gets all that it wants."""
+    found: set[Kind] = set()
+    for wish in wishes(claim, pool.name):
+        number = matching.size
+        if not _add(matching, sorting, wish, gone):
+            found |= matching.reached(number)
+    return found
+
+
+def _add(matching: Matching, sorting: Sorting, wish: Wish, gone: Mapping[Kind, int] = NOTHING) -> bool:
+    """Add a wish to a matching. Whether it gets all that it wants.
+
+    Who wants a thing for itself waits for the one of which most was left before this was `gone`. Nobody takes that from
+    a claim with a reservation, so it only comes back, until all of it is there.
+    """
+    fit = sorting.fit(wish.choice, matching.left)
+    if not wish.choice.exclusive:
+        return matching.add(fit, wish.count) == wish.count
+    first = max(sorted(fit, key=str), key=lambda kind: matching.left[kind] + gone.get(kind, 0), default=None)
+    if first is None:
+        matching.add((), 1)
+        return False
+    wanted = sorting.slots_of(str(first[-1]))
+    return matching.add([first], wanted) == wanted
+
+
+class Prospect:
+    """Which claims of a queue could all be granted together if nobody held anything of one pool."""
+
+    def __init__(self, pool: Pool, choices: Iterable[Choice]) -> None:
+        self._pool, self._sorting = pool, Sorting(pool, choices)
+        names = () if pool.is_paused or pool.names is None else pool.names[: pool.limit]
+        self._matching = Matching(Counter(self._sorting.kind(thing_of(name)) for name in names))
+
+    def has(self, claim: Claim) -> bool:
+        """Whether there is what a claim wants, beside those that were added."""
+        trial = self._matching.copy()
+        return self._all(trial, claim)
+
+    def add(self, claim: Claim) -> None:
+        """One claim more."""
+        self._all(self._matching, claim)
+
+    def _all(self, matching: Matching, claim: Claim) -> bool:
+        return all([_add(matching, self._sorting, wish) for wish in wishes(claim, self._pool.name)])

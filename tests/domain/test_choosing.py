@@ -1,0 +1,275 @@
+"""Which slots a claim takes where it chooses, and whose turn it is there."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations, product
+from typing import Any
+
+import pytest
+
+from penstock.domain.pools import choosing, grants
+from penstock.domain.pools.choices import ANY, Choice, Placement
+from penstock.domain.pools.choosing import Offer, Slots, choose
+from penstock.domain.pools.grants import Allocator, Stock
+from penstock.domain.pools.matching import Wish
+from penstock.domain.pools.pools import Claim, Need, Pool, Slot, SlotState, line_of
+from penstock.domain.units.units import UnitLease
+from penstock.kernel.rows import Check
+from tests.domain.helpers import NOW, claim, job, pool, slot, unit
+
+BENCH = "resource/bench"
+NAMES = tuple(f"{thing}/{lease}" for thing in ("b1", "b2", "b3") for lease in (1, 2))
+LABELS = {"b1": {"rack": "1"}, "b2": {"rack": "1"}, "b3": {"rack": "2"}}
+RACK_1, RACK_2 = Choice("rack == 1"), Choice("rack == 2")
+
+
+def benches(**changes: Any) -> Pool:
+    return pool(**{"names": NAMES, "limit": len(NAMES), "labels": LABELS, **changes})
+
+
+def offer(*free: str, had: Sequence[Slot] | None = (), **changes: Any) -> Offer:
+    return Offer(benches(), [slot(name) for name in free], had=had, **changes)
+
+
+def names(found: dict[int, Slots] | None) -> dict[int, list[str]] | None:
+    return found if found is None else {lease: [one.name for one in slots] for lease, slots in sorted(found.items())}
+
+
+def valid(wished: Sequence[Wish], free: Sequence[str]) -> bool:
+    """Whether there is any way to give everybody what they want, by trying all."""
+    whole = [thing for thing in LABELS if {f"{thing}/1", f"{thing}/2"} <= set(free)]
+    options = [
+        [(f"{thing}/1", f"{thing}/2") for thing in whole if wish.choice.fits(thing, LABELS[thing])]
+        if wish.choice.exclusive
+        else [(name,) for name in free if wish.choice.fits(name[:2], LABELS[name[:2]])]
+        for wish in wished
+    ]
+    return any(len({one for some in given for one in some}) == sum(map(len, given)) for given in product(*options))
+
+
+def test_everybody_gets_what_fits_wherever_that_is_possible() -> None:
+    picked = random.Random(5)
+    texts = ("", "rack == 1", "rack == 2", "name == b1", "name == b2 || name == b3")
+    for _ in range(600):
+        wished = [
+            Wish(at, Choice(picked.choice(texts), exclusive=picked.random() < 0.4))
+            for at in range(picked.randint(1, 4))
+        ]
+        free = picked.sample(NAMES, picked.randint(0, 6))
+        found = choose(offer(*free), wished)
+        assert (found is not None) is valid(wished, free), (wished, free)
+        if found:
+            given = [one for slots in found.values() for one in slots]
+            assert len({one.name for one in given}) == len(given)
+            for wish in wished:
+                assert {wish.choice.fits(one.thing, LABELS[one.thing]) for one in found[wish.lease]} == {True}
+                assert len(found[wish.lease]) == (2 if wish.choice.exclusive else 1)
+                assert len({one.thing for one in found[wish.lease]}) == 1
+
+
+def test_a_thing_of_which_somebody_has_a_part_is_given_to_nobody_as_a_whole() -> None:
+    alone = [Wish(0, Choice("name == b1", exclusive=True))]
+    assert names(choose(offer("b1/1", "b1/2"), alone)) == {0: ["b1/1", "b1/2"]}
+    assert choose(offer("b1/1", "b1/2", had=None), alone) is None
+    # A slot that the site took out is held until it is gone.
+    leaving = slot("b1/3", SlotState.HELD, withdrawn=True)
+    assert choose(offer("b1/1", "b1/2", had=[leaving]), alone) is None
+    assert choose(offer("b1/1"), alone) is None
+
+
+def test_a_slot_that_is_no_longer_named_is_no_part_of_a_thing() -> None:
+    assert names(choose(offer("b1/1", "b1/2", "b1/3"), [Wish(0, Choice("name == b1", exclusive=True))])) == {
+        0: ["b1/1", "b1/2"]
+    }
+    assert choose(Offer(pool(limit=2), [slot("1"), slot("2")], had=()), [Wish(0, Choice(exclusive=True))]) is None
+
+
+@pytest.mark.parametrize(
+    ("placement", "first"), [(Placement.ANY, "b1/1"), (Placement.PACKED, "b2/1"), (Placement.LEAST_LOADED, "b1/1")]
+)
+def test_leases_come_close_together_or_apart(placement: Placement, first: str) -> None:
+    found = choose(offer("b1/1", "b1/2", "b2/1"), [Wish(0, Choice("rack == 1", placement=placement))])
+    assert names(found) == {0: [first]}
+    spread = choose(offer("b2/1", "b1/1", "b1/2"), [Wish(0, Choice("rack == 1", placement=placement))])
+    assert names(spread) == {0: ["b1/1" if placement is Placement.LEAST_LOADED else "b2/1"]}
+
+
+def test_a_warm_unit_that_fits_comes_first() -> None:
+    warm = [slot("b3/1", unit="r-3"), slot("b2/1", unit="r-2")]
+    assert names(choose(offer("b1/1", warm=warm), [Wish(0, RACK_1)])) == {0: ["b2/1"]}
+    assert names(choose(offer("b1/1", warm=warm), [Wish(0, Choice("name == b1"))])) == {0: ["b1/1"]}
+
+
+def test_somebody_who_takes_any_takes_what_those_ahead_do_not_choose() -> None:
+    """It is granted before a claim that waits for its bench, and does not take that."""
+    ahead = chooser("A", "name == b1", pools=(BENCH, "target/u"))
+    mine = claim("B", takes=({BENCH: 1},))
+    stocks = {
+        BENCH: Stock(benches(), [ahead, mine], [slot("b1/1"), slot("b2/1")]),
+        "target/u": Stock(pool(name="target/u"), [claim("A", pool="target/u")]),
+    }
+    found = grants.pick(BENCH, stocks)
+    assert found
+    assert (found.overtaken, names(dict(found.chosen[BENCH]))) == ([], {0: ["b2/1"]})
+
+
+def chooser(job: str, *texts: str, exclusive: bool = False, **changes: Any) -> Claim:
+    choices = tuple(Choice(text, exclusive) for text in texts)
+    takes = tuple({BENCH: 2 if exclusive else 1} for _ in texts)
+    count = sum(each[BENCH] for each in takes)
+    line = line_of(takes, fresh=False, choices=choices)
+    return claim(job, **{"count": count, "takes": takes, "choices": choices, "line": line, **changes})
+
+
+def served(
+    queue: Sequence[Claim], *free: str, had: Sequence[Slot] | None = (), **changes: Any
+) -> list[tuple[str, list[str]]]:
+    """Who is granted what, one after the other."""
+    found = grants.picks(BENCH, {BENCH: Stock(benches(**changes), queue, [slot(name) for name in free], had=had)})
+    return [(pick.rows[BENCH].job, [one.name for one in pick.taken(BENCH)]) for pick in found]
+
+
+def test_a_claim_that_only_one_thing_can_serve_blocks_nobody_else() -> None:
+    queue = [chooser("A", "name == b3"), chooser("B", "rack == 1"), claim("C", takes=({BENCH: 1},), line="any")]
+    assert served(queue, "b1/1", "b2/1") == [("B", ["b1/1"]), ("C", ["b2/1"])]
+
+
+def test_claims_that_could_block_each_other_by_what_they_take_do_not() -> None:
+    """The first could take what the second needs, and has another choice."""
+    queue = [chooser("A", "rack == 1"), chooser("B", "name == b1")]
+    for free in permutations(("b1/1", "b2/1")):
+        assert served(queue, *free) == [("A", ["b2/1"]), ("B", ["b1/1"])]
+
+
+def test_what_is_reserved_for_one_nobody_takes_and_the_rest_goes_on() -> None:
+    """A claim that was overtaken as often as it may be wants b1 as a whole; half of it is there."""
+    waits = chooser("A", "name == b1", exclusive=True, overtaken=grants.MAX_OVERTAKEN)
+    others = [chooser(job, "rack == 1") for job in "BCD"]
+    assert served([waits, *others], "b1/1", "b2/1") == [("B", ["b2/1"])]
+    assert served([replaced(waits, 0), *others], "b1/1", "b2/1")[0] == ("B", ["b2/1"])
+    assert served([waits, others[0]], "b1/1") == []
+    assert served([replaced(waits, 0), others[0]], "b1/1") == [("B", ["b1/1"])]
+    assert served([waits, *others], "b1/1", "b1/2", "b2/1") == [("A", ["b1/1", "b1/2"]), ("B", ["b2/1"])]
+
+
+def replaced(waits: Claim, overtaken: int) -> Claim:
+    return chooser(waits.job, "name == b1", exclusive=True, overtaken=overtaken)
+
+
+def test_nothing_is_granted_where_that_is_paused() -> None:
+    assert served([chooser("A", "rack == 1")], "b1/1", paused=True) == []
+
+
+def test_a_new_claim_gets_what_it_chooses_where_nobody_waits() -> None:
+    mine = chooser("A", "rack == 2", "rack == 1")
+    found = grants.pick_at_once([mine], {BENCH: Stock(benches(), (), [slot(name) for name in ("b1/1", "b3/2")])})
+    assert found
+    assert names(dict(found.chosen[BENCH])) == {0: ["b3/2"], 1: ["b1/1"]}
+    assert [found.slots_of(lease)[BENCH][0].name for lease in (0, 1)] == ["b3/2", "b1/1"]
+    assert grants.pick_at_once([mine], {BENCH: Stock(benches(), (), [slot("b3/2")])}) is None
+
+
+def test_a_job_s_claim_says_what_each_of_its_leases_chooses() -> None:
+    needs = (
+        Need(1, 1, "one", "bench", BENCH, "benches", choice=RACK_1),
+        Need(2, 1, "two", "bench", BENCH, "benches"),
+        Need(3, 1, "all", "bench", BENCH, "benches", choice=Choice(exclusive=True), slots=2),
+    )
+    [found] = grants.claims(job(needs=needs), 1, NOW)
+    assert (found.count, found.choices) == (4, (RACK_1, ANY, Choice(exclusive=True)))
+    assert [need.is_exclusive for need in needs] == [False, False, True]
+    [plain] = grants.claims(job(needs=(needs[1],)), 1, NOW)
+    assert plain.choices == ()
+    assert found.line != plain.line
+
+
+def test_a_thing_as_a_whole_is_checked_beside_the_rows_that_it_moves() -> None:
+    whole = Need(1, 1, "it", "bench", BENCH, "benches", choice=Choice(exclusive=True), slots=2)
+    part = Need(1, 1, "it", "bench", BENCH, "benches")
+    assert grants.rows_of_grant([whole], ()) - grants.rows_of_grant([part], ()) == 2 + 1
+
+
+def test_every_order_of_free_slots_gives_the_same_claims_a_turn() -> None:
+    queue = [chooser("A", "rack == 1", "rack == 2"), chooser("B", "name == b2"), chooser("C", "rack == 1")]
+    turns = {tuple(job for job, _ in served(queue, *free)) for free in permutations(("b1/1", "b2/1", "b3/1"))}
+    assert all(each[0] == "A" for each in turns)
+
+
+def test_of_many_kinds_some_are_weighed_and_the_rest_comes_after_them() -> None:
+    """Each of forty benches is wanted by somebody ahead; the last would harm nobody, but is not looked at."""
+    many = tuple(f"b{at:02d}" for at in range(40))
+    pool_ = pool(names=many, limit=40)
+    ahead = [chooser(f"A{at}", f"name == {name}", pools=(BENCH, "target/u")) for at, name in enumerate(many[:-1])]
+    harmed: list[int] = []
+
+    def harm(slots: Sequence[Slot]) -> tuple[int, int]:
+        harmed.append(len(slots))
+        return int(slots[0].name != many[-1]), 0
+
+    found = choose(
+        Offer(pool_, [slot(name) for name in many]), [Wish(0, ANY)], harm, [each.choices[0] for each in ahead]
+    )
+    assert (names(found), len(harmed)) == ({0: [many[0]]}, choosing.WEIGHED)
+
+
+def test_kept_units_make_room_where_that_lets_a_claim_have_what_it_chooses() -> None:
+    """Of two kept units only the one on what it wants has to go; as many as take a thing that it wants as a whole."""
+    kept = [slot("b1/1", unit="r-1", since=NOW), slot("b2/1", unit="r-2", since=NOW)]
+    other = slot("b2/2", SlotState.IDLE, unit="r-3")
+    for wanted, free, idle, evicted in (
+        (chooser("A", "name == b2", exclusive=True), ["b2/2"], [], ["r-2"]),
+        (chooser("A", "name == b2", exclusive=True), [], [other], ["r-3", "r-2"]),
+        (chooser("A", "name == b3", exclusive=True), ["b3/1"], [], []),
+        (chooser("A", "name == b2", exclusive=True), ["b2/2"], [replace(other, leaving=True)], ["r-2"]),
+    ):
+        stock = Stock(benches(), [wanted], [slot(name) for name in free], kept, idle, had=())
+        assert grants.units_to_evict(BENCH, {BENCH: stock})[1] == evicted, wanted
+        closed = replace(stock, pool=benches(paused=True))
+        assert grants.units_to_evict(BENCH, {BENCH: closed})[1] == []
+
+
+def test_a_lease_takes_what_was_chosen_for_it_and_nobody_gets_it_twice() -> None:
+    """The allocator gives the warm unit that fits, and a whole thing with its pool's row checked once."""
+    warm = slot("b1/1", unit="r-1", since=NOW)
+    whole = chooser("A", "name == b2", "name == b3", exclusive=True)
+    part = chooser("B", "rack == 1")
+    stock = Stock(benches(), [whole, part], [slot(name) for name in NAMES[1:]], [warm], had=())
+    picks = grants.picks(BENCH, {BENCH: stock})
+    assert [names(dict(pick.chosen[BENCH])) for pick in picks] == [
+        {0: ["b2/1", "b2/2"], 1: ["b3/1", "b3/2"]},
+        {0: ["b1/1"]},
+    ]
+    hand = Allocator({BENCH: stock})
+    need = Need(1, 1, "it", "bench", BENCH, "benches", choice=Choice(exclusive=True), slots=2)
+    for lease in (0, 1):
+        chosen = picks[0].slots_of(lease)
+        assert hand.warm(whole, BENCH, chosen) is None
+        given = hand.order(whole, unit(id=f"r-{lease}", lease=UnitLease("A", 1, 1, BENCH, "", 0)), need, chosen)
+        assert (given.lease.slot, given.lease.also) == (f"b{lease + 2}/1", ((BENCH, f"b{lease + 2}/2"),))
+        assert not given.cleaning.is_kept
+    assert hand.warm(part, BENCH, picks[1].slots_of(0)) == warm
+    assert [change for change in hand.changes() if isinstance(change, Check)] == [Check(stock.pool)]
+    assert not hand.is_stale
+    hand.committed()
+    assert hand.changes() == []
+
+
+def test_what_a_warm_unit_has_besides_is_not_chosen_again() -> None:
+    """A type that uses a bench gets its warm unit, which has one; the benches are chosen by somebody else."""
+    rig, takes = "resource/rig", ({"resource/rig": 1, BENCH: 1},)
+    rows = [
+        claim("A", pool=name, pools=(rig, BENCH), takes=takes, choices=(Choice("name != none"),))
+        for name in (rig, BENCH)
+    ]
+    waits = chooser("B", "name == b1")
+    rigs = pool(name=rig, names=("rig-1", "rig-2"))
+    for kept, taken in (([slot("rig-1", pool=rig, unit="r-1")], []), ([], ["b1/1"])):
+        stocks = {
+            rig: Stock(rigs, [rows[0]], [slot("rig-2", pool=rig)], kept),
+            BENCH: Stock(benches(), [rows[1], waits], [slot("b1/1")]),
+        }
+        found = grants.pick(rig, stocks)
+        assert found
+        assert [one.name for one in found.taken(BENCH)] == taken
+        assert grants.cold_demand(found, stocks)[BENCH] == len(taken)

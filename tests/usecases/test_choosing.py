@@ -1,0 +1,273 @@
+"""Jobs and leases choose among named things: by name, by labels, for themselves, beside others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from penstock.domain.commands import AcquireLease
+from penstock.domain.jobs.jobs import State
+from penstock.domain.pools.pools import SlotState
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.testing.site import site_toml
+from penstock.testing.twin import START, Twin
+from penstock.usecases.jobs import leases, submit_lease
+from penstock.usecases.site import apply
+from penstock.usecases.workers import agents
+from tests.usecases.exact import lease_of, lease_of_or_none, site
+from tests.usecases.races import before_the_next_commit
+from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep
+
+ADA = User(name="ada", created=START, version=1)
+BENCH = "resource/bench"
+
+THINGS: dict[str, Any] = {
+    "bench-1": {"labels": {"board": "gimlet", "rack": "3"}, "address": "10.0.0.1"},
+    "bench-2": {"labels": {"board": "gimlet", "rack": "4"}, "address": "10.0.0.2"},
+    "bench-3": {"labels": {"board": "sidecar", "rack": "4"}, "address": "10.0.0.3"},
+}
+
+
+def text(things: Mapping[str, Any] = THINGS, **more: Any) -> str:
+    return site_toml(
+        targets={"linux": {"limit": 9}, "default": "linux"},
+        wells={"locks": "lock"},
+        resources={"bench": {"well": "locks", "things": dict(things), **more}},
+    )
+
+
+@pytest.fixture
+def lab() -> Twin:
+    return site(text())
+
+
+@pytest.fixture
+def shared() -> Twin:
+    return site(text(leases=2))
+
+
+def ask(twin: Twin, **choice: Any) -> str:
+    return queued(twin, resources={"bench": choice})
+
+
+def queued(twin: Twin, **what: Any) -> str:
+    job = submit(twin, ADA, **what)
+    twin.run()
+    return job
+
+
+def assert_all_is_free(twin: Twin) -> None:
+    taken = [slots(twin, BENCH, state) for state in (SlotState.HELD, SlotState.IDLE, SlotState.OFF)]
+    assert taken == [[], [], []]
+
+
+def got(twin: Twin, job: str, order: int = 1) -> str | None:
+    found = lease_of_or_none(twin, job, order)
+    return found.slot if found and found.fence else None
+
+
+def end(twin: Twin, job: str) -> None:
+    hello(twin, job)
+    finish(twin, job)
+    twin.run()
+
+
+def test_a_job_gets_a_thing_that_fits(lab: Twin) -> None:
+    asked = [
+        ask(lab, labels="board == gimlet && rack != 4"),
+        ask(lab, thing="bench-3"),
+        ask(lab, labels="board == gimlet"),
+    ]
+    assert [got(lab, job) for job in asked] == ["bench-1", "bench-3", "bench-2"]
+    for job in asked:
+        end(lab, job)
+    assert_all_is_free(lab)
+
+
+def test_a_job_is_told_the_labels_and_the_rest_of_its_thing(lab: Twin) -> None:
+    job = ask(lab, thing="bench-2")
+    hello(lab, job)
+    found = agents.resources(lab.on, agents.authenticate(lab.on, job, TOKEN)).resources["bench"]
+    assert found.metadata == {
+        "name": "bench-2", "type": "bench", "board": "gimlet", "rack": "4", "address": "10.0.0.2"
+    }  # fmt: skip
+    assert sorted(found.public) == ["board", "name", "rack", "type"]
+
+
+def test_a_claim_that_only_one_thing_serves_neither_blocks_the_others_nor_starves(lab: Twin) -> None:
+    """It waits for bench-3; the others come and go, and it gets bench-3 as soon as that is free."""
+    has = ask(lab, thing="bench-3")
+    waits = ask(lab, thing="bench-3")
+    for _ in range(20):
+        other = ask(lab, labels="board == gimlet")
+        assert got(lab, other) in ("bench-1", "bench-2")
+        end(lab, other)
+    anybody = [ask(lab, labels="name != none") for _ in range(3)]
+    assert [got(lab, job) for job in (waits, *anybody)] == [None, "bench-1", "bench-2", None]
+    end(lab, has)
+    assert got(lab, waits) == "bench-3"
+    end(lab, anybody[0])
+    assert got(lab, anybody[2]) == "bench-1"
+
+
+def test_those_who_take_any_leave_what_others_choose(lab: Twin) -> None:
+    """Three wait while a stop lasts: the first two of them take any, and the third chooses what these could take."""
+    apply.pause(lab.on, BENCH, paused=True)
+    asked = [queued(lab, resources=["bench"]) for _ in range(2)] + [ask(lab, thing="bench-1")]
+    apply.pause(lab.on, BENCH, paused=False)
+    lab.run()
+    assert [got(lab, job) for job in asked] == ["bench-2", "bench-3", "bench-1"]
+
+
+def test_several_at_once_are_numbered_and_granted_together(lab: Twin) -> None:
+    has = ask(lab, thing="bench-2")
+    two = ask(lab, labels="board == gimlet", count=2)
+    assert [lease_of(lab, two, order).name for order in (1, 2)] == ["bench.1", "bench.2"]
+    assert got(lab, two) is None
+    end(lab, has)
+    assert {got(lab, two, order) for order in (1, 2)} == {"bench-1", "bench-2"}
+
+
+def test_a_thing_for_oneself_has_no_other_lease(shared: Twin) -> None:
+    beside = ask(shared, labels="rack == 3")
+    alone = ask(shared, labels="board == gimlet", exclusive=True)
+    assert [got(shared, job) for job in (beside, alone)] == ["bench-1/1", "bench-2/1"]
+    assert sorted(slots(shared, BENCH, SlotState.HELD)) == ["bench-1/1", "bench-2/1", "bench-2/2"]
+    again = ask(shared, thing="bench-2")
+    second = ask(shared, labels="board == gimlet", exclusive=True)
+    assert [got(shared, job) for job in (again, second)] == [None, None]
+    end(shared, beside)
+    assert [got(shared, job) for job in (again, second)] == [None, "bench-1/1"]
+    end(shared, alone)
+    assert got(shared, again) in ("bench-2/1", "bench-2/2")
+    for job in (again, second):
+        end(shared, job)
+    assert_all_is_free(shared)
+
+
+def test_who_wants_a_thing_for_itself_is_overtaken_so_often_and_then_has_its_turn(shared: Twin) -> None:
+    """QUEUE-2: two who share each bench are always there, and one ends after the other."""
+    here = [ask(shared, thing=thing) for thing in THINGS for _ in range(2)]
+    alone = ask(shared, exclusive=True)
+    passed = 0
+    for _ in range(200):
+        if got(shared, alone):
+            break
+        here.append(queued(shared, resources=["bench"]))
+        oldest = next(job for job in here if got(shared, job) and job_of(shared, job).state is not State.SETTLED)
+        end(shared, oldest)
+        passed += 1
+    assert got(shared, alone), passed
+    assert passed <= 6 + 2 * 8  # those that were there, and as many as may overtake it, with what they leave
+
+
+@pytest.mark.parametrize(("placement", "expected"), [("packed", 1), ("least-loaded", 3)])
+def test_leases_are_packed_or_spread(shared: Twin, placement: str, expected: int) -> None:
+    asked = [ask(shared, placement=placement) for _ in range(2 if expected == 1 else 3)]
+    assert len({str(got(shared, job)).partition("/")[0] for job in asked}) == expected
+
+
+def test_a_thing_that_gets_another_slot_meanwhile_is_not_given_as_a_whole(
+    shared: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SLOT-1: the site gives it a third lease between the look and the grant, and somebody takes that."""
+    taken: list[str] = []
+
+    def more() -> None:
+        apply.apply(shared.on, "root", text(leases=3), "site.toml")
+        shared.run()
+        monkeypatch.setattr(shared.world, "draw", lambda _: 2)  # the first free slot that it looks at is the third
+        taken.append(submit_lease.acquire(shared.on, ADA, AcquireLease({"bench": {"thing": "bench-1"}}), None))
+
+    before_the_next_commit(shared, more)
+    alone = ask(shared, thing="bench-1", exclusive=True)
+    shared.run()
+    assert [got(shared, taken[0]), got(shared, alone)] == ["bench-1/3", None]
+
+
+def test_a_thing_that_loses_a_slot_is_not_given_as_a_whole_before_that_is_back() -> None:
+    twin = site(text(leases=3))
+    has = [ask(twin, thing="bench-1") for _ in range(3)]
+    apply.apply(twin.on, "root", text(leases=2), "site.toml")
+    twin.run()
+    last = next(job for job in has if got(twin, job) == "bench-1/3")
+    alone = ask(twin, thing="bench-1", exclusive=True)
+    for job in has:
+        if job != last:
+            end(twin, job)
+    assert got(twin, alone) is None
+    end(twin, last)
+    assert got(twin, alone) == "bench-1/1"
+
+
+def test_a_lease_without_a_job_chooses_too(lab: Twin) -> None:
+    lease = submit_lease.acquire(lab.on, ADA, AcquireLease({"bench": {"labels": "board == sidecar"}}), None)
+    lab.run()
+    assert got(lab, lease) == "bench-3"
+    leases.release(lab.on, ADA, lease)
+    lab.run()
+    assert_all_is_free(lab)
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ({"thing": "bench-9"}, "no bench fits name == bench-9: there are bench-1, bench-2, bench-3"),
+        ({"labels": "board == gimlet && rack == 5"}, "board: gimlet, sidecar; rack: 3, 4"),
+        ({"labels": "board == sidecar", "count": 2}, "the job wants 2 of bench, and not enough of them fit"),
+        ({"labels": "board ="}, "some values of the request cannot be"),
+        ({"count": 4}, "the job wants 4 of bench and there are 3"),
+    ],
+)
+def test_what_nothing_fits_is_refused_at_once(lab: Twin, choice: dict[str, Any], said: str) -> None:
+    with pytest.raises(Refused) as caught:
+        ask(lab, **choice)
+    assert said in str(caught.value)
+
+
+def test_nobody_chooses_among_things_without_names(lab: Twin) -> None:
+    plain = site(site_toml(targets={"default": {"limit": 1}}, wells={"l": "lock"}, resources={"bench": {"well": "l"}}))
+    with pytest.raises(Refused, match="bench has no named things among which a job could choose"):
+        ask(plain, labels="rack == 4")
+
+
+def test_labels_that_change_let_those_go_on_who_wait_for_them(lab: Twin) -> None:
+    for thing in ("bench-1", "bench-2"):
+        ask(lab, thing=thing)
+    waits = ask(lab, labels="board == gimlet")
+    assert got(lab, waits) is None
+    changed = {**THINGS, "bench-3": {"labels": {"board": "gimlet"}}}
+    said = apply.apply(lab.on, "root", text(changed), "site.toml")
+    assert any("bench-3 (board sidecar, rack 4)" in each and "bench-3 (board gimlet)" in each for each in said)
+    lab.run()
+    assert got(lab, waits) == "bench-3"
+
+
+def test_a_kept_unit_goes_to_who_chooses_its_thing_and_makes_room_for_who_wants_it_whole() -> None:
+    twin = site(
+        site_toml(
+            targets={"linux": {"limit": 9}, "default": "linux"},
+            wells={"cloud": "hand"},
+            resources={"bench": {"well": "cloud", "things": THINGS, "leases": 2, "warm": {"max": 6}}},
+        )
+    )
+    first = ask(twin, thing="bench-2")
+    twin.run()
+    unit = lease_of(twin, first, 1).unit
+    end(twin, first)
+    other = ask(twin, thing="bench-1")
+    again = ask(twin, thing="bench-2")
+    assert lease_of(twin, other, 1).unit != unit
+    assert lease_of(twin, again, 1).unit == unit
+    end(twin, again)
+    alone = ask(twin, thing="bench-2", exclusive=True)
+    for _ in range(5):
+        twin.run()
+        sweep(twin)
+    assert got(twin, alone) == "bench-2/1"
+    assert lease_of(twin, alone, 1).unit != unit
+    end(twin, alone)
+    assert not slots(twin, BENCH, SlotState.IDLE)

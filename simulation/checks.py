@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from penstock.domain.jobs.jobs import Job, job_key
-from penstock.domain.pools import grants
+from penstock.domain.pools import grants, matching
 from penstock.domain.pools.pools import (
     WAITING,
     Claim,
@@ -30,12 +30,13 @@ from penstock.usecases import isolation, sweep
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.pools.scheduler import read_stock, read_stocks
 from penstock.usecases.units import quarantine, reconcile
+from simulation import choices
 from simulation.commits import Facts, Moment, moves_of, remember
 from simulation.errors import Broken
 from simulation.interfaces import Agent, Run
 from simulation.invariants import AFTER_A_COMMIT, GONE
 from simulation.operators import held_is_held
-from simulation.ports import slots_of
+from simulation.ports import SimulatedStore, slots_of
 from simulation.tasks import Died, Task
 
 
@@ -196,6 +197,9 @@ class Promises:
         first = self._queue(name)[:1]
         if not isinstance(pool, Pool) or pool.is_paused or not first or first[0].job != claim.job:
             return False
+        if matching.choosing(first, name):
+            names = [slot.name for state in ("free#", "idle#") for slot in store.scan(collection(name), state, Slot)]
+            return choices.can_have(first[0], pool, names) and not _is_going(store, first[0], name)
         free = pool.limit - pool.used if pool.is_amount else len(store.scan(collection(name), "free#", Slot))
         idle = store.scan(collection(name), "idle#", Slot)
         return first[0].count <= free + sum(slot.count for slot in idle) and not any(slot.leaving for slot in idle)
@@ -269,6 +273,15 @@ class Promises:
             fits = on == set(pool.names[: pool.limit]) if pool.names is not None else len(on) == pool.limit
             if not fits or pool.due:
                 yield "SLOT-1", f"{pool.name} has slots {sorted(on)}; its limit is {pool.limit}, names {pool.names}"
+
+
+def _is_going(store: SimulatedStore, claim: Claim, name: str) -> bool:
+    """Whether a slot leaves, or comes, that matters to who chooses: an idle one, or one that the site took out."""
+    slots = slots_of(store, name)
+    alone = any(choice.exclusive for choice in matching.choosing([claim], name))
+    pool = store.rows.get(pool_key(name))
+    is_resized = isinstance(pool, Pool) and pool.due is not None
+    return any(slot.leaving or (alone and slot.withdrawn) for slot in slots) or (alone and is_resized)
 
 
 def _said(was: Row | None, now: Row | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar, cast
 
+from penstock.domain.pools import matching
 from penstock.domain.pools.grants import WINDOW, heads
 from penstock.domain.pools.pools import (
     WAITING,
@@ -24,6 +25,7 @@ from penstock.domain.pools.pools import (
 from penstock.domain.units import quarantine
 from penstock.domain.units.units import CleanProof, Unit, UnitState, unit_key
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Row, key_of
+from simulation import choices
 from simulation.ports import SimulatedStore
 from simulation.tasks import Task
 
@@ -123,6 +125,10 @@ class Moment:
             queue = self.store.scan(collection(name), WAITING, Claim)
             ahead = [other for other in queue if other.order < row.order]
             passed += len(ahead)
+            if self.chooses(pool, row):
+                if passed > WINDOW or row not in heads(queue) or not self._may_have(row, pool, ahead, looked):
+                    return False
+                continue
             taken = sum(slot.pool == name for slot in warm) + cold.get(name, 0)
             harmed = self.harmed(row, self.room(name) + taken - row.count)
             if passed > WINDOW or row not in heads(queue) or any(other.overtaken >= OVERTAKEN for other in harmed):
@@ -133,6 +139,33 @@ class Moment:
                 return False
         return True
 
+    def chooses(self, pool: Pool, claim: Claim) -> bool:
+        """Whether anybody in a pool's queue, or this claim, chooses among its things."""
+        queue = self.store.scan(collection(pool.name), WAITING, Claim)
+        return bool(matching.choosing([claim, *queue], pool.name))
+
+    def _may_have(self, row: Claim, pool: Pool, ahead: Sequence[Claim], looked: Mapping[str, int]) -> bool:
+        """Whether a pool where somebody chooses had what a claim wants, and surely kept it for nobody: neither for one
+        that was overtaken too often, nor for one that wants a thing for itself.
+        """
+        pk = collection(pool.name)
+        alone = any(choice.exclusive for choice in matching.choosing([row, *ahead], pool.name))
+        is_kept = alone or any(other.overtaken >= OVERTAKEN for other in ahead)
+        names = {slot.name for slot in self.store.scan(pk, "free#cold#", Slot)} | self.names_taken(pool.name)
+        is_later = self.facts.opened[pool.name] > looked.get(pk, -1)
+        return not is_kept and not is_later and choices.can_have(row, pool, names)
+
+    def names_taken(self, pool: str, job: str = "") -> set[str]:
+        """The cold slots of a pool that the commit gave to jobs, or to one."""
+        return {
+            now.name
+            for was, now in self.of(Slot)
+            if now
+            and was
+            and (now.pool, now.state, was.state) == (pool, SlotState.HELD, SlotState.FREE)
+            and (now.job == job or (not job and not was.unit))
+        }
+
     def room(self, name: str) -> int:
         """How much of a pool has no lease: what is free, and what kept units have."""
         pool, pk = self.store.rows.get(pool_key(name)), collection(name)
@@ -140,6 +173,19 @@ class Moment:
         if isinstance(pool, Pool) and pool.is_amount:
             return pool.limit - pool.used + idle
         return len(self.store.scan(pk, "free#", Slot)) + idle
+
+    def harmed_by(self, claim: Claim) -> list[Claim]:
+        """Those before a granted claim in its queue from whom it took: no room is left for them."""
+        pool = self.store.rows.get(pool_key(claim.pool))
+        if not isinstance(pool, Pool) or not self.chooses(pool, claim):
+            return self.harmed(claim, self.room(claim.pool))
+        pk = collection(claim.pool)
+        queue = heads(self.store.scan(pk, WAITING, Claim))
+        if any(choice.exclusive for choice in matching.choosing(queue, claim.pool)):
+            return []
+        left = [slot.name for state in ("free#", "idle#") for slot in self.store.scan(pk, state, Slot)]
+        ahead = [other for other in queue if other.order < claim.order]
+        return choices.harmed(ahead, pool, left, self.names_taken(claim.pool, claim.job))
 
     def harmed(self, claim: Claim, left: int) -> list[Claim]:
         """Those before a claim in its queue for whom, and those before them, what is left after it is not enough.

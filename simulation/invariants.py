@@ -30,6 +30,7 @@ from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.domain.users.users import Tally
 from penstock.system import parse_site
 from penstock.testing.store import lease_now
+from simulation.choice_invariants import everybody_has_what_they_chose
 from simulation.clean_invariants import freed_clean, kept_clean, lent_clean, lent_to_its_owner
 from simulation.commits import OVERTAKEN, Broke, Moment
 from simulation.ports import slots_of
@@ -227,7 +228,7 @@ def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
             earlier = {each.job for each in granted if each.order < other.order}
             if is_before and stands_there and moment.has_room(other, *moment.taken(but=earlier)):
                 yield "QUEUE-2", f"{was.job} was granted {was.pool} before {other.job}, though there was room"
-        for other in moment.harmed(was, moment.room(was.pool)) if moment.decided_alone(was) else ():
+        for other in moment.harmed_by(was) if moment.decided_alone(was) else ():
             moment.facts.overtaken[other.key] += 1
             if moment.facts.overtaken[other.key] > OVERTAKEN:
                 yield "QUEUE-2", f"{was.job} took {was.pool} from {other.job}, from which that was done 8 times"
@@ -346,6 +347,7 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     old_leases_change_nothing,
     nobody_is_passed,
     nobody_stood_before,
+    everybody_has_what_they_chose,
     nobodys,
     one_after_the_other,
     settled_once,

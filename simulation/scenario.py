@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
+from zlib import crc32
 
 TYPES = ("bench", "database", "licence", "sandbox")
 HEADER = "#!/bin/sh\n"
@@ -28,6 +29,7 @@ class Shape:
     locks: frozenset[str] = frozenset()
     has_shares: bool = False
     has_prices: bool = False
+    has_labels: bool = False
 
     def toml(self) -> str:
         """The site as operators write it. The target `vault` needs a privilege; types in `locks` are only slots."""
@@ -49,6 +51,7 @@ class Shape:
             quoted = ", ".join(f'"{each}"' for each in names)
             leases = f"names = [{quoted}]\nleases = {self.leases}"
             lines.append(f'[resources.{name}]\nwell = "{self._well(name)}"\n{leases}{self._used(name)}')
+            lines += [_labelled(name, each) for each in names if self.has_labels]
         return "\n".join(lines) + "\n"
 
     @property
@@ -82,6 +85,11 @@ class Shape:
             name: {**kept, "max": dice.choice((0, 1, 2))} for name, kept in self.warm.items() if dice.random() < 0.7
         }
         return replace(self, targets=targets, counts=counts, names=names, warm=warm)
+
+
+def _labelled(kind: str, name: str) -> str:
+    """A thing with a label, which its name decides: a site that is varied does not change it."""
+    return f'[resources.{kind}.things.{name}]\nlabels = {{ rack = "{crc32(name.encode()) % 2}" }}'
 
 
 def _inline(table: Mapping[str, int]) -> str:
@@ -141,7 +149,22 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     few = random.Random(f"backlogs of {shape.toml()}")
     if few.random() < 0.2:
         shape.limits = {**shape.limits, "at_once": few.randint(1, 4)}
+    _choose(shape, made)
     return Plan(shape, made[:jobs])
+
+
+CHOICES = ("rack == 0", "rack == 1", "rack != 0", "name == {first}", "name == {first} || rack == 1")
+
+
+def _choose(shape: Shape, jobs: list[dict[str, Any]]) -> None:
+    """In some sites things have labels, and half of what asks for them chooses. These dice leave the others alone."""
+    dice = random.Random(f"labels of {shape.toml()}")
+    shape.has_labels = bool(shape.names) and dice.random() < 0.4
+    for ask in (ask for job in jobs for ask in job["resources"].values() if ask["type"] in shape.names):
+        if shape.has_labels and dice.random() < 0.5:
+            ask["labels"] = dice.choice(CHOICES).format(first=shape.names[ask["type"]][0])
+        if shape.has_labels and dice.random() < 0.15:
+            ask["exclusive"] = True
 
 
 def _make_leases(shape: Shape, jobs: list[dict[str, Any]]) -> None:

@@ -10,7 +10,8 @@ from zlib import crc32
 from penstock.domain.commands import AcquireLease, Hello, SubmitJob
 from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools.pools import Pool, demand
+from penstock.domain.pools import grants
+from penstock.domain.pools.pools import Pool, demand, pool_key
 from penstock.domain.pools.stops import WHOLE_SITE
 from penstock.domain.site.site import SITE_KEY, TARGET_POOLS, SiteText
 from penstock.domain.users.users import PRIORITY, User
@@ -20,7 +21,7 @@ from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, leases, submit, submit_lease
 from penstock.usecases.site import apply, stops
 from penstock.usecases.workers import agents
-from simulation import operators
+from simulation import choices, operators
 from simulation.interfaces import Run
 from simulation.scenario import HEADER
 from simulation.tasks import Died, Task
@@ -178,8 +179,19 @@ class People:
                 demand(need for need in job.request.needs if need.step == step)
                 for step in {n.step for n in job.request.needs}
             ]
-            if any(count > limits.get(pool, 0) for wanted in steps for pool, count in wanted.items()):
+            is_too_much = any(count > limits.get(pool, 0) for wanted in steps for pool, count in wanted.items())
+            if is_too_much or self._fits_nothing(job):
                 cancel.cancel(self._engine.on, owner(job), job.id)
+
+    def _fits_nothing(self, job: Job) -> bool:
+        """Whether a job chooses among things that the site does not have, or not as many."""
+        store, now = self._engine.store, self._engine.world.now()
+        steps = {need.step for need in job.request.needs}
+        for claim in (claim for step in steps for claim in grants.claims(job, step, now) if claim.choices):
+            pool = store.rows.get(pool_key(claim.pool))
+            if isinstance(pool, Pool) and pool.names is not None and not choices.can_have(claim, pool, pool.names):
+                return True
+        return False
 
     def keep_nothing(self) -> None:
         """The operators turn warm units off."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from libcloud.compute.base import Node
+from libcloud.compute.base import Node, StorageVolume
 from libcloud.compute.drivers.dummy import DummyNodeDriver
 from libcloud.compute.types import NodeState
 
@@ -50,6 +50,8 @@ class Books:
     """How many of the next answers to create_node are lost: the machine is made."""
     short: Callable[[Mapping[str, Any]], Exception | None] = lambda asked: None
     """What a create_node raises by what it asks for."""
+    disks: list[str] = field(default_factory=list)
+    """The names of disks."""
     calls: list[str] = field(default_factory=list)
     numbers: Any = field(default_factory=count)
 
@@ -125,6 +127,10 @@ class Front(DummyNodeDriver):  # type: ignore[misc]
         if made is not None and made.going is None:
             made.going = self.books.dying
         return True
+
+    def list_volumes(self) -> list[StorageVolume]:
+        self._begin("list_volumes")
+        return [StorageVolume(f"disk-{at}", name, 8, self) for at, name in enumerate(self.books.disks)]
 
     def _begin(self, call: str) -> None:
         self.books.calls.append(call)

@@ -12,7 +12,7 @@ from penstock.domain.units.units import CleanProof
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.ports import NotYet, Ready
 from tests.clouds.fake import Books
-from tests.clouds.helpers import KEY, NOW, OTHER, WORKER, clean, factory, order
+from tests.clouds.helpers import KEY, NOW, WORKER, clean, factory, order
 
 
 @pytest.fixture
@@ -87,14 +87,3 @@ def test_evidence_is_what_the_cloud_says(books: Books) -> None:
     assert KEY not in said
     clean(factory(books))
     assert factory(books).evidence(WORKER) is None
-
-
-def test_machines_are_things_until_they_are_gone_and_only_those_of_the_factory(books: Books) -> None:
-    """UNIT-1: for the account diff."""
-    mine, theirs = factory(books), factory(books, name="second")
-    mine.create(order())
-    theirs.create(order(OTHER))
-    (found,) = mine.things()
-    assert (found.kind, found.unit, found.maker) == ("machine", WORKER, "")
-    clean(mine)
-    assert list(mine.things()) == []

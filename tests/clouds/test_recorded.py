@@ -1,4 +1,4 @@
-"""libcloud's own drivers for OpenStack and Azure, over answers that libcloud's authors recorded and ship. [UNIT-1]
+"""libcloud's own drivers for OpenStack, Azure and Google, over answers that its authors recorded and ship. [UNIT-1]
 
 What differs from the recording is put in here: names, states, and what was asked for.
 """
@@ -16,7 +16,10 @@ from typing import Any, ClassVar
 import libcloud
 import pytest
 import responses
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
+from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud.factory import SITE, LibcloudFactory
@@ -121,6 +124,23 @@ class TestOpenStack:
         assert (server["networks"], server["security_groups"]) == ([{"uuid": "net-1"}], [{"name": "workers"}])
         assert KEY in base64.b64decode(server["user_data"]).decode()
         assert server["metadata"]["penstock-worker"] == WORKER.lower()
+        assert "block_device_mapping_v2" not in server
+
+    def test_a_volume_that_is_made_with_a_machine_ends_with_it(
+        self, web: responses.RequestsMock, servers: list[Any]
+    ) -> None:
+        assert servers == []
+        volume = {"boot_index": 0, "source_type": "image", "destination_type": "volume", "uuid": "i", "volume_size": 20}
+        settings = {**self.SETTINGS, "create": {**self.SETTINGS["create"], "ex_blockdevicemappings": [volume]}}
+        factory(settings).create(order())
+        (body,) = asked(web, "POST", "/servers")
+        assert body["server"]["block_device_mapping_v2"] == [{**volume, "delete_on_termination": True}]
+
+    def test_its_volumes_are_not_asked_for(self, web: responses.RequestsMock, servers: list[Any]) -> None:
+        """Nothing in them says for which machine they were made."""
+        servers.append(self.in_error("No valid host was found."))
+        assert [each.kind for each in factory(self.SETTINGS).things()] == ["machine"]
+        assert [each for each in web.calls if "/volumes" in each.request.url] == []
 
     def test_every_page_is_read_before_one_is_asked_for(self, web: responses.RequestsMock, servers: list[Any]) -> None:
         others = recorded("openstack_v1_1", "_servers_detail.json")["servers"]
@@ -161,7 +181,7 @@ class TestAzure:
     @pytest.fixture
     def account(self, web: responses.RequestsMock) -> dict[str, list[Any]]:
         """Puts a cloud up; what it lists."""
-        listed: dict[str, list[Any]] = {"machines": [], "cards": []}
+        listed: dict[str, list[Any]] = {"machines": [], "cards": [], "disks": []}
         token = recorded("azure_arm", "_77777777_7777_7777_7777_777777777777_oauth2_token.json")
         web.post("https://login.microsoftonline.com/77777777/oauth2/token", json={**token, "expires_on": "32503680000"})
         places = "_subscriptions_99999999_providers_Microsoft_Compute.json"
@@ -173,6 +193,7 @@ class TestAzure:
             (f"{GROUP}/Microsoft.Network/networkInterfaces", "cards"),
         ):
             web.add_callback("GET", url, lambda _, what=what: (200, {}, json.dumps({"value": listed[what]})))
+        web.add_callback("GET", f"{SUBSCRIPTION}/Microsoft.Compute/disks", lambda _: self.page(listed["disks"], _))
         web.put(f"{GROUP}/Microsoft.Network/networkInterfaces/{NAME}-nic", json=self.card(f"{NAME}-nic"))
         web.put(f"{GROUP}/Microsoft.Compute/virtualMachines/{NAME}", json=self.machine("Creating"))
         view = recorded("azure_arm", VIEW)
@@ -181,6 +202,21 @@ class TestAzure:
         web.get(re.compile(r".*/Microsoft.Network/networkInterfaces/.+"), json=self.card("x"))
         web.delete(re.compile(f"{GROUP}/.*"), status=202)
         return listed
+
+    @staticmethod
+    def page(listed: list[Any], request: Any) -> tuple[int, dict[str, str], str]:
+        """One disk to a page, to see them turned."""
+        at = int(request.params.get("$skiptoken", 0))
+        page: dict[str, Any] = {"value": listed[at : at + 1]}
+        if at + 1 < len(listed):
+            page["nextLink"] = f"{SUBSCRIPTION}/Microsoft.Compute/disks?api-version=2023-01-02&$skiptoken={at + 1}"
+        return 200, {"Content-Type": "application/json"}, json.dumps(page)
+
+    @staticmethod
+    def disk(name: str) -> Any:
+        made = recorded("azure_arm", "_subscriptions_99999999_providers_Microsoft_Compute_disks.json")["value"][0]
+        path = f"/subscriptions/99999999/resourceGroups/WORKERS/providers/Microsoft.Compute/disks/{name}"
+        return {**made, "name": name, "id": path}
 
     @staticmethod
     def card(name: str) -> Any:
@@ -227,3 +263,71 @@ class TestAzure:
         ended = [each.request.url for each in web.calls if each.request.method == "DELETE"]
         assert not [url for url in ended if "web-1" in url]
         assert [f"/{NAME}-nic?" in url for url in ended] == [False, False, True]
+
+    def test_machines_cards_and_disks_are_things(
+        self, web: responses.RequestsMock, account: dict[str, list[Any]]
+    ) -> None:
+        """The disk of an image's second drive is one that Azure keeps when it deletes the machine."""
+        del web
+        gone = Names(HERE, "gone", "penstock").of(WORKER)
+        account["machines"] = [self.machine("Deleting"), self.machine("Succeeded", "web-1")]
+        account["cards"] = [self.card(f"{NAME}-nic"), self.card("web-1-nic")]
+        account["disks"] = [self.disk(name) for name in ("web-1", NAME, f"{NAME}_disk2_5f4e", gone)]
+        ids = [account["machines"][0]["id"], account["cards"][0]["id"], *(one["id"] for one in account["disks"][1:])]
+        found = list(factory(self.SETTINGS).things())
+        assert [each.kind for each in found] == ["machine", "network card", "disk", "disk", "disk"]
+        assert [each.id for each in found][1:] == ids[1:]
+        assert {each.unit for each in found} == {WORKER}
+        assert [each.maker for each in found] == ["", "", "", "", "sha256:283bb9de"]
+
+
+class TestGoogle:
+    PROJECT = "https://www.googleapis.com/compute/v1/projects/ci-workers"
+
+    @pytest.fixture
+    def made(self, tmp_path: Path) -> LibcloudFactory:
+        key = rsa.generate_private_key(65537, 2048).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        )
+        settings = {
+            "provider": "gce",
+            "image": "ubuntu",
+            "sizes": ["e2-standard-4"],
+            "credentials": {"user_id": "env:WHO", "key": "env:SECRET"},
+            "arguments": {"project": "ci-workers", "credential_file": str(tmp_path / "token")},
+        }
+        who = "ci@ci-workers.iam.gserviceaccount.com"
+        return LibcloudFactory(settings, {SITE: HERE, MAKER: "lab", "WHO": who, "SECRET": key.decode()})
+
+    @pytest.fixture
+    def disks(self, web: responses.RequestsMock) -> list[Any]:
+        """Puts a project up; the disks that it lists, one to a page."""
+        listed: list[Any] = []
+        token = {"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}
+        web.post("https://accounts.google.com/o/oauth2/token", json=token)
+        for what in ("zones", "regions"):
+            web.get(f"{self.PROJECT}/{what}", json=recorded("gce", f"{what}.json"))
+        web.get(f"{self.PROJECT}/aggregated/instances", json={"items": {}})
+        web.add_callback("GET", f"{self.PROJECT}/aggregated/disks", lambda _: self.page(listed, _))
+        return listed
+
+    @staticmethod
+    def page(listed: list[Any], request: Any) -> tuple[int, dict[str, str], str]:
+        at = int(request.params.get("pageToken", 0))
+        page: dict[str, Any] = {"items": dict(listed[at : at + 1])}
+        if at + 1 < len(listed):
+            page["nextPageToken"] = str(at + 1)
+        return 200, {"Content-Type": "application/json"}, json.dumps(page)
+
+    def test_a_disk_that_outlived_its_machine_is_a_thing(self, made: LibcloudFactory, disks: list[Any]) -> None:
+        """On whatever page, and beside a disk that is in a region instead of a zone."""
+        items = recorded("gce", "aggregated_disks.json")["items"]
+        one = items["zones/us-central1-a"]["disks"][0]
+        regional = {key: value for key, value in one.items() if key != "zone"} | {"name": "theirs"}
+        ours = {**one, "name": NAME, "id": "4711"}
+        disks += [
+            *items.items(),
+            ("regions/us-central1", {"disks": [regional]}),
+            ("zones/us-central1-f", {"disks": [ours]}),
+        ]
+        assert list(made.things()) == [Thing("disk", "4711", WORKER)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -90,6 +91,20 @@ def test_each_factory_of_the_site_says_itself_what_it_made_and_those_that_are_go
     checked, leftovers = found([mine, others, gone])
     assert checked == Checked(2, 2)
     assert {(each.maker, each.id) for each in leftovers} == {("factory/aws", "aws"), ("factory/older", "older")}
+
+
+def test_a_maker_of_which_only_a_digest_is_known_is_found_among_those_that_the_site_has() -> None:
+    mine, other = (f"sha256:{sha256(name.encode()).hexdigest()[:8]}" for name in ("aws", "gce"))
+    gone = "sha256:00000000"
+    of = [Thing("disk", maker, WORKER, OLD, maker=maker) for maker in (mine, other, gone)]
+    checked, leftovers = found(of)
+    assert checked == Checked(2, 2)
+    assert {(each.maker, each.id) for each in leftovers} == {("factory/aws", mine), (f"factory/{gone}", gone)}
+
+
+def test_a_maker_that_is_named_is_not_taken_for_a_digest() -> None:
+    named = sha256(b"aws").hexdigest()[:8]
+    assert left(Thing("disk", "d", WORKER, OLD, maker=named)).maker == f"factory/{named}"  # type: ignore[union-attr]
 
 
 def test_the_oldest_come_first_and_before_them_those_of_unknown_age() -> None:

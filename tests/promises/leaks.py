@@ -49,8 +49,9 @@ constants in the code, by `tests/promises/leaks.py`.
 
 TAIL = """
 Not within the bound: what was made in a region or an account that no factory or well of the site names any more; disks
-of the `libcloud` factory, which end with their machines if the provider does as it says; and what a service behind an
-`http` well does not list. Nothing is made without our tag: each call that makes something gives it.
+of the `libcloud` factory [where no disk says whose it is](../operators/libcloud.md#disks), such as OpenStack's volumes;
+and what a service behind an `http` well does not list. Nothing is made without our tag: each call that makes something
+gives it.
 """
 
 

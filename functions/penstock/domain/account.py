@@ -25,13 +25,17 @@ DIFFS = "diff#"
 """What the places of diffs begin with."""
 
 
+DIGEST = "sha256:"
+"""What the maker of a thing begins with if its provider shows only a digest of the name."""
+
+
 @dataclass(frozen=True)
 class Thing:
     """Something outside that has our tag: what it is, such as `volume`, and its id there.
 
     `unit` is the id of the unit that it was made for; "" if its tag does not say that. `made`: when, if known.
     `until`: until when it may outlive its unit, None if it may not. `maker`: the name of the factory or well that made
-    it; "" if that is the one that lists it.
+    it; "" if that is the one that lists it; DIGEST and the beginning of its name's SHA-256 if no more is known.
     """
 
     kind: str

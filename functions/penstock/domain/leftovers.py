@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 
-from penstock.domain.account import AccountDiff, Checked, Leftover, Thing
+from penstock.domain.account import DIGEST, AccountDiff, Checked, Leftover, Thing
 from penstock.domain.cooldowns import WHY_CHARS
 from penstock.domain.units.units import Unit, UnitState
 from penstock.kernel import rows
@@ -90,9 +91,18 @@ def find_leftovers(
 
     `others` are the names of all factories, or of all wells: each says itself what it made.
     """
-    own = [each for each in things if each.maker == _name(maker) or each.maker not in others]
+    named = [replace(each, maker=_known(each.maker, others)) for each in things]
+    own = [each for each in named if each.maker == _name(maker) or each.maker not in others]
     found = [left for each in own if (left := _judge(maker, each, units.get(each.unit), now))]
     return Checked(len(own), len(found)), sorted(found, key=_by_age)
+
+
+def _known(maker: str, others: Collection[str]) -> str:
+    """The name of a maker that is known only by its digest, if the site still has it; else what is known."""
+    if not maker.startswith(DIGEST):
+        return maker
+    digest = maker.removeprefix(DIGEST)
+    return next((each for each in others if sha256(each.encode()).hexdigest().startswith(digest)), maker)
 
 
 def _judge(maker: str, thing: Thing, unit: Unit | None, now: datetime) -> Leftover | None:

@@ -27,6 +27,9 @@ SITE = "PENSTOCK_SITE"
 RECHECK_SECONDS = 10
 """Seconds between checks of a machine that is being destroyed."""
 
+MACHINE, CARD, DISK = "machine", "network card", "disk"
+"""The kinds of things that the account diff shows."""
+
 EVIDENCE_CHARS = 8 * 1024
 """How many characters of the end of the console output become evidence."""
 
@@ -103,12 +106,17 @@ class LibcloudFactory:
             return sorted({worker for worker in map(self._names.worker, names) if worker})
 
     def things(self) -> Iterable[Thing]:
-        """The machines and network cards of this factory. Their disks are made so that they end with them."""
+        """The machines, network cards and disks of this site, also those of factories that it no longer has."""
+        names = self._names
         with driver_errors():
-            machines = [("machine", each.id, each.name) for each in self._nodes.all() if not each.is_gone]
-            cards = [("network card", str(card.id), name) for name, card in self._nodes.cards()]
-        found = [(kind, id, self._names.worker(name)) for kind, id, name in (*machines, *cards)]
-        return [Thing(kind, id, worker) for kind, id, worker in found if worker]
+            machines = [
+                (MACHINE, each.id, names.of_site(each.name, each.extra))
+                for each in self._nodes.all()
+                if not each.is_gone
+            ]
+            cards = [(CARD, str(card.id), names.of_site(name, {})) for name, card in self._nodes.cards()]
+            disks = [(DISK, disk.id, names.disk(disk.name, disk.extra)) for disk in self._nodes.disks()]
+        return [Thing(kind, id, of[0], maker=of[1]) for kind, id, of in (*machines, *cards, *disks) if of]
 
     def evidence(self, unit: str) -> str | None:
         """The state of a worker's machines, and the end of their console output."""

@@ -18,6 +18,7 @@ from penstock.drivers.factories.libcloud.errors import (
 )
 from penstock.drivers.factories.libcloud.names import Names, tag
 from penstock.drivers.factories.libcloud.nodes import Machine, Nodes, named_object
+from penstock.drivers.factories.libcloud.providers import ending_with_machine
 from penstock.drivers.factories.libcloud.settings import Settings, boot_argument, provider_of, tags_argument
 from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage, Unknown
 from penstock.ports import NotYet, Order, Ready
@@ -36,6 +37,8 @@ def request(
     for key in provider.named:
         if key in wanted:
             wanted[key] = [named_object(str(each)) for each in wanted[key]]
+    if provider.mappings in wanted:
+        wanted[provider.mappings] = ending_with_machine(wanted[provider.mappings])
     if settings.ssh_key:
         wanted["auth"] = _auth(settings.ssh_key)
     _put(wanted, boot_argument(settings), script.encode() if provider.boots_bytes else script)

@@ -11,7 +11,7 @@ from typing import Any
 from penstock.drivers.factories.libcloud import providers
 from penstock.drivers.factories.libcloud.errors import CREATE, MISCONFIGURED, CallFailed, Failure, Meaning, call_errors
 from penstock.drivers.factories.libcloud.names import way_of
-from penstock.drivers.factories.libcloud.providers import Provider
+from penstock.drivers.factories.libcloud.providers import Disk, Provider
 from penstock.drivers.factories.libcloud.settings import AZURE, MISSING, Settings, is_installed, provider_of
 from penstock.drivers.secrets import Resolve
 from penstock.kernel.errors import Misconfigured
@@ -113,6 +113,11 @@ class Nodes:
             return []
         with call_errors("ex_list_nics", self._hide):
             return providers.azure_cards(self._driver, self._settings.create["ex_resource_group"])
+
+    def disks(self) -> Sequence[Disk]:
+        """Every disk of the account, on all pages, for clouds whose disks say for which machine they were made."""
+        with call_errors("list_volumes", self._hide):
+            return self._provider.disks(self._driver)
 
     def end_card(self, card: Any) -> None:
         """Delete a network card. It may be gone already, or still in use."""

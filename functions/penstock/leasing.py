@@ -46,13 +46,17 @@ class LeaseEnded(CliError):
 
 
 class Lease:
-    """A lease. `lost` is set while it is kept, if it has ended or may end before it can be renewed."""
+    """A lease. `lost` is set while it is kept, if it has ended or may end before it can be renewed.
 
-    def __init__(self, api: Api, id: str) -> None:
+    `asked`: when it was asked for, by the monotonic clock; by default now.
+    """
+
+    def __init__(self, api: Api, id: str, asked: float | None = None) -> None:
         self.api, self.id = api, id
         self.lost: threading.Event = threading.Event()
         self.why_lost = ""
         self._done = threading.Event()
+        self._since = time.monotonic() if asked is None else asked
         self._ends = 0.0
         self._values: dict[str, dict[str, Any]] | None = None
 
@@ -74,11 +78,12 @@ class Lease:
 
     def wait(self, told: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
         """Wait until the lease is held, and return it; `told` gets why it waits. Raises LeaseEnded."""
-        pause = FIRST_PAUSE
+        pause, asked = FIRST_PAUSE, time.monotonic()
         while (found := self.view())["state"] == "waiting":
+            self._since = asked
             told(found["why"] or "it waits")
             time.sleep(pause)
-            pause = min(LONGEST_PAUSE, 1.5 * pause)
+            pause, asked = min(LONGEST_PAUSE, 1.5 * pause), time.monotonic()
         if found["state"] == "ended":
             raise LeaseEnded(f"lease {self.id} has ended: {found['outcome']}: {found['reason']}")
         return found
@@ -93,15 +98,19 @@ class Lease:
         return dict(self.api.act("leases", self.id, "release"))
 
     def keep(self, length: str | int, seconds: float) -> None:
-        """Renew it in the background, now and then, until it is released or lost. `seconds` is that length."""
-        self._ends = time.monotonic() + seconds * (1 - MARGIN)
+        """Renew it in the background, now and then, until it is released or lost. `seconds` is that length.
+
+        When its time began, only the service knows: at the earliest when it was last seen waiting, or was asked for.
+        """
+        self._ends = self._since + seconds * (1 - MARGIN)
         for work in (lambda: self._renew_often(length, seconds), self._watch):
             threading.Thread(target=work, daemon=True).start()
 
     def _renew_often(self, length: str | int, seconds: float) -> None:
         """Renew it, and try again what fails. Its time counts from the request, not from the answer."""
-        while not self.lost.is_set():
-            asked = time.monotonic()
+        pause = self._since + seconds / RENEWALS - time.monotonic()
+        while not self._done.wait(max(0.0, pause)) and not self.lost.is_set():
+            pause, asked = seconds / RENEWALS, time.monotonic()
             try:
                 self.renew(length)
                 self._ends = asked + seconds * (1 - MARGIN)
@@ -110,8 +119,6 @@ class Lease:
                     self._lose(refused.what)
             except CliError:
                 pass
-            if self._done.wait(seconds / RENEWALS):
-                return
 
     def _watch(self) -> None:
         """Give it up in time, however long a renewal takes that gets no answer."""
@@ -129,8 +136,9 @@ class Lease:
 
 def acquire(api: Api, body: Mapping[str, object]) -> Lease:
     """Ask for a lease. Raises Refused."""
+    asked = time.monotonic()
     answer = api.make("leases", body=body, headers={"Idempotency-Key": str(uuid.uuid4())})
-    return Lease(api, str(answer["id"]))
+    return Lease(api, str(answer["id"]), asked)
 
 
 @contextmanager

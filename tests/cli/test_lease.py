@@ -10,12 +10,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import penstock as package
 from penstock import leasing
+from penstock.cli.client import Transport
 from penstock.cli.errors import Refused
 from penstock.leasing import LeaseEnded
 from tests.cli.conftest import Run
@@ -269,8 +271,69 @@ def test_what_was_released_while_it_was_renewed_is_not_lost(monkeypatch: pytest.
         raise Refused("it has ended", code="lease-ended")
 
     monkeypatch.setattr(found, "renew", renew)
+    monkeypatch.setattr(leasing, "RENEWALS", 360_000)
     found._renew_often("1h", 3600)
     assert not found.lost.is_set()
+
+
+@pytest.mark.parametrize(("before", "first"), [(0.0, 20.0), (5.0, 15.0), (70.0, 0.0)])
+def test_it_is_renewed_first_after_a_third_of_its_time_which_counts_from_when_it_was_last_not_held(
+    monkeypatch: pytest.MonkeyPatch, before: float, first: float
+) -> None:
+    found, clock = leasing.Lease(None, ID, 1000.0 - before), [1000.0]  # type: ignore[arg-type]
+    renewals, waits = [], []
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        clock[0] += seconds
+        return len(waits) == 3
+
+    def renew(length: str | int) -> dict[str, Any]:
+        renewals.append(clock[0])
+        return {}
+
+    monkeypatch.setattr(leasing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(found, "renew", renew)
+    monkeypatch.setattr(found._done, "wait", wait)
+    found._renew_often("1m", 60)
+    assert (waits, renewals) == ([first, 20.0, 20.0], [1000.0 + first, 1020.0 + first])
+    assert found._ends == 1020.0 + first + 60 * (1 - leasing.MARGIN)
+
+
+def test_the_time_of_a_lease_that_had_to_wait_counts_from_the_last_look_that_saw_it_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And is lost so long before its end, if no renewal succeeds."""
+    found, clock = leasing.Lease(None, ID, 0.0), [100.0]  # type: ignore[arg-type]
+    looks = [{"state": "waiting", "why": None}, {"state": "waiting", "why": None}, {"state": "held"}]
+
+    def view() -> dict[str, Any]:
+        clock[0] += 1
+        return looks.pop(0)
+
+    def sleep(seconds: float) -> None:
+        clock[0] += 10
+
+    monkeypatch.setattr(found, "view", view)
+    monkeypatch.setattr(leasing, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    found.wait()
+    monkeypatch.setattr(threading.Thread, "start", lambda self: None)
+    found.keep("100s", 100)
+    assert found._ends == 111.0 + 90
+
+
+def test_a_lease_that_need_not_wait_counts_from_when_it_was_asked_for(service: Service) -> None:
+    before = time.monotonic()
+    found = leasing.acquire(leasing.Api(Transport(service.url, TOKEN, lambda text: None)), {"resources": ["bench"]})
+    assert before <= found._since <= time.monotonic()
+    waited = found._since
+    found.wait()
+    assert found._since == waited
+
+
+def test_a_command_that_is_short_needs_no_renewal(penstock: Run, service: Service) -> None:
+    assert penstock("lease", "run", "bench", "--", "true").exit_code == 0
+    assert service.leases.renewed == 0
 
 
 def test_each_renewal_moves_the_time_when_it_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

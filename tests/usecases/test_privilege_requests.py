@@ -7,8 +7,10 @@ from datetime import timedelta
 import pytest
 
 from penstock.domain.users.audit import Wanted
+from penstock.domain.users.requests import PrivilegeRequest
 from penstock.domain.users.users import PRIORITY, User
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create
 from penstock.testing.twin import START, Twin
 from penstock.usecases.users import audit, requests, users
 from tests.usecases.races import before_the_next_commit
@@ -73,7 +75,39 @@ def test_for_a_repository_asks_who_may_act_for_it(twin: Twin, eve: User, root: U
     users.change_privilege(twin.on, "eve", "as.oxide:hubris", grant=True, by="root")
     found = requests.ask(twin.on, users.find(twin.on, "eve"), LAB, WHY, "oxide:hubris")
     assert (found.user, found.by) == ("oxide:hubris", "eve")
+    eve = users.find(twin.on, "eve")
     assert [row.user for row in requests.list_requests(twin.on, eve, everybody=False)] == ["oxide:hubris"]
+
+
+@pytest.mark.parametrize("privileges", [("as",), ("admin",), ("as.oxide:hubris",)])
+def test_of_a_repository_only_what_one_asked_oneself_is_ones_own(
+    twin: Twin, eve: User, privileges: tuple[str, ...]
+) -> None:
+    del eve
+    asked = User(name="amy", created=START, version=1, privileges=privileges)
+    other = User(name="bob", created=START, version=1, privileges=privileges)
+    for name, by in (("oxide:hubris", "amy"), ("oxide:hubris", "bob"), ("amy", "amy"), ("zoe", "zoe")):
+        row = PrivilegeRequest(user=name, privilege=f"for.{by}", reason=WHY, by=by, since=twin.world.now())
+        assert twin.on.store.commit([Create(row)])
+    assert {row.privilege for row in requests.list_requests(twin.on, asked, everybody=False)} == {"for.amy"}
+    assert {row.user for row in requests.list_requests(twin.on, asked, everybody=False)} == {"oxide:hubris", "amy"}
+    assert {row.user for row in requests.list_requests(twin.on, other, everybody=False)} == {"oxide:hubris"}
+
+
+def test_of_a_repository_that_one_may_not_act_for_any_more_nothing_is_ones_own(twin: Twin) -> None:
+    """Whatever else one may."""
+    row = PrivilegeRequest(user="oxide:hubris", privilege=LAB, reason=WHY, by="amy", since=twin.world.now())
+    assert twin.on.store.commit([Create(row)])
+    amy = User(name="amy", created=START, version=1, privileges=("oxide:hubris", "as.oxide:other"))
+    assert requests.list_requests(twin.on, amy, everybody=False) == []
+
+
+def test_who_may_not_act_for_all_reads_nothing_of_others(
+    twin: Twin, eve: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests.ask(twin.on, eve, LAB, WHY)
+    monkeypatch.setattr(twin.on.store, "listed", lambda *_, **__: pytest.fail("it reads the requests of everybody"))
+    assert [row.user for row in requests.list_requests(twin.on, eve, everybody=False)] == ["eve"]
 
 
 @pytest.mark.parametrize(

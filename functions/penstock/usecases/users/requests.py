@@ -5,17 +5,20 @@ To grant is what it always was: users.change_privilege, which also closes the re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from penstock.domain.users import requests
 from penstock.domain.users.requests import LISTING, REASON_CHARS, PrivilegeRequest, request_key
-from penstock.domain.users.users import User
+from penstock.domain.users.users import ACT_AS, User
 from penstock.kernel.errors import Fault, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.listings import every
 from penstock.system import System, current_site, transact
 from penstock.usecases.users import audit, users
+
+BEFORE = " "
+"""A sort key before the names of all privileges."""
 
 
 def ask(on: System, user: User, privilege: str, reason: str, owner: str | None = None) -> PrivilegeRequest:
@@ -66,9 +69,23 @@ def refuse(on: System, by: User, name: str, privilege: str, answer: str) -> Priv
 
 
 def list_requests(on: System, user: User, *, everybody: bool) -> list[PrivilegeRequest]:
-    """The requests that wait, of everybody; or one's own, with what became of them. The oldest first. [SEC-2]"""
+    """The requests that wait, of everybody; or one's own, with what became of them. The oldest first. [SEC-2]
+
+    One's own are those for oneself, and those that one made for repositories which one may act for.
+    """
     if everybody:
         users.require_admin(user)
-    found = every(on, LISTING, PrivilegeRequest)
-    shown = [row for row in found if (row.is_open if everybody else row.by == user.name or row.user in user.names)]
+        shown = [row for row in every(on, LISTING, PrivilegeRequest) if row.is_open]
+    else:
+        shown = [row for row in _readable(on, user) if row.by == user.name or row.user in user.names]
     return sorted(shown, key=lambda row: (row.since, row.user, row.privilege))
+
+
+def _readable(on: System, user: User) -> Iterator[PrivilegeRequest]:
+    """The requests for a user, and for the repositories that they may act for. Who may act for all reads all."""
+    if user.may(ACT_AS):
+        return every(on, LISTING, PrivilegeRequest)
+    prefix = f"{ACT_AS}."
+    others = [each.removeprefix(prefix) for each in user.privileges if each.startswith(prefix)]
+    keys = [request_key(name, "") for name in (*user.names, *others)]
+    return (row for key in keys for row in on.store.find(key.pk, "", PrivilegeRequest, after=BEFORE))

@@ -395,7 +395,7 @@ class Job(Row):
 
     @property
     def is_lease(self) -> bool:
-        """Whether it is a lease without a job: bare.py."""
+        """Whether it is a lease without a job: bare_leases.py."""
         return self.request.is_lease
 
     @property

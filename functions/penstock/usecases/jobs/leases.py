@@ -1,7 +1,7 @@
 """Leases without a job: renewed, released, and ended when their time is over. [UNIT-1]
 
-To the rest of the system such a lease is a job without a worker: domain/jobs/bare.py. What stands here is what its
-owner does in the place of an agent, and the sweep for those who forget. submit_lease.py accepts new ones.
+To the rest of the system such a lease is a job without a worker: domain/jobs/bare_leases.py. What stands here is what
+its owner does in the place of an agent, and the sweep for those who forget. submit_lease.py accepts new ones.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from penstock.domain.jobs import bare, deadlines
+from penstock.domain.jobs import bare_leases, deadlines
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused, not_found
@@ -64,7 +64,7 @@ def _released(on: System, user: User, lease: str) -> tuple[Sequence[Change], End
     was = find(on, user, lease)
     if was.state is not State.RUNNING:
         return [], None
-    changes, ended = settle.report_changes(on, was, bare.released(was, user.name, on.world.now()), {})
+    changes, ended = settle.report_changes(on, was, bare_leases.released(was, user.name, on.world.now()), {})
     by = user.name if user.name != was.owner else ""  # the lease's log shows what its owner does
     return audit.record(on, changes, by, "release", f"lease {was.id}", f"of {was.owner}"), ended
 
@@ -76,9 +76,9 @@ def expire(on: System, job: Job) -> None:
 
 def _expired(on: System, lease: str) -> tuple[Sequence[Change], Ended | None]:
     was, now = on.store.get(job_key(lease), Job), on.world.now()
-    if was is None or not bare.is_over(was, now):
+    if was is None or not bare_leases.is_over(was, now):
         return [], None
-    return settle.report_changes(on, was, bare.expired(was, now), {})
+    return settle.report_changes(on, was, bare_leases.expired(was, now), {})
 
 
 def _end(on: System, decide: Callable[[], tuple[Sequence[Change], Ended | None]]) -> None:

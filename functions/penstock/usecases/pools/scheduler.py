@@ -16,7 +16,7 @@ from datetime import datetime
 from itertools import count, groupby
 
 from penstock.domain import metrics
-from penstock.domain.jobs import bare, jobs, unused
+from penstock.domain.jobs import bare_leases, jobs, unused
 from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.pools import grants, pools
@@ -128,7 +128,7 @@ def claim_with_job(on: System, job: Job, made: Callable[[Unit], Unit]) -> tuple[
         return job, [], Claimed()
     looked_at = replace(job, indexed=exact_look(job))  # a short job is over by then: the index is not written before
     claimed = _claimed(jobs.acquire(looked_at, now), fresh, WORKER)
-    begun = replace(bare.begin(claimed, now), indexed=None) if job.is_lease else None
+    begun = replace(bare_leases.begin(claimed, now), indexed=None) if job.is_lease else None
     return begun or claimed, granted, Claimed(fresh, claims, given, stocks, begun=begun)
 
 
@@ -216,7 +216,7 @@ def _begin_changes(on: System, job: Job) -> tuple[Sequence[Change], Claimed]:
     is_ready = len(had) == len(job.request.needs) and all(lease.state is LeaseState.READY for lease in had)
     if not is_ready:
         return [], Claimed(stale="Stale")
-    begun = bare.begin(job, on.world.now())
+    begun = bare_leases.begin(job, on.world.now())
     return [Replace(job, begun)], Claimed(begun=begun)
 
 

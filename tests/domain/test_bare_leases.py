@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.domain.jobfile import JobFile
-from penstock.domain.jobs import admission, bare, deadlines, jobs, outcome, places, plans
+from penstock.domain.jobs import admission, bare_leases, deadlines, jobs, outcome, places, plans
 from penstock.domain.jobs.failures import Kind
 from penstock.domain.jobs.jobs import Job, JobLimits, Outcome, Report, Request, Result, State
 from penstock.domain.metrics import Count, attempt_ended
@@ -28,7 +28,7 @@ def lease(**changes: Any) -> Job:
     return job(**{"state": State.ACQUIRING, "request": asked, "limits": limits, "name": "lease", **changes})
 
 
-HELD = bare.begin(lease(), NOW)
+HELD = bare_leases.begin(lease(), NOW)
 
 
 def test_it_is_held_from_its_begin_for_as_long_as_was_asked() -> None:
@@ -44,13 +44,13 @@ def test_a_renewal_moves_its_end_at_once() -> None:
 
 
 def test_a_release_is_a_success_and_the_end_of_its_time_a_failure() -> None:
-    done = outcome.conclude(bare.released(HELD, "ada", NOW), None, None, NOW)
+    done = outcome.conclude(bare_leases.released(HELD, "ada", NOW), None, None, NOW)
     assert (done.end.outcome, done.end.reason) == (Outcome.SUCCEEDED, "released by ada")
-    late = outcome.conclude(bare.expired(HELD, NOW + HOUR), None, None, NOW + HOUR)
+    late = outcome.conclude(bare_leases.expired(HELD, NOW + HOUR), None, None, NOW + HOUR)
     assert (late.end.outcome, late.run.failure and late.run.failure.kind) == (Outcome.FAILED, Kind.TIMED_OUT)
     assert late.end.reason == "it was neither released nor renewed by 2026-01-02 04:04:05Z"
     assert outcome.describe_duration(late) == "took 3600 s, 3600 s of it since it was held"
-    waiting = bare.expired(lease(), NOW)
+    waiting = bare_leases.expired(lease(), NOW)
     assert waiting.run.report
     assert waiting.run.report.reason.endswith("by 2026-01-02 03:04:05Z")
 
@@ -70,7 +70,7 @@ def test_it_is_listed_apart_from_jobs_and_known_by_its_noun() -> None:
 
 
 def test_metrics_name_no_target_of_it() -> None:
-    done = outcome.conclude(bare.released(HELD, "ada", NOW), None, None, NOW)
+    done = outcome.conclude(bare_leases.released(HELD, "ada", NOW), None, None, NOW)
     assert (HELD.request.shown_target, job().request.shown_target) == ("(lease)", "ubuntu")
     (settled,) = attempt_ended(outcome.Ending(HELD, done, (), None, is_overdue=False))
     assert isinstance(settled, Count)
@@ -78,9 +78,9 @@ def test_metrics_name_no_target_of_it() -> None:
 
 
 def test_its_time_is_over_at_its_end() -> None:
-    assert not bare.is_over(HELD, NOW + HOUR - timedelta(seconds=1))
-    assert bare.is_over(HELD, NOW + HOUR)
-    assert not bare.is_over(lease(), NOW + HOUR)
+    assert not bare_leases.is_over(HELD, NOW + HOUR - timedelta(seconds=1))
+    assert bare_leases.is_over(HELD, NOW + HOUR)
+    assert not bare_leases.is_over(lease(), NOW + HOUR)
 
 
 def test_why_says_until_when_its_owner_has_it() -> None:

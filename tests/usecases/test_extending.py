@@ -51,6 +51,15 @@ def test_a_job_that_waits_has_it_from_its_start(twin: Twin, ada: User) -> None:
     assert job_of(twin, first).limits.timeout == 60
 
 
+def test_who_asks_for_no_more_than_there_is_says_nothing_in_the_log(twin: Twin, ada: User) -> None:
+    job = running(twin, ada, timeout=300)
+    before = told(twin, job)
+    assert extending.extend_job(twin.on, ada, job, 60).limits.timeout == 300
+    assert told(twin, job) == before
+    extending.extend_job(twin.on, ada, job, 301)
+    assert len(told(twin, job)) == len(before) + 1
+
+
 def test_the_site_has_a_bound(twin: Twin, ada: User) -> None:
     job = running(twin, ada)
     with pytest.raises(Refused, match="longer than 86400 s in all") as refused:

@@ -23,8 +23,9 @@ def extend_job(on: System, user: User, job_id: str, length: int | str) -> Job:
     Its agent learns it with its next call. Raises Refused 400 for no length, 404, 409 if the job has ended or is being
     cancelled, 422 if it would run for longer than the site allows.
     """
-    job = extend(on, lambda: _open(on, user, job_id), length)
-    logs.append(on, job.id, job.attempt, f"{user.name} gave it more time: its timeout is {job.limits.timeout} s")
+    job, is_longer = extend(on, lambda: _open(on, user, job_id), length)
+    if is_longer:
+        logs.append(on, job.id, job.attempt, f"{user.name} gave it more time: its timeout is {job.limits.timeout} s")
     return job
 
 
@@ -37,17 +38,20 @@ def _open(on: System, user: User, job_id: str) -> Job:
     return found
 
 
-def extend(on: System, find: Callable[[], Job], length: int | str) -> Job:
-    """Give more time to what `find` reads anew for each try. Raises Refused 400 or 422, and whatever that raises."""
+def extend(on: System, find: Callable[[], Job], length: int | str) -> tuple[Job, bool]:
+    """Give more time to what `find` reads anew for each try, and whether that is more than it had.
+
+    Raises Refused 400 or 422, and whatever `find` raises.
+    """
     seconds = _seconds(length)
 
-    def decide() -> tuple[Sequence[Change], Job]:
+    def decide() -> tuple[Sequence[Change], tuple[Job, bool]]:
         was = find()
         after = deadlines.extend(was, seconds, on.world.now())
         if after == was:
-            return [], was
+            return [], (was, False)
         check(after.limits.timeout, current_site(on).limits)
-        return [Replace(was, after)], after
+        return [Replace(was, after)], (after, True)
 
     return transact(on, decide)
 

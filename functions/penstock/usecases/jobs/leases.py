@@ -39,7 +39,7 @@ def renew(on: System, user: User, lease: str, length: int | str) -> Job:
         require_held(found)
         return found
 
-    return extending.extend(on, held, length)
+    return extending.extend(on, held, length)[0]
 
 
 def require_held(job: Job) -> None:

@@ -38,6 +38,11 @@ def test_it_is_held_from_its_begin_for_as_long_as_was_asked() -> None:
     assert deadlines.ends(replace(HELD, times=replace(HELD.times, started=None))) is None
 
 
+def test_it_is_put_back_at_the_latest_when_it_has_waited_and_lasted_as_long_as_it_may() -> None:
+    assert jobs.latest_end(lease(), NOW) == NOW + timedelta(seconds=600) + HOUR
+    assert jobs.latest_end(HELD, NOW + timedelta(minutes=1)) == HELD.due
+
+
 def test_a_renewal_moves_its_end_at_once() -> None:
     longer = deadlines.extend(HELD, 3600, NOW + timedelta(minutes=20))
     assert (longer.limits.timeout, longer.due) == (4800, NOW + timedelta(minutes=80))

@@ -93,6 +93,8 @@ def test_what_a_job_holds_is_put_back_at_the_latest_when_it_has_waited_and_run_a
     assert jobs.latest_end(claimed, NOW + MINUTE) == NOW + timedelta(seconds=3600) + run
     assert jobs.latest_end(jobs.step_on(claimed, NOW), NOW) == NOW + timedelta(seconds=3600) + run
     assert jobs.latest_end(jobs.start(claimed, "w-1", NOW + MINUTE), NOW) == NOW + MINUTE + run
+    checked = jobs.start(claimed, "w-1", NOW + MINUTE, health=40)
+    assert jobs.latest_end(checked, NOW) == NOW + MINUTE + run + timedelta(seconds=40)
 
 
 def test_a_job_keeps_the_time_at_which_it_first_had_everything() -> None:

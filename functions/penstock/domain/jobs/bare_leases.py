@@ -19,7 +19,7 @@ from penstock.domain.units.units import format_time
 def begin(job: Job, now: datetime) -> Job:
     """A lease that has everything: from now on it is its owner's, until its time is over."""
     times = replace(job.times, acquired=now, started=now)
-    return replace(job, state=State.RUNNING, times=times, due=deadlines.due(job, now))
+    return replace(job, state=State.RUNNING, times=times, due=now + jobs.longest_run(job))
 
 
 def is_over(job: Job, now: datetime) -> bool:

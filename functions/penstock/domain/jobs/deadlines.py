@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.jobs.jobs import SETTLE_WITHIN, Job, State
+from penstock.domain.jobs.jobs import Job, State, longest_run
 
 
 def ends(job: Job) -> datetime | None:
@@ -13,13 +13,6 @@ def ends(job: Job) -> datetime | None:
     if job.state is not State.RUNNING or job.times.started is None:
         return None
     return job.times.started + timedelta(seconds=job.limits.timeout)
-
-
-def due(job: Job, started: datetime) -> datetime:
-    """When a job that runs is overdue. A lease has nobody who would end it before, and whom to wait for."""
-    if job.is_lease:
-        return started + timedelta(seconds=job.limits.timeout)
-    return started + timedelta(seconds=job.limits.timeout + job.limits.grace + job.run.health) + SETTLE_WITHIN
 
 
 def extend(job: Job, seconds: int, now: datetime) -> Job:
@@ -34,4 +27,4 @@ def extend(job: Job, seconds: int, now: datetime) -> Job:
         return job
     limits = replace(job.limits, timeout=job.limits.timeout + more, extended=job.limits.extended + more)
     longer = replace(job, limits=limits)
-    return replace(longer, due=due(longer, started)) if started else longer
+    return replace(longer, due=started + longest_run(longer)) if started else longer

@@ -491,10 +491,19 @@ def nudge(job: Job, now: datetime, within: timedelta) -> Job:
 
 def start(job: Job, worker: str, now: datetime, health: int = 0) -> Job:
     """An acquiring job whose worker said hello. From now on the script may run. `health`: seconds for health checks."""
-    limit = timedelta(seconds=job.limits.timeout + job.limits.grace + health) + SETTLE_WITHIN
     times = replace(job.times, acquired=job.times.acquired or now, started=now)
     run = replace(job.run, worker=worker, health=health)
-    return replace(job, state=State.RUNNING, run=run, times=times, due=now + limit)
+    begun = replace(job, state=State.RUNNING, run=run, times=times)
+    return replace(begun, due=now + longest_run(begun))
+
+
+def longest_run(job: Job) -> timedelta:
+    """How long after its start a job that runs is overdue. A lease has nobody who would end it before, and whom to wait
+    for.
+    """
+    if job.is_lease:
+        return timedelta(seconds=job.limits.timeout)
+    return timedelta(seconds=job.limits.timeout + job.limits.grace + job.run.health) + SETTLE_WITHIN
 
 
 def latest_end(job: Job, now: datetime) -> datetime:
@@ -503,7 +512,7 @@ def latest_end(job: Job, now: datetime) -> datetime:
     """
     ends = job.due if job.state is State.RUNNING else None
     until = job.flow.queue_until or now + timedelta(seconds=job.limits.queue_seconds)
-    return ends or until + timedelta(seconds=job.limits.timeout + job.limits.grace) + SETTLE_WITHIN
+    return ends or until + longest_run(job)
 
 
 def report(job: Job, news: Report, failure: Failure | None = None) -> Job:

@@ -12,7 +12,7 @@ HELD: dict[str, Any] = {
     "until": "2026-01-01T10:10:05.000Z", "ended": None, "priority": 0, "tags": {}, "why": None,
 }  # fmt: skip
 WAITING = HELD | {
-    "state": "waiting", "since": None, "until": None, "why": "the lease waits for bench: held are bench-3 by job j1",
+    "state": "waiting", "since": None, "until": None, "why": "the lease waits for bench: held are bench-3 by j1",
     "resources": [BENCH | {"state": "waiting", "slot": None, "fence": None}],
 }  # fmt: skip
 ENDED = HELD | {

@@ -487,7 +487,7 @@ REVIEW = {
 HELD = [{"attempt": 1, "name": "bench", "type": "bench", "seconds": 147.0, "unused_seconds": 57.0}]
 WHY = {
     "state": "queued",
-    "summary": "the job waits for bench: held are bench-1 by job j9; position 2 in the queue",
+    "summary": "the job waits for bench: held are bench-1 by j9; position 2 in the queue",
     "blocked_on": {
         "pool": "resource/bench",
         "kind": "named",
@@ -503,7 +503,7 @@ WHY = {
     "since": SUBMITTED,
     "expected_start": STARTED,
     "basis": "the last 12 holders of resource/bench kept it 4 min on average",
-    "unblocks": "bench-1 is given back by job j9; then bench-1 is given back by job j8",
+    "unblocks": "bench-1 is given back by j9; then bench-1 is given back by j8",
 }
 PLAN = {
     "target": "default",

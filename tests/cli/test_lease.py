@@ -53,14 +53,14 @@ def test_without_wait_it_may_still_wait(penstock: Run, service: Service) -> None
     service.leases.looks = 9
     run = penstock("lease", "acquire", "bench")
     assert run.stdout == f"{ID}\n"
-    assert run.stderr.startswith("the lease waits for bench: held are bench-3 by job j1; ")
+    assert run.stderr.startswith("the lease waits for bench: held are bench-3 by j1; ")
 
 
 def test_with_wait_it_is_told_once_why_it_waits(penstock: Run, service: Service) -> None:
     service.leases.looks = 3
     run = penstock("lease", "acquire", "bench", "--wait", "--max-wait", "1m")
     assert run.stderr.splitlines() == [
-        "the lease waits for bench: held are bench-3 by job j1",
+        "the lease waits for bench: held are bench-3 by j1",
         f"held until {HELD['until']}: bench=bench-3",
     ]
     assert service.leases.bodies[0]["max_wait"] == 60

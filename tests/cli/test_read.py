@@ -118,7 +118,7 @@ def test_why(penstock: Run, service: Service) -> None:
     shown = penstock("job", "why", service.add()).stdout
     for part in ("the job waits for bench", "resource/bench: 1 of 1 held, 0 free", "bench-1", "j8"):
         assert part in shown
-    for part in ("expected start  2026-01-01T10:01:00Z", "12 holders", "then bench-1 is given back by job j8"):
+    for part in ("expected start  2026-01-01T10:01:00Z", "12 holders", "then bench-1 is given back by j8"):
         assert part in shown
     assert json.loads(penstock("job", "why", "j1", "--json").stdout)["blocked_on"]["position"] == 2
 

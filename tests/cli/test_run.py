@@ -251,7 +251,7 @@ def test_tail_shows_what_the_job_waits_for(penstock: Run, service: Service, monk
     job = service.add()
     service.jobs[job].waits = 3
     result = penstock("job", "tail", job)
-    assert "|=| queued: the job waits for bench: held are bench-1 by job j9; position 2 in the queue" in result.stderr
+    assert "|=| queued: the job waits for bench: held are bench-1 by j9; position 2 in the queue" in result.stderr
 
 
 def test_service_that_is_away_for_a_while(penstock: Run, service: Service, good: str) -> None:

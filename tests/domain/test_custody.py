@@ -277,7 +277,7 @@ def test_what_an_operator_keeps_comes_back_last_and_nobody_knows_when() -> None:
     )
     blocked = why.block(pool, [aside, lent], [waits], "J1")
     told = why.explain(job(), [lease()], blocked).summary
-    assert "held are 2 by job J9, 1 kept by operators; position 1" in told
+    assert "held are 2 by J9, 1 kept by operators; position 1" in told
 
 
 def test_a_hold_of_one_second_may_be() -> None:

@@ -141,7 +141,7 @@ def test_a_hold_alone_is_basis_enough_where_no_holder_is_known() -> None:
 def test_a_held_unit_comes_back_after_its_job_and_after_its_hold() -> None:
     kept = {"u-A": delay(until=5, has_ended=False)}
     found = forecast.forecast(queues([held("1", "A")], [claim("J1")]), claim("J1"), NOW, kept)
-    assert [str(act) for act in found.unblocks] == ["job A ends", "u-A comes back"]
+    assert [str(act) for act in found.unblocks] == ["A ends", "u-A comes back"]
     assert found.seconds == 600
 
 
@@ -184,7 +184,7 @@ def test_a_slot_that_does_not_exist_yet_has_no_name() -> None:
     found = forecast.forecast(queues([], [first, mine], limit=0), mine, NOW)
     assert [str(act) for act in found.unblocks] == [
         "an operator raises the limit of resource/bench to 1",
-        "a slot of resource/bench is given back by job J0",
+        "a slot of resource/bench is given back by J0",
     ]
 
 
@@ -197,7 +197,7 @@ def test_a_block_tells_what_is_kept_and_no_job_that_has_ended() -> None:
     assert (found.aside, [each.slot for each in found.kept]) == (1, ["1", "2"])
     told = explain(job(state=State.ACQUIRING), [lease()], found).summary
     assert told == (
-        "the job waits for bench: held are 2 by job B, 4 by job D, 1 kept by operators; u-A is kept; u-B is kept; "
+        "the job waits for bench: held are 2 by B, 4 by D, 1 kept by operators; u-A is kept; u-B is kept; "
         "position 1 in the queue"
     )
 

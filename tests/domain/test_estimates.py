@@ -104,7 +104,7 @@ def test_nobody_knows_how_long_operators_take() -> None:
     assert way(*found.unblocks) == [
         "an operator resumes resource/bench",
         "an operator raises the limit of resource/bench to 1",
-        "slot 1 of resource/bench is given back by job A",
+        "slot 1 of resource/bench is given back by A",
     ]
 
 
@@ -119,8 +119,8 @@ def test_a_raised_limit_gives_back_what_was_withdrawn_and_then_makes_new_slots()
     found = forecast(queue(slots, [mine], limit=0), mine, NOW)
     assert way(*found.unblocks) == [
         "an operator raises the limit of resource/bench to 3",
-        "slot 1 of resource/bench is given back by job A",
-        "slot 2 of resource/bench is given back by job B",
+        "slot 1 of resource/bench is given back by A",
+        "slot 2 of resource/bench is given back by B",
     ]
 
 
@@ -133,7 +133,7 @@ def test_a_withdrawn_number_is_made_up_for_by_whoever_gives_back_first() -> None
 def test_a_withdrawn_name_is_not() -> None:
     slots = [held("bench-2", "B", 3, withdrawn=True), held("bench-1", "A")]
     found = forecast(queue(slots, [claim("J1")], limit=1, names=("bench-1",)), claim("J1"), NOW)
-    assert way(*found.unblocks) == ["bench-1 is given back by job A"]
+    assert way(*found.unblocks) == ["bench-1 is given back by A"]
 
 
 def test_names_are_given_in_the_configuration() -> None:
@@ -141,7 +141,7 @@ def test_names_are_given_in_the_configuration() -> None:
     found = forecast(queue(slots, [claim("J1")], limit=0, names=()), claim("J1"), NOW)
     assert way(*found.unblocks) == [
         "an operator gives resource/bench 1 slots in the site's configuration",
-        "a is given back by job A",
+        "a is given back by A",
     ]
 
 
@@ -166,7 +166,7 @@ def test_what_is_wanted_of_an_amount_is_told() -> None:
     other = held("A", "A", pool=VCPUS, count=6)
     found = forecast(quota(6, [mine], [other]), mine, NOW)
     assert (found.pool, found.seconds) == (VCPUS, 60.0)
-    assert way(*found.unblocks) == ["6 of quota/vcpus is given back by job A"]
+    assert way(*found.unblocks) == ["6 of quota/vcpus is given back by A"]
 
 
 def test_an_amount_is_raised() -> None:
@@ -183,7 +183,7 @@ def test_who_is_passed_counts_and_what_is_kept_for_them_is_not_had() -> None:
     amounts = [replace(one, pool=VCPUS, count=count) for one, count in ((first, 4), (small, 1), (mine, 1))]
     queues = {**queue([slot(str(n)) for n in range(3)], [first, small, mine]), VCPUS: Queue(row, [other], amounts)}
     found = forecast(queues, mine, NOW)
-    assert way(*found.unblocks) == ["5 of quota/vcpus is given back by job A"]
+    assert way(*found.unblocks) == ["5 of quota/vcpus is given back by A"]
 
 
 @pytest.mark.parametrize("changes", [{}, {"limit": 3, "paused": True}])
@@ -237,7 +237,7 @@ def test_who_holds_more_than_one_thing_gives_all_back() -> None:
     slots = [held("1", "J0", 1, order=2), held("2", "A", 8)]
     found = forecast(queue(slots, [first, mine]), mine, NOW)
     assert found.seconds == 720
-    assert way(*found.unblocks)[0].endswith("given back by job A")
+    assert way(*found.unblocks)[0].endswith("given back by A")
 
 
 def test_the_slowest_step_decides() -> None:

@@ -50,7 +50,7 @@ def test_what_would_be_waited_for_is_told(wait: Forecast, last: str) -> None:
     assert found.waits == (wait,)
     assert found.sentences[1:] == (
         "nothing of resource/bench is free for it: the job would wait at position 2 in its queue, "
-        "until bench-1 is given back by job X",
+        "until bench-1 is given back by X",
         last,
     )
 

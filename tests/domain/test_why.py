@@ -88,7 +88,7 @@ def test_hosts_that_are_away_are_told() -> None:
         (
             0,
             {"away": tuple(AwayHost(f"b-{number}", None) for number in range(7)), "held_by": holders(1)},
-            "the job waits for a worker of bench: held are bench-1 by job H1; away are "
+            "the job waits for a worker of bench: held are bench-1 by H1; away are "
             + ", ".join(f"b-{number}, which was never heard of" for number in range(5))
             + " and 2 more; position 2 in the queue",
         ),
@@ -97,12 +97,12 @@ def test_hosts_that_are_away_are_told() -> None:
         (
             1,
             {"held_by": holders(1)},
-            "the job waits for bench: held are bench-1 by job H1; position 2 in the queue",
+            "the job waits for bench: held are bench-1 by H1; position 2 in the queue",
         ),
         (
             1,
             {"held_by": holders(5)},
-            "the job waits for bench: held are bench-1 by job H1, bench-2 by job H2, bench-3 by job H3 and 2 more; "
+            "the job waits for bench: held are bench-1 by H1, bench-2 by H2, bench-3 by H3 and 2 more; "
             "position 2 in the queue",
         ),
         (
@@ -200,10 +200,10 @@ BACK = tuple(Unblock(Action.GIVE_BACK, "resource/bench", f"bench-{number}", f"H{
     ("count", "said"),
     [
         (0, None),
-        (2, "bench-1 is given back by job H1; then bench-2 is given back by job H2"),
+        (2, "bench-1 is given back by H1; then bench-2 is given back by H2"),
         (
             7,
-            "; then ".join(f"bench-{number} is given back by job H{number}" for number in range(1, 6))
+            "; then ".join(f"bench-{number} is given back by H{number}" for number in range(1, 6))
             + "; and 2 more after that",
         ),
     ],
@@ -257,8 +257,8 @@ def test_why_says_that_the_last_worker_is_quarantined() -> None:
     ("held", "says"),
     [
         (0, "the job waits for bench"),
-        (3, "the job waits for bench: held are 0 by job H0, 1 by job H1, 2 by job H2"),
-        (4, "the job waits for bench: held are 0 by job H0, 1 by job H1, 2 by job H2 and others"),
+        (3, "the job waits for bench: held are 0 by H0, 1 by H1, 2 by H2"),
+        (4, "the job waits for bench: held are 0 by H0, 1 by H1, 2 by H2 and others"),
     ],
 )
 def test_a_log_says_no_position_and_not_how_many_more_hold_something(held: int, says: str) -> None:
@@ -281,7 +281,7 @@ def test_a_log_says_what_operators_keep_and_that_a_pool_is_paused() -> None:
     aside = [slot("a", SlotState.HELD, count=2), slot("b", SlotState.HELD, job="H1", since=NOW)]
     blocked = short_block(pool(limit=9), aside, claim("J1"))
     assert explain(job(state=State.ACQUIRING), [lease(1)], blocked).summary == (
-        "the job waits for bench: held are b by job H1, 2 kept by operators"
+        "the job waits for bench: held are b by H1, 2 kept by operators"
     )
     paused = short_block(pool(limit=9, paused=True, pause=ByHand("ada", NOW, "secret")), aside, claim("J1"))
     assert "is paused by an operator" in explain(job(state=State.ACQUIRING), [lease(1)], paused).summary

@@ -31,7 +31,7 @@ def test_a_plan_and_the_graph_tell_what_a_job_would_wait_for(local: Local) -> No
     script = local.job_file("true\n")
     plan = local.json("job", "run", script, "-r", "bench", "--plan")
     assert [(wait["pool"], wait["position"]) for wait in plan["waits_for"]] == [("resource/bench", 1)]
-    assert f"given back by job {first}" in local.cli("job", "run", script, "-r", "bench", "--plan").stdout
+    assert f"given back by {first}" in local.cli("job", "run", script, "-r", "bench", "--plan").stdout
     refused = local.cli("job", "run", script, "-r", "bensch", "--plan")
     assert (refused.returncode, "did you mean 'bench'?" in refused.stderr) == (2, True)
     assert f'"resource/bench" -> "{first}"' in local.cli("pool", "show", "--graph").stdout

@@ -276,7 +276,7 @@ def test_a_lease_and_a_job_wait_for_each_other_in_one_queue(local: Local, outsid
     job = local.submit("true", "-r", "axle", "-t", "mill")
     waits_for(local, job, "resource/axle", lease, 1)
     second = local.cli("lease", "acquire", "axle").stdout.strip()
-    assert local.json("lease", "show", second)["why"].startswith("the lease waits for axle: held are axle-1 by job ")
+    assert local.json("lease", "show", second)["why"].startswith("the lease waits for axle: held are axle-1 by ")
     before = local.json("lease", "release", lease)["resources"][0]["fence"]
     assert local.settled(job)["outcome"] == "succeeded"
     local.until(lambda: local.json("lease", "show", second)["state"] == "held")

@@ -130,7 +130,7 @@ def test_the_graph_of_a_site(stage: Stage) -> None:
     assert {"from": "resource/bench", "to": stage.job, "kind": "holds", "choice": ""} in found["edges"]
     assert {"from": stage.waiting, "to": "resource/bench", "kind": "waits", "choice": ""} in found["edges"]
     why = stage.service.ask("GET", f"/v1/jobs/{stage.waiting}/why").json
-    assert why["unblocks"] == f"bench-1 is given back by job {stage.job}"
+    assert why["unblocks"] == f"bench-1 is given back by {stage.job}"
 
 
 def test_the_kept_document_is_fresh_and_valid() -> None:

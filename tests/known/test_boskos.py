@@ -191,7 +191,7 @@ def test_an_exhausted_pool_fails_the_build(twin: Known, ada: User) -> None:
     first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
     twin.run()
     assert job_of(twin, second).state is State.ACQUIRING
-    assert f"held are bench-1 by job {first}" in jobs.explain(twin.on, job_of(twin, second)).summary
+    assert f"held are bench-1 by {first}" in jobs.explain(twin.on, job_of(twin, second)).summary
     run_to_end(twin, first)
     run_to_end(twin, second)
     assert job_of(twin, second).end.outcome is Outcome.SUCCEEDED

@@ -110,7 +110,7 @@ def test_what_a_job_waits_for_is_told_once_and_only_when_it_waits(twin: Twin, ad
     first, second = submit(twin, ada, resources=["bench"]), submit(twin, ada, resources=["bench"])
     twin.run()
     assert not any("waits" in line for line in told(twin, first)), told(twin, first)
-    assert sum(f"bench-1 by job {first}" in line for line in told(twin, second)) == 1, told(twin, second)
+    assert sum(f"bench-1 by {first}" in line for line in told(twin, second)) == 1, told(twin, second)
 
 
 @pytest.mark.parametrize("gone", ["lease", "job"])

@@ -89,7 +89,7 @@ def test_a_lease_that_waits_stands_in_the_queue_of_jobs_and_says_why(twin: Twin,
     twin.run()
     assert (job_of(twin, job).state, job_of(twin, last).state) == (State.ACQUIRING, State.ACQUIRING)
     why = jobs.explain(twin.on, job_of(twin, last)).summary
-    assert why.startswith(f"the lease waits for bench: held are bench-1 by job {first}; position 2 in the queue")
+    assert why.startswith(f"the lease waits for bench: held are bench-1 by {first}; position 2 in the queue")
     leases.release(twin.on, ada, first)
     twin.run()
     assert job_of(twin, last).state is State.ACQUIRING  # the job came before it

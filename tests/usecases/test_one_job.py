@@ -59,7 +59,7 @@ def test_the_essential_lines_say_what_a_job_waits_for(twin: Twin, ada: User) -> 
     holder, queued = submit(twin, ada, resources=["bench"]), submit(twin, ada, resources=["bench"])
     twin.run()
     assert essential(twin, holder) == []
-    assert [f"bench-1 by job {holder}" in line for line in essential(twin, queued)] == [True]
+    assert [f"bench-1 by {holder}" in line for line in essential(twin, queued)] == [True]
     dependent = submit(twin, ada, dependencies={"before": {"job": holder}})
     assert [f"it waits for job {holder}" in line for line in essential(twin, dependent)] == [True]
 
@@ -91,7 +91,7 @@ def test_two_jobs_that_want_one_bench_run_one_after_the_other(twin: Twin, ada: U
     assert why.blocked_on
     assert why.blocked_on.position == 1
     assert [(holder.slot, holder.job) for holder in why.blocked_on.held_by] == [("bench-1", first)]
-    assert f"bench-1 by job {first}" in why.summary
+    assert f"bench-1 by {first}" in why.summary
     hello(twin, first)
     finish(twin, first)
     assert worker_of(twin, second).state is UnitState.CREATING

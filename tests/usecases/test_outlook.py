@@ -50,7 +50,7 @@ def test_the_start_is_expected_from_what_holders_did_before(twin: Twin, ada: Use
     expected = why.expected_start - twin.world.now()
     assert abs(expected - timedelta(seconds=300)) < timedelta(seconds=1)
     assert why.basis == "the last 2 holders of resource/bench kept it 7 min on average"
-    assert why.next_steps == f"bench-1 is given back by job {first}"
+    assert why.next_steps == f"bench-1 is given back by {first}"
 
 
 def test_a_later_step_that_nobody_can_guess_leaves_the_start_open(twin: Twin, ada: User) -> None:

@@ -196,6 +196,5 @@ def test_a_waiting_claim_reads_little_of_its_queue_and_its_holders(twin: Twin, a
     assert ("held#", 4) in reads
     assert all(limit <= 100 for prefix, limit in reads if prefix in ("held#", "wait#", "free#"))
     assert [line for line in told(twin, job) if "waits" in line] == [
-        f"the job waits for a worker of linux: held are 1 by job {held[0]}, 2 by job {held[1]}, 3 by job {held[2]}"
-        " and others"
+        f"the job waits for a worker of linux: held are 1 by {held[0]}, 2 by {held[1]}, 3 by {held[2]} and others"
     ]

@@ -265,7 +265,7 @@ def test_a_job_that_waits_in_several_queues_is_counted_once(twin: Twin, ada: Use
 @pytest.mark.parametrize(
     ("pool", "change", "says"),
     [
-        ("target/small", None, "held are {unit} by job {holder}"),
+        ("target/small", None, "held are {unit} by {holder}"),
         ("target/small", {"paused": True}, "target/small is paused by an operator"),
         (
             "quota/vcpus",

@@ -230,7 +230,7 @@ def test_a_hold_is_named_with_who_why_and_until_when_and_not_the_job_that_has_en
     job = waiting(twin, target="wide", resources=["account"])
     during = jobs.explain(twin.on, job_of(twin, job))
     ends = f"root or an operator releases worker {worker.id}, or its hold ends at {format_time(held.hold.until)}"
-    assert during.next_steps == f"job {first} ends; then {ends}"
+    assert during.next_steps == f"{first} ends; then {ends}"
     end(twin, first)
     found = jobs.explain(twin.on, job_of(twin, job))
     said = f"worker {worker.id} is {held.hold}"
@@ -249,7 +249,7 @@ def test_what_cannot_be_cleaned_is_named_with_its_error_and_the_start_is_unknown
     first = running(twin, target="wide", resources=["account"])
     account = unit_of(twin, first, 1)
     end_ = jobs.explain(twin.on, job_of(twin, waiting(twin, target="wide", resources=["account"])))
-    assert end_.next_steps == f"slot 1 of resource/account is given back by job {first}"
+    assert end_.next_steps == f"slot 1 of resource/account is given back by {first}"
     twin.drivers.basin.stuck = Misconfigured("the role may not do that")
     end(twin, first)
     job = waiting(twin, target="wide", resources=["account"])
@@ -294,5 +294,5 @@ def test_slots_that_a_raised_limit_would_make_have_no_names() -> None:
     first, job = waiting(twin, target="linux"), waiting(twin, target="linux")
     assert jobs.explain(twin.on, job_of(twin, job)).next_steps == (
         "an operator raises the limit of target/linux to 1; then "
-        f"a slot of target/linux and 2 of quota/vcpus are given back by job {first}"
+        f"a slot of target/linux and 2 of quota/vcpus are given back by {first}"
     )

@@ -54,7 +54,7 @@ def test_a_node_opens_a_panel_that_says_why_by_keys_too(operator: Console, local
     panel.get_by_role("heading", name="flash again").wait_for()
     said = local.call("GET", f"/v1/jobs/{scene.waiting}/why").json()
     panel.get_by_text("Waits for", exact=True).wait_for()
-    assert said["summary"].partition(" by job")[0][:40] in panel.inner_text()
+    assert said["summary"].partition(" by ")[0][:40] in panel.inner_text()
     assert panel.get_by_role("link", name="Open the job").get_attribute("href") == f"/jobs/{scene.waiting}"
     assert f"at={scene.waiting}" in page.url
     page.keyboard.press("Escape")

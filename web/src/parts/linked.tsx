@@ -2,7 +2,7 @@
 
 import { Link } from "wouter-preact";
 
-const ID = /(\bjob [0-9A-HJKMNP-TV-Z]{26}\b|\b[wr]-[0-9A-HJKMNP-TV-Z]{26}\b)/;
+const ID = /(\b[wr]-[0-9A-HJKMNP-TV-Z]{26}\b|(?<![\w-])(?:job )?[0-9A-HJKMNP-TV-Z]{26}\b)/;
 
 /** A sentence. `names` are names of jobs by their ids, which stand there instead of the ids. */
 export function Linked({ text, names }: { text: string; names?: ReadonlyMap<string, string> }) {
@@ -10,16 +10,16 @@ export function Linked({ text, names }: { text: string; names?: ReadonlyMap<stri
 }
 
 function One({ text, names }: { text: string; names: ReadonlyMap<string, string> | undefined }) {
-  if (text.startsWith("job ")) {
-    const id = text.slice("job ".length);
-    return (
-      <>
-        job{" "}
-        <Link href={`/jobs/${id}`} title={id}>
-          {names?.get(id) ?? id}
-        </Link>
-      </>
-    );
+  if (/^[wr]-/.test(text)) {
+    return <Link href={`/${text.startsWith("r-") ? "resources" : "workers"}/${text}`}>{text}</Link>;
   }
-  return <Link href={`/${text.startsWith("r-") ? "resources" : "workers"}/${text}`}>{text}</Link>;
+  const id = text.replace(/^job /, "");
+  return (
+    <>
+      {text.startsWith("job ") ? "job " : ""}
+      <Link href={`/jobs/${id}`} title={id}>
+        {names?.get(id) ?? id}
+      </Link>
+    </>
+  );
 }

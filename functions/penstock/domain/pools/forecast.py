@@ -400,12 +400,12 @@ class Unblock:
             else f"an operator raises the limit of {self.pool} to {self.limit}",
             Action.GIVE_BACK: f"an operator releases what keeps {self.what}"
             if not self.job
-            else f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by job {self.job}",
+            else f"{self.what} {'are' if ' and ' in self.what else 'is'} given back by {self.job}",
             Action.LET_GO: self.said,
             Action.HELLO: "the agent of its worker says hello",
             Action.MAKE: f"{self.what} is made ready{self.said}",
             Action.PUT_BACK: f"what its attempt {self.what} used is put back",
-            Action.END: f"job {self.job} {self.what}",
+            Action.END: f"{self.job if self.pool else f'job {self.job}'} {self.what}",
             Action.ARRIVE: f"its input {self.what} arrives",
             Action.APPROVE: f"{self.what} approves job {self.job}",
             Action.FEWER: f"one of the jobs of {self.what} that are under way ends",

@@ -352,7 +352,7 @@ def _reasons(blocked: Block) -> list[str]:
     if not blocked.limit:
         resized = f", set {blocked.resized}" if blocked.resized else ""
         return [f"{blocked.pool} has a limit of 0{resized}, so nothing is granted until an operator raises it"]
-    held = [f"{holder.slot} by job {holder.job}" for holder in blocked.held_by[:MAX_HOLDERS]]
+    held = [f"{holder.slot} by {holder.job}" for holder in blocked.held_by[:MAX_HOLDERS]]
     holders = ", ".join([*held, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
     more = len(blocked.held_by) - MAX_HOLDERS
     tail = (f" and {more} more" if blocked.position else " and others") if more > 0 else ""

@@ -301,10 +301,10 @@ RACKS = {"1": {"rack": "1"}, "2": {"rack": "2"}}
 @pytest.mark.parametrize(
     ("choice", "said", "held"),
     [
-        (Choice("rack == 2"), "only 2 fits rack == 2; held are 2 by job H2", ["2"]),
-        (Choice("rack != 9"), "only 1, 2 fit rack != 9; held are 1 by job H1, 2 by job H2", ["1", "2"]),
+        (Choice("rack == 2"), "only 2 fits rack == 2; held are 2 by H2", ["2"]),
+        (Choice("rack != 9"), "only 1, 2 fit rack != 9; held are 1 by H1, 2 by H2", ["1", "2"]),
         (Choice("rack == 9"), "nothing of resource/bench fits rack == 9 any more: it waits until the site changes", []),
-        (Choice("rack == 1", exclusive=True), "only 1 fits rack == 1 for itself; held are 1 by job H1", ["1"]),
+        (Choice("rack == 1", exclusive=True), "only 1 fits rack == 1 for itself; held are 1 by H1", ["1"]),
     ],
 )
 def test_who_chooses_is_told_of_what_fits_only(choice: Choice, said: str, held: list[str]) -> None:

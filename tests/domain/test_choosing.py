@@ -10,7 +10,7 @@ import pytest
 
 from penstock.domain.pools import choosing, grants
 from penstock.domain.pools.choices import ANY, Choice, Placement
-from penstock.domain.pools.choosing import Offer, Slots, choose
+from penstock.domain.pools.choosing import Harm, Offer, Slots, choose
 from penstock.domain.pools.grants import Allocator, Stock
 from penstock.domain.pools.matching import Wish
 from penstock.domain.pools.pools import Claim, Need, Pool, Slot, SlotState, line_of
@@ -196,21 +196,104 @@ def test_every_order_of_free_slots_gives_the_same_claims_a_turn() -> None:
     assert all(each[0] == "A" for each in turns)
 
 
-def test_of_many_kinds_some_are_weighed_and_the_rest_comes_after_them() -> None:
-    """Each of forty benches is wanted by somebody ahead; the last would harm nobody, but is not looked at."""
-    many = tuple(f"b{at:02d}" for at in range(40))
-    pool_ = pool(names=many, limit=40)
-    ahead = [chooser(f"A{at}", f"name == {name}", pools=(BENCH, "target/u")) for at, name in enumerate(many[:-1])]
-    harmed: list[int] = []
+def weighing(harmless: str) -> tuple[Harm, list[int]]:
+    """A harm that only one slot does not do, and how often it was asked for."""
+    asked: list[int] = []
 
     def harm(slots: Sequence[Slot]) -> tuple[int, int]:
-        harmed.append(len(slots))
-        return int(slots[0].name != many[-1]), 0
+        asked.append(len(slots))
+        return int(all(one.name != harmless for one in slots)), 0
 
-    found = choose(
-        Offer(pool_, [slot(name) for name in many]), [Wish(0, ANY)], harm, [each.choices[0] for each in ahead]
-    )
-    assert (names(found), len(harmed)) == ({0: [many[0]]}, choosing.WEIGHED)
+    return harm, asked
+
+
+MANY = tuple(f"b{at:02d}" for at in range(40))
+BY_NAME = [Choice(f"name == {name}") for name in MANY]
+
+
+@pytest.mark.parametrize(
+    ("harmless", "taken", "asked"),
+    [
+        (MANY[-1], MANY[0], choosing.WEIGHED),  # beyond those that are weighed
+        (MANY[5], MANY[5], 6),
+        (MANY[0], MANY[0], 1),
+    ],
+)
+def test_of_many_kinds_some_are_weighed_until_one_harms_nobody(harmless: str, taken: str, asked: int) -> None:
+    harm, weighed = weighing(harmless)
+    found = choose(Offer(pool(names=MANY, limit=40), [slot(name) for name in MANY]), [Wish(0, ANY)], harm, BY_NAME)
+    assert (names(found), len(weighed)) == ({0: [taken]}, asked)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_what_is_not_enough_for_all_is_known_without_trying_every_order(exclusive: bool) -> None:
+    """Of nine who all want one of eight things, the last cannot get one, whichever the others take."""
+    things = MANY[:8]
+    slots = [slot(f"{name}/{lease}") for name in things for lease in ((1, 2) if exclusive else (1,))]
+    harm, weighed = weighing("none")
+    wished = [Wish(at, Choice("name != none", exclusive=exclusive)) for at in range(9)]
+    row = pool(names=tuple(one.name for one in slots), limit=len(slots))
+    assert choose(Offer(row, slots, had=()), wished, harm, BY_NAME) is None
+    assert len(weighed) == 8
+    assert choose(Offer(row, slots, had=()), wished[1:], harm, BY_NAME) is not None
+    assert len(weighed) <= 8 + 8 * 9 // 2
+
+
+def test_a_lease_may_take_several_slots_of_what_it_uses() -> None:
+    assert names(choose(offer("b1/1", "b2/1", "b3/1"), [Wish(0, ANY, 2), Wish(1, RACK_2)])) == {
+        0: ["b1/1", "b2/1"],
+        1: ["b3/1"],
+    }
+
+
+def test_a_warm_unit_that_fits_comes_before_what_is_placed_better() -> None:
+    """The cold slot is of a thing with fewer leases left."""
+    warm = [slot("b2/1", unit="r-2")]
+    packed = Choice("rack == 1", placement=Placement.PACKED)
+    assert names(choose(offer("b1/1", "b2/2", warm=warm), [Wish(0, packed)])) == {0: ["b2/1"]}
+
+
+def test_a_claim_that_tests_a_factory_gets_no_warm_unit_that_it_chose() -> None:
+    warm = [slot("b1/1", unit="r-1")]
+    for fresh, free, taken in ((False, [], ["b1/1"]), (True, [], None), (True, ["b2/1"], ["b2/1"])):
+        mine = chooser("A", "rack == 1", fresh=fresh)
+        found = grants.pick(BENCH, {BENCH: Stock(benches(), [mine], [slot(name) for name in free], warm, had=())})
+        assert ([one.name for one in found.taken(BENCH)] if found else None) == taken
+
+
+def test_a_stock_that_somebody_chooses_from_may_be_short_although_there_is_much() -> None:
+    free = [slot(name) for name in NAMES]
+    assert Stock(benches(), [chooser("A", "rack == 1")], free).is_short
+    assert not Stock(benches(), [claim("A", takes=({BENCH: 1},))], free).is_short
+
+
+def test_a_slot_that_the_site_took_out_is_no_room() -> None:
+    """Of two kept slots of b1 one is not lent again: who takes the other harms who waits for b1."""
+    waits, mine = chooser("A", "name == b1"), chooser("B", "rack == 1")
+    idle = [slot("b1/2", SlotState.IDLE, unit="r-1", withdrawn=gone) for gone in (True, False)]
+    free = [slot("b1/1")]
+    for kept, harmed in ((idle[:1], [waits]), (idle[1:], [])):
+        stock = Stock(benches(), [waits, mine], free, idle=kept)
+        assert grants.overtaken_by(mine, [waits], stock, free) == harmed
+        assert len(stock.emptied().free) == 2 - len(harmed)
+
+
+def test_a_pool_grants_a_claim_what_it_chooses_unless_it_keeps_that() -> None:
+    kept = chooser("A", "name == b1", exclusive=True, overtaken=grants.MAX_OVERTAKEN)
+    mine = chooser("B", "name == b1")
+    free = [slot("b1/1")]
+    assert not grants.can_grant(mine, {BENCH: Stock(benches(), [kept, mine], free, had=())})
+    assert grants.can_grant(mine, {BENCH: Stock(benches(), [mine], free, had=())})
+    assert not grants.can_grant(mine, {BENCH: Stock(benches(), [mine], [slot("b2/1")], had=())})
+    assert not grants.can_grant(mine, {BENCH: Stock(benches(paused=True), [mine], free, had=())})
+
+
+def test_what_could_be_granted_together_is_counted_in_the_other_pools_as_well() -> None:
+    both = (BENCH, "target/u")
+    queue = [chooser(job, "rack == 1", pools=both, takes=({BENCH: 1, "target/u": 1},)) for job in "AB"]
+    for limit, fit in ((1, [True, False]), (2, [True, True])):
+        stocks = {BENCH: Stock(benches(), queue), "target/u": Stock(pool(name="target/u", limit=limit), ())}
+        assert grants.satisfiable(queue, stocks) == fit
 
 
 def test_kept_units_make_room_where_that_lets_a_claim_have_what_it_chooses() -> None:
@@ -259,7 +342,7 @@ def test_what_a_warm_unit_has_besides_is_not_chosen_again() -> None:
     """A type that uses a bench gets its warm unit, which has one; the benches are chosen by somebody else."""
     rig, takes = "resource/rig", ({"resource/rig": 1, BENCH: 1},)
     rows = [
-        claim("A", pool=name, pools=(rig, BENCH), takes=takes, choices=(Choice("name != none"),))
+        claim("A", pool=name, pools=(BENCH, rig), takes=takes, choices=(Choice("name != none"),))
         for name in (rig, BENCH)
     ]
     waits = chooser("B", "name == b1")
@@ -272,4 +355,5 @@ def test_what_a_warm_unit_has_besides_is_not_chosen_again() -> None:
         found = grants.pick(rig, stocks)
         assert found
         assert [one.name for one in found.taken(BENCH)] == taken
+        assert found.slots_of(0).keys() == {rig, *([BENCH] if taken else [])}
         assert grants.cold_demand(found, stocks)[BENCH] == len(taken)

@@ -289,9 +289,8 @@ def test_a_job_and_a_lease_choose_among_the_things_of_a_lab(local: Local, outsid
     beside = local.cli("lease", "acquire", "rig", "--thing", "rig-2", "--wait").stdout.strip()
     alone = local.cli("lease", "acquire", "rig", "--labels", "rack == 4", "--exclusive").stdout.strip()
     why = local.json("lease", "show", alone)["why"]
-    assert f"only rig-2 fits rack == 4 for itself; held are rig-2/1 by lease {beside}" in why.replace(
-        "by job", "by lease"
-    )
+    assert "only rig-2 fits rack == 4 for itself; held are rig-2/" in why
+    assert f" by {beside};" in why
     assert "board=gimlet rack=4" in local.cli("pool", "show", "resource/rig").stdout
     script = "for key in name board rack; do bmat resource get rig $key; done\n"
     header = '#: [resources.rig]\n#: labels = "board == gimlet && rack != 4"\n'

@@ -40,16 +40,15 @@ class Offer:
 
 
 def choose(
-    offer: Offer, wished: Sequence[Wish], harm: Harm | None = None, others: Sequence[Choice] = ()
+    offer: Offer, wished: Sequence[Wish], harm: Harm = lambda _: (0, 0), others: Sequence[Choice] = ()
 ) -> dict[int, Slots] | None:
     """The slots of each lease, by its number; None if what is free does not fit all of them.
 
-    Wishes that few things fit come first. `harm` is None where nobody else waits; `others` are the choices of those who
-    do.
+    Wishes that few things fit come first. `others` are the choices of those whom it may harm.
     """
     chooser = _Chooser(offer, [*(wish.choice for wish in wished), *others], harm)
     each = [wish for wish in wished for _ in range(1 if wish.choice.exclusive else wish.count)]
-    ordered = sorted(each, key=lambda wish: (not wish.choice.exclusive, chooser.options(wish.choice)))
+    ordered = sorted(each, key=lambda wish: chooser.options(wish.choice))
     found = chooser.fill(ordered, ())
     if found is None:
         return None
@@ -62,7 +61,7 @@ def choose(
 class _Chooser:
     """Takes slots for one wish after the other, and goes back where that leaves too little for the rest."""
 
-    def __init__(self, offer: Offer, choices: Sequence[Choice], harm: Harm | None) -> None:
+    def __init__(self, offer: Offer, choices: Sequence[Choice], harm: Harm) -> None:
         self._offer, self._harm = offer, harm
         self._sorting = Sorting(offer.pool, choices)
         self._free = [*offer.warm, *offer.cold]
@@ -70,8 +69,8 @@ class _Chooser:
         self._whole = _whole(offer)
 
     def options(self, choice: Choice) -> int:
-        """How many slots fit a choice, or how many things that are free as a whole."""
-        kinds = self._sorting.count(self._whole_slots() if choice.exclusive else self._free)
+        """How many slots fit a choice."""
+        kinds = self._sorting.count(self._free)
         return sum(kinds[kind] for kind in self._sorting.fit(choice, kinds))
 
     def fill(self, wished: Sequence[Wish], taken: Slots) -> list[Slots] | None:
@@ -90,17 +89,15 @@ class _Chooser:
         found: dict[Kind, Slots] = {}
         for slots in sorted(self._fitting(choice, taken), key=lambda slots: self._rank(choice, slots)):
             found.setdefault(self._sorting.kind(slots[0].thing), slots)
-        options = list(found.values())
-        weighed = options[:WEIGHED] if self._harm and len(options) > 1 else []
-        harmful: list[tuple[tuple[int, int], Slots]] = []
-        for slots in weighed:
-            lost = self._harm((*taken, *slots)) if self._harm else (0, 0)
+        options, harmful = list(found.values()), list[tuple[tuple[int, int], Slots]]()
+        for slots in options[:WEIGHED]:
+            lost = self._harm((*taken, *slots))
             if any(lost):
                 harmful.append((lost, slots))
             else:
                 yield slots
         yield from (slots for _, slots in sorted(harmful, key=lambda each: each[0]))
-        yield from options[len(weighed) :]
+        yield from options[WEIGHED:]
 
     def _fitting(self, choice: Choice, taken: Slots) -> Iterator[Slots]:
         options = self._whole.values() if choice.exclusive else ((slot,) for slot in self._free)
@@ -118,21 +115,16 @@ class _Chooser:
         return slots[0].unit is None, placed
 
     def _is_enough(self, wished: Sequence[Wish], taken: Slots) -> bool:
-        """Whether the rest has enough for all wishes of one slot, and for all of a whole thing, each by themselves."""
+        """Whether the rest has a slot for each wish, and a whole thing for each that wants one, each by themselves."""
         gone = {slot.name for slot in taken}
         slots = [slot for slot in self._free if slot.name not in gone]
-        things = [slot for slot in self._whole_slots() if gone.isdisjoint(one.name for one in self._whole[slot.thing])]
+        things = [slots[0] for slots in self._whole.values() if gone.isdisjoint(slot.name for slot in slots)]
         alone = [wish for wish in wished if wish.choice.exclusive]
-        beside = [wish for wish in wished if not wish.choice.exclusive]
-        return self._is_matched(alone, things) and self._is_matched(beside, slots)
+        return self._is_matched(wished, slots) and self._is_matched(alone, things)
 
     def _is_matched(self, wished: Sequence[Wish], slots: Sequence[Slot]) -> bool:
         matching = Matching(self._sorting.count(slots))
         return all(matching.add(self._sorting.fit(wish.choice, matching.left), 1) for wish in wished)
-
-    def _whole_slots(self) -> list[Slot]:
-        """One slot of each thing that is free as a whole."""
-        return [slots[0] for slots in self._whole.values()]
 
 
 def _whole(offer: Offer) -> dict[str, Slots]:

@@ -161,8 +161,7 @@ class Stock:
         """The same, if all kept units were destroyed; as it is where nobody chooses."""
         if not self.is_chosen_from:
             return self
-        kept = [slot for slot in (*self.warm, *self.idle) if not slot.withdrawn]
-        return replace(self, free=[*self.free, *map(pools.give_back, kept)], warm=(), idle=())
+        return replace(self, free=list(map(pools.give_back, self.unleased)), warm=(), idle=())
 
     def offer(self, claim: Claim) -> Offer:
         """What a claim may take: a fresh one no warm unit."""
@@ -286,15 +285,15 @@ def _left(found: Pick, stock: Stock, cold: int) -> tuple[Sequence[Slot], Sequenc
         taken = {slot.name for slot in found.taken(stock.name)}
         free, warm = ([slot for slot in some if slot.name not in taken] for some in (stock.free, stock.warm))
         return free, warm
-    given = stock.warm_for(found.rows[stock.name])[: _reused(found, stock.name)] if stock.warm else []
-    left = [slot for slot in stock.warm if slot not in given]
-    return (stock.free if stock.pool.is_amount else stock.free[cold:]), left
+    given = stock.warm_for(found.rows[stock.name])[: _reused(found, stock.name)]
+    return stock.free[cold:], [slot for slot in stock.warm if slot not in given]
 
 
 def pick_at_once(claims: Sequence[Claim], stocks: Mapping[str, Stock]) -> Pick | None:
     """A new claim, given by its rows for each of its pools, where nobody waits; None if they have not what it wants."""
-    found = _with_choice(Pick({claim.pool: claim for claim in claims}, ()), stocks, lambda _: ())
-    return found if found and _has_all(found, stocks) else None
+    alone = {claim.pool: replace(stocks[claim.pool], claims=[claim]) for claim in claims}
+    found = _with_choice(Pick({claim.pool: claim for claim in claims}, ()), alone, lambda _: [True])
+    return found if found and _has_all(found, alone) else None
 
 
 def can_grant(claim: Claim, stocks: Mapping[str, Stock]) -> bool:
@@ -319,19 +318,13 @@ def _with_choice(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick
 
     What a lease takes besides its own slot comes with its unit, if that is warm. So the pools of types come first.
     """
-    chosen_from = [name for name, row in found.rows.items() if _is_chosen_from(stocks[name], row)]
-    own = {next(iter(takes)) for takes in found.takes} if chosen_from else set()
-    for name in sorted(chosen_from, key=lambda name: name not in own):
+    chosen_from = [name for name in found.rows if stocks[name].is_chosen_from]
+    for name in sorted(chosen_from, key=lambda name: all(name != next(iter(takes)) for takes in found.takes)):
         slots = _choose(found, stocks[name], turns, warm_leases(found, stocks))
         if slots is None:
             return None
         found = replace(found, chosen={**found.chosen, name: slots})
     return found
-
-
-def _is_chosen_from(stock: Stock, row: Claim) -> bool:
-    """Whether a claim, or anybody in its pool's queue, chooses among the pool's things."""
-    return stock.is_chosen_from or bool(choosing_among((row,), stock.name))
 
 
 def _choose(found: Pick, stock: Stock, turns: Turns, warm: Collection[int]) -> dict[int, Slots] | None:
@@ -341,26 +334,24 @@ def _choose(found: Pick, stock: Stock, turns: Turns, warm: Collection[int]) -> d
 
     def harm(slots: Sequence[Slot]) -> tuple[int, int]:
         harmed = matching.overtaken_by([*ahead, *behind], slots, stock.unleased, stock.pool)
-        before = sum(claim.order < row.order for claim in harmed)
+        before = sum(claim in ahead for claim in harmed)
         return before, len(harmed) - before
 
     wished = [wish for wish in matching.wishes(row, stock.name) if wish.lease not in warm]
     others = matching.choosing([*ahead, *behind], stock.name)
-    return choosing.choose(stock.offer(row), wished, harm if ahead or behind else None, others)
+    return choosing.choose(stock.offer(row), wished, harm, others)
 
 
 def warm_leases(found: Pick, stocks: Mapping[str, Stock]) -> set[int]:
     """Which of a claim's leases get warm units, by number; as far as it is known which slots they take."""
-    warm = {name: len(stocks[name].warm_for(row)) for name, row in found.rows.items() if stocks[name].warm}
+    warm = {name: len(stocks[name].warm_for(row)) for name, row in found.rows.items()}
     got: set[int] = set()
-    if not warm:
-        return got
     for at, takes in enumerate(found.reuses):
         own = next(iter(takes))
         if own in found.chosen:
             is_warm = found.chosen[own][at][0].unit is not None
         else:
-            is_warm = warm.get(own, 0) > 0 and not _is_chosen_from(stocks[own], found.rows[own])
+            is_warm = warm.get(own, 0) > 0 and not stocks[own].is_chosen_from
             warm[own] = warm.get(own, 0) - is_warm
         got |= {at} if is_warm else set()
     return got
@@ -369,7 +360,7 @@ def warm_leases(found: Pick, stocks: Mapping[str, Stock]) -> set[int]:
 def cold_demand(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, int]:
     """What a claim takes from each of its pools beyond what the warm units for it bring."""
     warm = warm_leases(found, stocks)
-    brought = [takes for at, takes in enumerate(found.takes) if at in warm] if warm else ()
+    brought = [takes for at, takes in enumerate(found.takes) if at in warm]
     return {
         name: sum(slot.unit is None for slot in found.taken(name))
         if name in found.chosen
@@ -452,7 +443,7 @@ def _passing(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | N
 
 def _before(claim: Claim, stock: Stock, turns: Turns) -> list[Claim]:
     """The claims ahead of one in a pool's queue that something may be reserved for."""
-    ahead = stock.claims[: _place(claim, stock.claims)] if stock.claims else ()
+    ahead = stock.claims[: _place(claim, stock.claims)]
     return list(compress(ahead, turns(stock.name))) if ahead else []
 
 
@@ -473,7 +464,7 @@ def overtaken_by(claim: Claim, ahead: Sequence[Claim], stock: Stock, taken: Sequ
     Room is everything without a lease; each claim uses the same amount of it, with or without a warm unit. Where
     somebody chooses, it depends on which slots are `taken`.
     """
-    if _is_chosen_from(stock, claim):
+    if stock.is_chosen_from:
         return matching.overtaken_by(ahead, taken, stock.unleased, stock.pool)
     room = stock.room - claim.count
     found: list[Claim] = []
@@ -493,7 +484,7 @@ def satisfiable(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[boo
     not depend on those behind.
     """
     asked: dict[str, int] = {}
-    choices = {name: matching.choosing(queue, name) for name in stocks} if any(one.choices for one in queue) else {}
+    choices = {name: choosing_among(queue, name) for name in stocks}
     prospects = {name: Prospect(stocks[name].pool, some) for name, some in choices.items() if some}
     found: list[bool] = []
     for claim in queue:

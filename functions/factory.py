@@ -13,16 +13,19 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from penstock import bootstrap
 from penstock.usecases.units import advance, cloud_events, console
+from penstock.usecases.workers import power
 
 log = Logger()
 bootstrap.prepare("store", "queues", "flows")
 
 
 def step(message: dict[str, Any]) -> None:
-    """Take the next step of the unit that a message names, write its console output, or handle a cloud's event."""
+    """Take the next step of the unit or host that a message names, write a console, or handle a cloud's event."""
     match message:
         case {"do": "console", "unit": str(unit), "by": str(by)}:
             console.read(bootstrap.aws(), unit, by)
+        case {"do": "power", "host": str(host)}:
+            power.step(bootstrap.aws(), host)
         case {"unit": str(unit)}:
             advance.advance(bootstrap.aws(), unit)
         case {"source": str(), "detail": dict()}:

@@ -100,6 +100,9 @@ class Queues(Protocol):
     def console(self, unit: str, by: str, maker: str = "") -> None:
         """Have a worker's factory write the machine's console output into its journal, for `by`."""
 
+    def power(self, host: str, after: int = 0, maker: str = "") -> None:
+        """Have a host's factory take the next step of switching it on or off, after some seconds (at most 900)."""
+
     def sweep(self, message: Mapping[str, Any]) -> None:
         """Leave a part of the sweep to another call of its function."""
 
@@ -479,6 +482,29 @@ class PlacementDriver(Protocol):
 
     def shares_scope(self, scope: str) -> bool:
         """Whether units of this driver count towards this scope, even if another maker met the shortage."""
+
+
+@dataclass(frozen=True)
+class Switching:
+    """What a host's power is to be. `serial` grows with each order for the host; a repeated one has the same.
+
+    `missed`: how often in a row the host did not come after it was switched on.
+    """
+
+    is_on: bool
+    serial: int
+    missed: int = 0
+
+
+@runtime_checkable
+class PowerDriver(Protocol):
+    """A factory of hosts that can switch them on and off. It is called only if the settings have `power`."""
+
+    def switch(self, host: str, to: Switching) -> Ready | NotYet:
+        """Switch a host, if no later order for it came before. Raises DriverError.
+
+        `Ready` means that it is so, and that no earlier order takes effect any more.
+        """
 
 
 class MachineFate(StrEnum):

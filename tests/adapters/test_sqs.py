@@ -47,6 +47,16 @@ def test_a_request_for_console_output_names_the_unit_as_every_message_of_a_facto
     ]  # fmt: skip
 
 
+def test_a_factory_is_sent_the_next_step_of_a_hosts_power() -> None:
+    client = Client()
+    queues = SqsQueues(client, "schedule", "serve", "factory", "well", "sweep")  # type: ignore[arg-type]
+    queues.power("bench-7", 5, "lab")
+    queues.power("bench-7", 3600)
+    body = '{"form": 1, "do": "power", "host": "bench-7"}'
+    first = {"QueueUrl": "factory", "MessageBody": body, "DelaySeconds": 5, "MessageGroupId": "lab"}
+    assert client.sent == [first, {"QueueUrl": "factory", "MessageBody": body, "DelaySeconds": 900}]
+
+
 def test_each_request_to_serve_is_a_message_of_its_own() -> None:
     """SQS drops a message of a FIFO queue with the same id of deduplication as one of the last five minutes."""
     client = Client()

@@ -252,6 +252,17 @@ def test_show_pool_says_why_a_slot_does_not_come_back(penstock: Run, monkeypatch
     assert said in shown
 
 
+def test_show_pool_says_how_a_host_is_switched(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = {"is_there": False, "since": None}
+    monkeypatch.setitem(SLOTS[0], "host", host)
+    assert "POWER" not in penstock("pool", "show", "resource/bench").stdout
+    monkeypatch.setitem(host, "power", "being switched on since 2026-01-01 10:00:00Z")
+    shown = " ".join(penstock("pool", "show", "resource/bench").stdout.split())
+    assert "POWER" in shown
+    assert "away" in shown
+    assert "being switched on since 2026-01-01 10:00:00Z" in shown
+
+
 def test_pools(penstock: Run, service: Service) -> None:
     assert json.loads(penstock("pool", "list", "--json").stdout) == [POOL]
     assert "bench-1" in penstock("pool", "show", "resource/bench").stdout

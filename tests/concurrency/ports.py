@@ -30,6 +30,9 @@ class Messages:
     def console(self, unit: str, by: str, maker: str = "") -> None:
         """Nobody asks for it."""
 
+    def power(self, host: str, after: int = 0, maker: str = "") -> None:
+        """There are no hosts."""
+
     def sweep(self, message: Mapping[str, Any]) -> None:
         """Nobody takes these: the next sweep finds the same."""
 

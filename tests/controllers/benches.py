@@ -1,4 +1,4 @@
-"""A controller of hosts: what it writes anew is `written`, by host and fence."""
+"""A controller of hosts: what it writes anew is `written`, by host and fence, and which of them are `lit`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class Machines:
 
     def __init__(self, *names: str) -> None:
         self.hosts: dict[str, dict[str, Any]] = {
-            name: {"unit": name, "state": "ready", "fence": 0, "digest": None} for name in names
+            name: {"unit": name, "state": "ready", "fence": 0, "digest": None, "power": "off", "serial": 0}
+            for name in names
         }
 
     def status(self, unit: str) -> Mapping[str, Any]:
@@ -31,6 +32,18 @@ class Machines:
         proof = {"checked": "its disk was written with helios-2.0", "digest": "helios-2.0"}
         return {**self.hosts[unit], "proof": proof}
 
+    def on(self, unit: str, order: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._switch(unit, order, "on")
+
+    def off(self, unit: str, order: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._switch(unit, order, "off")
+
+    def _switch(self, unit: str, order: Mapping[str, Any], power: str) -> Mapping[str, Any]:
+        if self.status(unit)["serial"] > order["serial"]:
+            raise Refused(409, "stale-serial", "a later order was given")
+        self.hosts[unit].update(power=power, serial=order["serial"])
+        return self.hosts[unit]
+
     def write(self, unit: str) -> None:
         """Write the image of a host."""
 
@@ -45,3 +58,8 @@ class FaultyBenches(Faulty):
     def written(self) -> dict[str, int]:
         """The hosts that are clean, and after which lease."""
         return {name: host["fence"] for name, host in self.service.hosts.items() if host["state"] == "clean"}
+
+    @property
+    def lit(self) -> list[str]:
+        """The hosts that are on."""
+        return [name for name, host in self.service.hosts.items() if host["power"] == "on"]

@@ -19,7 +19,7 @@ from penstock.drivers.http import openapi, protocol
 from penstock.drivers.http.client import BUDGET
 from penstock.drivers.http.protocol import HOSTS, WORKERS
 from penstock.drivers.http.settings import TIMEOUT, TIMEOUT_MOST
-from penstock.ports import Order, UnitContext
+from penstock.ports import Order, Switching, UnitContext
 from tests.controllers.benches import FaultyBenches
 from tests.controllers.lab import EXAMPLE, FaultyLab, factory
 from tests.wells.service import NOW, SURROUNDINGS
@@ -47,7 +47,10 @@ def documented(collection: str, unit: str) -> set[tuple[str, str]]:
 def test_what_hosts_ask_for_is_in_the_document() -> None:
     benches = FaultyBenches("bench-7")
     settings = {"url": benches.url, "secret": "env:RACK"}
-    HostsFactory(settings, {**SURROUNDINGS, MAKER: "lab"}).with_context(UnitContext("bench-7", 1)).destroy("w-1", NOW)
+    made = HostsFactory(settings, {**SURROUNDINGS, MAKER: "lab"})
+    made.with_context(UnitContext("bench-7", 1)).destroy("w-1", NOW)
+    for is_on in (True, False):
+        made.switch("bench-7", Switching(is_on, 1))
     benches.end()
     assert set(benches.asked) == documented(HOSTS, "bench-7")
 
@@ -59,6 +62,22 @@ def test_what_the_factory_asks_for_is_in_the_document(lab: FaultyLab) -> None:
     made.destroy("w-1", NOW)
     made.list()
     assert {(method, path.partition("?")[0]) for method, path in lab.asked} == documented(WORKERS, "w-1")
+
+
+def test_a_host_is_switched_with_what_the_document_and_the_page_say() -> None:
+    benches, heard = FaultyBenches("bench-7"), list[dict[str, object]]()
+    switch = benches.service.on
+    benches.service.on = lambda unit, order: heard.append(order) or switch(unit, order)
+    made = HostsFactory({"url": benches.url, "secret": "env:RACK"}, {**SURROUNDINGS, MAKER: "lab"})
+    made.switch("bench-7", Switching(is_on=True, serial=1))
+    benches.end()
+    schemas = openapi.factory_document()["components"]["schemas"]
+    said = schemas["Switching"]
+    assert set(heard[0]) == set(said["properties"]) == set(said["required"])
+    page = (ROOT / "docs/operators/hosts.md").read_text()
+    assert all(f"`{field}`" in page for field in heard[0])
+    assert set(schemas["Switched"]["required"]) <= set(benches.service.status("bench-7"))
+    assert {"power", "serial"} <= set(schemas["HostStatus"]["properties"])
 
 
 def test_an_order_has_what_the_document_and_the_page_say(lab: FaultyLab) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from penstock.domain.units import power
+from penstock.kernel.rows import Create
 from tests.functions.odd import ODD
 from tests.functions.service import SITE, Answer, Service, refused
 from tests.functions.stage import LAB
@@ -91,6 +94,21 @@ BODIES: dict[str, tuple[Any, int, str]] = {
 def test_a_body_that_is_none(lab: Service, name: str) -> None:
     body, status, code = BODIES[name]
     refused(nothing_changes(lab, body), status, code)
+
+
+def test_who_waits_and_who_looks_at_the_pool_sees_how_a_host_is_switched(lab: Service) -> None:
+    job, now = lab.submit(target="benches"), lab.twin.world.now()
+    order = power.wait(power.switch_on(None, "bench-7", now, timedelta(minutes=10)), "the fuse is cold", 5, now)
+    lab.twin.store.commit([Create(order)])
+    said = f"being switched on since {now:%Y-%m-%d %H:%M:%S}Z: the fuse is cold"
+    away = lab.ask("GET", f"/v1/jobs/{job}/why").json["blocked_on"]["away"]
+    assert {"host": "bench-7", "since": None, "power": said} in away
+    hosts = {slot["slot"]: slot["host"] for slot in lab.ask("GET", "/v1/pools/target/benches").json["slots"]}
+    assert hosts["bench-7"] == {"is_there": False, "since": None, "power": said}
+    assert all("power" not in shown for name, shown in hosts.items() if name != "bench-7")
+    ask(lab, BODY)
+    shown = lab.ask("GET", "/v1/pools/target/benches").json["slots"][0]["host"]
+    assert (shown["is_there"], shown.get("power")) == (True, None)
 
 
 def test_a_second_machine(lab: Service) -> None:

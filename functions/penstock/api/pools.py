@@ -14,7 +14,9 @@ from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import ClaimId
 from penstock.domain.pools.matching import Chosen
 from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, collection
+from penstock.domain.units import power
 from penstock.domain.units.hosts import Host
+from penstock.domain.units.power import PowerOrder
 from penstock.domain.units.units import HOLD_REASON_CHARS, Unit
 from penstock.domain.users.users import OPERATE_POOL, READ
 from penstock.kernel import rows
@@ -57,11 +59,15 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Details:
-    """What is shown of single slots: the units in quarantine, the pool's hosts, and by unit what keeps it."""
+    """What is shown of single slots: the units in quarantine, the pool's hosts, and by unit what keeps it.
+
+    `orders`: the last order for the power of each host that has one.
+    """
 
     apart: Sequence[Unit] = ()
     known: Mapping[str, Host | None] = field(default_factory=dict)
     kept: Mapping[str, Delay] = field(default_factory=dict)
+    orders: Mapping[str, PowerOrder] = field(default_factory=dict)
 
 
 NO_DETAILS = Details()
@@ -73,6 +79,9 @@ class HostView:
 
     is_there: Annotated[bool, "Whether its agent calls."]
     since: Annotated[str | None, "Since when it is or is not there, as RFC 3339; null if it never called."]
+    power: Annotated[
+        str | None, "Whether it is off, or being switched on or off, in a sentence; null if it is not."
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -252,12 +261,13 @@ def _pool(on: System, pool: Pool, *, whole: bool) -> PoolView:
     slots = [slot for state in shown for slot in on.store.find(pk, f"{state}#", Slot)]
     apart = forecast.quarantined_of(on, slots, SHOWN) if whole else []
     known = presence.hosts_of(on, pool) if whole else {}
+    orders = presence.orders_of(on, pool) if whole else {}
     first = forecast.first_waiting(on, pool.name, QUEUED)[:QUEUED] if whole else ()
     names = names_of(on, (each.job for each in (*slots, *first))) if whole else {}
     expected = forecast.expected_grants(on, first) if first else {}
     waiting = Waiting(forecast.queue_length(on, pool.name), first, names, expected)
     kept = delays.delays_of(on, slots) if whole else {}
-    return show(pool, slots, waiting, Details(apart, known, kept), whole=whole)
+    return show(pool, slots, waiting, Details(apart, known, kept, orders), whole=whole)
 
 
 def show(
@@ -319,7 +329,7 @@ def _slot(pool: Pool, row: Slot, named: Named, quarantine: QuarantineView | None
         state=_state(row),
         quarantine=quarantine,
         kept=show_kept(row.name, kept) if kept else None,
-        host=_host(details.known[row.name]) if row.name in details.known else None,
+        host=_host(details.known[row.name], details.orders.get(row.name)) if row.name in details.known else None,
         until=named.ends if row.state is SlotState.HELD and named.run == row.attempt else None,
         labels=pool.labels.get(row.thing, {}),
     )
@@ -338,7 +348,8 @@ def _state(row: Slot) -> str:
     return "coming" if _is_coming(row) else "warm"
 
 
-def _host(row: Host | None) -> HostView:
+def _host(row: Host | None, order: PowerOrder | None) -> HostView:
+    said = power.describe(order) if order else None
     if row is None:
-        return HostView(False, None)
-    return view(HostView, row, is_there=row.away is None, since=row.away or row.since)
+        return HostView(False, None, said)
+    return view(HostView, row, is_there=row.away is None, since=row.away or row.since, power=said)

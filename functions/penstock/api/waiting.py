@@ -50,6 +50,7 @@ class AwayView:
 
     host: Annotated[str, "The host's name."]
     since: Annotated[str | None, "Since when, as RFC 3339; null if it never called."]
+    power: Annotated[str | None, "Whether it is being switched on or off, in a sentence; null if it is not."] = None
 
 
 @dataclass(frozen=True)

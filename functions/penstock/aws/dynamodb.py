@@ -58,6 +58,7 @@ from penstock.domain.published import Published, Series
 from penstock.domain.site.site import SiteText
 from penstock.domain.units.comparison import Comparison, LastSweep
 from penstock.domain.units.hosts import Host
+from penstock.domain.units.power import PowerOrder
 from penstock.domain.units.units import Unit
 from penstock.domain.users.audit import Entry
 from penstock.domain.users.logins import Login, LoginPace
@@ -96,7 +97,7 @@ KINDS: Mapping[str, type[Row]] = {
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
         SiteText, Tally, Spend, Login, LoginPace, Member,
-        AccountDiff, Hour, Stop, CoolDown, Failure, Budget, Comparison, LastSweep, Host, Canary, Entry,
+        AccountDiff, Hour, Stop, CoolDown, Failure, Budget, Comparison, LastSweep, Host, PowerOrder, Canary, Entry,
         Dependent, Input, ReviewRequest, PrivilegeRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,
         Delivery, Payload, CheckSet, CheckRun, Tip, ListCheck, Pause, Minted, Account,

@@ -59,6 +59,10 @@ class SqsQueues:
         """
         self._send(self._factory, {"unit": unit, "do": "console", "by": by}, 0, maker)
 
+    def power(self, host: str, after: int = 0, maker: str = "") -> None:
+        """Send a host's factory the next step of switching it. A release that does not know this drops it."""
+        self._send(self._factory, {"do": "power", "host": host}, min(after, LONGEST_DELAY), maker)
+
     def sweep(self, message: Mapping[str, Any]) -> None:
         """Leave a part of the sweep to another call of its function."""
         self._send(self._sweep, message, 0)

@@ -124,7 +124,7 @@ ERRORS: tuple[type[DriverError], ...] = (
 OK, YIELD = "ok", "yield"
 
 
-CREATE, DESTROY, CLEAN, LIST = "create", "destroy", "clean", "list"
+CREATE, DESTROY, CLEAN, LIST, POWER = "create", "destroy", "clean", "list", "power"
 
 
 def result_of(error: Exception) -> str:
@@ -176,7 +176,7 @@ COOLING = Dimension("cause", among(Cause))
 WARM = Dimension("result", among(("hit", "miss")))
 
 
-OPERATION = Dimension("operation", among((CREATE, DESTROY, CLEAN, LIST)))
+OPERATION = Dimension("operation", among((CREATE, DESTROY, CLEAN, LIST, POWER)))
 
 
 RESULT = Dimension("result", among((OK, YIELD, *(kind.__name__ for kind in ERRORS))))

@@ -36,6 +36,7 @@ from penstock.usecases.github import steps
 from penstock.usecases.jobs import flow, prerequisites, settle
 from penstock.usecases.pools import resize, scheduler, serving
 from penstock.usecases.units import advance, console
+from penstock.usecases.workers import power
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -91,6 +92,10 @@ class MemoryQueues:
 
     def console(self, unit: str, by: str, maker: str = "") -> None:
         self.messages.append((self.world.now(), "factory", {"unit": unit, "do": "console", "by": by}))
+
+    def power(self, host: str, after: int = 0, maker: str = "") -> None:
+        due = self.world.now() + timedelta(seconds=after)
+        self.messages.append((due, "factory", {"do": "power", "host": host}))
 
     def sweep(self, message: Mapping[str, Any]) -> None:
         self.messages.append((self.world.now(), "sweep", json.loads(json.dumps(message))))
@@ -432,6 +437,9 @@ class Twin:
             return
         if message.get("do") == "console":
             console.read(self.on, message["unit"], message["by"])
+            return
+        if message.get("do") == "power":
+            power.step(self.on, message["host"])
             return
         if queue != "schedule":
             advance.advance(self.on, message["unit"])

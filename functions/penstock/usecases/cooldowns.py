@@ -205,19 +205,23 @@ def take_call(on: System, site: Site, unit: Unit) -> int | None:
     """Take one of the calls per second that a maker may get; if none is left, in how many seconds to retry."""
     makers = site.factories if unit.is_a is UnitKind.WORKER else site.wells
     found = makers.get(unit.maker)
-    if found is None or found.rate is None:
+    return take_call_for(on, maker_of(unit.is_a, unit.maker), found.rate if found else None, unit.id)
+
+
+def take_call_for(on: System, maker: str, rate: float | None, whom: str) -> int | None:
+    """The same for a unit or a host, by its maker's full name, and the calls per second that it may get."""
+    if rate is None:
         return None
-    maker = cooldowns.maker_of(unit.is_a, unit.maker)
     for tries in range(CALL_TRIES):
         now = on.world.now()
         row = on.store.get(budget_key(maker), Budget)
-        left = cooldowns.take_token(row, maker, found.rate, now)
+        left = cooldowns.take_token(row, maker, rate, now)
         if left is None and row:
-            return cooldowns.budget_wait(row, found.rate, unit.id, now)
+            return cooldowns.budget_wait(row, rate, whom, now)
         if left and on.store.commit([Replace(row, left) if row else Create(left)]):
             return None
         on.world.pause(tries)
-    return cooldowns.spread(unit.id, 5)
+    return cooldowns.spread(whom, 5)
 
 
 def cooldowns_of(on: System, maker: str) -> list[CoolDown]:
@@ -238,6 +242,13 @@ def blocking(on: System, unit: Unit) -> list[CoolDown]:
     return sorted(_concerning(on, unit), key=lambda row: row.until)
 
 
+def stopping(on: System, maker: str) -> list[CoolDown]:
+    """The cool-downs that stop all calls of a maker at the moment, the last to end first."""
+    now = on.world.now()
+    found = [row for row in cooldowns_of(on, maker) if row.stops and now < row.until]
+    return sorted(found, key=lambda row: row.until, reverse=True)
+
+
 def count_failure(on: System, maker: str, error: DriverError) -> None:
     """Count a failure by its code."""
     key = cooldowns.failure_key(maker, cooldowns.code_of(error))
@@ -251,9 +262,14 @@ def count_failure(on: System, maker: str, error: DriverError) -> None:
 
 def start(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
     """Start a cool-down, or lengthen one."""
+    start_for(on, maker, what, unit.id)
+
+
+def start_for(on: System, maker: str, what: Obstacle, whom: str) -> None:
+    """The same for a unit or a host that was refused."""
     for tries in range(TRIES):
         row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
-        longer = cooldowns.record(row, what, maker, unit.id, on.world.now())
+        longer = cooldowns.record(row, what, maker, whom, on.world.now())
         if longer is None or on.store.commit([Replace(row, longer) if row else Create(longer)]):
             return
         on.world.pause(tries)

@@ -37,7 +37,7 @@ from penstock.usecases.telemetry import gauges, series
 from penstock.usecases.units import prewarm, reconcile
 from penstock.usecases.units.reconcile import Reconciled
 from penstock.usecases.users import lifecycle
-from penstock.usecases.workers import presence
+from penstock.usecases.workers import power, presence
 
 PERIOD = timedelta(minutes=1)
 """The time from one sweep to the next, which finds anew what the messages of this one have not done."""
@@ -159,8 +159,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
     elif kind == "stop":
         _spread_stop(on, key.sk.partition("#")[2])
-    elif kind == "host":
-        presence.mark_silent(on, key.pk.partition("#")[2])
+    elif kind in ("host", "power"):
+        _nudge_host(on, kind, key.pk.partition("#")[2])
     elif kind == "user":
         lifecycle.advance(on, key)
     elif kind == "canary":
@@ -171,6 +171,14 @@ def nudge(on: System, kind: str, key: Key) -> None:
         _nudge_job(on, key)
     else:
         expire.nudge(on, kind, key)
+
+
+def _nudge_host(on: System, kind: str, name: str) -> None:
+    """A host that was silent for a lease is away; one that is to be switched has the next step of that."""
+    if kind == "host":
+        presence.mark_silent(on, name)
+    else:
+        on.queues.power(name)
 
 
 def _spread_stop(on: System, scope: str) -> None:
@@ -308,6 +316,7 @@ def serve_pools(on: System, pools: Sequence[Pool], rows: Isolation, until: datet
             if is_waited_for or pool.min_warm:
                 serving.serve(on, [pool.name])
             prewarm.replace_outdated(on, pool)
+            power.switch_idle_off(on, pool)
     return waited_for
 
 

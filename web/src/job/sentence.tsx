@@ -118,7 +118,7 @@ function Blocked({ on }: { on: Block }) {
       <Table caption="Who holds it" columns={HOLDERS} rows={on.held_by} id={(row) => row.slot} empty="No job holds a slot of it." />
       {on.ahead.length > 0 && <Table caption="Who is ahead" columns={AHEAD} rows={on.ahead} id={(row) => row.job} empty="" />}
       {on.kept.length > 0 && <Table caption="What is kept" columns={KEPT} rows={on.kept} id={(row) => row.unit} empty="" />}
-      {on.away.length > 0 && <p>Away: {on.away.map((each) => each.host).join(", ")}.</p>}
+      {on.away.length > 0 && <p>Away: {on.away.map((each) => (each.power ? `${each.host} (${each.power})` : each.host)).join(", ")}.</p>}
     </>
   );
 }

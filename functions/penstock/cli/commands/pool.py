@@ -44,6 +44,9 @@ HOSTS = (
     Column("SINCE", moment("host.since")),
 )
 
+POWER = Column("POWER", lambda slot: slot["host"].get("power"))
+"""Whether a host is off, or being switched; shown where there is one."""
+
 
 HOURS = (
     Column("HOUR (UTC)", lambda hour: hour["start"][:16].replace("T", " ")),
@@ -146,9 +149,11 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
     is_expected = any(each.get("expected") for each in queue)
     is_kept, has_labels = (any(slot.get(key) for slot in slots) for key in ("kept", "labels"))
     chooses = any(each.get("choice") for each in queue)
+    hosts = [slot for slot in slots if slot.get("host")]
+    is_switched = any(slot["host"].get("power") for slot in hosts)
     for title, rows, columns in (
         ("slots", slots, (*SLOTS, *[LABELS] * has_labels, *[KEPT] * is_kept)),
-        ("hosts", [slot for slot in slots if slot.get("host")], HOSTS),
+        ("hosts", hosts, (*HOSTS, *[POWER] * is_switched)),
         ("queue", queue, (*QUEUE, *[CHOICE] * chooses, *[EXPECTED] * is_expected, *[TURN] * has_turns)),
     ):
         if rows:

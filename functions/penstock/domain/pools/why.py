@@ -48,15 +48,17 @@ class Kept:
 
 @dataclass(frozen=True)
 class AwayHost:
-    """A host that is not connected, and since when; None if it never was."""
+    """A host that is not connected, and since when; None if it never was. `power`: how it is switched."""
 
     host: str
     since: datetime | None
+    power: str | None = None
 
     def __str__(self) -> str:
-        return (
+        said = (
             f"{self.host} since {format_time(self.since)}" if self.since else f"{self.host}, which was never heard of"
         )
+        return f"{said} ({self.power})" if self.power else said
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 The driver makes nothing: a host's agent asks for its worker by itself (docs/operators/hosts.md). Without a controller
 it destroys nothing either: the host cleans itself, and its report that it is clean frees its slot. A controller of the
 site cleans a host from outside, for example writes its image anew; then its proof frees the slot, and no report does.
+It may switch hosts too: on when jobs wait for them, and off when they are idle.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from penstock.domain.site.sections import duration
 from penstock.domain.units.units import CleanProof
 from penstock.drivers.checks import sentences
 from penstock.drivers.http.protocol import HOSTS
 from penstock.drivers.http.settings import EXAMPLE, NEEDED, OPTIONAL, ServiceSettings
 from penstock.kernel.errors import Misconfigured, Unknown
-from penstock.ports import NotYet, Order, Ready, UnitContext
-from penstock.toml.checks import Place, record
+from penstock.ports import NotYet, Order, Ready, Switching, UnitContext
+from penstock.toml.checks import Place, flag, record
 
 if TYPE_CHECKING:
     from penstock.drivers.http.units import Units
@@ -26,12 +28,15 @@ if TYPE_CHECKING:
 RECHECK_SECONDS = 900
 """Seconds between checks. The host's report arrives independently of them."""
 
+IDLE_LEAST, IDLE_MOST = 60, 30 * 24 * 3600
+"""The bounds of `idle`, in seconds."""
+
 RETRY_SECONDS = 60
 """Seconds until a controller that failed is asked again."""
 
 
 class HostsFactory:
-    """Waits for hosts, or has a controller clean them."""
+    """Waits for hosts, or has a controller clean them, and switch them on and off."""
 
     hosts = True
     quarantines = True
@@ -71,6 +76,12 @@ class HostsFactory:
             done = NotYet(RETRY_SECONDS, f"its controller failed: {error}")
         return replace(done, stops_itself=True) if isinstance(done, NotYet) else done
 
+    def switch(self, host: str, to: Switching) -> Ready | NotYet:
+        """Have the controller switch a host. Raises DriverError."""
+        if self._units is None:
+            raise Misconfigured("a factory without a `url` cannot switch hosts on and off")
+        return self._units.switch(host, to)
+
     def list(self) -> Iterable[str]:
         """Nothing: whether a host is alive is known only from its agent, by the worker's lease."""
         return ()
@@ -84,7 +95,17 @@ def _units(settings: Mapping[str, Any], environment: Mapping[str, str]) -> Units
     values = _keys(settings, top)
     if top.faults:
         raise Misconfigured("; ".join(sentences(top)))
-    return Units(HOSTS, ServiceSettings(**values), environment)
+    service = {key: value for key, value in values.items() if key != "power"}
+    return Units(HOSTS, ServiceSettings(**service), environment)
 
 
-_keys = record(NEEDED, OPTIONAL, EXAMPLE)
+def _power(value: object, place: Place) -> bool | Mapping[str, int]:
+    """Whether the controller switches hosts, and after how long without a job it switches them off."""
+    if isinstance(value, Mapping):
+        found: Mapping[str, int] = _power_keys(value, place)
+        return found
+    return flag(value, place)
+
+
+_power_keys = record({}, {"idle": duration(IDLE_MOST, "30 days", IDLE_LEAST)}, '{ idle = "30m" }')
+_keys = record(NEEDED, {**OPTIONAL, "power": _power}, EXAMPLE)

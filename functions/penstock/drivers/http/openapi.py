@@ -15,6 +15,8 @@ from penstock.drivers.http.protocol import (
     CREATING,
     DESTROYING,
     HOSTS,
+    OFF,
+    ON,
     READY,
     REQUEST_ID,
     RESOURCES,
@@ -66,6 +68,8 @@ def factory_document() -> Schema:
             WORKERS: {"parameters": _signed(), "get": {**_list(), "summary": "List workers in the order of their ids"}},
             HOST: {"parameters": [*_signed(), _host()], "get": _describe_host()},
             f"{HOST}/clean": {"parameters": [*_signed(), _host()], "post": _clean_host()},
+            f"{HOST}/{ON}": {"parameters": [*_signed(), _host()], "post": _switch(ON)},
+            f"{HOST}/{OFF}": {"parameters": [*_signed(), _host()], "post": _switch(OFF)},
         },
         "components": _components(_factory_schemas()),
     }
@@ -232,6 +236,27 @@ def _clean_host() -> Schema:
     return {**_clean(), **said, "description": description}
 
 
+def _switch(to: str) -> Schema:
+    """Only of controllers of factories with `power`."""
+    description = (
+        f"Only asked if the factory has `power`. Afterwards its status has the power {to} and this `serial`, and no "
+        "request with an older one takes effect any more: refuse it with 409. A repeated one changes nothing."
+    )
+    return {
+        "operationId": f"switch{to.capitalize()}",
+        "summary": f"Switch a host {to}, unless it is",
+        "description": description,
+        "requestBody": {"required": True, **_content("Switching")},
+        "responses": _answers(
+            {
+                "200": (f"the host is {to}", "Switched"),
+                "202": ("not yet", "Later"),
+                "404": ("there is no such host", "Problem"),
+            }
+        ),
+    }
+
+
 def _console() -> Schema:
     return {
         "operationId": "console",
@@ -325,6 +350,13 @@ def _factory_schemas() -> Schema:
     entry = _object(
         {"unit": unit, "owner": owner}, {"things": {**things, "description": "machine, disks and the like"}}
     )
+    status, power = shared["Status"], {"enum": [ON, OFF], "description": "the power that the host has"}
+    serial = {"type": "integer", "minimum": 1, "description": "grows with each order for a host's power"}
+    missed = {
+        "type": "integer",
+        "minimum": 0,
+        "description": "how often in a row it was on, and its agent did not come",
+    }
     following = {"next": shared["Page"]["properties"]["next"]}
     units = {"type": "array", "maxItems": protocol.PAGE, "items": entry}
     return {
@@ -333,7 +365,9 @@ def _factory_schemas() -> Schema:
         "Status": _object({"unit": unit, "state": state}, {"reason": shared["Later"]["properties"]["reason"]}),
         "Console": _object({"console": {"type": "string", "description": "at most some 10,000 characters"}}),
         "Page": _object({"units": units}, following),
-        "HostStatus": shared["Status"],
+        "HostStatus": {**status, "properties": {**status["properties"], "power": power, "serial": serial}},
+        "Switching": _object({"owner": owner, "serial": serial, "missed": missed}),
+        "Switched": _object({"unit": unit, "serial": serial, "power": power}),
         **{name: shared[name] for name in ("Cleaned", "Destroyed", "Later", "Lease", "Problem")},
     }
 

@@ -26,6 +26,9 @@ WINDOW = 300
 CREATING, READY, CLEANING, CLEAN, DESTROYING = "creating", "ready", "cleaning", "clean", "destroying"
 STATES = (CREATING, READY, CLEANING, CLEAN, DESTROYING)
 
+ON, OFF = "on", "off"
+"""What the power of a host is, and the calls that switch it."""
+
 GONE = "gone"
 """The code of a refusal, with 409, to make a worker that was destroyed: ids of workers are not used again."""
 

@@ -85,6 +85,16 @@ class HostsController(Protocol):
         """Make the host as it was before its last lease, for example write its image anew."""
 
 
+class PowerController(HostsController, Protocol):
+    """What you implement to clean hosts, and to switch them on and off. Refuse an older `serial` than the last: 409."""
+
+    def on(self, unit: str, order: JsonObject) -> JsonObject:
+        """Switch the host on. With `missed` in the order, it was on before and did not come."""
+
+    def off(self, unit: str, order: JsonObject) -> JsonObject:
+        """Switch the host off."""
+
+
 class Refused(Exception):
     """Raised to answer with an error: a status, and a problem's code and detail. `later` becomes Retry-After."""
 
@@ -131,7 +141,7 @@ class Endpoint:
     """Verifies requests, calls the service one request at a time, and signs the answers.
 
     With several secrets, each is accepted, so that a new one can replace an old one. It serves one collection:
-    RESOURCES with a Service, WORKERS with a Controller, or HOSTS with a HostsController.
+    RESOURCES with a Service, WORKERS with a Controller, or HOSTS with a HostsController or PowerController.
     """
 
     def __init__(
@@ -192,7 +202,9 @@ class Endpoint:
         to = self._service
         status: Mapping[tuple[str, str], Call] = {("GET", ""): lambda: to.status(unit)}
         if self._of == HOSTS:
-            return {**status, ("POST", "clean"): lambda: to.clean(unit, body)}
+            switches = ("on", "off") if hasattr(to, "on") else ()
+            power = {("POST", do): lambda do=do: getattr(to, do)(unit, body) for do in switches}
+            return {**status, ("POST", "clean"): lambda: to.clean(unit, body), **power}
         gone = {**query, "fence": _number(query.get("fence", "0"))} if self._of == RESOURCES else query
         both = {
             **status,

@@ -18,11 +18,21 @@ from typing import Any
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.http.client import Answer, Client
-from penstock.drivers.http.protocol import CLEAN, DESTROYING, METADATA_BYTES, PAGE, PAGES, TEXT_CHARS, UNIT_CHARS
+from penstock.drivers.http.protocol import (
+    CLEAN,
+    DESTROYING,
+    METADATA_BYTES,
+    OFF,
+    ON,
+    PAGE,
+    PAGES,
+    TEXT_CHARS,
+    UNIT_CHARS,
+)
 from penstock.drivers.http.settings import ServiceSettings
 from penstock.drivers.secrets import resolver
 from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
-from penstock.ports import NotYet
+from penstock.ports import NotYet, Ready, Switching
 from penstock.toml.checks import clip
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
@@ -87,6 +97,25 @@ class Units:
         return CleanProof(
             by=f"http {client.host}", time=now, checked=f"{checked}; its status agrees, with fence {fence}"
         )
+
+    def switch(self, unit: str, to: Switching) -> Ready | NotYet:
+        """Have the service switch a host on or off; it is so if its status agrees, with the order's serial number.
+
+        So no earlier order takes effect afterwards, and an agent that comes then keeps its power. [JOB-2]
+        """
+        client, power = self.client(), ON if to.is_on else OFF
+        body = {"owner": self.owner, "serial": to.serial, "missed": to.missed}
+        answer = client.call("POST", unit, power, body=body, calls="power")
+        if answer.status == 202:
+            return not_yet(answer, f"it is being switched {power}")
+        check(answer, unit, serial=to.serial, power=power)
+        status = client.call("GET", unit)
+        check(status, unit)
+        found = {key: status.body.get(key) for key in ("power", "serial")}
+        if found != {"power": power, "serial": to.serial}:
+            text = f"{client.host} answered that {unit} is {power}, with serial {to.serial}, but its status is"
+            raise Unsatisfiable(f"{text} {word(found['power'])}, serial {word(found['serial'])}")
+        return Ready()
 
     def list(self) -> Sequence[str]:
         """The ids of all that the service has for this owner. Those of other owners are left out."""

@@ -26,6 +26,7 @@ from penstock.usecases.pools import scheduler
 from penstock.usecases.pools.forecast import first_waiting
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
+from penstock.usecases.workers import power
 
 ROUNDS = 25
 """How often one call reads a pool. If more can be granted after that, it leaves it to another call."""
@@ -119,6 +120,7 @@ def _make_room(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     """Nobody can be granted anything: have what may go make room, or what nobody waits for be made ahead of need."""
     evict(on, name, stocks)
     _resize_what_is_over(on, stocks)
+    power.switch_on(on, name, stocks)
     if not stocks and _has_min_warm(on, name):
         prewarm.fill(on, name)
 

@@ -48,7 +48,9 @@ from penstock.ports import (
     NotYet,
     Order,
     PlacementDriver,
+    PowerDriver,
     Ready,
+    Switching,
     ThingsDriver,
     UnitContext,
 )
@@ -165,6 +167,13 @@ def clean(on: System, unit: Unit, driver: CleaningDriver) -> CleanProof | NotYet
     """Have a unit cleaned. Raises DriverError."""
     maker = maker_of(unit.is_a, unit.maker)
     return call(on, maker, metrics.CLEAN, lambda: ending(driver.clean(unit.id, on.world.now())))
+
+
+def switch(on: System, maker: str, driver: Driver, host: str, to: Switching) -> Ready | NotYet:
+    """Have a host switched on or off. Raises DriverError."""
+    if not isinstance(driver, PowerDriver):
+        raise Misconfigured(f"the driver of {maker} cannot switch hosts on and off")
+    return call(on, maker, metrics.POWER, lambda: creation(driver.switch(host, to)))
 
 
 def list_ids(on: System, maker: str, driver: Driver) -> frozenset[str]:

@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.domain.pools.why import AwayHost
-from penstock.domain.units import hosts
+from penstock.domain.units import hosts, power
 from penstock.domain.units.hosts import Host, host_key
+from penstock.domain.units.power import PowerOrder, power_key
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitState, unit_key
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
@@ -56,7 +57,9 @@ def _check_in_changes(
         if session.pool is None:
             raise not_found("host", session.name)
         new = Host(name=session.name, pool=session.pool, session=session.session, machine=session.machine, since=now)
-        return [Create(hosts.connect(None, new, now, lease)), *_make_due(on, [session.pool])], (new, [session.pool])
+        order = on.store.get(power_key(session.name), PowerOrder)
+        came = hosts.disconnect(new, now) if _is_shut(order) else hosts.connect(None, new, now, lease)
+        return [Create(came), *_arrival(on, order), *_make_due(on, [session.pool])], (came, [session.pool])
     is_known = hosts.is_known(was, session.session)
     if not is_known:
         _refuse_second_agent(on, was, now)
@@ -64,9 +67,24 @@ def _check_in_changes(
     if is_known and was.away is None and pool == was.pool:
         heard = hosts.renew(was, now, lease)
         return ([Replace(was, heard)] if heard != was else []), (heard, [])
+    order = on.store.get(power_key(session.name), PowerOrder)
+    if _is_shut(order):
+        return [], (was, [])
     there = hosts.connect(was, replace(was, pool=pool, session=session.session, machine=session.machine), now, lease)
     touched = list(dict.fromkeys((was.pool, pool)))
-    return [Replace(was, there), *moved, *_make_due(on, touched)], (there, touched)
+    return [Replace(was, there), *moved, *_arrival(on, order), *_make_due(on, touched)], (there, touched)
+
+
+def _is_shut(order: PowerOrder | None) -> bool:
+    """Whether a host may not come yet, because it may still lose its power. [JOB-2]"""
+    return order is not None and order.is_shut
+
+
+def _arrival(on: System, order: PowerOrder | None) -> Sequence[Change]:
+    """The changes by which a host that comes is on, if it may."""
+    if order is None or order.is_shut:
+        return []
+    return [Replace(order, power.arrive(order, on.world.now()))]
 
 
 def _make_due(on: System, names: Sequence[str]) -> list[Change]:
@@ -148,12 +166,24 @@ def present_hosts(on: System, pool: Pool) -> frozenset[str]:
 def absent_hosts(on: System, pool: Pool) -> list[AwayHost]:
     """The hosts of a pool that are absent, and since when."""
     gone = {name: host for name, host in hosts_of(on, pool).items() if host is None or host.away is not None}
-    return [AwayHost(name, host.away if host else None) for name, host in gone.items()]
+    orders = orders_of(on, pool)
+    said = {name: power.describe(order) for name, order in orders.items()}
+    return [AwayHost(name, host.away if host else None, said.get(name)) for name, host in gone.items()]
 
 
 def hosts_of(on: System, pool: Pool) -> dict[str, Host | None]:
     """The hosts of a pool by name; None for those that never checked in."""
-    return {name: on.store.get(host_key(name), Host) for name in (pool.names or ()) if pool.hosts}
+    return {name: on.store.get(host_key(name), Host) for name in _names(pool)}
+
+
+def _names(pool: Pool) -> Sequence[str]:
+    return (pool.names or ()) if pool.hosts else ()
+
+
+def orders_of(on: System, pool: Pool) -> dict[str, PowerOrder]:
+    """The last order for the power of each of a pool's hosts, if there was one."""
+    found = {name: on.store.get(power_key(name), PowerOrder) for name in _names(pool)}
+    return {name: order for name, order in found.items() if order}
 
 
 def free_slot(on: System, host: Host) -> Slot | None:

@@ -89,6 +89,7 @@ export function Notes({ slot: { kept, quarantine, host } }: { slot: Slot }) {
           , for <Lasts from={host.since} />
         </>
       )}
+      {host?.power && <>; {host.power}</>}
     </>
   );
 }

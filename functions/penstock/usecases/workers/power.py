@@ -1,0 +1,213 @@
+"""Hosts are switched on when jobs wait for them, and off when nobody does, by a controller of the site. [JOB-2]
+
+Whoever serves a pool that has too little asks for hosts with `switch_on`, and the sweep does so each minute. The
+sweep calls `switch_idle_off`. Both only write an order; the factory function carries it out with `step`, because nobody
+else may call a controller. The sweep repeats a message that was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from penstock.domain import cooldowns as cooling_rules
+from penstock.domain.cooldowns import maker_of
+from penstock.domain.pools import pools
+from penstock.domain.pools.grants import Stock
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.site.site import Maker, Site, Target
+from penstock.domain.units import hosts, power
+from penstock.domain.units.hosts import Host, host_key
+from penstock.domain.units.power import Power, PowerOrder, power_key
+from penstock.domain.units.units import STEP_WITHIN, UnitKind
+from penstock.kernel import limits
+from penstock.kernel.errors import DriverError, RateLimited, Unknown
+from penstock.kernel.rows import Change, Create, Key, Replace, Row
+from penstock.ports import NotYet, Switching
+from penstock.system import System, current_site
+from penstock.usecases import cooldowns
+from penstock.usecases.units import drivers
+
+NOT_COME = "HostNotCome"
+"""The code that counts hosts that did not come after they were switched on, among their factory's failures."""
+
+
+def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
+    """Have as many of a pool's hosts that are away switched on as its claims want, and have not. [QUEUE-1]
+
+    A claim that lacks something else as well waits for that first. `stocks`: what its claims' pools have.
+    """
+    stock = stocks.get(name)
+    if stock is None or not stock.pool.hosts or stock.pool.is_closed:
+        return
+    site = current_site(on)
+    maker, said = _switched(site, _target_of(site, name))
+    if said is None:
+        return
+    found = on.store.find(collection(name), f"{SlotState.AWAY}#", Slot)
+    rows = _rows_at(on, [key for slot in found for key in (host_key(slot.name), power_key(slot.name))])
+    here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
+    orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
+    waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
+    away = [slot.name for slot in found if slot.name not in here]
+    for host in power.chosen(away, orders, power.wanted(waiting, stock.left + len(here)), on.world.now()):
+        _order_on(on, site, maker, host, orders.get(host))
+
+
+def _lacks_nothing_else(claim: Claim, own: str, stocks: Mapping[str, Stock]) -> bool:
+    """Whether all other pools of a claim have what it wants of them."""
+    others = (name for name in claim.pools if name != own)
+    wanted = {name: sum(takes.get(name, 0) for takes in claim.takes) for name in others}
+    return all(name in stocks and stocks[name].has(count) for name, count in wanted.items())
+
+
+def _rows_at(on: System, keys: list[Key]) -> dict[Key, Row]:
+    found: dict[Key, Row] = {}
+    for at in range(0, len(keys), limits.BATCH_KEYS):
+        found |= on.store.rows_at(keys[at : at + limits.BATCH_KEYS])
+    return found
+
+
+def _target_of(site: Site, pool: str) -> Target | None:
+    """The target that has a pool; None if the site has none any more, or an alias in its place."""
+    return next((each for each in site.targets.values() if each.pool == pool and each.redirect is None), None)
+
+
+def _switched(site: Site, target: Target | None) -> tuple[str, Power | None]:
+    """The factory of a target, and what it says of power; None if it switches nothing."""
+    maker = site.maker(target) if target else Maker("", "")
+    return maker.name, power.power_of(maker)
+
+
+def _order_on(on: System, site: Site, maker: str, host: str, was: PowerOrder | None) -> None:
+    order = power.switch_on(was, host, on.world.now(), timedelta(seconds=site.limits.boot))
+    if on.store.commit([Replace(was, order) if was else Create(order)]):
+        on.queues.power(host, maker=maker)
+
+
+def switch_idle_off(on: System, pool: Pool) -> None:
+    """Have those of a pool's hosts switched off that were idle for long enough, while nobody waits for the pool."""
+    if not pool.hosts:
+        return
+    site = current_site(on)
+    maker, said = _switched(site, _target_of(site, pool.name))
+    if said is None or said.idle is None or on.store.find(collection(pool.name), WAITING, Claim, limit=1):
+        return
+    for slot in on.store.find(collection(pool.name), f"{SlotState.FREE}#", Slot):
+        _off_if_idle(on, maker, slot, said.idle)
+
+
+def _off_if_idle(on: System, maker: str, slot: Slot, idle: timedelta) -> None:
+    """Note since when a free host is idle, or have it switched off."""
+    host, order = on.store.get(host_key(slot.name), Host), on.store.get(power_key(slot.name), PowerOrder)
+    if not hosts.is_available(host, slot.pool):
+        return
+    after = power.rest(order, slot.name, slot.fence, idle, on.world.now())
+    if after is None:
+        return
+    written = Replace(order, after) if order else Create(after)
+    if after.is_on:
+        on.store.commit([written])
+    elif on.store.commit([written, *_leave(on, slot, host)]):
+        on.queues.power(slot.name, maker=maker)
+        on.queues.schedule({"do": "resize", "pool": slot.pool})
+
+
+def _leave(on: System, slot: Slot, host: Host | None) -> Iterator[Change]:
+    """The changes after which nothing is granted on a host any more, in one commit with the order to switch it off:
+    before anybody asks that it loses its power. [JOB-2] [SLOT-1]
+
+    The pool's row is written, so that a resize that saw the host before frees nothing; and the slot, so that either
+    this or a grant comes first.
+    """
+    now, pool = on.world.now(), on.store.get(pool_key(slot.pool), Pool)
+    assert host, "it is there"
+    assert pool, "it has a slot"
+    yield Replace(host, hosts.disconnect(host, now))
+    yield from pools.move(slot, replace(slot, state=SlotState.AWAY))
+    yield Replace(pool, replace(pool, due=now + STEP_WITHIN))
+
+
+def step(on: System, name: str) -> None:
+    """Take the next step of the order for a host's power. Safe to call twice, late, or without need."""
+    order, now = on.store.get(power_key(name), PowerOrder), on.world.now()
+    if order is None or not power.is_next(order, now):
+        return
+    site = current_site(on)
+    maker, said = _switched(site, site.of_host(name))
+    if said is None:
+        on.store.commit([Replace(order, power.settle(order))])
+    elif _is_there(on, order):
+        on.store.commit([Replace(order, power.arrive(order, now))])
+    elif power.is_missed(order, now):
+        _note_missed(on, maker, order)
+    else:
+        _ask(on, site, site.factories[maker], order)
+
+
+def _is_there(on: System, order: PowerOrder) -> bool:
+    """Whether a host that is to be switched on is there: it came while the order was written. [JOB-2]"""
+    host = on.store.get(host_key(order.host), Host)
+    return host is not None and host.away is None and not order.is_shut
+
+
+def _ask(on: System, site: Site, maker: Maker, order: PowerOrder) -> None:
+    """Ask the controller, if it may be asked now. One process at a time does."""
+    why = _hold(on, maker, order)
+    if why:
+        _later(on, maker.name, order, *why)
+        return
+    begun = power.begin(order, on.world.now())
+    if on.store.commit([Replace(order, begun)]):
+        _call(on, site, maker.name, replace(begun, version=order.version + 1))
+
+
+def _note_missed(on: System, maker: str, order: PowerOrder) -> None:
+    """A host did not come in time: count that with its factory for operators. Who waits has another switched on."""
+    missed = power.miss(order, on.world.now())
+    if on.store.commit([Replace(order, missed)]):
+        error = Unknown(f"host {order.host}: {missed.why}", NOT_COME)
+        cooldowns.count_failure(on, maker_of(UnitKind.WORKER, maker), error)
+
+
+def _hold(on: System, maker: Maker, order: PowerOrder) -> tuple[str, int] | None:
+    """Why the controller may not be asked now, and for how many seconds: it asks to slow down, or the `rate` does."""
+    name, now = maker_of(UnitKind.WORKER, maker.name), on.world.now()
+    for row in cooldowns.stopping(on, name):
+        return cooling_rules.describe(row, now), cooling_rules.wait(row, order.host, now)
+    seconds = cooldowns.take_call_for(on, name, maker.rate, order.host)
+    why = f"no more calls a second are made to {maker.name} than its `rate` says"
+    return None if seconds is None else (why, seconds)
+
+
+def _later(on: System, maker: str, order: PowerOrder, why: str | None, seconds: int) -> None:
+    """Take the step again later: by a message, and by the row's due time if that message is lost."""
+    if on.store.commit([Replace(order, power.wait(order, why, seconds, on.world.now()))]):
+        on.queues.power(order.host, seconds, maker)
+
+
+def _call(on: System, site: Site, maker: str, order: PowerOrder) -> None:
+    """Ask the controller, and record its answer, unless another order came meanwhile."""
+    name = maker_of(UnitKind.WORKER, maker)
+    try:
+        driver = drivers.driver_named(on, site, UnitKind.WORKER, maker)
+        done = drivers.switch(on, name, driver, order.host, Switching(order.is_on, order.serial, order.missed))
+    except DriverError as error:
+        _failed(on, name, order, error)
+        return
+    if isinstance(done, NotYet):
+        _later(on, maker, order, done.reason, max(1, done.after))
+    else:
+        boot = timedelta(seconds=site.limits.boot)
+        on.store.commit([Replace(order, power.confirm(order, on.world.now(), boot))])
+
+
+def _failed(on: System, maker: str, order: PowerOrder, error: DriverError) -> None:
+    """Count a failure; if the controller wants to be left alone, it is for all of its hosts."""
+    cooldowns.count_failure(on, maker, error)
+    for what in cooling_rules.obstacles(error, order.host) if isinstance(error, RateLimited) else ():
+        cooldowns.start_for(on, maker, what, order.host)
+    after = timedelta(seconds=error.seconds) if isinstance(error, RateLimited) else None
+    why = f"{type(error).__name__}: {error}"
+    on.store.commit([Replace(order, power.fail(order, why, on.world.now(), after))])

@@ -179,6 +179,7 @@ def test_a_job_s_claim_says_what_each_of_its_leases_chooses() -> None:
     [found] = grants.claims(job(needs=needs), 1, NOW)
     assert (found.count, found.choices) == (4, (RACK_1, ANY, Choice(exclusive=True)))
     assert [need.is_exclusive for need in needs] == [False, False, True]
+    assert [need.said for need in needs] == ["bench (rack == 1)", "bench", "bench (for itself)"]
     [plain] = grants.claims(job(needs=(needs[1],)), 1, NOW)
     assert plain.choices == ()
     assert found.line != plain.line

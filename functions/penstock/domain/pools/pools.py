@@ -531,6 +531,12 @@ class Need:
         return {self.pool: self.slots, **self.uses}
 
     @property
+    def said(self) -> str:
+        """What it is, and what it chooses, for people."""
+        chosen = str(self.choice or "")
+        return f"{self.type} ({chosen})" if chosen else self.type
+
+    @property
     def is_exclusive(self) -> bool:
         """Whether it has all slots of a thing."""
         return self.choice is not None and self.choice.exclusive

@@ -239,7 +239,7 @@ def _repeated_job(known: Submission, now: Submission) -> str:
 
 
 def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
-    wanted = ", ".join(need.type for need in job.request.needs if need.order != WORKER)
+    wanted = ", ".join(need.said for need in job.request.needs if need.order != WORKER)
     aliased = f" (asked for as {job.request.target})" if job.request.target != job.request.target_resolved else ""
     named = [
         *(f"job {prior.id} ({prior.name})" for prior in priors.values()),

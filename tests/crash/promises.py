@@ -40,8 +40,13 @@ class Watch:
         slots: list[Slot] = rows.get("slot", [])
         twice = [key for key, count in Counter((slot.pool, slot.name) for slot in slots).items() if count > 1]
         assert not twice, f"SLOT-1: slots that are there twice: {twice}"
-        needs = Counter((slot.pool, slot.job, slot.attempt, slot.order) for slot in slots if slot.job)
-        assert all(count == 1 for count in needs.values()), f"SLOT-1: needs with two slots: {needs}"
+        needs = {(slot.pool, slot.thing, slot.job, slot.attempt, slot.order) for slot in slots if slot.job}
+        two = [need for need, count in Counter((pool, *whose) for pool, _, *whose in needs).items() if count > 1]
+        assert not two, f"SLOT-1: needs with slots of two things: {two}"
+        several = Counter((slot.pool, slot.thing, slot.job) for slot in slots if slot.job)
+        for pool, thing, job in (whose for whose, count in several.items() if count > 1):
+            others = {slot.job for slot in slots if (slot.pool, slot.thing) == (pool, thing) and slot.job} - {job}
+            assert not others, f"SLOT-1: {job} has {pool}/{thing} for itself, and so have {others}"
         for pool in rows.get("pool", []):
             _capacity(pool, [slot for slot in slots if slot.pool == pool.name])
         for slot in slots:

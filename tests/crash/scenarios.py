@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.domain.jobs.jobs import State
 from tests.crash.life import Life, Script
-from tests.crash.sitefile import SITE
+from tests.crash.sitefile import LABELLED, SITE
 
 Steps = Iterator[Callable[[], bool]]
 
@@ -189,6 +189,27 @@ def forgotten_lease(life: Life) -> Steps:
     yield life.is_(second, State.RUNNING)
     life.give_back(second)
     yield life.is_(second)
+
+
+@scenario()
+def choice(life: Life) -> Steps:
+    """A job has a part of a rig, and another waits for all of it, while a third gets the other rig; then the site says
+    that each rig serves one lease more.
+    """
+    life.configure(LABELLED)
+    beside = life.submit_held("beside", resources={"rig": {"thing": "rig-2"}})
+    yield life.is_(beside, State.RUNNING)
+    alone = life.submit_held("alone", resources={"rig": {"labels": "rack == 2", "exclusive": True}})
+    yield life.waits(alone)
+    other = life.submit_held("other", resources={"rig": {"labels": "rack != 2"}})
+    yield life.is_(other, State.RUNNING)
+    life.let_go(other)
+    yield life.is_(other)
+    life.configure(LABELLED.replace("leases = 2", "leases = 3"))
+    life.let_go(beside)
+    yield life.is_(alone, State.RUNNING)
+    life.let_go(alone)
+    yield life.is_(alone)
 
 
 @scenario(minutes=1)

@@ -36,6 +36,20 @@ warm = { max = 1 }
 AHEAD = SITE.replace('max = 1, idle = "2m"', 'min = 1, max = 2, idle = "1h"').replace("{ max = 1 }", "{ min = 1 }")
 """The same, where a worker and a resource are made ahead of need."""
 
+LABELLED = (
+    SITE
+    + """
+[resources.rig]
+well = "hand"
+leases = 2
+[resources.rig.things.rig-1]
+labels = { rack = "1" }
+[resources.rig.things.rig-2]
+labels = { rack = "2" }
+"""
+)
+"""The same, with things among which jobs choose."""
+
 BRIEF = SITE + "[retention]\nsucceeded = 60\n"
 """The same, where nobody keeps for long what a job made."""
 

@@ -240,6 +240,17 @@ def test_what_is_not_enough_for_all_is_known_without_trying_every_order(exclusiv
     assert len(weighed) <= 8 + 8 * 9 // 2
 
 
+def test_what_has_too_many_ways_counts_as_not_there_after_some_of_them() -> None:
+    """Nine want a rig of two slots for themselves and one a part of one, of nine rigs: each order would be tried."""
+    rigs = MANY[:9]
+    slots = [slot(f"{name}/{lease}") for name in rigs for lease in (1, 2)]
+    row = pool(names=tuple(one.name for one in slots), limit=18)
+    harm, weighed = weighing("none")
+    wished = [*(Wish(at, Choice("name != none", exclusive=True)) for at in range(9)), Wish(9, Choice("name != none"))]
+    assert choose(Offer(row, slots, had=()), wished, harm, BY_NAME) is None
+    assert len(weighed) <= choosing.TRIES * len(rigs)
+
+
 def test_a_lease_may_take_several_slots_of_what_it_uses() -> None:
     assert names(choose(offer("b1/1", "b2/1", "b3/1"), [Wish(0, ANY, 2), Wish(1, RACK_2)])) == {
         0: ["b1/1", "b2/1"],

@@ -21,6 +21,11 @@ Slots = tuple[Slot, ...]
 WEIGHED = 32
 """Of how many kinds that fit it is reckoned whom it would harm to take one."""
 
+TRIES = 500
+"""How many ways to take something are tried for one claim. Where some of its leases want things for themselves, and
+others parts of the same ones, it is not known at once what leads nowhere; what is not found then counts as not there.
+"""
+
 Harm = Callable[[Sequence[Slot]], tuple[int, int]]
 """How many claims ahead are harmed if some slots are taken, and how many of those behind."""
 
@@ -67,6 +72,7 @@ class _Chooser:
         self._free = [*offer.warm, *offer.cold]
         self._left = Counter(slot.thing for slot in self._free)
         self._whole = _whole(offer)
+        self._tries = TRIES
 
     def options(self, choice: Choice) -> int:
         """How many slots fit a choice."""
@@ -79,6 +85,9 @@ class _Chooser:
             return []
         first, rest = wished[0], wished[1:]
         for slots in self._best_first(first.choice, taken):
+            self._tries -= 1
+            if self._tries < 0:
+                return None
             more = self.fill(rest, (*taken, *slots)) if self._is_enough(rest, (*taken, *slots)) else None
             if more is not None:
                 return [slots, *more]

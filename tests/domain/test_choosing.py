@@ -153,6 +153,21 @@ def test_what_is_reserved_for_one_nobody_takes_and_the_rest_goes_on() -> None:
     assert served([waits, *others], "b1/1", "b1/2", "b2/1") == [("A", ["b1/1", "b1/2"]), ("B", ["b2/1"])]
 
 
+@pytest.mark.parametrize(("reserved", "expected"), [("A", "b2/1"), ("B", "b1/1"), ("AB", None)])
+def test_of_what_as_many_ahead_miss_it_takes_what_is_not_reserved(reserved: str, expected: str | None) -> None:
+    """Each of the two free benches is wanted by one claim ahead, which waits for a machine as well. [QUEUE-1]"""
+    most = {job: grants.MAX_OVERTAKEN if job in reserved else 0 for job in "AB"}
+    both: dict[str, dict[str, Any]] = {job: {"pools": (BENCH, "target/u"), "overtaken": most[job]} for job in "AB"}
+    ahead = [chooser(job, f"name == b{at}", **both[job]) for at, job in enumerate("AB", 1)]
+    mine = claim("C", takes=({BENCH: 1},), line="any")
+    stocks = {
+        BENCH: Stock(benches(), [*ahead, mine], [slot("b1/1"), slot("b2/1")]),
+        "target/u": Stock(pool(name="target/u", limit=2), [claim(job, pool="target/u") for job in "AB"]),
+    }
+    found = grants.pick(BENCH, stocks)
+    assert (found and names(dict(found.chosen[BENCH]))) == (expected and {0: [expected]})
+
+
 def replaced(waits: Claim, overtaken: int) -> Claim:
     return chooser(waits.job, "name == b1", exclusive=True, overtaken=overtaken)
 
@@ -197,13 +212,14 @@ def test_every_order_of_free_slots_gives_the_same_claims_a_turn() -> None:
     assert all(each[0] == "A" for each in turns)
 
 
-def weighing(harmless: str) -> tuple[Harm, list[int]]:
-    """A harm that only one slot does not do, and how often it was asked for."""
+def weighing(harmless: str, reserved: Sequence[str] = ()) -> tuple[Harm, list[int]]:
+    """A harm that only one slot does not do, and how often it was asked for; and some slots are reserved."""
     asked: list[int] = []
 
-    def harm(slots: Sequence[Slot]) -> tuple[int, int]:
+    def harm(slots: Sequence[Slot]) -> tuple[int, int] | None:
         asked.append(len(slots))
-        return int(all(one.name != harmless for one in slots)), 0
+        is_reserved = any(one.name in reserved for one in slots)
+        return None if is_reserved else (int(all(one.name != harmless for one in slots)), 0)
 
     return harm, asked
 
@@ -224,6 +240,15 @@ def test_of_many_kinds_some_are_weighed_until_one_harms_nobody(harmless: str, ta
     harm, weighed = weighing(harmless)
     found = choose(Offer(pool(names=MANY, limit=40), [slot(name) for name in MANY]), [Wish(0, ANY)], harm, BY_NAME)
     assert (names(found), len(weighed)) == ({0: [taken]}, asked)
+
+
+def test_what_is_reserved_is_not_taken_however_many_kinds_there_are() -> None:
+    """All but the last is reserved, which is not among those that are weighed first; or all is."""
+    free = Offer(pool(names=MANY, limit=40), [slot(name) for name in MANY])
+    for reserved, taken in ((MANY[:-1], {0: [MANY[-1]]}), (MANY, None)):
+        harm, weighed = weighing("none", reserved)
+        assert names(choose(free, [Wish(0, ANY)], harm, BY_NAME)) == taken
+        assert len(weighed) == len(MANY)
 
 
 @pytest.mark.parametrize("exclusive", [False, True])

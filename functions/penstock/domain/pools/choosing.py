@@ -1,8 +1,8 @@
 """Which slots a claim takes of a pool whose things are chosen: those that fit, and that others miss least. [SLOT-2]
 
 Each lease gets a warm unit or a cold slot of a thing that fits, or all slots of one thing. Of several that fit, it
-takes one that the fewest claims ahead miss, and then the fewest behind; of those, one with a warm unit; then, as its
-placement says.
+takes one that is reserved for nobody; of those, one that the fewest claims ahead miss, and then the fewest behind; then
+one with a warm unit; then, as its placement says.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ Slots = tuple[Slot, ...]
 """What one lease takes of a pool: its own slot first."""
 
 WEIGHED = 32
-"""Of how many kinds that fit it is reckoned whom it would harm to take one."""
+"""Of how many kinds that fit it is reckoned, at a time, whom it would harm to take one."""
 
 TRIES = 500
 """How many ways to take something are tried for one claim. Where some of its leases want things for themselves, and
 others parts of the same ones, it is not known at once what leads nowhere; what is not found then counts as not there.
 """
 
-Harm = Callable[[Sequence[Slot]], tuple[int, int]]
-"""How many claims ahead are harmed if some slots are taken, and how many of those behind."""
+Harm = Callable[[Sequence[Slot]], tuple[int, int] | None]
+"""How many claims ahead are harmed if some slots are taken, and how many of those behind; None if any of these is
+reserved for one ahead.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,19 +96,22 @@ class _Chooser:
         return None
 
     def _best_first(self, choice: Choice, taken: Slots) -> Iterator[Slots]:
-        """What a choice may take: of each kind the best, and of those first what harms the fewest."""
+        """What a choice may take: of each kind the best, and of those first what harms the fewest; nothing that is
+        reserved for somebody ahead. [QUEUE-2]
+        """
         found: dict[Kind, Slots] = {}
         for slots in sorted(self._fitting(choice, taken), key=lambda slots: self._rank(choice, slots)):
             found.setdefault(self._sorting.kind(slots[0].thing), slots)
-        options, harmful = list(found.values()), list[tuple[tuple[int, int], Slots]]()
-        for slots in options[:WEIGHED]:
-            lost = self._harm((*taken, *slots))
-            if any(lost):
-                harmful.append((lost, slots))
-            else:
-                yield slots
-        yield from (slots for _, slots in sorted(harmful, key=lambda each: each[0]))
-        yield from options[WEIGHED:]
+        options = list(found.values())
+        for at in range(0, len(options), WEIGHED):
+            harmful: list[tuple[tuple[int, int], Slots]] = []
+            for slots in options[at : at + WEIGHED]:
+                lost = self._harm((*taken, *slots))
+                if lost == (0, 0):
+                    yield slots
+                elif lost:
+                    harmful.append((lost, slots))
+            yield from (slots for _, slots in sorted(harmful, key=lambda each: each[0]))
 
     def _fitting(self, choice: Choice, taken: Slots) -> Iterator[Slots]:
         options = self._whole.values() if choice.exclusive else ((slot,) for slot in self._free)

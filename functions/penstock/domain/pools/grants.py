@@ -328,14 +328,16 @@ def _with_choice(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick
 
 
 def _choose(found: Pick, stock: Stock, turns: Turns, warm: Collection[int]) -> dict[int, Slots] | None:
-    """What a claim takes of one pool: what those ahead of it miss least, and then those behind it."""
+    """What a claim takes of one pool: what is reserved for nobody, if there is that; of that, what those ahead of it
+    miss least, and then those behind it.
+    """
     row = found.rows[stock.name]
     ahead, behind = _before(row, stock, turns), _behind(row, stock, turns)
 
-    def harm(slots: Sequence[Slot]) -> tuple[int, int]:
+    def harm(slots: Sequence[Slot]) -> tuple[int, int] | None:
         harmed = matching.overtaken_by([*ahead, *behind], slots, stock.unleased, stock.pool)
-        before = sum(claim in ahead for claim in harmed)
-        return before, len(harmed) - before
+        before = [claim for claim in harmed if claim in ahead]
+        return None if any(map(has_reservation, before)) else (len(before), len(harmed) - len(before))
 
     wished = [wish for wish in matching.wishes(row, stock.name) if wish.lease not in warm]
     others = matching.choosing([*ahead, *behind], stock.name)

@@ -52,8 +52,8 @@ inline look_slots(r, p, which) {
 #define GO_ON 2
 #define RANK(r, k) (seen_slot[IN(r, k)] * 2 + (k))
 #define IS_ON(r, k) (seen_slot[IN(r, k)] == SAW_FREE || seen_slot[IN(r, k)] == SAW_HELD)
-#define WANTS(r, k) (seen_limit[r] >= 2 || (seen_limit[r] == 1 && \
-    (IS_BETTER(seen_slot[IN(r, k)], seen_slot[IN(r, (1 - (k)))]) || \
+#define WANTS(r, k) (seen_limit[r] >= 2 || (seen_limit[r] == 1 && (IS_NAMED(SET_POOL) -> (k) == 0 : \
+    IS_BETTER(seen_slot[IN(r, k)], seen_slot[IN(r, (1 - (k)))]) || \
     (seen_slot[IN(r, k)] == seen_slot[IN(r, (1 - (k)))] && (k) == 0))))
 #define WORTH(v0) ((v0) == SAW_HELD -> 4 : ((v0) == SAW_WITHDRAWN -> 3 : ((v0) == SAW_FREE -> 2 : 1)))
 #define IS_BETTER(v0, v1) (WORTH(v0) > WORTH(v1))

@@ -38,7 +38,7 @@ inline serve_who_was_before(c) {
 inline find_who_is_first(c) {
     is_first = 1;
     for (hk : 0 .. PLACES - 1) {
-        same = 1;
+        same = (FITS(c, A) == FITS(hk, A));
         for (ha : 0 .. POOLS - 1) { if :: COUNT(c, ha) != COUNT(hk, ha) -> same = 0 :: else fi }
         if :: hk != c && same && (queue[OWN(c)] & BIT(hk)) && BEFORE(hk, c, OWN(c)) -> is_first = 0 :: else fi
     }
@@ -69,16 +69,15 @@ inline acquire(c, goes_on) {
 #ifdef GRANT_IGNORES_OVER
 #define IS_CLOSED(p) paused[p]
 #else
-#define IS_CLOSED(p) (paused[p] || over[p])
+#define IS_CLOSED(p) (paused[p] || (over[p] && !IS_NAMED(p)))
 #endif
-#define ANY_FREE(p) (slot[FIRST_SLOT(p)] == FREE || slot[FIRST_SLOT(p) + 1] == FREE)
-#define HAS_NOW(c, p) (IS_AMOUNT(p) -> used + COUNT(c, p) <= limit[p] : ANY_FREE(p))
+#define HAS_NOW(c, p) (IS_AMOUNT(p) -> used + COUNT(c, p) <= limit[p] : OFFERED_NOW(c, p) != 0)
 
 inline look(c, p) {
     if
     :: STANDS_ANY(p) || IS_CLOSED(p) || !HAS_NOW(c, p) -> acquire(c, 1); stop_looking(c)
     :: else ->
-        if :: !IS_AMOUNT(p) -> saw_free[(c) * 2 + (p)] = (slot[FIRST_SLOT(p)] == FREE -> 1 : 2) :: else fi;
+        if :: !IS_AMOUNT(p) -> gone = OFFERED_NOW(c, p); take_one(c, p); saw_free[(c) * 2 + (p)] = gone :: else fi;
         looking[c]++
     fi
 }
@@ -101,10 +100,11 @@ inline grant_at_once(c) {
         for (n : 0 .. POOLS - 1) {
             if
             :: COUNT(c, n) ->
+                gone = (IS_AMOUNT(n) -> 0 : saw_free[(c) * 2 + n]);
                 pass(c, n);
                 if
                 :: IS_AMOUNT(n) -> m = COUNT(c, n); take_amount(m)
-                :: else -> m = FIRST_SLOT(n) + saw_free[(c) * 2 + n] - 1; take(m, c)
+                :: else -> take_slots(c, n)
                 fi
             :: else
             fi
@@ -123,11 +123,13 @@ inline grant_at_once(c) {
 #define OF_POOL(x) ((x) / 2)
 
 /* The first WINDOW claims of each line in the queue of p, and which of them are not to be passed. Those that take the same
- * stand in one line. */
-#ifdef ONE_LINE
+ * stand in one line, and those whom other slots fit in another. */
+#if defined(ONE_LINE)
 #define SAME_LINE(o, c) true
-#else
+#elif defined(LINES_IGNORE_CHOICES)
 #define SAME_LINE(o, c) (ALL_OF(o) == ALL_OF(c))
+#else
+#define SAME_LINE(o, c) (ALL_OF(o) == ALL_OF(c) && FITS(o, A) == FITS(c, A))
 #endif
 
 inline next_claim(x, p) {
@@ -160,7 +162,33 @@ inline next_slot(x, p) {
     fresh_free[AT(x, p)] = seen_free[AT(x, p)];
 }
 
+/* A thing is known to be free as a whole by what is read after the free slots: that nobody has any of its slots; and the
+ * pool's row, which is not about to change, and is the same as before. */
+#ifdef HELD_UNREAD
+#define HAS_NOBODY(p) true
+#else
+#define HAS_NOBODY(p) (HELD_IN(p) == 0)
+#endif
+#ifdef ROW_READ_ONCE
+#define IS_SAME(x, p) true
+#else
+#define IS_SAME(x, p) fresh_pool[AT(x, p)]
+#endif
+
+inline next_held(x, p) { whole[x] = HAS_NOBODY(p); }
+
+inline next_whole(x, p) {
+    if
+    :: whole[x] && IS_SAME(x, p) && !due[p] && !paused[p] && !(~seen_free[AT(x, p)] & WHOLE_OF(p)) -> whole[x] = WHOLE_OF(p)
+    :: else -> whole[x] = 0
+    fi;
+    fresh_pool[AT(x, p)] = 1
+}
+
 inline next_pool(x, p) {
+#ifdef ONE_THING
+    if :: p == A -> next_whole(x, p) :: else fi;
+#endif
     if
     :: IS_AMOUNT(p) ->
         seen_free[AT(x, p)] = (!paused[p] && used < limit[p] -> limit[p] - used : 0);
@@ -174,7 +202,7 @@ inline next_pool(x, p) {
     fi
 }
 
-#define HAS(x, p, count) (IS_AMOUNT(p) -> seen_free[AT(x, p)] >= (count) : seen_free[AT(x, p)] != 0)
+#define HAS(x, c, p) (IS_AMOUNT(p) -> seen_free[AT(x, p)] >= COUNT(c, p) : OFFERED(x, c, p) != 0)
 #ifdef NO_BOUND
 #define IS_KEPT(x, p, o) false
 #else
@@ -187,6 +215,39 @@ inline next_pool(x, p) {
 #define ASKS(x, p) true
 #endif
 
+/* Where claims choose: a slot that is kept for nobody, if there is one; of such, one that the fewest ahead would miss, and
+ * then the fewest behind. Two that are missed by as many are as good as each other: the placement decides. */
+#ifdef FEWEST_ONLY
+#define MISSED(x, p) missed
+#else
+#define MISSED(x, p) (missed + (h & kept[AT(x, p)] -> 256 : 0))
+#endif
+
+inline choose(x, c, p) {
+#ifdef FIRST_FREE
+    take_one(c, p)
+#else
+    if
+    :: IS_MATCHED(p) && gone == 3 ->
+        gone = 1; harm(c, p); best = MISSED(x, p);
+        gone = 2; harm(c, p);
+        if :: MISSED(x, p) < best || (MISSED(x, p) == best && second) -> skip :: else -> gone = 1 fi
+    :: else -> take_one(c, p)
+    fi
+#endif
+}
+
+/* What the grant of c by what x has seen takes of p, and whom that harms. */
+inline harm_by_grant(x, c, p) {
+    is_server = 1;
+    those = seen_queue[AT(x, p)];
+    room = ROOM(x, p);
+    gone = (IS_AMOUNT(p) -> 0 : OFFERED(x, c, p));
+    choose(x, c, p);
+    harm(c, p);
+    is_server = 0
+}
+
 /* w: whether c may be granted by what x has seen; n: how many it overtakes. */
 inline may_be_granted(x, c) {
     w = 1;
@@ -194,10 +255,8 @@ inline may_be_granted(x, c) {
     for (i : 0 .. POOLS - 1) {
         if
         :: COUNT(c, i) && ASKS(x, i) ->
-            if :: !(seen_queue[AT(x, i)] & BIT(c)) || !HAS(x, i, COUNT(c, i)) -> w = 0 :: else fi;
-            those = seen_queue[AT(x, i)];
-            room = ROOM(x, i);
-            harm(c, i);
+            if :: !(seen_queue[AT(x, i)] & BIT(c)) || !HAS(x, c, i) -> w = 0 :: else fi;
+            harm_by_grant(x, c, i);
             for (k : 0 .. PLACES - 1) {
                 if :: OVERTAKES & BIT(k) -> n++; if :: IS_KEPT(x, i, k) -> w = 0 :: else fi :: else fi
             }
@@ -222,19 +281,19 @@ inline pick(x, p) {
         m = 0;
         if :: !chosen[x] || !COUNT((chosen[x] - 1), i) || !ASKS(x, i) -> seen_free[AT(x, i)] = 0; fresh_pool[AT(x, i)] = 0
            :: else ->
-            those = seen_queue[AT(x, i)];
-            room = ROOM(x, i);
-            harm((chosen[x] - 1), i);
+            harm_by_grant(x, (chosen[x] - 1), i);
             m = OVERTAKES | BIT(chosen[x] - 1);
-            if :: IS_AMOUNT(i) -> seen_free[AT(x, i)] = 0
-               :: else -> seen_free[AT(x, i)] = (seen_free[AT(x, i)] & 1 -> 1 : 2)
-            fi
+            seen_free[AT(x, i)] = gone;
+            if :: !IS_CHECKED((chosen[x] - 1), i) -> fresh_pool[AT(x, i)] = 0 :: else fi
         fi;
         seen_queue[AT(x, i)] = seen_queue[AT(x, i)] & m;
         fresh_queue[AT(x, i)] = fresh_queue[AT(x, i)] & seen_queue[AT(x, i)];
         fresh_free[AT(x, i)] = fresh_free[AT(x, i)] & seen_free[AT(x, i)];
         kept[AT(x, i)] = 0
     }
+#ifdef ONE_THING
+    whole[x] = 0
+#endif
 }
 
 inline forget(x) {
@@ -244,12 +303,21 @@ inline forget(x) {
     }
     chosen[x] = 0;
     at_pool[x] = 0;
+#ifdef ONE_THING
+    whole[x] = 0
+#endif
 }
 
 inline take(s0, c) {
     slot[s0] = HELD_BY(c);
     wrote_slot(s0);
-    assert(due[POOL_OF(s0)] || HELD_IN(POOL_OF(s0)) <= limit[POOL_OF(s0)]); /* [SLOT-1] */
+    assert(due[POOL_OF(s0)] || COUNTED_IN(POOL_OF(s0)) <= limit[POOL_OF(s0)]); /* [SLOT-1] */
+}
+
+/* Those that are in gone. */
+inline take_slots(c, p) {
+    for (k : 0 .. 1) { if :: gone & BIT(k) -> m = FIRST_SLOT(p) + k; take(m, c) :: else fi }
+    assert(!IS_WHOLE(c, p) || (gone == WHOLE_OF(p) && HELD_IN(p) == SLOTS_IN(gone))) /* [SLOT-1] for itself */
 }
 
 inline take_amount(count) {
@@ -290,7 +358,7 @@ inline still(x) {
     for (i : 0 .. POOLS - 1) {
         if
         :: fresh_queue[AT(x, i)] != seen_queue[AT(x, i)] || fresh_free[AT(x, i)] != seen_free[AT(x, i)] -> w = 0
-        :: IS_AMOUNT(i) && COUNT((chosen[x] - 1), i) && !fresh_pool[AT(x, i)] -> w = 0
+        :: IS_CHECKED((chosen[x] - 1), i) && !fresh_pool[AT(x, i)] -> w = 0
         :: else
         fi
     }
@@ -304,10 +372,11 @@ inline grant_from(x, c, p) {
         if :: k != c && (seen_queue[AT(x, p)] & BIT(k)) -> overtake(k, p) :: else fi
     }
     overtaken[(c) * POOLS + p] = 0;
+    gone = seen_free[AT(x, p)];
     pass(c, p);
     if
     :: IS_AMOUNT(p) -> m = COUNT(c, p); take_amount(m)
-    :: else -> m = FIRST_SLOT(p) + (seen_free[AT(x, p)] & 1 -> 0 : 1); take(m, c)
+    :: else -> take_slots(c, p)
     fi
 }
 

@@ -1,12 +1,16 @@
 /* ---- what is given back: usecases/units.py, usecases/settling.py ---- */
 
-#define SLOT_IN(c, p) (slot[FIRST_SLOT(p)] == HELD_BY(c) -> FIRST_SLOT(p) : FIRST_SLOT(p) + 1)
-
 /* It does not write the pool's row. If more than the limit may be held, a grant does not take what came back. */
 inline give_back(c, p) {
-    m = SLOT_IN(c, p);
-    if :: withdrawn[m] -> slot[m] = OFF; withdrawn[m] = !withdrawn[m] :: else -> slot[m] = FREE fi;
-    wrote_slot(m);
+    for (k : 0 .. 1) {
+        m = FIRST_SLOT(p) + k;
+        if
+        :: slot[m] == HELD_BY(c) ->
+            if :: withdrawn[m] -> slot[m] = OFF; withdrawn[m] = !withdrawn[m] :: else -> slot[m] = FREE fi;
+            wrote_slot(m)
+        :: else
+        fi
+    }
 }
 
 inline release(c, goes_on) {

@@ -4,6 +4,9 @@
  *   FIRST0..3    what the first step of job 0..3 takes, 0 for a job without: a sum of A1, B1
  *                (a slot of A, of B) and Q1, Q2 or Q3 (that much of the amount Q)             0
  *   TAKES0..3    what its last step takes, which is released first                            A1
+ *   FITS0..3     which slots of A the last step of job 0..3 may have: 1 the first, 2 the second, 3
+ *                any. With one of these, claims choose among the slots of A, and take one       3
+ *   ONE_THING    the slots of A are those of one thing: who takes A2 has it for itself
  *   LIMIT_A LIMIT_B LIMIT_Q     what there is at the start; slots 0-2, an amount 0-3          1
  *   CHANGES                     how often an operator sets a limit: SET(n) is what the n-th
  *                               time, of the pool SET_POOL, which must be the first
@@ -44,6 +47,21 @@
 #endif
 #ifndef TAKES3
 #define TAKES3 A1
+#endif
+#if defined(FITS0) || defined(FITS1) || defined(FITS2) || defined(FITS3)
+#define CHOICES
+#endif
+#ifndef FITS0
+#define FITS0 3
+#endif
+#ifndef FITS1
+#define FITS1 3
+#endif
+#ifndef FITS2
+#define FITS2 3
+#endif
+#ifndef FITS3
+#define FITS3 3
 #endif
 #ifndef LIMIT_A
 #define LIMIT_A 1
@@ -93,6 +111,7 @@
 #define Q 2
 #define POOLS 3
 #define A1 1
+#define A2 2
 #define B1 4
 #define Q1 16
 #define Q2 32
@@ -107,12 +126,43 @@
     ((c) == 0 -> (FIRST0) : ((c) == 2 -> (FIRST1) : ((c) == 4 -> (FIRST2) : (FIRST3)))) : \
     ((c) == 1 -> (TAKES0) : ((c) == 3 -> (TAKES1) : ((c) == 5 -> (TAKES2) : (TAKES3)))))
 #define COUNT(c, p) ((ALL_OF(c) >> (2 * (p))) & 3)
+#define FITS(c, p) ((p) != A || (c) % 2 == 0 -> 3 : \
+    ((c) == 1 -> (FITS0) : ((c) == 3 -> (FITS1) : ((c) == 5 -> (FITS2) : (FITS3)))))
 #define OWN(c) (COUNT(c, A) -> A : (COUNT(c, B) -> B : Q))
 #define BIT(n) (1 << (n))
 #ifdef EACH_ITS_ORDER
 #define BEFORE(o, c, p) ((p) == Q -> (o) > (c) : (o) < (c))
 #else
 #define BEFORE(o, c, p) ((o) < (c))
+#endif
+
+/* Whether claims choose among the slots of p: what there is of it is a set of slots then, a bit each, and no number. */
+#ifdef CHOICES
+#define IS_CHOSEN(p) ((p) == A)
+#else
+#define IS_CHOSEN(p) false
+#endif
+#ifdef BY_NUMBER
+#define IS_MATCHED(p) (IS_CHOSEN(p) && !is_server)
+#else
+#define IS_MATCHED(p) IS_CHOSEN(p)
+#endif
+/* Whether c wants all slots of p, which are one thing. */
+#ifdef ONE_THING
+#define IS_WHOLE(c, p) ((p) == A && COUNT(c, A) == 2)
+#else
+#define IS_WHOLE(c, p) false
+#endif
+/* A pool with names says which of its slots stay when its limit is lowered, and is granted from meanwhile. */
+#if defined(CHOICES) || defined(ONE_THING)
+#define IS_NAMED(p) ((p) == A)
+#else
+#define IS_NAMED(p) false
+#endif
+#ifdef ONE_THING
+#define IS_ONE_THING(p) ((p) == A)
+#else
+#define IS_ONE_THING(p) false
 #endif
 
 /* leases: those of a step are one here */
@@ -156,6 +206,9 @@ byte serving[SERVERS], at_pool[SERVERS], chosen[SERVERS];
 byte seen_queue[SERVERS * POOLS], fresh_queue[SERVERS * POOLS], kept[SERVERS * POOLS];
 byte seen_free[SERVERS * POOLS], fresh_free[SERVERS * POOLS];
 bit fresh_pool[SERVERS * POOLS];
+#ifdef ONE_THING
+byte whole[SERVERS]; /* the slots of A, if they are known to be free as a whole */
+#endif
 #define RESIZERS 2
 byte resizing[RESIZERS], seen_slot[RESIZERS * 2], todo[RESIZERS * 2];
 bit fresh_slot[RESIZERS * 2], fresh_limit[RESIZERS], seen_due[RESIZERS], seen_over[RESIZERS];
@@ -171,3 +224,6 @@ byte rounds; /* sweeps since a row last changed */
 hidden byte i, k, n, m, s, v, w;
 hidden byte asked[POOLS], those, g, h, ha, hk, ho, ht, is_first, same;
 hidden short room;
+hidden short missed, best;
+hidden byte gone, rest[2], taker[4], useful, own; /* of slots that are chosen: sets, a bit each */
+hidden byte lacks, second, is_server;

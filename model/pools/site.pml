@@ -12,7 +12,7 @@ inline wrote_claim(c, p) {
 
 inline wrote_slot(s0) {
     for (w : 0 .. PLACES - 1) {
-        if :: saw_free[w * 2 + POOL_OF(s0)] == s0 % 2 + 1 -> fresh_look[w] = 0 :: else fi
+        if :: saw_free[w * 2 + POOL_OF(s0)] & BIT(s0 % 2) -> fresh_look[w] = 0 :: else fi
     }
     for (w : 0 .. SERVERS - 1) {
         fresh_free[w * POOLS + POOL_OF(s0)] = fresh_free[w * POOLS + POOL_OF(s0)] & ~BIT(s0 % 2)
@@ -24,8 +24,15 @@ inline wrote_slot(s0) {
 #endif
 }
 
+/* A grant names the row of an amount, and that of a pool of which it takes a thing as a whole. */
+#ifdef WHOLE_UNCHECKED
+#define IS_CHECKED(c, p) (IS_AMOUNT(p) && COUNT(c, p))
+#else
+#define IS_CHECKED(c, p) ((IS_AMOUNT(p) && COUNT(c, p)) || IS_WHOLE(c, p))
+#endif
+
 inline wrote_pool(p) {
-    for (w : 0 .. PLACES - 1) { if :: IS_AMOUNT(p) && COUNT(w, p) -> fresh_look[w] = 0 :: else fi }
+    for (w : 0 .. PLACES - 1) { if :: IS_CHECKED(w, p) -> fresh_look[w] = 0 :: else fi }
     for (w : 0 .. SERVERS - 1) { fresh_pool[w * POOLS + p] = 0 }
 #if CHANGES
     for (w : 0 .. RESIZERS - 1) { if :: p == SET_POOL -> fresh_limit[w] = 0 :: else fi }
@@ -51,6 +58,7 @@ inline come_again(c) {
 #endif
 }
 
+#include "choices.pml"
 #include "properties.pml"
 #include "queues.pml"
 #include "limits.pml"
@@ -64,7 +72,8 @@ inline crash() { crashes--; rounds = 0 }
 inline lose(m0) { losses--; m0 = 0; rounds = 0 }
 
 /* One of the two handlers that may serve a pool at once. Its steps: 1 the pool's queue, then 2 the queue, 3 the slots
- * and 4 the row of each pool that it needs to look at, 5 the grant. */
+ * and 4 the row of each pool that it needs to look at, 5 the grant. Where somebody may want a thing for itself, 3 is the
+ * pool's row, 6 the slots, 7 who has any, and 4 the row again. */
 #define IS_WANTED(x, p) (((seen_queue[AT(x, OF_POOL(x))] & BIT(0)) && COUNT(0, p)) || \
     ((seen_queue[AT(x, OF_POOL(x))] & BIT(1)) && COUNT(1, p)) || \
     ((seen_queue[AT(x, OF_POOL(x))] & BIT(2)) && COUNT(2, p)) || \
@@ -98,10 +107,18 @@ end:
     :: d_step { serving[x] == 2 ->
         if :: at_pool[x] != OF_POOL(x) -> next_claim(x, at_pool[x]) :: else fi;
         serving[x] = 3; skip }
-    :: d_step { serving[x] == 3 ->
+#ifdef ONE_THING
+    :: d_step { serving[x] == 3 && IS_ONE_THING(at_pool[x]) -> fresh_pool[AT(x, A)] = 1; serving[x] = 6; skip }
+    :: d_step { serving[x] == 6 -> next_slot(x, A); serving[x] = 7; skip }
+    :: d_step { serving[x] == 7 -> next_held(x, A); serving[x] = 4; skip }
+#endif
+    :: d_step { serving[x] == 3 && !IS_ONE_THING(at_pool[x]) ->
         if :: !IS_AMOUNT(at_pool[x]) -> next_slot(x, at_pool[x]) :: else fi;
         serving[x] = 4; skip }
     :: d_step { serving[x] == 4 -> next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); skip }
+#ifdef CHOICES
+    :: d_step { serving[x] == 4 -> second = 1; next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); second = 0; skip }
+#endif
     :: d_step { serving[x] == 5 -> grant(x, 1); forget(x); serving[x] = 1; skip }
     :: d_step { serving[x] == 5 && crashes -> crash(); grant(x, 0); forget(x); ends(serving[x]); skip }
     od
@@ -116,6 +133,9 @@ end:
     :: d_step { to_acquire[c] && !looking[c] && !lease[c] && CALM ->
         to_acquire[c] = 0; begins(looking[c]); fresh_look[c] = 1; look_further(c); skip }
     :: d_step { looking[c] && looking[c] <= POOLS -> look(c, looking[c] - 1); look_further(c); skip }
+#if defined(CHOICES) || defined(ONE_THING)
+    :: d_step { looking[c] && looking[c] <= POOLS -> second = 1; look(c, looking[c] - 1); look_further(c); second = 0; skip }
+#endif
     :: d_step { looking[c] > POOLS -> grant_at_once(c);
         if :: !lease[c] -> acquire(c, 1) :: else fi; stop_looking(c); skip }
     :: d_step { crashes && looking[c] -> crash(); stop_looking(c); to_acquire[c] = 1; skip }

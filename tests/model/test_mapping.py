@@ -29,6 +29,7 @@ HELPERS = {
     "end_by_sweep", "check_slots", "check_settled", "check_alone", "begins", "ends", "crash", "lose",
     "wrote_claim", "wrote_slot", "wrote_pool", "come_again", "look_on", "forget", "forget_slots", "still", "pass",
     "serve_pools_of", "read_waiting", "look_further", "stop_looking", "check_pools", "check_served", "check_waits",
+    "start_matching", "give_room", "harm_by_grant", "take_one", "take_slots", "check_kept",
 }  # fmt: skip
 """Inlines that are the flow, a reply, the faults, or a part of an action."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeGuard
 
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
+from penstock.domain.pools.choices import ANY
 from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Create, Key, Replace, Row
@@ -55,9 +57,24 @@ def check_guard(name: str, changes: Sequence[Change], before: Mapping[Key, Row],
             assert not pool.paused, "granted from a paused pool"
             assert not pool.is_closed, "granted from a pool of which more than its limit may be held"
             assert pool.due or _held(after, pool) <= pool.limit, "granted beyond the limit"
+        for unit in (row for row in _written(changes) if isinstance(row, Unit)):
+            _check_choice(after, unit)
         units = {row.lease.job for row in _written(changes) if isinstance(row, Unit)}
         left = [row for row in after.values() if isinstance(row, Claim) and row.job in units]
         assert not left, "granted, and left in a queue"
+
+
+def _check_choice(rows: Mapping[Key, Row], unit: Unit) -> None:
+    """[SLOT-2] A lease got what it chose; and of what it has for itself, nobody else has a part. [SLOT-1]"""
+    job, pool = rows[job_key(unit.lease.job)], rows[pool_key(unit.lease.pool)]
+    assert isinstance(job, Job)
+    assert isinstance(pool, Pool)
+    choice = next(need.choice for need in job.request.needs if need.order == unit.lease.order) or ANY
+    slots = [row for row in rows.values() if isinstance(row, Slot) and row.pool == pool.name]
+    mine = {slot.thing for slot in slots if slot.unit == unit.id}
+    assert all(choice.fits(thing, pool.labels.get(thing, {})) for thing in mine), f"{mine} does not fit {choice}"
+    beside = [slot for slot in slots if slot.thing in mine and slot.unit != unit.id and slot_state(slot) != "off"]
+    assert not (choice.exclusive and beside), f"granted as a whole, beside {beside}"
 
 
 def check_promises(rows: Collection[Row]) -> None:

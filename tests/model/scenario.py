@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from penstock.domain.commands import Hello, SubmitJob
 from penstock.domain.jobs.jobs import Job, Result, job_key
@@ -30,10 +31,25 @@ SITE = site_toml(
         "licence": {"well": "locks", "limit": 2},
         "database": {"well": "locks", "limit": 2, "uses": {"licence": 1, "tokens": 2}},
         "sandbox": {"well": "locks", "limit": 2, "uses": {"tokens": 1}},
+        "rig": {
+            "well": "locks",
+            "leases": 2,
+            "things": {"rig-1": {"labels": {"rack": "1"}}, "rig-2": {"labels": {"rack": "2"}}},
+        },
     },
     quotas={"tokens": 3},
 )
-ASKS: Sequence[Sequence[str]] = (["licence", "bench"], [], ["licence"], ["database"], ["database"], ["sandbox"])
+ASKS: Sequence[Sequence[Mapping[str, Any]]] = (
+    [{"type": "licence"}, {"type": "bench"}],
+    [],
+    [{"type": "licence"}],
+    [{"type": "database"}],
+    [{"type": "database"}],
+    [{"type": "sandbox"}],
+    [{"type": "rig", "labels": "rack == 1"}],
+    [{"type": "rig", "labels": "rack == 1", "exclusive": True}],
+    [{"type": "rig"}, {"type": "rig", "labels": "rack == 2"}],
+)
 LIMITS = {"target/default": 1, "resource/licence": 2, "quota/tokens": 3}
 PUBLISHING = """#!/bin/sh
 #: name = "publishing"
@@ -91,8 +107,7 @@ class Scenario:
         self.jobs = [self._submit(script) for script in SCRIPTS]
 
     def _submit(self, script: str) -> str:
-        names = self.dice.choice(ASKS)
-        wanted = {f"r{n}": {"type": name} for n, name in enumerate(names)}
+        wanted = {f"r{n}": dict(ask) for n, ask in enumerate(self.dice.choice(ASKS))}
         ask = SubmitJob(script, resources=wanted or None)
         return submit.submit(self.twin.on, ADA, ask, None)
 

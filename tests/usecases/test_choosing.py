@@ -9,16 +9,18 @@ import pytest
 
 from penstock.domain.commands import AcquireLease
 from penstock.domain.jobs.jobs import State
-from penstock.domain.pools.pools import SlotState
+from penstock.domain.pools.pools import Pool, SlotState, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import leases, submit_lease
+from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from tests.usecases.exact import lease_of, lease_of_or_none, site
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import before_the_next_commit, before_the_next_read
 from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep
 
 ADA = User(name="ada", created=START, version=1)
@@ -186,6 +188,46 @@ def test_a_thing_that_gets_another_slot_meanwhile_is_not_given_as_a_whole(
     alone = ask(shared, thing="bench-1", exclusive=True)
     shared.run()
     assert [got(shared, taken[0]), got(shared, alone)] == ["bench-1/3", None]
+
+
+def test_who_wants_a_thing_for_itself_gets_it_although_the_pool_s_row_is_written_meanwhile(shared: Twin) -> None:
+    """QUEUE-1: for a reason that changes nothing of its slots, so nobody has it served after that."""
+    has = ask(shared, thing="bench-1")
+    alone = ask(shared, thing="bench-1", exclusive=True)
+
+    def write() -> None:
+        pool = shared.store.get(pool_key(BENCH), Pool)
+        assert pool
+        assert shared.store.commit([Replace(pool, pool)])
+
+    before_the_next_read(shared, "held#", write)
+    end(shared, has)
+    assert got(shared, alone) == "bench-1/1"
+
+
+def test_a_row_that_is_written_at_every_read_is_not_read_for_ever(
+    shared: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who wants the thing for itself gets it with the next sweep then."""
+    has = ask(shared, thing="bench-1")
+    alone = ask(shared, thing="bench-1", exclusive=True)
+    find, read = shared.store.find, list[str]()
+
+    def racing(pk: str, begins: str, *more: Any, **how: Any) -> Any:
+        if begins == "held#":
+            read.append(begins)
+            pool = shared.store.get(pool_key(BENCH), Pool)
+            assert pool
+            assert shared.store.commit([Replace(pool, pool)])
+        return find(pk, begins, *more, **how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shared.store, "find", racing)
+        end(shared, has)
+    assert got(shared, alone) is None
+    assert len(read) == scheduler.READINGS
+    sweep(shared)
+    assert got(shared, alone) == "bench-1/1"
 
 
 def test_a_thing_that_loses_a_slot_is_not_given_as_a_whole_before_that_is_back() -> None:

@@ -356,6 +356,12 @@ def read_stocks(on: System, pool_name: str) -> dict[str, Stock]:
     return found
 
 
+READINGS = 3
+"""How often slots are read of which somebody wants a thing for itself, while the pool's row is written meanwhile. Not
+all who write it have the pool served: what they write may have nothing to do with its slots. [QUEUE-1]
+"""
+
+
 def look(on: System, claims: Sequence[Claim]) -> dict[str, Stock]:
     """What the pools of a new claim have, its slots in random order. Empty if somebody waits in one of them. [QUEUE-2]
 
@@ -388,14 +394,26 @@ def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock |
     Its slots are read before its row. A limit that was lowered before one of them came back is seen then. [SLOT-1]
     """
     waiting = first_waiting(on, name) if claims is None else claims
-    before, cold, had = _read_slots(on, name, waiting, sum(claim.count for claim in waiting))
-    pool = on.store.get(pool_key(name), Pool)
+    pool, cold, had = _read_pool(on, name, waiting)
     if pool is None:
         return None
     warm = _warm(on, name, pool.warm, waiting) if waiting and pool.warm and not pool.is_paused else []
     idle = on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) if grants.reserved_claims(waiting) else []
     free = [] if pool.is_paused else _others(cold, warm)
-    return Stock(pool, waiting, free, warm, idle, _known_whole(before, pool, had))
+    return Stock(pool, waiting, free, warm, idle, had)
+
+
+def _read_pool(
+    on: System, name: str, claims: Sequence[Claim], again: int = READINGS - 1
+) -> tuple[Pool | None, list[Slot], list[Slot] | None]:
+    """A pool's free, cold slots, and after them its row. If somebody wants a thing for itself, also the slots that
+    somebody has; None if they do not tell which things are free as a whole.
+    """
+    before, cold, had = _read_slots(on, name, claims, sum(claim.count for claim in claims))
+    pool = on.store.get(pool_key(name), Pool)
+    if before and pool and before.version != pool.version and again:
+        return _read_pool(on, name, claims, again - 1)
+    return pool, cold, _known_whole(before, pool, had) if pool else None
 
 
 def _read_slots(

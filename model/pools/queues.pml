@@ -175,6 +175,12 @@ inline next_slot(x, p) {
 #define IS_SAME(x, p) fresh_pool[AT(x, p)]
 #endif
 
+#if defined(ONE_THING) && !defined(READ_ONCE)
+#define READS_AGAIN(x, p) ((p) == A && !IS_SAME(x, p))
+#else
+#define READS_AGAIN(x, p) false
+#endif
+
 inline next_held(x, p) { whole[x] = HAS_NOBODY(p); }
 
 inline next_whole(x, p) {

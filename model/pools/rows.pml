@@ -12,6 +12,8 @@
  *                               time, of the pool SET_POOL, which must be the first
  *                               of those that a job takes from                                0
  *   PAUSES                      how often SET_POOL is paused, and resumed                     0
+ *   TOUCHES                     how often the row of SET_POOL is written for another reason,
+ *                               after which nobody serves it                                  0
  *   BOUND        how often a claim may be overtaken in one queue: granting.OVERTAKEN          1
  *   WINDOW       how far one looks into each line of a queue: granting.WINDOW                 4
  *   CRASHES LOSSES CANCELS      how many handlers crash after their commit, messages are
@@ -218,6 +220,9 @@ bit fresh_look[PLACES];
 byte busy;
 
 byte changes, pauses = PAUSES;
+#ifdef TOUCHES
+byte touches = TOUCHES;
+#endif
 byte crashes = CRASHES, losses = LOSSES, cancels = CANCELS;
 byte rounds; /* sweeps since a row last changed */
 

@@ -73,7 +73,7 @@ inline lose(m0) { losses--; m0 = 0; rounds = 0 }
 
 /* One of the two handlers that may serve a pool at once. Its steps: 1 the pool's queue, then 2 the queue, 3 the slots
  * and 4 the row of each pool that it needs to look at, 5 the grant. Where somebody may want a thing for itself, 3 is the
- * pool's row, 6 the slots, 7 who has any, and 4 the row again. */
+ * pool's row, 6 the slots, 7 who has any, and 4 the row again, or all of that if the row has changed. */
 #define IS_WANTED(x, p) (((seen_queue[AT(x, OF_POOL(x))] & BIT(0)) && COUNT(0, p)) || \
     ((seen_queue[AT(x, OF_POOL(x))] & BIT(1)) && COUNT(1, p)) || \
     ((seen_queue[AT(x, OF_POOL(x))] & BIT(2)) && COUNT(2, p)) || \
@@ -111,11 +111,13 @@ end:
     :: d_step { serving[x] == 3 && IS_ONE_THING(at_pool[x]) -> fresh_pool[AT(x, A)] = 1; serving[x] = 6; skip }
     :: d_step { serving[x] == 6 -> next_slot(x, A); serving[x] = 7; skip }
     :: d_step { serving[x] == 7 -> next_held(x, A); serving[x] = 4; skip }
+    :: d_step { serving[x] == 4 && READS_AGAIN(x, at_pool[x]) -> serving[x] = 3; skip }
 #endif
     :: d_step { serving[x] == 3 && !IS_ONE_THING(at_pool[x]) ->
         if :: !IS_AMOUNT(at_pool[x]) -> next_slot(x, at_pool[x]) :: else fi;
         serving[x] = 4; skip }
-    :: d_step { serving[x] == 4 -> next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); skip }
+    :: d_step { serving[x] == 4 && !READS_AGAIN(x, at_pool[x]) ->
+        next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); skip }
 #ifdef CHOICES
     :: d_step { serving[x] == 4 -> second = 1; next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); second = 0; skip }
 #endif
@@ -197,6 +199,9 @@ end:
     :: d_step { pauses && !paused[SET_POOL] -> pause(SET_POOL, 1); skip }
     :: d_step { crashes && pauses && !paused[SET_POOL] -> crash(); pause(SET_POOL, 0); skip }
     :: d_step { paused[SET_POOL] -> pauses--; resume(SET_POOL, 1); skip }
+#ifdef TOUCHES
+    :: d_step { touches -> touches--; wrote_pool(SET_POOL); skip }
+#endif
     :: d_step { crashes && paused[SET_POOL] -> pauses--; crash(); resume(SET_POOL, 0); skip }
     od
 }
@@ -243,7 +248,11 @@ init {
         for (s : 0 .. PLACES - 1) { if :: ALL_OF(s) -> run Step(s) :: else fi }
         for (s : 0 .. SERVERS - 1) { if :: s % 2 < PER_POOL && IS_TAKEN(OF_POOL(s)) -> run Server(s) :: else fi }
         if :: CHANGES > 0 -> run Resizer(0); run Resizer(1) :: else fi;
+#ifdef TOUCHES
+        run Operator();
+#else
         if :: CHANGES + PAUSES > 0 -> run Operator() :: else fi;
+#endif
         if :: LOSSES > 0 -> run Network() :: else fi;
 #ifndef LTL
         run Time()

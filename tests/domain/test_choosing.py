@@ -304,6 +304,21 @@ def test_a_stock_that_somebody_chooses_from_may_be_short_although_there_is_much(
     assert not Stock(benches(), [claim("A", takes=({BENCH: 1},))], free).is_short
 
 
+def test_where_nobody_chooses_a_stock_is_as_it_is() -> None:
+    stock = Stock(benches(), [claim("A", takes=({BENCH: 1},))], warm=[slot("b1/1", unit="r-1")])
+    assert stock.emptied() is stock
+
+
+def test_a_thing_that_got_another_slot_is_given_with_that() -> None:
+    """The claim was made while each bench served two."""
+    names_now = tuple(f"b1/{lease}" for lease in (1, 2, 3))
+    mine = chooser("A", "name == b1", exclusive=True)
+    stocks = {BENCH: Stock(benches(names=names_now, limit=3), [mine], [slot(name) for name in names_now], had=())}
+    found = grants.pick(BENCH, stocks)
+    assert found
+    assert grants.cold_demand(found, stocks) == {BENCH: 3}
+
+
 def test_a_slot_that_the_site_took_out_is_no_room() -> None:
     """Of two kept slots of b1 one is not lent again: who takes the other harms who waits for b1."""
     waits, mine = chooser("A", "name == b1"), chooser("B", "rack == 1")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from penstock.domain.pools.choices import Choice
 from penstock.domain.pools.forecast import Queue
 from penstock.domain.pools.graph import Edge, EdgeKind, Graph, Node, graph
 from penstock.domain.pools.pools import Pool, SlotState
@@ -75,3 +76,21 @@ def test_no_edge_ends_at_what_is_left_out() -> None:
 )
 def test_a_circle_is_found(pools: list[Queue], cycle: tuple[str, ...]) -> None:
     assert graph(pools).cycle == cycle
+
+
+def test_who_chooses_waits_for_those_who_have_what_fits() -> None:
+    """Each of two jobs has a bench; one waits for that of the other, and the other for a third one."""
+    labels = {name: {"rack": name} for name in ("1", "2", "3")}
+    row = Pool(name="resource/bench", limit=3, names=tuple(labels), labels=labels)
+    held = [slot(name, SlotState.HELD, job=job, attempt=1, since=NOW) for name, job in zip("123", "ABC", strict=True)]
+    held.append(slot("4", SlotState.HELD))
+
+    def found(of_a: str, of_b: str) -> Graph:
+        wants = (("A", of_a), ("B", of_b))
+        takes = ({"resource/bench": 1},)
+        return graph([Queue(row, held, [claim(job, takes=takes, choices=(Choice(text),)) for job, text in wants])])
+
+    alone = found("rack == 2", "rack == 3")
+    assert alone.cycle == ()
+    assert [edge.choice for edge in alone.edges if edge.tie is EdgeKind.WAITS] == ["rack == 2", "rack == 3"]
+    assert set(found("rack == 2", "rack == 1").cycle) == {"A", "B"}

@@ -621,7 +621,7 @@ def test_a_site_may_have_shares() -> None:
 
 def test_things_are_named_besides_those_that_only_have_names() -> None:
     text = f"{R}names = ['a', 'b']\nleases = 2\n"
-    text += "[resources.r.things.c]\nlabels = { k = 'v' }\nat = 'x'\n"
+    text += "[resources.r.things.c]\nlabels = { k = 'v' }\nat = 'x'\n[resources.r.things.b]\n"
     site = parse(text, "site.toml")
     assert isinstance(site, Site), site
     kind = site.resources["r"]
@@ -629,6 +629,9 @@ def test_things_are_named_besides_those_that_only_have_names() -> None:
     assert kind.things["c"].metadata == {"at": "x"}
     shape = site.pools()["resource/r"]
     assert (shape.limit, shape.labels) == (6, {"c": {"k": "v"}})
+    other = parse(text.replace("at = 'x'", "at = 'y'"), "site.toml")
+    assert isinstance(other, Site), other
+    assert other.pools()["resource/r"].spec != shape.spec, "what a kept unit's job was told is not true any more"
 
 
 def test_the_labels_and_leases_of_things_are_bounded() -> None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from penstock.domain.commands import AcquireLease
 from penstock.domain.jobs.jobs import State
-from penstock.domain.pools.pools import Pool, SlotState, pool_key
+from penstock.domain.pools import grants
+from penstock.domain.pools.choices import Choice
+from penstock.domain.pools.grants import Pick
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, Warm, pool_key
 from penstock.domain.users.users import User
+from penstock.kernel import limits
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Replace
+from penstock.kernel.rows import Create, Key, Replace
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import leases, submit_lease
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from tests.usecases.exact import lease_of, lease_of_or_none, site
@@ -137,6 +142,7 @@ def test_a_thing_for_oneself_has_no_other_lease(shared: Twin) -> None:
     beside = ask(shared, labels="rack == 3")
     alone = ask(shared, labels="board == gimlet", exclusive=True)
     assert [got(shared, job) for job in (beside, alone)] == ["bench-1/1", "bench-2/1"]
+    assert [job_of(shared, job).request.needs[0].slots for job in (beside, alone)] == [1, 2]
     assert sorted(slots(shared, BENCH, SlotState.HELD)) == ["bench-1/1", "bench-2/1", "bench-2/2"]
     again = ask(shared, thing="bench-2")
     second = ask(shared, labels="board == gimlet", exclusive=True)
@@ -313,3 +319,77 @@ def test_a_kept_unit_goes_to_who_chooses_its_thing_and_makes_room_for_who_wants_
     assert lease_of(twin, alone, 1).unit != unit
     end(twin, alone)
     assert not slots(twin, BENCH, SlotState.IDLE)
+
+
+def test_what_is_chosen_in_two_steps_is_that_of_each() -> None:
+    jigs = {"jig-1": {"labels": {"rack": "1"}}, "jig-2": {"labels": {"rack": "2"}}}
+    kinds = {"bench": {"well": "locks", "things": THINGS}, "jig": {"well": "locks", "things": jigs}}
+    twin = site(site_toml(targets={"default": {"limit": 1}}, wells={"locks": "lock"}, resources=kinds))
+    job = queued(twin, resources={"bench": {"thing": "bench-3"}, "jig": {"thing": "jig-2"}})
+    assert [got(twin, job, order) for order in (1, 2)] == ["bench-3", "jig-2"]
+
+
+ROW = Pool(name=BENCH, limit=4, names=("b1/1", "b1/2"), version=7)
+HAD = [Slot(pool=BENCH, name="b2/1", state=SlotState.HELD)]
+
+
+@pytest.mark.parametrize(
+    ("before", "pool", "had", "known"),
+    [
+        (ROW, ROW, HAD, True),
+        (None, ROW, HAD, False),
+        (replace(ROW, version=6), ROW, HAD, False),
+        (ROW, replace(ROW, due=START), HAD, False),  # its slots are about to change
+        (ROW, ROW, HAD * (limits.THINGS_SLOTS - 1), True),
+        (ROW, ROW, HAD * limits.THINGS_SLOTS, False),  # there may be more than were read
+    ],
+)
+def test_what_was_read_tells_which_things_are_free_as_a_whole_or_not(
+    before: Pool | None, pool: Pool, had: list[Slot], known: bool
+) -> None:
+    assert scheduler._known_whole(before, pool, had) == (had if known else None)
+
+
+def test_where_nobody_wants_a_thing_for_itself_the_pools_row_is_not_read_before(
+    lab: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[object] = []
+    get = lab.store.get
+
+    def reading(key: Key, kind: type[Any]) -> Any:
+        found.extend([key] if kind is Pool else [])
+        return get(key, kind)
+
+    monkeypatch.setattr(lab.store, "get", reading)
+    for choice, reads in (({"thing": "bench-1"}, 0), ({"thing": "bench-2", "exclusive": True}, 1)):
+        found.clear()
+        job = submit(lab, ADA, resources={"bench": choice})
+        claims = grants.claims(job_of(lab, job), 1, lab.world.now())
+        found.clear()
+        assert scheduler.look(lab.on, claims)
+        assert len(found) == reads
+
+
+def test_among_all_kept_units_who_chooses_finds_the_one_that_fits(lab: Twin) -> None:
+    names = [f"b{number:03d}" for number in range(150)]
+    for name in names:
+        row = Slot(pool="resource/many", name=name, state=SlotState.FREE, unit=f"r-{name}")
+        assert lab.store.commit([Create(row)])
+    plain = Claim(
+        pool="resource/many", job="A", attempt=1, step=1, count=1, pools=("resource/many",), priority=0, since=START,
+        takes=({"resource/many": 1},),
+    )  # fmt: skip
+    chooses = replace(plain, choices=(Choice("name == b149"),))
+    found = [scheduler._warm(lab.on, "resource/many", Warm(most=150), [one]) for one in (plain, chooses)]
+    assert list(map(len, found)) == [scheduler.WARM, 150]
+
+
+def test_a_grant_has_room_for_all_slots_of_a_thing() -> None:
+    """The claim counts two, and the thing has three by now: a row for each key of a slot, and the pool's is checked."""
+    whole = Choice("name == b1", exclusive=True)
+    slots = tuple(Slot(pool=BENCH, name=f"b1/{lease}", state=SlotState.FREE) for lease in (1, 2, 3))
+    asked = Claim(
+        pool=BENCH, job="A", attempt=1, step=1, count=2, pools=(BENCH,), priority=0, since=START,
+        takes=({BENCH: 2},), choices=(whole,),
+    )  # fmt: skip
+    assert serving.Turn(Pick({BENCH: asked}, (), {BENCH: {0: slots}}), None, ()).rows == 1 + 2 + 2 * 3 + 1

@@ -451,8 +451,8 @@ def _before(claim: Claim, stock: Stock, turns: Turns) -> list[Claim]:
 
 def _behind(claim: Claim, stock: Stock, turns: Turns) -> list[Claim]:
     """The claims behind one in a pool's queue that could be granted beside those before them."""
-    place = _place(claim, stock.claims)
-    return [] if place is None else list(compress(stock.claims[place + 1 :], turns(stock.name)[place + 1 :]))
+    at = stock.claims.index(claim) + 1
+    return list(compress(stock.claims[at:], turns(stock.name)[at:]))
 
 
 def _turns(stocks: Mapping[str, Stock]) -> Turns:

@@ -276,6 +276,13 @@ def test_what_has_too_many_ways_counts_as_not_there_after_some_of_them() -> None
     assert len(weighed) <= choosing.TRIES * len(rigs)
 
 
+def test_as_many_ways_are_tried_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two leases, each of which gets the first that is tried."""
+    for tries, found in ((2, {0: ["b1/1"], 1: ["b3/1"]}), (1, None)):
+        monkeypatch.setattr(choosing, "TRIES", tries)
+        assert names(choose(offer("b1/1", "b3/1"), [Wish(0, RACK_1), Wish(1, RACK_2)])) == found
+
+
 def test_a_lease_may_take_several_slots_of_what_it_uses() -> None:
     assert names(choose(offer("b1/1", "b2/1", "b3/1"), [Wish(0, ANY, 2), Wish(1, RACK_2)])) == {
         0: ["b1/1", "b2/1"],

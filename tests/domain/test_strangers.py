@@ -28,6 +28,7 @@ BLOCK = Block(
     "resource/bench", "named", 3, (ClaimAhead("A", NOW),), (Holder("bench-1", "B", NOW),), 2, 1, 1, paused=True,
     aside=1, kept=(Kept("bench-2", DELAY),), away=(AwayHost("secret-host", NOW),),
     pause=ByHand("ada", NOW, "secret"), resized=ByHand("ada", NOW, "secret"),
+    choice="board == secret", fitting=("secret-1",),
 )  # fmt: skip
 
 

@@ -350,24 +350,29 @@ def test_what_was_read_tells_which_things_are_free_as_a_whole_or_not(
     assert scheduler._known_whole(before, pool, had) == (had if known else None)
 
 
-def test_where_nobody_wants_a_thing_for_itself_the_pools_row_is_not_read_before(
+def test_slots_are_read_between_two_readings_of_their_row_where_somebody_wants_a_thing_for_itself(
     lab: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[object] = []
-    get = lab.store.get
+    """SLOT-1; where nobody does, the row is read once, after them."""
+    found: list[str] = []
+    get, find = lab.store.get, lab.store.find
 
-    def reading(key: Key, kind: type[Any]) -> Any:
-        found.extend([key] if kind is Pool else [])
+    def getting(key: Key, kind: type[Any]) -> Any:
+        found.extend(["row"] if kind is Pool else [])
         return get(key, kind)
 
-    monkeypatch.setattr(lab.store, "get", reading)
-    for choice, reads in (({"thing": "bench-1"}, 0), ({"thing": "bench-2", "exclusive": True}, 1)):
+    def finding(pk: str, prefix: str, kind: type[Any], **how: Any) -> Any:
+        found.extend([prefix] if kind is Slot else [])
+        return find(pk, prefix, kind, **how)
+
+    job = {text: ask(lab, thing="bench-1", exclusive=text == "alone") for text in ("alone", "beside")}
+    monkeypatch.setattr(lab.store, "get", getting)
+    monkeypatch.setattr(lab.store, "find", finding)
+    for text, reads in (("beside", ["free#cold#", "row"]), ("alone", ["row", "free#cold#", "held#", "row"])):
+        claims = grants.claims(job_of(lab, job[text]), 1, lab.world.now())
         found.clear()
-        job = submit(lab, ADA, resources={"bench": choice})
-        claims = grants.claims(job_of(lab, job), 1, lab.world.now())
-        found.clear()
-        assert scheduler.look(lab.on, claims)
-        assert len(found) == reads
+        assert scheduler.read_stock(lab.on, BENCH, claims)
+        assert found == reads
 
 
 def test_among_all_kept_units_who_chooses_finds_the_one_that_fits(lab: Twin) -> None:

@@ -437,7 +437,7 @@ def _passing(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | N
     overtaken: list[Claim] = []
     for name, row in found.rows.items():
         ahead = _before(row, stocks[name], turns)
-        overtaken += overtaken_by(row, ahead, stocks[name], found.taken(name)) if ahead else []
+        overtaken += overtaken_by(row, ahead, stocks[name], found.taken(name))
     if len(overtaken) > WINDOW or any(map(has_reservation, overtaken)):
         return None
     return replace(found, overtaken=overtaken)

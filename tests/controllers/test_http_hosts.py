@@ -5,6 +5,7 @@ So does the controller of the other tests. [JOB-2] [UNIT-2]
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,7 +26,9 @@ from tests.controllers.benches import FaultyBenches
 from tests.wells.service import NOW, SURROUNDINGS, Program
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "http_hosts.py"
-HOST = "bench-of-the-example"
+HOST = f"bench-of-the-example-{os.getpid()}"
+"""A host's processes are found by its name, on the whole machine: tests that run at the same time have others."""
+
 AGENT = b"import pathlib, sys, time\npathlib.Path('words').write_text(' '.join(sys.argv[1:]))\ntime.sleep(600)\n"
 
 Make = Callable[[], HostsFactory]

@@ -18,6 +18,7 @@ import pytest
 import penstock as package
 from penstock import leasing
 from penstock.cli.client import Transport
+from penstock.cli.commands.lease import Child, interruptible
 from penstock.cli.errors import Refused
 from penstock.leasing import LeaseEnded
 from tests.cli.conftest import Run
@@ -156,6 +157,21 @@ def test_whatever_ends_the_command_the_lease_is_released(service: Service, tmp_p
     process.send_signal(number)
     out, _ = process.communicate()
     assert (process.returncode, out, service.leases.released) == (9, "told\n", 1)
+
+
+def test_a_signal_that_comes_while_the_command_starts_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """UNIT-1: the command would go on otherwise, with what is released."""
+    popen = subprocess.Popen
+
+    def slowly(*given: Any, **how: Any) -> subprocess.Popen[bytes]:
+        process = popen(*given, **how)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", slowly)
+    held = SimpleNamespace(id=ID, resources={}, lost=threading.Event())
+    with interruptible():
+        assert Child(held, ["sleep", "600"]).run() == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

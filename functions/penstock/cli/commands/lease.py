@@ -278,11 +278,12 @@ class Child:
     def run(self) -> int:
         """Its exit code; 128 and more for a signal, as shells have it. Raises LeaseEnded or Refused."""
         env = {**os.environ, **variables(self._lease.resources), "PENSTOCK_LEASE": self._lease.id}
-        try:
-            process = subprocess.Popen(list(self._command), env=env)
-        except OSError as error:
-            raise Refused(f"cannot run `{self._command[0]}`: {error.strerror or error}") from error
-        with passing_on(process):
+        with passing_on() as started:
+            try:
+                process = subprocess.Popen(list(self._command), env=env)
+            except OSError as error:
+                raise Refused(f"cannot run `{self._command[0]}`: {error.strerror or error}") from error
+            started(process)
             return self._wait(process)
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
@@ -330,13 +331,26 @@ def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 
 @contextmanager
-def passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Pass signals on to a process, and go on: its end is the end of this program."""
+def passing_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Pass signals on to a process that is about to start, and go on: its end is the end of this program.
+
+    What comes before it has started is passed on then. Otherwise this program would end, and the process go on with
+    what it has no more.
+    """
+    running: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         del frame
-        if process.poll() is None:
+        if not running:
+            early.append(number)
+        elif running[0].poll() is None:
+            running[0].send_signal(number)
+
+    def started(process: subprocess.Popen[bytes]) -> None:
+        running.append(process)
+        for number in early:
             process.send_signal(number)
 
     with handled(pass_on):
-        yield
+        yield started

@@ -94,7 +94,7 @@ class Outside:
         """Whether its workers are machines that exist already: none are."""
         return False
 
-    def objections(self, driver: str, options: Mapping[str, Any], *told: Mapping[str, Any]) -> Sequence[str]:
+    def objections(self, kind: str, driver: str, options: Mapping[str, Any], *told: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a job's options: nothing."""
         return []
 

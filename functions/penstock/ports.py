@@ -365,9 +365,9 @@ class Drivers(Protocol):
         """Whether a factory's workers are machines that exist already, each with its own name."""
 
     def objections(
-        self, driver: str, options: Mapping[str, Any], well: Mapping[str, Any], kind: Mapping[str, Any]
+        self, kind: str, driver: str, options: Mapping[str, Any], maker: Mapping[str, Any], of_type: Mapping[str, Any]
     ) -> Sequence[str]:
-        """What is wrong with the options that a job passes to a well, by the well's and the type's settings."""
+        """What is wrong with a job's options, by the settings of the factory or well, `kind`, and of the type."""
 
     def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
         """The options that jobs may pass to a well with these settings; None if its driver does not declare them."""

@@ -242,6 +242,6 @@ def test_a_well_that_could_not_tag_lends_nothing(missing: str) -> None:
 
 def test_the_registry_makes_it_and_jobs_choose_nothing() -> None:
     assert isinstance(Registry({SITE_VARIABLE: HERE}).well("sts", STS, "aws"), StsWell)
-    assert "speed" in Registry({}).objections("sts", {"speed": 1})[0]
-    assert Registry({}).objections("sts", {}) == []
+    assert "speed" in Registry({}).objections("well", "sts", {"speed": 1})[0]
+    assert Registry({}).objections("well", "sts", {}) == []
     assert not Registry({}).reusable("well", "sts"), "its denials name a unit, and a unit is one lease"

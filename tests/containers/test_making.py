@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from penstock.drivers import Registry
 from penstock.drivers.factories.container import factory as container_factory
 from penstock.drivers.factories.container.spec import AGENT, CLOUD, CONFIG, RELAY
 from penstock.drivers.factories.container.streams import pull
-from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown
+from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown, Unsatisfiable
 from penstock.ports import NotYet, Ready
 from tests.containers.fake import Box
 from tests.containers.helpers import IMAGE, KEY, NOW, SETTINGS, WORKER, Place, order
@@ -203,3 +204,44 @@ def test_a_full_machine_is_a_shortage(place: Place) -> None:
 def test_it_works_in_the_local_cloud_only() -> None:
     with pytest.raises(Misconfigured, match="works only where Penstock runs on the engine's machine"):
         Registry({"PENSTOCK_SITE": "Penstock.eu-west-1"}).factory("container", SETTINGS, "boxes")
+
+
+OTHER = f"docker.io/library/rust@sha256:{'cd' * 32}"
+DENIED = f"docker.io/acme/rust@sha256:{'cd' * 32}"
+ALLOWED = [
+    (["docker.io/library/rust"], OTHER, True),
+    (["docker.io/library/*"], OTHER, True),
+    ([OTHER], OTHER, True),
+    ([], OTHER, False),
+    (["docker.io/library/*"], DENIED, False),
+    (["docker.io/library"], OTHER, False),
+    ([OTHER], OTHER.replace("cd", "ce"), False),
+    (["docker.io/library/*"], "docker.io/library/rust:latest", False),
+    (["docker.io/library/*"], "docker.io/library/../acme/rust@sha256:" + "cd" * 32, False),
+]
+
+
+@pytest.mark.parametrize(("images", "image", "is_allowed"), ALLOWED)
+def test_a_job_names_an_image_that_the_site_allows(
+    place: Place, images: list[str], image: str, is_allowed: bool
+) -> None:
+    """SEC-2: it is checked when the job is accepted, and again when the container is made, as the site may change."""
+    place.engine.images.add(image)
+    asked, settings = {"image": image}, {**SETTINGS, "images": images}
+    assert (not Registry({}).objections("factory", "container", asked, settings)) is is_allowed
+    driver = place.factory(images=images)
+    if is_allowed:
+        done = driver.create(replace(order(), options=asked))
+        assert isinstance(done, Ready)
+        assert (done.metadata["image"], next(iter(place.engine.boxes.values())).spec["Image"]) == (image, image)
+    else:
+        with pytest.raises(Unsatisfiable, match="does not let jobs name the image"):
+            driver.create(replace(order(), options=asked))
+        assert place.engine.boxes == {}
+
+
+def test_an_image_that_a_job_names_is_pulled(place: Place) -> None:
+    place.engine.registry.add(OTHER)
+    driver = place.factory(images=["docker.io/library/*"])
+    assert isinstance(driver.create(replace(order(), options={"image": OTHER})), Ready)
+    assert place.engine.images == {IMAGE, OTHER}

@@ -31,6 +31,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"network": "bridge"}, "jobs may not have the network"),
     ({"network": "a b"}, "name of a network"),
     ({"privileged": True}, "privileged"),
+    ({"images": "docker.io/library/rust"}, "a list of images"),
+    ({"images": ["Docker.io/rust"]}, "is not a name of images"),
+    ({"images": ["*"]}, "is not a name of images"),
+    ({"images": [f"python@sha256:{DIGEST[1:]}"]}, "does not name an image by its digest"),
+    ({"images": [1]}, "a string|a name of images"),
 ]
 
 
@@ -48,7 +53,8 @@ def test_an_image_is_needed() -> None:
 
 @pytest.mark.parametrize("image", [IMAGE, f"python@sha256:{DIGEST}", f"localhost/a/b_c@sha256:{DIGEST}"])
 def test_what_is_good_is_taken(image: str) -> None:
-    good = {"image": image, "cpus": 2, "network": "ci", "socket": "/run/podman/podman.sock"}
+    images = ["python", "docker.io/library/*", "localhost:5000/a", image]
+    good = {"image": image, "images": images, "cpus": 2, "network": "ci", "socket": "/run/podman/podman.sock"}
     assert container_settings.complaints(good) == []
     assert container_settings.read(good).cpus == 2.0
 

@@ -320,12 +320,12 @@ def test_a_driver_that_there_is_not() -> None:
         assert "installed are" in Registry({}).complaints(kind, "none", {})[0]
     with pytest.raises(Misconfigured, match="there is no factory driver"):
         Registry({}).factory("none", {})
-    assert Registry({}).objections("none", {})
+    assert Registry({}).objections("well", "none", {})
 
 
 def test_a_lock_takes_no_options() -> None:
-    assert Registry({}).objections("lock", {}) == []
-    assert "speed" in Registry({}).objections("lock", {"speed": 1})[0]
+    assert Registry({}).objections("well", "lock", {}) == []
+    assert "speed" in Registry({}).objections("well", "lock", {"speed": 1})[0]
 
 
 class TestProcess:

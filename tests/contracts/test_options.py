@@ -98,42 +98,42 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     ],
 )
 def test_what_is_wrong_with_options(registry: Registry, options: Mapping[str, Any], told: list[str]) -> None:
-    assert registry.objections("quiet", options) == told
+    assert registry.objections("well", "quiet", options) == told
 
 
 def test_a_driver_judges_by_the_settings_that_it_has_here(registry: Registry) -> None:
     well = {"versions": ["15", "16"], "closed": "16"}
-    assert registry.objections("new", {"version": "15"}, well, {}) == []
-    assert registry.objections("new", {"version": "17"}, well, {}) == [
+    assert registry.objections("well", "new", {"version": "15"}, well, {}) == []
+    assert registry.objections("well", "new", {"version": "17"}, well, {}) == [
         "option 'version' cannot be '17'; allowed are: 15, 16"
     ]
-    assert registry.objections("new", {"version": "17"}, well, {"more": ["17"]}) == []
-    assert registry.objections("new", {"version": "16"}, well, {}) == ["not on a Sunday"]
+    assert registry.objections("well", "new", {"version": "17"}, well, {"more": ["17"]}) == []
+    assert registry.objections("well", "new", {"version": "16"}, well, {}) == ["not on a Sunday"]
     assert registry.options("new", well, {"more": ["17"]}) == (
         Option("version", "string", "of the server", allowed=("15", "16", "17")),
     )
 
 
 def test_a_driver_that_knows_options_only_works_still(registry: Registry) -> None:
-    assert registry.objections("old", {"a": 1}, {"x": 1}, {}) == ["no a"]
+    assert registry.objections("well", "old", {"a": 1}, {"x": 1}, {}) == ["no a"]
     assert registry.options("old", {}, {}) is None
 
 
 def test_a_driver_that_there_is_not_says_nothing(registry: Registry) -> None:
     assert registry.options("none", {}, {}) is None
-    assert "there is no well driver" in registry.objections("none", {})[0]
+    assert "there is no well driver" in registry.objections("well", "none", {})[0]
 
 
 def test_what_a_driver_says_is_bounded_and_its_failure_is_an_objection(registry: Registry) -> None:
-    assert registry.objections("broken", {"a": 1}) == ["the well's driver failed while it checked them: KeyError"]
-    assert registry.objections("new", {}, {}, {}) == ["the well's driver failed while it checked them: KeyError"]
-    found = registry.objections("chatty", {"a": 1})
+    assert registry.objections("well", "broken", {"a": 1}) == ["the driver failed while it checked them: KeyError"]
+    assert registry.objections("well", "new", {}, {}, {}) == ["the driver failed while it checked them: KeyError"]
+    found = registry.objections("well", "chatty", {"a": 1})
     assert (len(found), {len(text) for text in found}) == (drivers.MOST_OBJECTIONS, {drivers.OBJECTION_CHARS})
-    many = registry.objections("quiet", {f"{'y' * 600}{at}": {"x": ["z" * 900]} for at in range(99)})
+    many = registry.objections("well", "quiet", {f"{'y' * 600}{at}": {"x": ["z" * 900]} for at in range(99)})
     assert len(many) == drivers.MOST_OBJECTIONS
     assert max(map(len, many)) < 200
 
 
 def test_a_lock_has_no_options(registry: Registry) -> None:
     assert registry.options("lock", {}, {}) == ()
-    assert registry.objections("lock", {"speed": 1}) == ["there is no option 'speed'; there are: none"]
+    assert registry.objections("well", "lock", {"speed": 1}) == ["there is no option 'speed'; there are: none"]

@@ -134,8 +134,8 @@ class Hands(Registry):
     def quarantines(self, kind: str, driver: str) -> bool:
         return driver == "hand" or super().quarantines(kind, driver)
 
-    def objections(self, driver: str, options: Mapping[str, Any], *told: Any) -> Sequence[str]:
-        return [] if driver == "hand" else super().objections(driver, options, *told)
+    def objections(self, kind: str, driver: str, options: Mapping[str, Any], *told: Any) -> Sequence[str]:
+        return [] if driver == "hand" else super().objections(kind, driver, options, *told)
 
 
 class Site:

@@ -18,6 +18,7 @@ from penstock.kernel.errors import Refused
 from tests.domain.helpers import NOW
 
 SITE = Site(
+    factories={"here": Maker("here", "boxes", {"of": "factory"})},
     wells={"locks": Maker("locks", "lock")},
     targets={
         "linux": Target("linux", "here", 2, uses={"vcpus": 4}),
@@ -65,7 +66,7 @@ def needs(asked: JobFile) -> list[Need]:
     return [*found, Need(0, 0, "worker", target.name, target.pool, "here", uses=SITE.takes(target.uses))]
 
 
-def nothing_against(driver: str, options: Mapping[str, Any], *told: Mapping[str, Any]) -> Sequence[str]:
+def nothing_against(kind: str, driver: str, options: Mapping[str, Any], *told: Mapping[str, Any]) -> Sequence[str]:
     return [f"{driver} knows no {name}" for name in options]
 
 
@@ -223,7 +224,27 @@ def test_a_well_judges_by_its_settings_and_those_of_the_type() -> None:
         return ()
 
     assert check_satisfiable(site, ADA, asked, needs(asked), judge) is None
-    assert seen == [("lock", {"speed": 1}, {"of": "well"}, {"of": "type"})]
+    assert seen == [("well", "lock", {"speed": 1}, {"of": "well"}, {"of": "type"})]
+
+
+def test_a_factory_judges_what_a_job_says_of_its_worker_key_by_key() -> None:
+    seen = []
+    asked = JobFile("job.sh", "", target="linux", image="python", spots={"image": (3, 4)})
+    wanted = replace(needs(asked)[-1], options={**asked.worker_options, "more": 1})
+
+    def judge(*told: object) -> Sequence[str]:
+        seen.append(told)
+        return ["not here"]
+
+    refused = check_satisfiable(SITE, ADA, asked, [wanted], judge)
+    assert seen == [("factory", "boxes", each, {"of": "factory"}, {}) for each in ({"image": "python"}, {"more": 1})]
+    assert refused
+    assert (refused.status, refused.detail) == (422, "target linux does not let a job choose this")
+    assert [(fault.where, fault.line, fault.file) for fault in refused.faults] == [
+        ("image", 3, "job.sh"),
+        ("more", None, None),
+    ]
+    assert check_satisfiable(SITE, ADA, asked, [wanted], lambda *_: []) is None
 
 
 @pytest.mark.parametrize("spot", [None, (3, 7)])

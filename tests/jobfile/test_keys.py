@@ -23,6 +23,9 @@ KEY_ROWS = [
     ('target = " "', 4, 13, "`target` is empty", ""),
     (f'target = "{"x" * 129}"', 4, 13, "has 129 characters; it may have at most 128", ""),
     ('target = "a\\nb"', 4, 13, "control character U+000A", ""),
+    # images
+    ("image = 3", 4, 12, "`image` wants an image by its digest, not a whole number", ""),
+    ('image = "rust:1.85"', 4, 12, "`image`: `rust:1.85` does not name an image by its digest", "name@sha256:"),
     # flags and numbers
     ('skip_clone = "yes"', 4, 17, "`skip_clone` wants true or false, not a string", "without quotes"),
     ("enable = 1", 4, 13, "`enable` wants true or false, not a whole number", ""),

@@ -36,6 +36,7 @@ def test_some_are_left_out_and_some_are_added() -> None:
 def test_values_are_filled_in() -> None:
     found = file(
         'target = "ubuntu-${{ matrix.os }}"',
+        'image = "ci/${{ matrix.board }}@sha256:${{ matrix.os }}"',
         'output_rules = ["=/work/${{matrix.board}}.bin"]',
         'env = { BOARD = "${{ matrix.board }}", OTHER = "${HOME}" }',
         'tags = { board = "${{ matrix.board }}" }',
@@ -52,6 +53,7 @@ def test_values_are_filled_in() -> None:
     )
     one = variant(found, {"board": "a", "os": "24.04"})
     assert (one.name, one.target, one.matrix) == ("build (a, 24.04)", "ubuntu-24.04", None)
+    assert (one.image, one.worker_options) == ("ci/a@sha256:24.04", {"image": "ci/a@sha256:24.04"})
     assert one.env == {"MATRIX_BOARD": "a", "MATRIX_OS": "24.04", "BOARD": "a", "OTHER": "${HOME}"}
     assert (one.tags, one.output_rules[0].path) == ({"board": "a"}, "/work/a.bin")
     assert one.dependencies[0].job == "fetch 24.04"

@@ -90,8 +90,8 @@ class Drivers(TestDrivers):
     def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
         return self.own if driver == "hand" else super().well(driver, settings, name)
 
-    def objections(self, driver: str, options: Mapping[str, Any], *told: Any) -> Sequence[str]:
-        return [] if driver == "hand" else super().objections(driver, options, *told)
+    def objections(self, kind: str, driver: str, options: Mapping[str, Any], *told: Any) -> Sequence[str]:
+        return [] if driver == "hand" else super().objections(kind, driver, options, *told)
 
 
 class Known(Twin):

@@ -82,7 +82,7 @@ def test_tls_is_verified_but_for_this_machine(host: str) -> None:
 
 def test_options() -> None:
     given = {"version": 16, "extensions": ["pgcrypto"], "connections": 3}
-    assert Registry({}).objections("postgres", given) == []
+    assert Registry({}).objections("well", "postgres", given) == []
     site = Settings("h", "u", "p", extensions=("citext", "pgcrypto"))
     assert postgres_settings.read_options(given, site) == Options(16, ("pgcrypto",), 3)
     for wrong, says in (
@@ -92,7 +92,7 @@ def test_options() -> None:
         ({"extensions": ["A b"]}, "is not an extension"),
         ({"speed": 1}, "speed"),
     ):
-        assert says in Registry({}).objections("postgres", wrong)[0]
+        assert says in Registry({}).objections("well", "postgres", wrong)[0]
         with pytest.raises(Unsatisfiable):
             postgres_settings.read_options(wrong, site)
 

@@ -29,6 +29,9 @@ class SubmitJob:
     path: Annotated[str, Bound(most=1024), "The file's path, as error messages name it."] = "job.sh"
     name: Annotated[str | None, "The job's name. By default the file's, or its name."] = None
     target: Annotated[str | None, "The target to run on. By default the file's, or `default`."] = None
+    image: Annotated[
+        str | None, "The image of the worker's container, by its digest, where the target lets jobs name one."
+    ] = None
     resources: Annotated[
         list[str] | dict[str, dict[str, Any]] | None,
         "Resource types to acquire, or a table of type and options by name. Replaces the file's.",

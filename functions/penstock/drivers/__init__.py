@@ -6,7 +6,8 @@ declares:
 
     complaints(settings)                a static method: what is wrong with the site's settings, one sentence each
     objections(options, well, kind)     wells, a static method: what is wrong with a job's options. `well` and `kind`
-                                        are the settings of the well and the resource type. It may take only options
+                                        are the settings of the well and the resource type. It may take only options.
+                                        Factories that make workers as jobs say have one too, without `kind`
     options(well, kind)                 wells, optional, a static method: the options that jobs may pass, for people and
                                         for a check of their types before `objections` is called
     reusable = True                     its units can be cleaned and leased again
@@ -92,17 +93,20 @@ class Registry:
 
     def objections(
         self,
+        kind: str,
         driver: str,
         options: Mapping[str, Any],
-        well: Mapping[str, Any] = NOTHING,
-        kind: Mapping[str, Any] = NOTHING,
+        maker: Mapping[str, Any] = NOTHING,
+        of_type: Mapping[str, Any] = NOTHING,
     ) -> Sequence[str]:
-        """What is wrong with the options that a job passes to a well, given its settings and the resource type's."""
+        """What is wrong with a job's options for a well or a factory, by its settings and the resource type's."""
         try:
-            loaded = _load("well", driver)
+            loaded = _load(kind, driver)
         except Misconfigured as error:
             return [str(error)]
-        return objections(loaded, options, well, kind)
+        if not hasattr(loaded, "objections"):
+            return [f"workers of the driver {driver} are the same for all jobs"]
+        return objections(loaded, options, maker, of_type)
 
     def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:
         """The options that jobs may pass to a well with these settings; None if its driver does not declare them."""
@@ -220,7 +224,7 @@ def objections(
         found = list(islice(check_options(known, options), MOST_OBJECTIONS)) if known is not None else []
         found = found or list(islice(_objections(driver, options, well, kind), MOST_OBJECTIONS))
     except Exception as error:
-        found = [f"the well's driver failed while it checked them: {type(error).__name__}"]
+        found = [f"the driver failed while it checked them: {type(error).__name__}"]
     return [text[:OBJECTION_CHARS] for text in found]
 
 

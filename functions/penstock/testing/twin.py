@@ -352,8 +352,8 @@ class TestDrivers(Registry):
     def quarantines(self, kind: str, driver: str) -> bool:
         return self.quarantining if driver == "hand" else super().quarantines(kind, driver)
 
-    def objections(self, driver: str, options: Mapping[str, Any], *told: Any) -> Sequence[str]:
-        return [] if driver == "hand" else super().objections(driver, options, *told)
+    def objections(self, kind: str, driver: str, options: Mapping[str, Any], *told: Any) -> Sequence[str]:
+        return [] if driver == "hand" else super().objections(kind, driver, options, *told)
 
     def complaints(self, kind: str, driver: str, settings: Mapping[str, Any]) -> Sequence[str]:
         return [] if driver == "hand" else super().complaints(kind, driver, settings)

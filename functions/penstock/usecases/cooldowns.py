@@ -7,12 +7,10 @@ a lost write must not delay anybody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from penstock.domain import cooldowns
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Obstacle, budget_key, collection, maker_of
-from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
@@ -74,14 +72,7 @@ def _denied(on: System, by: Sequence[CoolDown], unit: Unit) -> Permission:
 def _whole_scopes(on: System, unit: Unit, found: Sequence[CoolDown]) -> frozenset[str]:
     """The scopes that stop a unit. Its job is read only where options make a difference."""
     is_split = any(cooldowns.is_of_options(row, unit.type) for row in found)
-    return cooldowns.whole_scopes(unit.type, _options(on, unit) if is_split else {})
-
-
-def _options(on: System, unit: Unit) -> Mapping[str, Any]:
-    """The options that a unit's job gave to its resource."""
-    job = on.store.get(job_key(unit.lease.job), Job) if unit.is_a is UnitKind.RESOURCE and unit.lease.job else None
-    needs = job.request.needs if job else ()
-    return next((need.options for need in needs if need.order == unit.lease.order), {})
+    return cooldowns.whole_scopes(unit.type, drivers.options_of(on, unit) if is_split else {})
 
 
 def _concerning(on: System, unit: Unit) -> list[CoolDown]:
@@ -133,7 +124,7 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
     """Record what a create met. Returns the reason for people, and when to retry if that is known."""
     maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
     count_failure(on, maker, error)
-    shortages = cooldowns.obstacles(error, unit.type, given.avoid, _options(on, unit))
+    shortages = cooldowns.obstacles(error, unit.type, given.avoid, drivers.options_of(on, unit))
     for what in shortages:
         start(on, maker, what, unit)
     for row in cooldowns_of(on, maker) if given.probes else ():

@@ -24,6 +24,7 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.command(cls=Command, epilog="Example: penstock job run build.sh -t ubuntu-24.04 -r bench -O '/work/*.log'")
 @click.argument("file", metavar="FILE|DIR")
 @click.option("-t", "--target", type=TARGET, metavar="TARGET", help="Target to run on (default: as the file says).")
+@click.option("--image", metavar="IMAGE", help="Image of the worker's container: name@sha256:…")
 @click.option(
     "-r",
     "--resource",

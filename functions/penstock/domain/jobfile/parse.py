@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
+from penstock.domain.jobfile.containers import check_own_image
 from penstock.domain.jobfile.matrix import Matrix, check_matrix, check_references, variable
 from penstock.domain.jobfile.resources import RESOURCE_EXAMPLE, ResourceAsk, check_tables, resource_type
 from penstock.domain.jobfile.sections import (
@@ -219,14 +220,15 @@ class JobFile:
     """What a job file asks for. `script` is the whole text, header and all; `timeout`, `max_wait` and
     `hold_on_failure` are in seconds.
 
-    A file with no `#:` line is a plain script: it has no name. `name_spot` is the name's line and column, `ignored` are
-    the keys that have no effect.
+    A file with no `#:` line is a plain script: it has no name. `name_spot` is the name's line and column, `spots` are
+    those of keys that the target's factory checks; `ignored` are the keys that have no effect.
     """
 
     path: str
     script: str
     name: str | None = None
     target: str = "default"
+    image: str = ""
     enable: bool = True
     skip_clone: bool = False
     output_rules: tuple[OutputRule, ...] = ()
@@ -249,7 +251,13 @@ class JobFile:
     rust_toolchain: bool | str | None = None
     post: tuple[Post, ...] = ()
     name_spot: tuple[int, int] | None = field(default=None, compare=False)
+    spots: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False)
     ignored: tuple[Problem, ...] = field(default=(), compare=False)
+
+    @property
+    def worker_options(self) -> dict[str, Any]:
+        """What the job says of how its worker is made."""
+        return {"image": self.image} if self.image else {}
 
     @property
     def toolchain(self) -> str:
@@ -315,7 +323,8 @@ def _read_values(header: Header, path: str) -> dict[str, Any] | list[Problem]:
     retry_failed = values.pop("on_failure", False)
     name_spot = header.spot(spots["name",].value)
     useless = tuple(_problem(fault, spots, header, path) for fault in ignored)
-    return {**values, "retry_failed": retry_failed, "name_spot": name_spot, "ignored": useless}
+    places = {key: header.spot(spots[key,].key) for key in OF_FACTORIES if key in values}
+    return {**values, "retry_failed": retry_failed, "name_spot": name_spot, "spots": places, "ignored": useless}
 
 
 def _placed(ask: ResourceAsk, spots: dict[Path, Spot], header: Header) -> ResourceAsk:
@@ -358,6 +367,7 @@ def variant(file: JobFile, values: Mapping[str, str]) -> JobFile:
         file,
         name=variant_name(file, values),
         target=fill(file.target, values),
+        image=fill(file.image, values),
         env={**env, **{name: fill(content, values) for name, content in file.env.items()}},
         tags={name: fill(content, values) for name, content in file.tags.items()},
         output_rules=tuple(_filled(rule, values) for rule in file.output_rules),
@@ -431,6 +441,7 @@ _TABLE = (
     Key("enable", flag, common=True),
     Key("dependencies", check_dependencies, common=True),
     Key("target", text),
+    Key("image", check_own_image),
     Key("output_rules", check_output_rules),
     Key("rust_toolchain", check_toolchain),
     Key("access_repos", check_access_repos),
@@ -459,6 +470,9 @@ KEYS = {key.name: key for key in _TABLE}
 # Words that people try, and what the format has instead.
 INSTEAD = dict.fromkeys(("enabled", "disable", "disabled"), 'use "enable" to disable a job')
 
+
+OF_FACTORIES = ("image",)
+"""The keys that the factory of the job's target checks too."""
 
 COMMON = {key.name for key in _TABLE if key.common}
 

@@ -25,8 +25,10 @@ from penstock.domain.users.users import PRIORITY, User, is_repository
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused
 
-OptionCheck = Callable[[str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
-"""What a driver objects to in the options of one resource: (driver, options, the well's settings, the type's)."""
+OptionCheck = Callable[[str, str, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
+"""What a driver objects to in the options of a resource or a worker: ("well" or "factory", driver, options, the maker's
+settings, the type's).
+"""
 
 
 MAX_LABELS = 10
@@ -218,19 +220,37 @@ def _never(why: str) -> Refused:
 
 
 def _options(site: Site, file: JobFile, needs: Sequence[Need], objections: OptionCheck) -> Refused | None:
-    """Refuse options that a well rejects by its settings. Each fault has its line in the file."""
-    spots = {ask.name: ask.spot for ask in file.resources}
-    for need in needs:
-        if need.order == WORKER:
-            continue
-        well, kind = site.wells[need.maker], site.resources[need.type]
-        wrong = objections(well.driver, need.options, well.settings, kind.settings)
-        if wrong:
-            where, (line, column) = f"resources.{need.name}.options", spots[need.name] or (None, None)
-            path = file.path if line else None
-            faults = [Fault(text, where=where, file=path, line=line, column=column) for text in wrong]
-            return Refused(422, "bad-options", f"well {need.maker} does not take these options of {need.name}", faults)
-    return None
+    """Refuse options that a factory or well rejects by its settings. Each fault has its line in the file."""
+    found = (_objected(site, file, need, objections) for need in needs)
+    return next((each for each in found if each), None)
+
+
+def _objected(site: Site, file: JobFile, need: Need, objections: OptionCheck) -> Refused | None:
+    if need.order == WORKER:
+        return _objected_worker(site, file, need, objections)
+    well, kind = site.wells[need.maker], site.resources[need.type]
+    wrong = objections("well", well.driver, need.options, well.settings, kind.settings)
+    where, spots = f"resources.{need.name}.options", {ask.name: ask.spot for ask in file.resources}
+    faults = _faults(file, wrong, where, spots.get(need.name))
+    text = f"well {need.maker} does not take these options of {need.name}"
+    return Refused(422, "bad-options", text, faults) if wrong else None
+
+
+def _objected_worker(site: Site, file: JobFile, need: Need, objections: OptionCheck) -> Refused | None:
+    """Refuse what a job says of how its worker is made, key by key."""
+    faults: list[Fault] = []
+    for key, value in need.options.items():
+        factory = site.factories[need.maker]
+        wrong = objections("factory", factory.driver, {key: value}, factory.settings, {})
+        faults += _faults(file, wrong, key, file.spots.get(key))
+    text = f"target {need.type} does not let a job choose this"
+    return Refused(422, "bad-options", text, faults) if faults else None
+
+
+def _faults(file: JobFile, wrong: Sequence[str], where: str, spot: tuple[int, int] | None) -> list[Fault]:
+    line, column = spot or (None, None)
+    path = file.path if line else None
+    return [Fault(text, where=where, file=path, line=line, column=column) for text in wrong]
 
 
 def describe_wait(forecast: Forecast) -> str | None:

@@ -53,7 +53,8 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
     """A step's claims, one in the queue of every pool that it takes from: written together or not at all. [SLOT-2]"""
     needs = [need for need in job.request.needs if need.step == step]
     wanted = demand(needs)
-    takes, fresh = tuple(need.takes for need in needs), job.provenance.proves is not None
+    takes = tuple(need.takes for need in needs)
+    fresh = job.provenance.proves is not None or any(need.is_made_to_order for need in needs)
     choices = tuple(need.choice or ANY for need in needs) if any(need.choice for need in needs) else ()
     return [
         Claim(

@@ -506,6 +506,8 @@ WORKER = 0
 class Need:
     """One thing that an attempt must acquire. `order` 0 is the worker, 1 and up are resources in order of type.
 
+    `options` is what the job says of how it is made.
+
     Needs of one type share a step: they are claimed together and granted together or not at all. One after the other,
     two jobs that want two each of three could each hold one and wait for ever. [SLOT-2] [QUEUE-3]
 
@@ -529,6 +531,11 @@ class Need:
     def takes(self) -> dict[str, int]:
         """How much of each pool its unit takes: slots of its own, and what else its type uses."""
         return {self.pool: self.slots, **self.uses}
+
+    @property
+    def is_made_to_order(self) -> bool:
+        """Whether it is a worker that is made as its job says, and so serves no other job."""
+        return self.order == WORKER and bool(self.options)
 
     @property
     def said(self) -> str:

@@ -223,7 +223,7 @@ class Creation:
     `born` is when the unit was ordered, `made` when its driver or its agent said that it exists. `is_making` says that
     the driver has begun and is not done; `bare` is when that found nothing of it, and is asked for none since.
     `is_probe` says that the unit was made to see whether its target boots again. `metadata` is what a factory says of
-    its machine; `notes` are the driver's own, for its next call.
+    its machine; `notes` are the driver's own, for its next call. `to_order` says that a worker is made as its job says.
     """
 
     born: datetime | None = None
@@ -233,6 +233,7 @@ class Creation:
     is_probe: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
+    to_order: bool = False
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ T = TypeVar("T")
 CHECKED = (
     "name",
     "target",
+    "image",
     "resources",
     "output_rules",
     "tags",
@@ -366,8 +367,8 @@ def _worker(site: Site, file: JobFile, target: Target) -> Need:
     uses = site.takes(target.uses)
     asked = {site.targets[file.target].privilege, target.privilege} - {None}
     return Need(
-        WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", uses=uses,
-        privileges=tuple(sorted(filter(None, asked))),
+        WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", file.worker_options, uses,
+        tuple(sorted(filter(None, asked))),
     )  # fmt: skip
 
 
@@ -544,7 +545,8 @@ def _select_variant(ask: SubmitJob, file: JobFile) -> JobFile:
 
 def _matrix_values(file: JobFile) -> dict[str, Any]:
     """The values that a matrix was filled into, to be checked again."""
-    return {"name": file.name, "target": file.target}
+    named = {"name": file.name, "target": file.target, "image": file.image}
+    return {key: value for key, value in named.items() if value}
 
 
 def _requested_dependencies(ask: SubmitJob, file: JobFile) -> dict[str, Any]:

@@ -513,27 +513,27 @@ def _assign_warm(on: System, hand: Allocator, claim: Claim, warm: Slot, need: Ne
 
 
 def _order_unit(on: System, job: Job, lease: Lease, need: Need) -> Unit:
-    unit = _new_unit(on, lease, need.maker)
+    unit = _new_unit(on, lease, need)
     tested = job.provenance.proves
     return factory_test.ordered(unit, tested, job.owner, on.world.now()) if tested else unit
 
 
-def _new_unit(on: System, lease: Lease, maker: str) -> Unit:
+def _new_unit(on: System, lease: Lease, need: Need) -> Unit:
     """The unit of a granted lease: its id is chosen and written before anything is made."""
     now = on.world.now()
     is_a = UnitKind.WORKER if lease.order == WORKER else UnitKind.RESOURCE
     ordered = Unit(
         id=f"{units.PREFIXES[is_a]}{on.world.ulid()}",
         is_a=is_a,
-        maker=maker,
+        maker=need.maker,
         type=lease.type,
         state=UnitState.CREATING,
         lease=UnitLease(job=lease.job, attempt=lease.attempt, order=lease.order, pool=lease.pool, slot="", fence=0),
         since=now,
-        creation=Creation(born=now),
+        creation=Creation(born=now, to_order=need.is_made_to_order),
         due=now + STEP_WITHIN,
     )
-    return units.add_entry(ordered, now, f"ordered from {maker} for job {lease.job}, attempt {lease.attempt}")
+    return units.add_entry(ordered, now, f"ordered from {need.maker} for job {lease.job}, attempt {lease.attempt}")
 
 
 def claim_granted(on: System, given: Sequence[Unit], waiting: Sequence[Lease], warm: Collection[str]) -> None:

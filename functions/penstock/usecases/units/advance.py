@@ -242,7 +242,9 @@ def order_of(on: System, unit: Unit) -> Order:
     """What the driver needs. A worker's bootstrap key is derived from its id, so a repeated call gets the same key."""
     if unit.is_a is UnitKind.RESOURCE:
         return drivers.resource_order(on, current_site(on), unit, on.store.get(job_key(unit.lease.job), Job))
-    return Order(unit.id, unit.type, unit.lease.slot, url=on.url, key=bootstrap_key(on.signing_key(), unit.id))
+    key = bootstrap_key(on.signing_key(), unit.id)
+    options = drivers.options_of(on, unit)
+    return Order(unit.id, unit.type, unit.lease.slot, options=options, url=on.url, key=key)
 
 
 def fail_step(on: System, unit: Unit, error: str, cause: str) -> None:

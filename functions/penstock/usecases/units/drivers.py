@@ -29,7 +29,7 @@ from penstock.domain import metrics
 from penstock.domain.account import Thing
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.jobs import jobs
-from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools.pools import thing_of
 from penstock.domain.site.site import Maker, NamedThing, Site
 from penstock.domain.units import prewarm, units
@@ -145,6 +145,14 @@ def resource_order(on: System, site: Site, unit: Unit, job: Job | None) -> Order
         job=unit.lease.job,
         lasts=int((jobs.latest_end(job, now) - now).total_seconds()) if job else None,
     )
+
+
+def options_of(on: System, unit: Unit) -> Mapping[str, Any]:
+    """What a unit's job says of how it is made. Of a worker nothing is read, unless it is made to order."""
+    has_options = unit.is_a is UnitKind.RESOURCE or unit.creation.to_order
+    job = on.store.get(job_key(unit.lease.job), Job) if has_options and unit.lease.job else None
+    needs = job.request.needs if job else ()
+    return next((need.options for need in needs if need.order == unit.lease.order), {})
 
 
 def ready_at_once(on: System, job: Job, unit: Unit) -> Unit:

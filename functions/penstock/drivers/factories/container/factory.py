@@ -15,7 +15,7 @@ from penstock.drivers.factories.container import settings as container_settings
 from penstock.drivers.factories.container.engine import CONFLICT, MISSING, Engine
 from penstock.drivers.factories.container.spec import UNIT, Deployment, body, files
 from penstock.drivers.factories.container.streams import output, pull
-from penstock.kernel.errors import Misconfigured, Unknown
+from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
 from penstock.kernel.frozen import dataclass
 from penstock.ports import NotYet, Order, Ready
 
@@ -61,6 +61,11 @@ class ContainerFactory:
         """What is wrong with settings, one sentence each. Calls no engine."""
         return container_settings.complaints(settings)
 
+    @staticmethod
+    def objections(options: Mapping[str, Any], factory: Mapping[str, Any], _: Mapping[str, Any]) -> Sequence[str]:
+        """What is wrong with what a job says of its container. Calls no engine."""
+        return container_settings.objections(options, factory)
+
     def create(self, order: Order) -> Ready | NotYet:
         """Make and start the worker's container, unless it was started before."""
         try:
@@ -69,27 +74,34 @@ class ContainerFactory:
             raise Misconfigured(f"the agent's file cannot be written: {error}") from error
 
     def _create(self, order: Order) -> Ready | NotYet:
+        image = self._image_of(order)
         found = self._find(order.id)
-        if found is None and not self._has_image():
+        if found is None and not self._has_image(image):
             return NotYet(AGAIN_SECONDS, "its image is being pulled")
-        found = found or self._make(order)
+        found = found or self._make(order, image)
         if found and found.state in NOT_STARTED:
             self._start(found, order)
             found = self._find(order.id)
         if found is None or found.state in (*NOT_STARTED, *ENDING):
             return NotYet(AGAIN_SECONDS, "its container does not run yet")
-        return Ready({"container": found.id[:12], "image": self._settings.image})
+        return Ready({"container": found.id[:12], "image": image})
 
-    def _has_image(self) -> bool:
-        """Whether the image is there; if not, pull it, as far as one call can."""
-        image = self._settings.image
+    def _image_of(self, order: Order) -> str:
+        """The image that the job names, if the site still lets it. Raises Unsatisfiable. [SEC-2]"""
+        image = order.options.get("image")
+        if image and not container_settings.is_allowed(image, self._settings.images):
+            raise Unsatisfiable(f"the site does not let jobs name the image {image}")
+        return image or self._settings.image
+
+    def _has_image(self, image: str) -> bool:
+        """Whether an image is there; if not, pull it, as far as one call can."""
         there = self._engine.call("GET", f"/images/{image}/json", None, None, MISSING).status != MISSING
         return there or pull(self._engine, image)
 
-    def _make(self, order: Order) -> Container | None:
+    def _make(self, order: Order, image: str) -> Container | None:
         """Create the container. Another call may have been first: the engine makes one of a name only."""
         self._make_network()
-        description = body(order, self._settings, self._of_us)
+        description = body(order, image, self._settings, self._of_us)
         try:
             self._engine.call("POST", "/containers/create", {"name": order.id}, description, CONFLICT)
         except Unknown:

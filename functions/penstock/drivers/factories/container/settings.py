@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from penstock.domain.jobfile.containers import IMAGE, check_image
 from penstock.drivers.checks import sentences
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.frozen import dataclass
-from penstock.toml.checks import Place, clip, matching, number, record, wanted
+from penstock.toml.checks import Place, clip, listed, matching, number, record, wanted
 
 DOCKER = "/var/run/docker.sock"
 """Where Docker listens."""
 
-IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9.-]{0,99}(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]{0,99}){0,9}@sha256:[0-9a-f]{64}")
 SHARED_NETWORKS = ("host", "container", "ns", "private", "default", "bridge", "slirp4netns", "pasta")
 """Networks of the engine's own: of the machine, of other containers, or used by everybody."""
 
+EVERYTHING_BELOW = "/*"
+"""What ends an entry of `images` that stands for all images whose names begin so."""
+
+MAX_IMAGES = 100
 EXAMPLE = '{ image = "registry.example.com/ci/python@sha256:…", memory = 4096 }'
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the containers of a factory are. `memory` and `tmp` are in MiB; `network` is empty for the site's own."""
+    """What the containers of a factory are. `memory` and `tmp` are in MiB; `network` is empty for the site's own.
+
+    `images` are those that jobs may name instead of `image`: an image by its digest, or the name of one without it, or
+    the beginning of names, up to a slash, and `*`.
+    """
 
     image: str
+    images: tuple[str, ...] = ()
     socket: str = ""
     cpus: float = 1.0
     memory: int = 2048
@@ -52,21 +60,30 @@ def complaints(given: Mapping[str, Any]) -> Sequence[str]:
     return sentences(top)
 
 
+def objections(options: Mapping[str, Any], given: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with what a job says of its container, by a factory's settings."""
+    image = options["image"]
+    allowed = read(given).images
+    if is_allowed(image, allowed):
+        return []
+    if not allowed:
+        return ["jobs may not name an image there: leave `image` out, or choose another target"]
+    return [f"the site does not let jobs name the image {clip(image, 200)}; it allows: {', '.join(allowed)}"]
+
+
+def is_allowed(image: str, allowed: Sequence[str]) -> bool:
+    """Whether jobs may name an image. [SEC-2]"""
+    name = image.partition("@")[0]
+    named = any(
+        each in (image, name) or (each.endswith(EVERYTHING_BELOW) and name.startswith(each[:-1])) for each in allowed
+    )
+    return named and IMAGE.fullmatch(image) is not None
+
+
 def socket_of(settings: Settings) -> str:
     """The engine's socket: that of the settings, else that of this user's Podman if there is one, else Docker's."""
     rootless = f"/run/user/{os.getuid()}/podman/podman.sock"
     return settings.socket or (rootless if Path(rootless).exists() else DOCKER)
-
-
-def _image(value: object, place: Place) -> str:
-    """Checks an image. Only a digest always names the same one."""
-    if not isinstance(value, str):
-        wanted("an image by its digest", value, place)
-        return ""
-    if not IMAGE.fullmatch(value):
-        hint = "give name@sha256:… with 64 hex digits, which `docker image inspect` and `podman image inspect` show"
-        place.fault(f"{place.label}: `{clip(value)}` does not name an image by its digest", hint)
-    return value
 
 
 def _cpus(value: object, place: Place) -> float:
@@ -91,9 +108,24 @@ def _network(value: object, place: Place) -> str:
     return found
 
 
+def _allowed(value: object, place: Place) -> str:
+    """Checks an entry of `images`."""
+    if isinstance(value, str) and "@" in value:
+        return check_image(value, place)
+    found: str = _image_names(value, place)
+    return found
+
+
+_image_names = matching(
+    r"[a-z0-9][A-Za-z0-9.-]{0,99}(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]{0,99}){0,9}(/\*)?",
+    "a name of images",
+    'like "docker.io/library/python", "ghcr.io/acme/*", or one image by its digest',
+)
+
 _keys = record(
-    {"image": _image},
+    {"image": check_image},
     {
+        "images": listed(_allowed, MAX_IMAGES, "images"),
         "socket": matching(r"/\S{1,106}", "the path of a unix socket", 'like "/run/user/1000/podman/podman.sock"'),
         "cpus": _cpus,
         "memory": number(64, 1 << 24),

@@ -57,10 +57,10 @@ class Deployment:
         return f"penstock-{self.labels[HOMES]}"
 
 
-def body(order: Order, settings: Settings, of: Deployment) -> dict[str, Any]:
+def body(order: Order, image: str, settings: Settings, of: Deployment) -> dict[str, Any]:
     """The engine's description of a container. It has no secret: whoever may use the engine can read it. [SEC-1]"""
     return {
-        "Image": settings.image,
+        "Image": image,
         "Hostname": order.id[-63:],
         "User": "0:0",
         "WorkingDir": "/",

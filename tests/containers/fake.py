@@ -13,10 +13,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from penstock.drivers.factories.container.spec import WAIT, WAITING
 
 OUTPUT = [b"worker: saying hello\n", b"k" * 64 + b"\n", b"the end\n"]
 
@@ -45,6 +48,8 @@ class Box:
     state: str = "created"
     starts: int = 0
     error: str = ""
+    started: str = ""
+    code: int = 0
     files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
     def shown(self) -> dict[str, Any]:
@@ -52,7 +57,12 @@ class Box:
         return {
             "Id": self.id,
             "Name": f"/{self.name}",
-            "State": {"Status": self.state, "Error": self.error},
+            "State": {
+                "Status": self.state,
+                "Error": self.error,
+                "StartedAt": self.started,
+                "ExitCode": self.code,
+            },
             "Config": config,
         }
 
@@ -75,6 +85,10 @@ class FakeEngine:
         """Called once, when files have been put into a container."""
         self.removals = 0
         """How many times a removal is only begun: the container is there a while longer."""
+        self.commands: dict[str, int | None] = {}
+        """The exit codes of commands that are run in containers; of those with None, the end does not come."""
+        self.runs: list[tuple[str, str]] = []
+        """In which container which command was run."""
         self.lock, self._number = threading.Lock(), 0
         self._server = Server(self.path, type("Bound", (Handler,), {"engine": self}))
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
@@ -113,12 +127,21 @@ class FakeEngine:
         if box.state == "running":
             return 304, None
         network = box.spec["HostConfig"]["NetworkMode"]
-        if network not in (*self.networks, "none"):
+        kind, _, other = network.partition(":")
+        if kind == "container" and not self.box(other):
+            return 404, said(f"No such container: {other}")
+        if kind != "container" and network not in (*self.networks, "none"):
             return 404, said(f"network {network} not found")
         box.state, box.starts = "running", box.starts + 1
+        box.started = datetime.now(UTC).isoformat().replace("+00:00", "000Z")
+        if WAIT in box.spec.get("Entrypoint", []):
+            box.files[WAITING] = (0o600, b"")
         return 204, None
 
     def remove(self, box: Box, force: bool) -> tuple[int, Any]:
+        dependents = [each for each in self.boxes.values() if each.spec["HostConfig"]["NetworkMode"].endswith(box.id)]
+        if dependents:
+            return 409, said("container has dependent containers which must be removed before it")
         if box.state == "running" and not force:
             return 409, said("You cannot remove a running container. Stop it, or force remove")
         if self.removals:
@@ -156,7 +179,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._serve()
 
-    do_POST = do_PUT = do_DELETE = do_GET
+    do_POST = do_PUT = do_DELETE = do_HEAD = do_GET
 
     def _serve(self) -> None:
         parts = urlsplit(self.path)
@@ -220,6 +243,8 @@ class Handler(BaseHTTPRequestHandler):
             return (200, {"Id": "sha256:1"}) if there else (404, said("No such image"))
         if steps[0] == "networks":
             return self._network(call, steps[1], body)
+        if steps[0] == "exec":
+            return self._exec(call, int(steps[1]))
         box = engine.box(steps[1])
         if not box:
             return 404, said(f"No such container: {steps[1]}")
@@ -230,6 +255,11 @@ class Handler(BaseHTTPRequestHandler):
             return self.engine.remove(box, query.get("force") == "1")
         if call.endswith("/start"):
             return self.engine.start(box)
+        if call.endswith("/exec"):
+            self.engine.runs.append((box.name, json.loads(body)["Cmd"][-1]))
+            return 201, {"Id": str(len(self.engine.runs) - 1)}
+        if call.startswith("HEAD"):
+            return (200, None) if query["path"] in box.files else (404, None)
         if call.endswith("/archive"):
             with tarfile.open(fileobj=io.BytesIO(body)) as tar:
                 for each in tar:
@@ -240,6 +270,13 @@ class Handler(BaseHTTPRequestHandler):
                 then()
             return 200, None
         return 200, box.shown()
+
+    def _exec(self, call: str, run: int) -> tuple[int, Any]:
+        """A command that was run: its exit code, or that it runs still."""
+        code = self.engine.commands.get(self.engine.runs[run][1], 127)
+        if call.endswith("/start"):
+            return 200, None
+        return 200, {"Running": code is None, "ExitCode": code or 0}
 
     def _network(self, call: str, name: str, body: bytes) -> tuple[int, Any]:
         networks = self.engine.networks

@@ -14,7 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-NAME = "localhost/penstock-python"
+NAME, SERVER = "localhost/penstock-python", "localhost/penstock-server"
+PORT = 5432
+SERVE = f'CMD ["bash", "-c", "echo $GREETING > /tmp/greeting; exec python3 -m http.server --directory /tmp {PORT}"]'
+"""What the second image runs: a server of one file, which says what a variable says."""
+
 PYTHON = "/usr/bin/python3"
 LIBRARY = Path(f"/usr/lib/{Path(os.path.realpath(PYTHON)).name}")
 PROGRAMS = ("bash", "sh", "cat", "grep", "id", "setsid", "touch", "ls", "env", "sleep", "useradd", "groupadd", PYTHON)
@@ -24,7 +28,7 @@ FILES = {
     "etc/group": "root:x:0:\n",
     "etc/shadow": "root:*:19000:0:99999:7:::\n",
     "etc/login.defs": "",
-    "etc/nsswitch.conf": "passwd: files\ngroup: files\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
 CONF = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n[engine]\nruntime = "{runtime}"\n'
 """Few limits: a machine may not let more be set. The runtime is one that works here."""
@@ -41,6 +45,7 @@ class Podman:
     folder: Path
     runtime: str = ""
     digest: str = ""
+    server_digest: str = ""
 
     @property
     def socket(self) -> str:
@@ -49,6 +54,11 @@ class Podman:
     @property
     def image(self) -> str:
         return f"{NAME}@{self.digest}"
+
+    @property
+    def server(self) -> str:
+        """An image with a server at PORT."""
+        return f"{SERVER}@{self.server_digest}"
 
     def run(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command of Podman's. Raises NoEngine if it fails."""
@@ -59,8 +69,9 @@ class Podman:
 
     def start(self) -> None:
         """Make the image, and find a runtime with which a container runs. Raises NoEngine."""
-        self._make_image()
         tried = [each for each in ("crun", "runc") if shutil.which(each)]
+        self.runtime = next(iter(tried), "")
+        self._make_image()
         why = []
         for self.runtime in tried:
             done = self.run("run", "--rm", "--network", "none", self.image, "python3", "-c", "pass", check=False)
@@ -100,8 +111,12 @@ class Podman:
         with tarfile.open(archive, "w") as tar:
             fill(tar)
         self.run("import", str(archive), f"{NAME}:test")
+        self.run("import", "--change", SERVE, str(archive), f"{SERVER}:test")
         archive.unlink()
-        self.digest = self.run("image", "inspect", "--format", "{{.Digest}}", f"{NAME}:test").stdout.strip()
+        self.digest, self.server_digest = (self._digest(f"{name}:test") for name in (NAME, SERVER))
+
+    def _digest(self, image: str) -> str:
+        return self.run("image", "inspect", "--format", "{{.Digest}}", image).stdout.strip()
 
 
 def found(folder: Path) -> Podman:

@@ -19,10 +19,12 @@ def made(place: Place) -> Place:
 def test_it_is_removed_by_force_and_that_is_checked(made: Place) -> None:
     proof = made.factory().destroy(WORKER, NOW)
     assert isinstance(proof, CleanProof)
-    assert (proof.by, proof.time, proof.checked) == ("container", NOW, f"the engine has no container named {WORKER}")
+    checked = f"the engine has no container named {WORKER}, and no service of it"
+    assert (proof.by, proof.time, proof.checked) == ("container", NOW, checked)
     assert made.engine.boxes == {}
-    assert made.engine.calls[-2].startswith("DELETE")
-    assert made.engine.calls[-1] == f"GET /containers/{WORKER}/json"
+    removal, *checks = made.engine.calls[-3:]
+    assert removal.startswith("DELETE")
+    assert checks == [f"GET /containers/{WORKER}/json", "GET /containers/json"]
 
 
 def test_there_is_no_proof_while_it_is_there(made: Place) -> None:

@@ -28,6 +28,7 @@ factory = "boxes"
 limit = 1
 sudo = false
 """
+OTHER = f"docker.io/library/other@sha256:{'0' * 64}"
 WARM = 'warm = { max = 1, idle = "10m" }\n'
 JOB = """#: name = "boxed"
 #: variety = "basic"
@@ -88,3 +89,51 @@ def look_at(local: Local, script: str) -> str:
     assert [each["path"] for each in outputs] == ["/work/out.txt"]
     local.until(lambda: "idle" in [each["state"] for each in local.call("GET", "/v1/workers").json()["items"]])
     return next(each for each in said if each.startswith("on="))
+
+
+OWN = """#: name = "with a service"
+#: variety = "basic"
+#: target = "box"
+#: image = "{image}"
+#: [services.db]
+#: image = "{server}"
+#: env = {{ GREETING = "hello" }}
+#: ready = "bash -c 'echo > /dev/tcp/localhost/{port}'"
+
+python3 -c 'import urllib.request as r; print(r.urlopen("http://db:{port}/greeting").read().decode().strip())'
+"""
+
+
+def test_a_job_has_an_image_of_its_own_and_a_service_beside_it(local: Local, engine: Podman, tmp_path: Path) -> None:
+    """Both are gone with it, although the target keeps workers."""
+    site = tmp_path / "site.toml"
+    more = f'images = ["{engine.image}", "{engine.server.partition("@")[0]}"]\nservices = 1\n'
+    boxes = BOXES.format(image=engine.image, socket=engine.socket).replace("memory", f"{more}memory")
+    site.write_text(SITE.read_text() + boxes + WARM)
+    script = OWN.format(image=engine.image, server=engine.server, port=podman.PORT)
+    with local.having(site):
+        job = local.submit(script)
+        settled, log = local.settled(job), local.log(job)
+        assert settled["outcome"] == "succeeded", log
+        assert "hello" in [each["payload"] for each in log if each["stream"] == "stdout"], log
+        local.until(lambda: engine.run("ps", "--all", "--quiet").stdout == "")
+        wrong = f"#!/bin/bash\n{script}".replace(engine.server, OTHER)
+        answer = local.call("POST", "/v1/jobs", json={"script": wrong})
+        local.put_back()
+    assert answer.status_code == 422
+    (fault,) = answer.json()["errors"]
+    assert "does not let jobs name the image docker.io/library/other" in fault["message"]
+    assert (fault["where"], fault["line"]) == ("services", 6)
+
+
+def test_a_service_that_ends_fails_its_job_and_says_why(local: Local, engine: Podman, tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    more = f'images = ["{engine.image}"]\nservices = 1\n'
+    boxes = BOXES.format(image=engine.image, socket=engine.socket).replace("memory", f"{more}memory")
+    site.write_text(SITE.read_text() + boxes)
+    with local.having(site):
+        job = local.submit(OWN.format(image=engine.image, server=engine.image, port=podman.PORT))
+        settled = local.settled(job)
+        local.until(lambda: engine.run("ps", "--all", "--quiet").stdout == "")
+        local.put_back()
+    assert (settled["outcome"], "service db" in str(settled["failure"])) == ("failed", True), settled

@@ -7,6 +7,7 @@ from penstock.domain.pools.choices import Choice, Placement
 from penstock.kernel import limits
 from tests.jobfile.helpers import below, only
 
+IMAGE = f"docker.io/library/postgres@sha256:{'ab' * 32}"
 KEY_ROWS = [
     # unknown keys
     ('taget = "x"', 4, 4, "unknown key `taget`", "did you mean `target`?"),
@@ -26,6 +27,30 @@ KEY_ROWS = [
     # images
     ("image = 3", 4, 12, "`image` wants an image by its digest, not a whole number", ""),
     ('image = "rust:1.85"', 4, 12, "`image`: `rust:1.85` does not name an image by its digest", "name@sha256:"),
+    # services
+    ("services = 1", 4, 15, "`services` wants tables like [services.db]", ""),
+    ("[services.db]", 4, 14, "`services.db` has no `image`", "like [services.db] with image"),
+    (f"[services.DB]\nimage = '{IMAGE}'", 4, 14, "`DB` is not the name of a service", "small letters"),
+    (f"[services.localhost]\nimage = '{IMAGE}'", 4, 14, "no service can be called `localhost`", "host"),
+    ("[services.db]\nimage = 'postgres:17'", 5, 12, "`services.db.image`: `postgres:17` does not name", "sha256"),
+    (f"[services.db]\nimage = '{IMAGE}'\nports = [1]", 6, 4, "unknown key `ports`", ""),
+    (f"[services.db]\nimage = '{IMAGE}'\nenv = {{ A = 1 }}", 6, 16, "`services.db.env.A` wants a string", ""),
+    (f"[services.db]\nimage = '{IMAGE}'\nready = ['x']", 6, 12, "`services.db.ready` wants a string", ""),
+    (f"[services.db]\nimage = '{IMAGE}'\nready = '{'x' * 1025}'", 6, 12, "it may have at most 1024", ""),
+    (
+        "".join(f"[services.s{n}]\nimage = '{IMAGE}'\n" for n in range(6)),
+        14,
+        14,
+        "`services` has 6 entries; it may have at most 5",
+        "",
+    ),
+    (
+        f"[services.db]\nimage = '{IMAGE}'\nenv = {{ A = '{'x' * 8100}' }}",
+        4,
+        5,
+        "bytes as JSON; it may take at most 8192",
+        "",
+    ),
     # flags and numbers
     ('skip_clone = "yes"', 4, 17, "`skip_clone` wants true or false, not a string", "without quotes"),
     ("enable = 1", 4, 13, "`enable` wants true or false, not a whole number", ""),
@@ -293,3 +318,11 @@ def test_a_table_says_which_things_it_asks_for_and_how_many() -> None:
 def test_the_options_of_several_have_one_place() -> None:
     found = good("[resources.db]\ncount = 2\noptions = { size = 'small' }")
     assert [ask.spot for ask in found.resources] == [(6, 4), (6, 4)]
+
+
+def test_services_are_told_to_the_factory_as_the_file_says_them() -> None:
+    db = f"[services.db]\nimage = '{IMAGE}'\nenv = {{ A = 'b' }}\nready = 'pg_isready'"
+    found = good(f"image = '{IMAGE}'\n{db}\n[services.cache]\nimage = '{IMAGE}'")
+    said = {"image": IMAGE, "env": {"A": "b"}, "ready": "pg_isready"}
+    assert found.worker_options == {"image": IMAGE, "services": {"db": said, "cache": {"image": IMAGE}}}
+    assert (found.spots["image"], good(db).worker_options["services"]["db"]) == ((4, 4), said)

@@ -40,6 +40,10 @@ def test_values_are_filled_in() -> None:
         'output_rules = ["=/work/${{matrix.board}}.bin"]',
         'env = { BOARD = "${{ matrix.board }}", OTHER = "${HOME}" }',
         'tags = { board = "${{ matrix.board }}" }',
+        "[services.db]",
+        'image = "pg/${{ matrix.board }}"',
+        'env = { A = "${{ matrix.os }}" }',
+        'ready = "test ${{ matrix.os }}"',
         "[dependencies.fetch]",
         'job = "fetch ${{ matrix.os }}"',
         "[[publish]]",
@@ -53,7 +57,10 @@ def test_values_are_filled_in() -> None:
     )
     one = variant(found, {"board": "a", "os": "24.04"})
     assert (one.name, one.target, one.matrix) == ("build (a, 24.04)", "ubuntu-24.04", None)
-    assert (one.image, one.worker_options) == ("ci/a@sha256:24.04", {"image": "ci/a@sha256:24.04"})
+    assert one.image == "ci/a@sha256:24.04"
+    assert [each.told for each in one.services] == [
+        {"image": "pg/a", "env": {"A": "24.04"}, "ready": "test 24.04"},
+    ]
     assert one.env == {"MATRIX_BOARD": "a", "MATRIX_OS": "24.04", "BOARD": "a", "OTHER": "${HOME}"}
     assert (one.tags, one.output_rules[0].path) == ({"board": "a"}, "/work/a.bin")
     assert one.dependencies[0].job == "fetch 24.04"

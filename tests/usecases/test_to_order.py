@@ -23,7 +23,7 @@ from tests.usecases.steps import job_of, live, submit
 from tests.usecases.warm import SITE, Agent, unit_of, worker_at_rest
 
 IMAGE = f"registry.example.com/ci/rust@sha256:{'ab' * 32}"
-BOXES = {"driver": "container", "image": IMAGE, "images": ["docker.io/library/*"]}
+BOXES = {"driver": "container", "image": IMAGE, "images": ["docker.io/library/*"], "services": 1}
 
 
 class Recording(ScriptedDriver):
@@ -157,3 +157,16 @@ def test_an_image_that_the_site_allows_is_taken(boxed: Twin, ada: User) -> None:
     image = f"docker.io/library/rust@sha256:{'cd' * 32}"
     job = job_of(boxed, submit(boxed, ada, target="box", image=image))
     assert [need.options for need in job.request.needs] == [{"image": image}]
+
+
+def test_a_request_may_say_services(boxed: Twin, ada: User) -> None:
+    """They are checked as those of a file, and a retry has them again."""
+    image = f"docker.io/library/postgres@sha256:{'cd' * 32}"
+    said = {"db": {"image": image, "ready": "pg_isready"}}
+    job = job_of(boxed, submit(boxed, ada, target="box", services=said))
+    assert [need.options for need in job.request.needs] == [{"services": said}]
+    again = submitting.retry(boxed.on, ada, job)
+    assert job_of(boxed, again).request.needs == job.request.needs
+    with pytest.raises(Refused) as found:
+        submit(boxed, ada, target="box", services={"db": {"ready": "x"}})
+    assert found.value.faults[0].where == "services.db"

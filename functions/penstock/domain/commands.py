@@ -32,6 +32,10 @@ class SubmitJob:
     image: Annotated[
         str | None, "The image of the worker's container, by its digest, where the target lets jobs name one."
     ] = None
+    services: Annotated[
+        dict[str, dict[str, Any]] | None,
+        'Containers beside the worker, by name: `{"image": IMAGE, "env": {}, "ready": COMMAND}`. Replaces the file\'s.',
+    ] = None
     resources: Annotated[
         list[str] | dict[str, dict[str, Any]] | None,
         "Resource types to acquire, or a table of type and options by name. Replaces the file's.",

@@ -1,14 +1,49 @@
-"""The image of a job's worker, where its target lets jobs name one: always by its digest."""
+"""What a job says of containers: the image of its worker's, and services, which are containers beside it.
+
+image = "docker.io/library/rust@sha256:…"          always by its digest
+
+[services.db]                                      the job reaches it as the host `db`
+image = "docker.io/library/postgres@sha256:…"
+env = { POSTGRES_HOST_AUTH_METHOD = "trust" }
+ready = "pg_isready -U postgres"                   the job begins when this succeeds in the service's container
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+from functools import partial
+from typing import Any
 
-from penstock.domain.jobfile.sections import REFERENCE
-from penstock.toml.checks import Place, clip, wanted
+from penstock.domain.jobfile.sections import REFERENCE, check_env, fill
+from penstock.kernel import limits
+from penstock.kernel.frozen import dataclass
+from penstock.toml.checks import Place, clip, entries, matching, record, text, wanted
 
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9.-]{0,99}(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]{0,99}){0,9}@sha256:[0-9a-f]{64}")
 """The registry, the name and the digest of an image."""
+
+SERVICE_EXAMPLE = '[services.db] with image = "docker.io/library/postgres@sha256:…"'
+RESERVED = ("localhost",)
+"""What no service can be called, as its name becomes that of a host."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A container beside the worker's. `ready` is a command that succeeds in it once it is ready; "" for none."""
+
+    name: str
+    image: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    ready: str = ""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What its table in a job file says."""
+        more = {"env": dict(self.env), "ready": self.ready}
+        return {"image": self.image, **{key: value for key, value in more.items() if value}}
 
 
 def check_image(value: object, place: Place) -> str:
@@ -26,3 +61,33 @@ def check_own_image(value: object, place: Place) -> str:
     """The image that a job names, in which a value of its matrix may stand: that is checked when it is filled in."""
     is_open = isinstance(value, str) and REFERENCE.search(value)
     return str(value) if is_open else check_image(value, place)
+
+
+def check_services(value: object, place: Place) -> tuple[Service, ...]:
+    """The services of a job, in the order of the file."""
+    found = []
+    for name, table in entries(value, place, limits.SERVICES, f"tables like {SERVICE_EXAMPLE}"):
+        _service_name(name, place / name)
+        if name in RESERVED:
+            (place / name).fault(f"no service can be called `{name}`", "its name becomes that of a host", on_key=True)
+        found.append(Service(name, **{"image": "", **_service_table(table, place / name)}))
+    size = len(json.dumps([each.told for each in found]))
+    if size > limits.RESOURCE_OPTIONS_BYTES:
+        most = limits.RESOURCE_OPTIONS_BYTES
+        place.fault(f"{place.label} takes {size} bytes as JSON; it may take at most {most}")
+    return tuple(found)
+
+
+def fill_service(service: Service, values: Mapping[str, str]) -> Service:
+    """A service with the values of one combination of a matrix."""
+    env = {name: fill(content, values) for name, content in service.env.items()}
+    return replace(service, image=fill(service.image, values), env=env, ready=fill(service.ready, values))
+
+
+_service_name = matching("[a-z][a-z0-9-]{0,29}", "the name of a service", "small letters, digits and -: it is a host's")
+
+_service_table = record(
+    {"image": check_own_image},
+    {"env": check_env, "ready": partial(text, most=limits.SERVICE_READY_CHARS)},
+    SERVICE_EXAMPLE,
+)

@@ -1,7 +1,7 @@
 """`matrix`: one file for many jobs, one for each combination of some values.
 
-`${{ matrix.AXIS }}` stands for the combination's value. It may be used in a name, a target, an image, an output rule, a
-variable, a tag, a cache, the job of a dependency, and what is published.
+`${{ matrix.AXIS }}` stands for the combination's value. It may be used in a name, a target, an image, a service, an
+output rule, a variable, a tag, a cache, the job of a dependency, and what is published.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AXES = 8
 RESERVED = ("include", "exclude")
 
 
-PLACES = ("name", "target", "image", "output_rules", "env", "tags", "cache", "dependencies", "publish")
+PLACES = ("name", "target", "image", "services", "output_rules", "env", "tags", "cache", "dependencies", "publish")
 """The keys in which values may be referred to."""
 
 

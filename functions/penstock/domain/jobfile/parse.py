@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
-from penstock.domain.jobfile.containers import check_own_image
+from penstock.domain.jobfile.containers import Service, check_own_image, check_services, fill_service
 from penstock.domain.jobfile.matrix import Matrix, check_matrix, check_references, variable
 from penstock.domain.jobfile.resources import RESOURCE_EXAMPLE, ResourceAsk, check_tables, resource_type
 from penstock.domain.jobfile.sections import (
@@ -229,6 +229,7 @@ class JobFile:
     name: str | None = None
     target: str = "default"
     image: str = ""
+    services: tuple[Service, ...] = ()
     enable: bool = True
     skip_clone: bool = False
     output_rules: tuple[OutputRule, ...] = ()
@@ -257,7 +258,8 @@ class JobFile:
     @property
     def worker_options(self) -> dict[str, Any]:
         """What the job says of how its worker is made."""
-        return {"image": self.image} if self.image else {}
+        said = {"image": self.image, "services": {each.name: each.told for each in self.services}}
+        return {key: value for key, value in said.items() if value}
 
     @property
     def toolchain(self) -> str:
@@ -368,6 +370,7 @@ def variant(file: JobFile, values: Mapping[str, str]) -> JobFile:
         name=variant_name(file, values),
         target=fill(file.target, values),
         image=fill(file.image, values),
+        services=tuple(fill_service(each, values) for each in file.services),
         env={**env, **{name: fill(content, values) for name, content in file.env.items()}},
         tags={name: fill(content, values) for name, content in file.tags.items()},
         output_rules=tuple(_filled(rule, values) for rule in file.output_rules),
@@ -442,6 +445,7 @@ _TABLE = (
     Key("dependencies", check_dependencies, common=True),
     Key("target", text),
     Key("image", check_own_image),
+    Key("services", check_services),
     Key("output_rules", check_output_rules),
     Key("rust_toolchain", check_toolchain),
     Key("access_repos", check_access_repos),
@@ -471,7 +475,7 @@ KEYS = {key.name: key for key in _TABLE}
 INSTEAD = dict.fromkeys(("enabled", "disable", "disabled"), 'use "enable" to disable a job')
 
 
-OF_FACTORIES = ("image",)
+OF_FACTORIES = ("image", "services")
 """The keys that the factory of the job's target checks too."""
 
 COMMON = {key.name for key in _TABLE if key.common}

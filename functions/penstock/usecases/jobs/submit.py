@@ -78,6 +78,7 @@ CHECKED = (
     "name",
     "target",
     "image",
+    "services",
     "resources",
     "output_rules",
     "tags",
@@ -545,7 +546,7 @@ def _select_variant(ask: SubmitJob, file: JobFile) -> JobFile:
 
 def _matrix_values(file: JobFile) -> dict[str, Any]:
     """The values that a matrix was filled into, to be checked again."""
-    named = {"name": file.name, "target": file.target, "image": file.image}
+    named = {"name": file.name, "target": file.target, **file.worker_options}
     return {key: value for key, value in named.items() if value}
 
 

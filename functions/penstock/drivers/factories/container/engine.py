@@ -40,7 +40,7 @@ WORDS = (
     (r"toomanyrequests|too many requests|rate limit", RateLimited),
     (r"executable file (`.*` )?not found|python3.*no such file|permission denied|not permitted|cgroup", Misconfigured),
     (r"manifest unknown|name unknown|unauthorized|access .*denied|invalid reference", Misconfigured),
-    (r"docker-init|catatonit|network.* not found", Misconfigured),
+    (r"docker-init|catatonit|network.* not found|no command (or entrypoint )?(provided|specified)", Misconfigured),
 )
 """The first that a message matches says what it means, whatever the status: engines answer many errors with 500."""
 
@@ -97,9 +97,11 @@ class Engine:
         return found
 
     @contextmanager
-    def stream(self, method: str, path: str, query: Mapping[str, str], seconds: float) -> Iterator[Iterator[bytes]]:
+    def stream(
+        self, method: str, path: str, query: Mapping[str, str] | None, seconds: float, body: Any = None
+    ) -> Iterator[Iterator[bytes]]:
         """A call whose answer comes in parts, for so many seconds at most; then it just ends. Raises DriverError."""
-        with self._answer(method, self._prefix + path, query, None, seconds) as answer:
+        with self._answer(method, self._prefix + path, query, body, seconds) as answer:
             if answer.status >= 400:
                 raise failure(f"{method} {path}", answer.status, _message(_read(answer, time.monotonic() + seconds)))
             yield _parts(answer, time.monotonic() + seconds)

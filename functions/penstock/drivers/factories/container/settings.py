@@ -9,7 +9,8 @@ from typing import Any
 
 from penstock.domain.jobfile.containers import IMAGE, check_image
 from penstock.drivers.checks import sentences
-from penstock.kernel.errors import Misconfigured
+from penstock.kernel import limits
+from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Place, clip, listed, matching, number, record, wanted
 
@@ -31,11 +32,12 @@ class Settings:
     """What the containers of a factory are. `memory` and `tmp` are in MiB; `network` is empty for the site's own.
 
     `images` are those that jobs may name instead of `image`: an image by its digest, or the name of one without it, or
-    the beginning of names, up to a slash, and `*`.
+    the beginning of names, up to a slash, and `*`. `services` is how many each job may have.
     """
 
     image: str
     images: tuple[str, ...] = ()
+    services: int = 0
     socket: str = ""
     cpus: float = 1.0
     memory: int = 2048
@@ -61,14 +63,36 @@ def complaints(given: Mapping[str, Any]) -> Sequence[str]:
 
 
 def objections(options: Mapping[str, Any], given: Mapping[str, Any]) -> Sequence[str]:
-    """What is wrong with what a job says of its container, by a factory's settings."""
-    image = options["image"]
-    allowed = read(given).images
-    if is_allowed(image, allowed):
-        return []
+    """What is wrong with what a job says of its containers, by a factory's settings."""
+    settings, services = read(given), options.get("services", {})
+    if len(services) > settings.services:
+        most = settings.services
+        return [f"a job may have {f'at most {most} services' if most else 'no services'} there, not {len(services)}"]
+    return [_denied(image, settings.images) for image in _named(options) if not is_allowed(image, settings.images)]
+
+
+def image_of(settings: Settings, options: Mapping[str, Any]) -> str:
+    """The image of a worker: the job's, or the site's. Raises Unsatisfiable if the site takes what the job says no
+    more. [SEC-2]
+    """
+    denied = next((each for each in _named(options) if not is_allowed(each, settings.images)), None)
+    if denied:
+        raise Unsatisfiable(_denied(denied, settings.images))
+    if len(options.get("services", {})) > settings.services:
+        raise Unsatisfiable(f"the site lets a job have {settings.services} services there")
+    return str(options.get("image") or settings.image)
+
+
+def _named(options: Mapping[str, Any]) -> list[str]:
+    """The images that a job names."""
+    own = [options["image"]] if "image" in options else []
+    return [*own, *(each["image"] for each in options.get("services", {}).values())]
+
+
+def _denied(image: str, allowed: Sequence[str]) -> str:
     if not allowed:
-        return ["jobs may not name an image there: leave `image` out, or choose another target"]
-    return [f"the site does not let jobs name the image {clip(image, 200)}; it allows: {', '.join(allowed)}"]
+        return "jobs may not name images there: leave them out, or choose another target"
+    return f"the site does not let jobs name the image {clip(image, 200)}; it allows: {', '.join(allowed)}"
 
 
 def is_allowed(image: str, allowed: Sequence[str]) -> bool:
@@ -126,6 +150,7 @@ _keys = record(
     {"image": check_image},
     {
         "images": listed(_allowed, MAX_IMAGES, "images"),
+        "services": number(0, limits.SERVICES),
         "socket": matching(r"/\S{1,106}", "the path of a unix socket", 'like "/run/user/1000/podman/podman.sock"'),
         "cpus": _cpus,
         "memory": number(64, 1 << 24),

@@ -19,7 +19,10 @@ from penstock.kernel.frozen import dataclass
 from penstock.ports import Order
 
 HOME = "/opt/penstock"
-CONFIG, RELAY = f"{HOME}/agent.json", f"{HOME}/relay.py"
+CONFIG, RELAY, WAIT = f"{HOME}/agent.json", f"{HOME}/relay.py", f"{HOME}/wait.py"
+WAITING, GO = f"{HOME}/waiting", f"{HOME}/go"
+"""The files by which a container says that it waits for its services, and the driver that they are ready."""
+
 AGENT, CLOUD = "/opt/penstock-agent.pyz", "/opt/penstock-cloud.sock"
 """Where the agent's file and the local cloud's socket are mounted, apart from the folder that the agent writes to."""
 
@@ -27,8 +30,10 @@ CLOUD_SOCKET = "api.sock"
 """The local cloud's socket, in its home."""
 
 PENSTOCK = "penstock."
-SITE, MAKER, HOMES, UNIT = (f"{PENSTOCK}{each}" for each in ("site", "maker", "home", "unit"))
-"""The labels of a container: the deployment's name, the factory's, a digest of the home, and the worker's id."""
+SITE, MAKER, HOMES, UNIT, SERVICE = (f"{PENSTOCK}{each}" for each in ("site", "maker", "home", "unit", "service"))
+"""The labels of a container: the deployment's name, the factory's, a digest of the home, the worker's id, and which of
+the worker's services it is.
+"""
 
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
 """What the agent needs to make the jobs' user, give it its folders, run tasks as it, and end its processes."""
@@ -64,7 +69,7 @@ def body(order: Order, image: str, settings: Settings, of: Deployment) -> dict[s
         "Hostname": order.id[-63:],
         "User": "0:0",
         "WorkingDir": "/",
-        "Entrypoint": _entry(order.url),
+        "Entrypoint": _entry(order),
         "Cmd": [],
         "Labels": {**of.labels, UNIT: order.id},
         "HostConfig": {
@@ -73,6 +78,7 @@ def body(order: Order, image: str, settings: Settings, of: Deployment) -> dict[s
             "NetworkMode": settings.network or of.network,
             "Mounts": _mounts(order.url, of),
             "Tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={settings.tmp}m"},
+            "ExtraHosts": [f"{name}:127.0.0.1" for name in order.options.get("services", {})],
             "Init": True,
             "RestartPolicy": {"Name": "no"},
             "LogConfig": LOG,
@@ -80,10 +86,30 @@ def body(order: Order, image: str, settings: Settings, of: Deployment) -> dict[s
     }
 
 
-def _entry(url: str) -> list[str]:
+def service_body(
+    unit: str, name: str, said: Mapping[str, Any], worker: str, settings: Settings, of: Deployment
+) -> dict[str, Any]:
+    """The engine's description of a service's container, in the network of its worker's, whose engine's id is given."""
+    return {
+        "Image": said["image"],
+        "Env": [f"{key}={value}" for key, value in said.get("env", {}).items()],
+        "Labels": {**of.labels, UNIT: unit, SERVICE: name},
+        "HostConfig": {
+            **_limits(settings),
+            **_privileges(),
+            "NetworkMode": f"container:{worker}",
+            "RestartPolicy": {"Name": "no"},
+            "LogConfig": LOG,
+        },
+    }
+
+
+def _entry(order: Order) -> list[str]:
+    """The agent, which waits for services if there are any. What it needs to reach the local cloud does not wait."""
     agent = ["python3", AGENT, "run", "--config", CONFIG]
-    port = loopback_port(url)
-    return ["python3", RELAY, str(port), CLOUD, *agent] if port else agent
+    command = ["python3", WAIT, WAITING, GO, *agent] if order.options.get("services") else agent
+    port = loopback_port(order.url)
+    return ["python3", RELAY, str(port), CLOUD, *command] if port else command
 
 
 def _limits(settings: Settings) -> dict[str, Any]:
@@ -140,13 +166,24 @@ def write_agent(home: Path) -> Path:
 def files(order: Order) -> bytes:
     """A tar with the agent's configuration: it has the bootstrap key, so only the container's root reads it. [SEC-1]"""
     config = {"url": order.url, "worker": order.id, "key": order.key, "alone": True}
+    programs = {path: Path(__file__).with_name(Path(path).name).read_bytes() for path in (RELAY, WAIT)}
+    return _tar({CONFIG: json.dumps(config).encode(), **programs})
+
+
+def go() -> bytes:
+    """A tar with the file that lets the agent go on."""
+    return _tar({GO: b""})
+
+
+def _tar(contents: Mapping[str, bytes]) -> bytes:
+    """A tar with files below the agent's folder, for root alone."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         folder = tarfile.TarInfo(HOME.lstrip("/"))
         folder.type, folder.mode = tarfile.DIRTYPE, 0o700
         tar.addfile(folder)
-        _add(tar, CONFIG, json.dumps(config).encode())
-        _add(tar, RELAY, Path(__file__).with_name("relay.py").read_bytes())
+        for path, content in contents.items():
+            _add(tar, path, content)
     return buffer.getvalue()
 
 

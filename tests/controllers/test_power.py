@@ -530,3 +530,12 @@ def test_two_idle_hosts_go_in_one_sweep(benches: FaultyBenches) -> None:
     twin.store.rows[power_key("bench-8")] = replace(order_of(twin), host="bench-8", serial=0)
     after(twin, 1)
     assert sorted(posts(benches)) == ["bench-7/off", "bench-8/off"]
+
+
+def test_the_host_that_a_job_chooses_is_switched_on(benches: FaultyBenches) -> None:
+    labelled = f'{text(benches, True)}[targets.lab.hosts.bench-8]\nlabels = {{ rack = "4" }}\n'
+    twin = site(benches)
+    apply(twin, labelled)
+    submit(twin, ADA, target="lab", host={"labels": "rack == 4"})
+    twin.run()
+    assert benches.lit == ["bench-8"]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools.choices import Choice
+from penstock.domain.pools.pools import Claim, Pool
 from penstock.domain.site.site import Maker
 from penstock.domain.units import power
 from penstock.domain.units.power import Power, PowerOrder
@@ -184,15 +185,16 @@ def test_what_nobody_carries_out_any_more_rests() -> None:
     assert power.settle(DONE).until is None
 
 
-def claim(count: int) -> Claim:
-    return Claim(pool="p", job="J", attempt=1, step=0, count=count, pools=("p",), priority=0, since=NOW)
+def claim(labels: str = "") -> Claim:
+    choices = (Choice(labels),) if labels else ()
+    return Claim(
+        pool="p", job="J", attempt=1, step=0, count=1, pools=("p",), priority=0, since=NOW, takes=({"p": 1},),
+        choices=choices,
+    )  # fmt: skip
 
 
-def test_how_many_more_are_wanted() -> None:
-    assert power.wanted([claim(1), claim(2)], 0) == 3
-    assert power.wanted([claim(1), claim(2)], 2) == 1
-    assert power.wanted([claim(1)], 2) == 0
-    assert power.wanted([], 0) == 0
+RACKS: dict[str, dict[str, str]] = {"a": {"rack": "3"}, "b": {"rack": "3", "gpu": "1"}, "c": {"rack": "4"}}
+POOL = Pool(name="p", names=("a", "b", "c"), labels=RACKS, hosts=True, limit=3)
 
 
 FAILED = power.fail(ASKED, "no", NOW)
@@ -222,7 +224,32 @@ SHUT = power.begin(power.switch_on(power.miss(DONE, NOW), "a", NOW, BOOT), NOW)
     ],
 )
 def test_which_hosts_are_switched_on(orders: dict[str, PowerOrder], wanted: int, at: Any, chosen: list[str]) -> None:
-    assert power.chosen(["c", "a", "b"], orders, wanted, at) == chosen
+    assert power.chosen([claim()] * wanted, POOL, [], ["c", "a", "b"], orders, at) == chosen
+
+
+@pytest.mark.parametrize(
+    ("labels", "there", "away", "orders", "chosen"),
+    [
+        ([""], ["a"], "bc", {}, []),
+        (["", ""], ["a"], "bc", {}, ["b"]),
+        (["rack == 4"], [], "abc", {}, ["c"]),
+        (["rack == 4"], ["a"], "bc", {}, ["c"]),
+        (["rack == 4"], ["c"], "ab", {}, []),
+        (["rack == 4", "rack == 4"], [], "abc", {}, ["c"]),
+        (["rack == 4"], [], "abc", {"c": FAILED}, []),
+        (["rack == 3"], [], "abc", {"a": FAILED}, ["b"]),
+        (["gpu", ""], [], "abc", {}, ["b", "a"]),
+        (["rack == 3", "gpu"], ["b"], "ac", {}, ["a"]),
+        (["rack == 3", "rack == 3"], [], "abc", {"b": ON}, ["a"]),
+        (["rack == 4", ""], [], "abc", {"c": FAILED}, ["a"]),
+        (["rack == 5"], [], "abc", {}, []),
+    ],
+)
+def test_who_chooses_gets_a_host_that_fits_switched_on(
+    labels: list[str], there: list[str], away: str, orders: dict[str, PowerOrder], chosen: list[str]
+) -> None:
+    """A host that is there goes to who can use it, and another is switched on for the rest."""
+    assert power.chosen([claim(each) for each in labels], POOL, there, list(away), orders, NOW) == chosen
 
 
 IDLE = power.rest(None, "bench-7", 4, 2 * MINUTE, NOW)

@@ -619,6 +619,24 @@ def test_a_site_may_have_shares() -> None:
     assert plain.shares == Shares(half_life=86400, default=1, weights={})
 
 
+def test_hosts_have_labels_and_are_named_besides_those_that_only_have_names() -> None:
+    text = "[factories.f]\ndriver = 'hosts'\n[targets.t]\nfactory = 'f'\nnames = ['a', 'b']\n"
+    text += "[targets.t.hosts.c]\nlabels = { k = 'v' }\n[targets.t.hosts.b]\n"
+    found = parse(text, "site.toml")
+    assert isinstance(found, Site), found
+    target = found.targets["t"]
+    assert (target.names, target.slots, target.limit) == (("a", "b", "c"), ("a", "b", "c"), 3)
+    assert target.labels == {"c": {"k": "v"}}
+    shape = found.pools()["target/t"]
+    assert (shape.names, shape.labels, shape.hosts) == (("a", "b", "c"), {"c": {"k": "v"}}, True)
+
+
+def test_a_host_has_labels_only() -> None:
+    text = "[factories.f]\ndriver = 'hosts'\n[targets.t]\nfactory = 'f'\nhosts.a = { address = '10.0.0.1' }\n"
+    [fault] = parse(text, "site.toml")  # type: ignore[misc]
+    assert (fault.line, fault.message, fault.hint) == (5, "a host has no `address`", "only `labels`")
+
+
 def test_things_are_named_besides_those_that_only_have_names() -> None:
     text = f"{R}names = ['a', 'b']\nleases = 2\n"
     text += "[resources.r.things.c]\nlabels = { k = 'v' }\nat = 'x'\n[resources.r.things.b]\n"

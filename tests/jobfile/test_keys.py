@@ -24,6 +24,13 @@ KEY_ROWS = [
     ('target = " "', 4, 13, "`target` is empty", ""),
     (f'target = "{"x" * 129}"', 4, 13, "has 129 characters; it may have at most 128", ""),
     ('target = "a\\nb"', 4, 13, "control character U+000A", ""),
+    # hosts
+    ("host = 'lab-1'", 4, 11, "`host` wants a table, not a string", 'like { labels = "rack == 4" }'),
+    ("host = {}", 4, 11, "`host` has neither `labels` nor `thing`", 'like { labels = "rack == 4" }'),
+    ("host = { labels = 'rack ==' }", 4, 22, "`host.labels`: wanted a value after `==`", "board == gimlet"),
+    ("host = { thing = 'a b' }", 4, 21, "`a b` is not a thing's name", "bench-3"),
+    ("host = { thing = 'a', labels = 'b' }", 4, 35, "a thing that is named has the labels", "keep either"),
+    ("host = { count = 2 }", 4, 13, "unknown key `count`", "known here: labels, thing"),
     # images
     ("image = 3", 4, 12, "`image` wants an image by its digest, not a whole number", ""),
     ('image = "rust:1.85"', 4, 12, "`image`: `rust:1.85` does not name an image by its digest", "name@sha256:"),

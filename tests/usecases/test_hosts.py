@@ -746,3 +746,60 @@ def test_a_host_does_not_move_if_its_slot_is_made_and_lent_while_it_asks(twin: T
     hosts.poll(twin.on, Bench(twin).user, "bench-7", AgentHost("s" * 43))
     assert twin.store.get == get, "it was lent"
     assert host_of(twin).pool == "target/none"
+
+
+RACKS = LAB.replace(
+    'names = ["bench-7", "bench-8"]',
+    'hosts = { bench-7 = { labels = { rack = "3" } }, bench-8 = { labels = { rack = "4", probe = "jtag" } } }',
+)
+
+
+def test_a_job_chooses_its_host_by_labels_or_by_name(ada: User) -> None:
+    """Who does not choose takes the one that nobody chooses, and who waits for one host keeps the other from nobody."""
+    twin = lab(RACKS)
+    seven, eight = Bench(twin, "bench-7"), Bench(twin, "bench-8", "t")
+    for bench in (seven, eight):
+        assert bench.do() == "wait"
+    first = submit(twin, ada, target="lab", host={"labels": "probe && rack != 3"})
+    second = submit(twin, ada, target="lab", host={"thing": "bench-8"})
+    third = submit(twin, ada, target="lab")
+    twin.run()
+    assert (worker_of(twin, first).lease.slot, worker_of(twin, third).lease.slot) == ("bench-8", "bench-7")
+    said = jobs.explain(twin.on, job_of(twin, second)).summary
+    assert "only bench-8 fits name == bench-8" in said, said
+    assert eight.run() == first
+    assert eight.run() == second
+    assert seven.run() == third
+
+
+def test_a_job_that_waits_for_a_host_that_is_away_is_told_of_that_host_alone(ada: User) -> None:
+    twin = lab(RACKS)
+    job = submit(twin, ada, target="lab", host={"labels": "rack == 4"})
+    twin.run()
+    said = jobs.explain(twin.on, job_of(twin, job)).summary
+    assert ("bench-8, which was never heard of" in said, "bench-7" in said) == (True, False), said
+    bench = Bench(twin, "bench-7")
+    assert bench.do() == "wait"
+    assert states(twin)["bench-7"] == "free"
+    assert Bench(twin, "bench-8", "t").do() in ("wait", "work")
+    assert worker_of(twin, job).lease.slot == "bench-8"
+
+
+REFUSED_HOSTS: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "lab",
+        {"labels": "rack == 5"},
+        "no host of lab fits rack == 5: there are bench-7, bench-8; their labels: rack: 3, 4",
+    ),
+    ("lab", {"thing": "bench-9"}, "no host of lab fits name == bench-9"),
+    ("linux", {"thing": "bench-9"}, "linux has no named hosts among which a job could choose: leave `host` out"),
+]
+
+
+@pytest.mark.parametrize(("target", "host", "why"), REFUSED_HOSTS)
+def test_a_host_that_there_is_not_is_refused(ada: User, target: str, host: dict[str, Any], why: str) -> None:
+    twin = lab(RACKS + '[factories.hand]\ndriver = "hand"\n[targets.linux]\nfactory = "hand"\n')
+    with pytest.raises(Refused) as found:
+        submit(twin, ada, target=target, host=host)
+    assert (found.value.status, found.value.code, found.value.faults[0].where) == (422, "unsatisfiable", "host")
+    assert why in found.value.detail

@@ -29,6 +29,10 @@ class SubmitJob:
     path: Annotated[str, Bound(most=1024), "The file's path, as error messages name it."] = "job.sh"
     name: Annotated[str | None, "The job's name. By default the file's, or its name."] = None
     target: Annotated[str | None, "The target to run on. By default the file's, or `default`."] = None
+    host: Annotated[
+        dict[str, str] | None,
+        'Which of the target\'s hosts to run on: `{"labels": EXPRESSION}` or `{"thing": NAME}`. By default any.',
+    ] = None
     image: Annotated[
         str | None, "The image of the worker's container, by its digest, where the target lets jobs name one."
     ] = None

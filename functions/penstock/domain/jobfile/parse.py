@@ -19,7 +19,7 @@ from typing import Any
 
 from penstock.domain.jobfile.containers import Service, check_own_image, check_services, fill_service
 from penstock.domain.jobfile.matrix import Matrix, check_matrix, check_references, variable
-from penstock.domain.jobfile.resources import RESOURCE_EXAMPLE, ResourceAsk, check_tables, resource_type
+from penstock.domain.jobfile.resources import RESOURCE_EXAMPLE, ResourceAsk, check_host, check_tables, resource_type
 from penstock.domain.jobfile.sections import (
     CacheAsk,
     Dependency,
@@ -45,6 +45,7 @@ from penstock.domain.jobfile.sections import (
     one_of,
     parse_output_rule,
 )
+from penstock.domain.pools.choices import Choice
 from penstock.kernel import limits
 from penstock.kernel.errors import Problem, Problems
 from penstock.kernel.frozen import dataclass
@@ -228,6 +229,7 @@ class JobFile:
     script: str
     name: str | None = None
     target: str = "default"
+    host: Choice | None = None
     image: str = ""
     services: tuple[Service, ...] = ()
     enable: bool = True
@@ -444,6 +446,7 @@ _TABLE = (
     Key("enable", flag, common=True),
     Key("dependencies", check_dependencies, common=True),
     Key("target", text),
+    Key("host", check_host),
     Key("image", check_own_image),
     Key("services", check_services),
     Key("output_rules", check_output_rules),

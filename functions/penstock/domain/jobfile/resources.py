@@ -1,10 +1,13 @@
-"""The tables of the resources that a job file asks for: which of the site's named things, how many, and options.
+"""The tables of the resources that a job file asks for: which of the site's named things, how many, and options; and
+which host of its target it asks for.
 
 resources = ["bench", "licence"]                   one of each
 
 [resources.bench]                                  by what the job knows it by, which is its type if none is given
 labels = "board == gimlet && rack != 4"            only things with such labels: penstock.domain.pools.choices
 count = 2                                          two of them: the job knows them by bench.1 and bench.2
+
+host = { labels = "rack == 4" }                    only hosts of the target with such a label
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ OPTION_DEPTH = 8
 
 
 INT64 = 2**63
+
+
+HOST_EXAMPLE = '{ labels = "rack == 4" }'
 
 
 RESOURCE_EXAMPLE = '[resources.db] with type = "database"'
@@ -160,13 +166,26 @@ def _unfit(value: object) -> str | None:
     return "a string, number, true, false, list or table: put it in double quotes"
 
 
+_thing = matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a thing's name", "as the site calls it, like bench-3")
+
+
+def check_host(value: object, place: Place) -> Choice | None:
+    """Which of a target's hosts a job asks for, None for any."""
+    found = _host_table(value, place)
+    if not found and not place.faults:
+        place.fault(f"{place.label} has neither `labels` nor `thing`", f"like {HOST_EXAMPLE}")
+    return _choice(found, place)
+
+
+_host_table = record({}, {"labels": _labels, "thing": _thing}, HOST_EXAMPLE)
+
 _resource_table = record(
     {},
     {
         "type": resource_type,
         "options": check_options,
         "labels": _labels,
-        "thing": matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a thing's name", "as the site calls it, like bench-3"),
+        "thing": _thing,
         "count": number(1, limits.RESOURCES),
         "exclusive": flag,
         "placement": _placement,

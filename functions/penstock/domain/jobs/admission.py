@@ -168,7 +168,8 @@ def _choosable(site: Site, needs: Sequence[Need]) -> Refused | None:
     for pool in dict.fromkeys(need.pool for need in needs if need.choice):
         mine = [need for need in needs if need.pool == pool]
         wished = [Wish(at, need.choice or ANY) for at, need in enumerate(mine)]
-        kind = site.resources[mine[0].type]
+        is_worker = mine[0].order == WORKER
+        kind = site.targets[mine[0].type] if is_worker else site.resources[mine[0].type]
         offer = _offer(kind)
         alone = next((wish for wish in wished if choose(offer, [wish]) is None), None)
         if alone:
@@ -179,23 +180,27 @@ def _choosable(site: Site, needs: Sequence[Need]) -> Refused | None:
     return None
 
 
-def _offer(kind: ResourceType) -> Offer:
-    """All slots of a type, as if nobody had any."""
+def _offer(kind: ResourceType | Target) -> Offer:
+    """All slots of a type or a target, as if nobody had any."""
     pool = Pool(name=kind.pool, names=kind.slots, labels=kind.labels, limit=len(kind.slots or ()))
     return Offer(pool, [Slot(pool=kind.pool, name=name, state=SlotState.FREE) for name in kind.slots or ()], had=())
 
 
-def _nothing_fits(kind: ResourceType, choice: Choice) -> Refused:
+def _nothing_fits(kind: ResourceType | Target, choice: Choice) -> Refused:
+    where, what, hint = (
+        ("host", "hosts", "leave `host` out")
+        if isinstance(kind, Target)
+        else ("resources", "things", "ask for any of them")
+    )
     if kind.names is None:
-        text = f"{kind.name} has no named things among which a job could choose"
-        return _no_room(text, "resources", "ask for any of them")
+        return _no_room(f"{kind.name} has no named {what} among which a job could choose", where, hint)
     known: dict[str, dict[str, None]] = {}
     for labels in kind.labels.values():
         for key, value in labels.items():
             known.setdefault(key, {})[value] = None
     said = [f"{key}: {', '.join(list(values)[:MAX_VALUES])}" for key, values in list(known.items())[:MAX_LABELS]]
-    hint = f"there are {', '.join(kind.names[:MAX_VALUES])}{'; their labels: ' + '; '.join(said) if said else ''}"
-    return _no_room(f"no {kind.name} fits {choice}", "resources", hint)
+    there = f"there are {', '.join(kind.names[:MAX_VALUES])}{'; their labels: ' + '; '.join(said) if said else ''}"
+    return _no_room(f"no {'host of ' if where == 'host' else ''}{kind.name} fits {choice}", where, there)
 
 
 def _too_many(needs: Sequence[Need], amounts: Collection[str]) -> Refused | None:

@@ -66,7 +66,11 @@ class Chosen:
 
     def has(self, slot: Slot) -> bool:
         """Whether a slot is of a thing that fits."""
-        return self.things is None or slot.thing in self.things
+        return self.has_thing(slot.thing)
+
+    def has_thing(self, name: str) -> bool:
+        """Whether a thing fits."""
+        return self.things is None or name in self.things
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -185,7 +185,7 @@ def block(
         paused=pool.is_paused,
         aside=sum(slot.count for slot in had if slot.job is None),
         kept=tuple(Kept(slot.name, delay) for slot, delay in found if delay),
-        away=tuple(away),
+        away=tuple(host for host in away if chosen.has_thing(host.host)),
         pause=pool.paused_by,
         resized=pool.resized,
         choice=chosen.said,

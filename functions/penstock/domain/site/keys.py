@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from penstock.domain.site.sections import (
     privilege,
 )
 from penstock.domain.site.site import Limits, Maker, Quota, ResourceType, Site, Target
-from penstock.domain.site.things import check_things
+from penstock.domain.site.things import check_hosts, check_things
 from penstock.kernel import limits
 from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
 
@@ -123,20 +123,27 @@ def _target(name: str, value: object, place: Place) -> Target:
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
         for key in sorted(
-            found.keys() & {"factory", "limit", "names", "uses", "warm", "health", "canary", "sudo", "price"}
+            found.keys() & {"factory", "limit", "names", "hosts", "uses", "warm", "health", "canary", "sudo", "price"}
         ):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
     if "factory" not in found and len(place.faults) == before:
         place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
-    names, limit = _limit_or_names(found, place)
+    hosts = found.get("hosts", {})
+    names, limit = _limit_or_names(_with_names(found, hosts), place)
     if len(place.faults) == before:
         _check_least(found.get("warm"), limit, place)
     return Target(
         name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=found.get("warm"),
         health=found.get("health"), names=names, canary=found.get("canary"), sudo=found.get("sudo", True),
-        price=found.get("price"),
+        price=found.get("price"), labels={name: labels for name, labels in hosts.items() if labels},
     )  # fmt: skip
+
+
+def _with_names(found: dict[str, Any], more: Iterable[str]) -> dict[str, Any]:
+    """A table whose names are those that it lists, and those that have a table of their own."""
+    names = (*found.get("names", ()), *more)
+    return {**found, "names": tuple(dict.fromkeys(names))} if more else found
 
 
 def _limit_or_names(found: Mapping[str, Any], place: Place) -> tuple[tuple[str, ...] | None, int]:
@@ -151,9 +158,7 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
     before = len(place.faults)
     found = _resource_keys(value, place)
     things = found.get("things", {})
-    if things:
-        found = {**found, "names": tuple(dict.fromkeys([*found.get("names", ()), *things]))}
-    names, limit = _limit_or_names(found, place)
+    names, limit = _limit_or_names(_with_names(found, things), place)
     if things and limit * found.get("leases", 1) > limits.THINGS_SLOTS:
         text = f"{place.label} has {limit} things with {found.get('leases', 1)} leases each"
         place.fault(f"{text}; there may be {limits.THINGS_SLOTS} leases in all", "jobs choose among fewer things")
@@ -273,6 +278,7 @@ _target_keys = record(
     {
         "factory": text,
         "names": _names,
+        "hosts": check_hosts,
         "limit": number(0, MAX_SLOTS),
         "redirect": text,
         "privilege": privilege,

@@ -128,7 +128,8 @@ class Target:
     """A named execution environment: served by a factory, or an alias of another target.
 
     `names` are those of machines that exist already; each is one slot. `sudo`: jobs may become root. Without it they
-    cannot reach their agent. [SEC-2] `price` is what a worker costs in an hour, unless its factory says it.
+    cannot reach their agent. [SEC-2] `price` is what a worker costs in an hour, unless its factory says it. `labels`
+    are those of its machines, by name: by them jobs choose one.
     """
 
     name: str
@@ -143,11 +144,17 @@ class Target:
     canary: CanaryScript | None = None
     sudo: bool = True
     price: Micros | None = None
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def pool(self) -> str:
         """The pool of its slots."""
         return f"{TARGET_POOLS}{self.name}"
+
+    @property
+    def slots(self) -> tuple[str, ...] | None:
+        """The names of its slots, one for each machine."""
+        return self.names
 
 
 @dataclass(frozen=True)
@@ -433,7 +440,12 @@ class Site:
         real = [target for target in self.targets.values() if target.redirect is None]
         found = {
             target.pool: Shape(
-                target.limit, target.names, warm=target.warm, hosts=target.names is not None, spec=self._spec(target)
+                target.limit,
+                target.names,
+                warm=target.warm,
+                hosts=target.names is not None,
+                labels=target.labels,
+                spec=self._spec(target),
             )
             for target in real
         }

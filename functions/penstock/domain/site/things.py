@@ -4,7 +4,8 @@
     labels = { board = "gimlet", rack = "4" }
     address = "10.0.4.3"
 
-By the labels jobs choose among things. Both labels and the other keys are in the metadata of the resource.
+By the labels jobs choose among things. Both labels and the other keys are in the metadata of the resource. A target's
+hosts have a table of the same form, with labels only.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from penstock.toml.checks import Place, clip, entries, matching, text, wanted
 
 EXAMPLE = '{ labels = { board = "gimlet" }, address = "10.0.4.3" }'
 
+HOST_EXAMPLE = '{ labels = { rack = "4" } }'
+
 LABEL_HINT = "letters, digits and . _ - only, at most 64, the first a letter or digit"
 
 MAX_THINGS = 1000
@@ -31,12 +34,12 @@ _label = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "a label", LABEL_HINT)
 _thing_name = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "a name", LABEL_HINT)
 
 
-def check_things(value: object, place: Place) -> dict[str, NamedThing]:
+def check_things(value: object, place: Place, example: str = EXAMPLE) -> dict[str, NamedThing]:
     """The things, by name, in the order of the file."""
     found = {}
-    for name, table in entries(value, place, MAX_THINGS, f"tables like [{place.path[-1]}.bench-3] with {EXAMPLE}"):
+    for name, table in entries(value, place, MAX_THINGS, f"tables like [{place.path[-1]}.bench-3] with {example}"):
         _thing_name(name, place / name)
-        found[name] = _thing(table, place / name)
+        found[name] = _thing(table, place / name, example)
     size = len(json.dumps({name: dict(thing.labels) for name, thing in found.items()}))
     if size > limits.THINGS_BYTES:
         most = limits.THINGS_BYTES
@@ -44,9 +47,18 @@ def check_things(value: object, place: Place) -> dict[str, NamedThing]:
     return found
 
 
-def _thing(value: object, place: Place) -> NamedThing:
+def check_hosts(value: object, place: Place) -> dict[str, Mapping[str, str]]:
+    """The labels of a target's hosts, by name, in the order of the file."""
+    found = check_things(value, place, HOST_EXAMPLE)
+    for name, thing in found.items():
+        for key in thing.metadata:
+            (place / name / key).fault(f"a host has no `{clip(key)}`", "only `labels`", on_key=True)
+    return {name: thing.labels for name, thing in found.items()}
+
+
+def _thing(value: object, place: Place, example: str) -> NamedThing:
     if not isinstance(value, Mapping):
-        wanted("a table", value, place, f"like {EXAMPLE}")
+        wanted("a table", value, place, f"like {example}")
         return NamedThing()
     labels = _labels(value["labels"], place / "labels") if "labels" in value else {}
     metadata = check_options({key: entry for key, entry in value.items() if key != "labels"}, place)

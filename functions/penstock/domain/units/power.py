@@ -12,12 +12,14 @@ docs/decisions/0100-hosts-are-switched-on-for-jobs.md
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools.matching import Matching, Sorting, choosing, wishes
+from penstock.domain.pools.pools import Claim, Pool
 from penstock.domain.site.site import Maker
 from penstock.domain.units.retries import EARLY
 from penstock.domain.units.units import CLEAN_WITHIN, STEP_WITHIN, format_time
@@ -119,14 +121,40 @@ def _ordered(base: PowerOrder, now: datetime) -> PowerOrder:
     )  # fmt: skip
 
 
-def chosen(hosts: Sequence[str], orders: Mapping[str, PowerOrder], wanted: int, now: datetime) -> list[str]:
-    """Which of these hosts, all of them away, to switch on, where so many are wanted: those first that failed least.
+def chosen(
+    claims: Sequence[Claim],
+    pool: Pool,
+    there: Iterable[str],
+    away: Sequence[str],
+    orders: Mapping[str, PowerOrder],
+    now: datetime,
+) -> list[str]:
+    """Which of a pool's hosts that are away to switch on for these claims: those first that failed least.
 
-    Those that are being switched on count. One that did not come is left for a while, and another takes its place.
+    Those that are `there`, free, count, and those that are being switched on. One that did not come is left for a
+    while, and another takes its place. Who chooses among hosts gets those that fit.
     """
-    coming = sum(order.is_coming for order in orders.values())
-    open_ = [host for host in hosts if _may_be_asked(orders.get(host), now)]
-    return sorted(open_, key=lambda host: (_failures(orders.get(host)), host))[: max(0, wanted - coming)]
+    have = [*there, *(host for host, order in orders.items() if order.is_coming)]
+    open_ = [host for host in away if _may_be_asked(orders.get(host), now)]
+    left = sorted(open_, key=lambda host: (_failures(orders.get(host)), host))
+    found: list[str] = []
+    while host := _next(claims, pool, [*have, *found], [host for host in left if host not in found]):
+        found.append(host)
+    return found
+
+
+def _next(claims: Sequence[Claim], pool: Pool, have: Iterable[str], left: Sequence[str]) -> str | None:
+    """A host more for the first claim that lacks one: it fits, or somebody can take it instead of one that fits."""
+    sorting = Sorting(pool, choosing(claims, pool.name))
+    matching, kinds = Matching(Counter(map(sorting.kind, have))), set(map(sorting.kind, pool.names or ()))
+    for wish in (wish for claim in claims for wish in wishes(claim, pool.name)):
+        number = matching.size
+        if matching.add(sorting.fit(wish.choice, kinds), wish.count) < wish.count:
+            reached = matching.reached(number)
+            host = next((host for host in left if sorting.kind(host) in reached), None)
+            if host:
+                return host
+    return None
 
 
 def _may_be_asked(order: PowerOrder | None, now: datetime) -> bool:
@@ -138,11 +166,6 @@ def _may_be_asked(order: PowerOrder | None, now: datetime) -> bool:
 
 def _failures(order: PowerOrder | None) -> int:
     return order.missed + order.tries if order else 0
-
-
-def wanted(claims: Iterable[Claim], free: int) -> int:
-    """How many hosts more these claims want than are free."""
-    return max(0, sum(claim.count for claim in claims) - free)
 
 
 def is_next(order: PowerOrder, now: datetime) -> bool:

@@ -77,6 +77,7 @@ T = TypeVar("T")
 CHECKED = (
     "name",
     "target",
+    "host",
     "image",
     "services",
     "resources",
@@ -369,7 +370,7 @@ def _worker(site: Site, file: JobFile, target: Target) -> Need:
     asked = {site.targets[file.target].privilege, target.privilege} - {None}
     return Need(
         WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", file.worker_options, uses,
-        tuple(sorted(filter(None, asked))),
+        tuple(sorted(filter(None, asked))), file.host,
     )  # fmt: skip
 
 

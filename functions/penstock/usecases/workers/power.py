@@ -51,7 +51,8 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
     waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
     away = [slot.name for slot in found if slot.name not in here]
-    for host in power.chosen(away, orders, power.wanted(waiting, stock.left + len(here)), on.world.now()):
+    there = [*(slot.name for slot in stock.free), *here]
+    for host in power.chosen(waiting, stock.pool, there, away, orders, on.world.now()):
         _order_on(on, site, maker, host, orders.get(host))
 
 

@@ -17,9 +17,20 @@ from penstock.domain.pools.forecast import (
     format_duration,
 )
 from penstock.domain.pools.grants import MAX_OVERTAKEN
-from penstock.domain.pools.pools import RECENT_HOLDERS, Claim, HoldTimes, Pool, Slot, SlotState, record_hold
+from penstock.domain.pools.pools import (
+    RECENT_HOLDERS,
+    Claim,
+    HoldTimes,
+    Pool,
+    Slot,
+    SlotState,
+    record_boot,
+    record_hold,
+)
 from penstock.domain.pools.stops import ByHand
-from tests.domain.helpers import NOW, claim, pool, slot
+from penstock.domain.units import units
+from penstock.domain.units.units import Creation
+from tests.domain.helpers import NOW, SECOND, claim, pool, slot, unit
 
 BENCH, LICENCE, VCPUS = "resource/bench", "resource/licence", "quota/vcpus"
 
@@ -52,6 +63,24 @@ def test_a_pool_learns_how_long_its_slots_are_kept() -> None:
 def test_a_pool_forgets_slowly() -> None:
     times = HoldTimes(pool=BENCH, holds=1000, mean_hold=100.0)
     assert record_hold(times, timedelta(minutes=1)).mean_hold == 100.0 - 40.0 / RECENT_HOLDERS
+
+
+def test_a_pool_learns_how_long_its_workers_boot_and_are_used() -> None:
+    times = HoldTimes(pool="p")
+    for kept, waited in ((60, 20), (120, 0)):
+        times = record_hold(times, kept * SECOND, waited * SECOND)
+    assert (times.holds, times.mean_hold, times.mean_wait, times.mean_use) == (2, 90.0, 10.0, 80.0)
+    times = record_boot(record_boot(times, 20 * SECOND), 40 * SECOND)
+    assert (times.boots, times.mean_boot, times.holds) == (2, 30.0, 2)
+
+
+def test_a_unit_knows_how_long_it_was_waited_for_and_for_whom_it_was_made() -> None:
+    fresh = unit(creation=Creation(born=NOW))
+    assert units.waited(fresh, NOW) == timedelta(0)
+    heard = units.hello(fresh, "hash", NOW + 20 * SECOND, 60 * SECOND)
+    assert (units.waited(heard, NOW), units.waited(heard, NOW + 21 * SECOND)) == (20 * SECOND, timedelta(0))
+    assert [units.is_made_for(heard, NOW), units.is_made_for(heard, NOW + SECOND)] == [True, False]
+    assert not units.is_made_for(unit(creation=Creation()), NOW)
 
 
 def test_a_clock_that_went_back_makes_no_negative_time() -> None:

@@ -53,6 +53,19 @@ def test_the_start_is_expected_from_what_holders_did_before(twin: Twin, ada: Use
     assert why.next_steps == f"bench-1 is given back by {first}"
 
 
+def test_boots_and_uses_are_measured(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    twin.pass_time(30)
+    hello(twin, job)
+    twin.pass_time(100)
+    finish(twin, job)
+    times = twin.store.get(HoldTimes(pool="target/linux").key, HoldTimes)
+    assert times
+    assert (times.holds, times.boots) == (1, 1)
+    assert [round(each) for each in (times.mean_hold, times.mean_wait, times.mean_boot)] == [130, 30, 30]
+
+
 def test_a_later_step_that_nobody_can_guess_leaves_the_start_open(twin: Twin, ada: User) -> None:
     hold(twin, ada, 300)
     submit(twin, ada, resources=["bench"])

@@ -143,12 +143,24 @@ class Pool(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class HoldTimes(Row):
-    """How long holders of a pool kept what they had: how many were counted, and the mean of the last, in seconds."""
+    """How long holders of a pool kept what they had: how many were counted, and the mean of the last, in seconds.
+
+    `mean_wait` is how long of that they waited for their worker, which is short if it was warm; rows of releases that
+    did not count it say 0. `boots` and `mean_boot` are of those workers that were made for them.
+    """
 
     kind: ClassVar[str] = "holdtimes"
     pool: str
     holds: int = 0
     mean_hold: float = 0.0
+    mean_wait: float = 0.0
+    boots: int = 0
+    mean_boot: float = 0.0
+
+    @property
+    def mean_use(self) -> float:
+        """How long they had a worker that was there."""
+        return max(0.0, self.mean_hold - self.mean_wait)
 
     @property
     def key(self) -> Key:
@@ -479,11 +491,29 @@ RECENT_HOLDERS = 12
 """Over about how many holders the mean is taken: a new one counts for one in this many."""
 
 
-def record_hold(times: HoldTimes, kept: timedelta) -> HoldTimes:
-    """A pool's hold times with one more holder, which counts for one in RECENT_HOLDERS: they forget slowly."""
+def record_hold(times: HoldTimes, kept: timedelta, waited: timedelta = timedelta(0)) -> HoldTimes:
+    """A pool's hold times with one more holder, which counts for one in RECENT_HOLDERS: they forget slowly.
+
+    `waited`: how long of that it waited for its worker.
+    """
     holds = times.holds + 1
-    more = max(0.0, kept.total_seconds()) - times.mean_hold
-    return replace(times, holds=holds, mean_hold=times.mean_hold + more / min(holds, RECENT_HOLDERS))
+    return replace(
+        times,
+        holds=holds,
+        mean_hold=_moved(times.mean_hold, kept, holds),
+        mean_wait=_moved(times.mean_wait, waited, holds),
+    )
+
+
+def record_boot(times: HoldTimes, took: timedelta) -> HoldTimes:
+    """A pool's hold times with one more boot."""
+    boots = times.boots + 1
+    return replace(times, boots=boots, mean_boot=_moved(times.mean_boot, took, boots))
+
+
+def _moved(mean: float, by: timedelta, count: int) -> float:
+    """A mean with one more, the last of so many."""
+    return mean + (max(0.0, by.total_seconds()) - mean) / min(count, RECENT_HOLDERS)
 
 
 def count_broken(pool: Pool, unit: Unit) -> Pool:

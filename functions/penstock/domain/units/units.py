@@ -40,7 +40,10 @@ JOURNAL_ENTRIES = 32
 JOURNAL_CHARS = 400
 """How many characters of an entry are kept: DynamoDB charges by the size of a row."""
 
-MADE = ("made", "its agent said hello", "handed over to job ")
+HELLO = "its agent said hello"
+"""The entry that says that a worker's agent came for its job."""
+
+MADE = ("made", HELLO, "handed over to job ")
 """How the entries begin that say that a worker's machine exists for a lease."""
 
 FREED = ("destroyed", "clean, and kept ", "quarantined: ")
@@ -439,7 +442,7 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: s
     The hello proves that it was made, also if it comes before the factory's own answer.
     """
     made = unit.creation.made or now
-    unit = add_entry(unit, now, "its agent said hello")
+    unit = add_entry(unit, now, HELLO)
     return replace(
         unit,
         state=UnitState.READY,
@@ -449,6 +452,17 @@ def hello(unit: Unit, token_hash: str, now: datetime, lease: timedelta, agent: s
         since=now,
         due=now + lease,
     )
+
+
+def waited(unit: Unit, granted: datetime) -> timedelta:
+    """How long a job waited for a worker's agent after it was granted the worker; nothing where that is not known."""
+    heard = unit.journal.first(granted, (HELLO,))
+    return max(heard - granted, timedelta(0)) if heard else timedelta(0)
+
+
+def is_made_for(unit: Unit, granted: datetime) -> bool:
+    """Whether a unit was made for the lease that was granted then. What was kept, or made ahead of need, is older."""
+    return unit.creation.born is not None and unit.creation.born >= granted
 
 
 RENEWAL_AGE = 0.75

@@ -265,7 +265,7 @@ def unit_gone(on: System, unit: Unit, proof: CleanProof, released: bool | None, 
 
 
 def _record_hold(on: System, unit: Unit, names: Iterable[str]) -> None:
-    """Record now and then how long a unit was leased, for some of its pools, after its lease ended.
+    """Record now and then how long a unit was leased and waited for, for some of its pools, after its lease ended.
 
     A lost race loses one time of many, so it is not tried again.
     """
@@ -274,11 +274,12 @@ def _record_hold(on: System, unit: Unit, names: Iterable[str]) -> None:
         lease = flow.lease_of_unit(on, unit)
     if lease is None or lease.granted is None:
         return
-    kept = on.world.now() - lease.granted
+    kept, waited = on.world.now() - lease.granted, units.waited(unit, lease.granted)
     for name in names:
         fresh = HoldTimes(pool=name)
         was = on.store.get(fresh.key, HoldTimes)
-        now = pools.record_hold(was or fresh, kept)
+        now = pools.record_hold(was or fresh, kept, waited)
+        now = pools.record_boot(now, waited) if waited and units.is_made_for(unit, lease.granted) else now
         on.store.commit([Replace(was, now) if was else Create(now)])
 
 

@@ -36,6 +36,16 @@ price = 0.08
 warm = { min = 1, max = 2, idle = "10m", life = "1d", reuse = 9, serves = "owner" }
 health = { before = "true", after = "true", timeout = "1m" }
 canary = { every = "1h", script = "true", timeout = "5m" }
+machine = { cpus = 4, memory = "16GiB", scratch = "1TiB", gpu = 1, arch = "arm64" }
+
+[targets.small]
+factory = "hand"
+price = 0.04
+machine = { cpus = 2 }
+
+[targets.any]
+machines = ["small"]
+price_band = 1.5
 
 [targets.bench]
 factory = "hand"
@@ -152,13 +162,14 @@ OTHERS = {
     "idle": "11m", "life": "2d", "serves": "site", "timeout_most": "2d", "factory": "other", "well": "spare",
     "redirect": "bench", "target": "bench", "api": "https://other.example.com", "driver": "another",
     "privilege": "other.one", "currency": "CHF", "period": "day", "script": "false", "before": "false",
-    "after": "false",
+    "after": "false", "memory": "8GiB", "scratch": "2TiB", "arch": "x86_64",
 }  # fmt: skip
 """Other values of keys that cannot be anything."""
 
 LISTED = {
     "audiences": "https://b.example", "repositories": "acme/tools", "owners": "eve", "refs": "refs/heads/next",
     "reviewers": "bert", "logins": "hubot", "privileges": "target.other", "names": "another", "public": "another",
+    "machines": "linux",
     "console.public": "acme:tools",
 }  # fmt: skip
 """One more entry of lists."""

@@ -347,8 +347,11 @@ def test_a_job_gets_more_time(penstock: Run, service: Service) -> None:
 
 def test_site(penstock: Run) -> None:
     header, default, lab, *_ = penstock("target", "list").stdout.splitlines()
-    assert header.split() == ["NAME", "FACTORY", "REDIRECT", "LIMIT", "PRIVILEGE"]
-    assert (default.split(), lab.split()) == (["default", "-", "lab", "-", "-"], ["lab", "here", "-", "4", "-"])
+    assert header.split() == ["NAME", "FACTORY", "REDIRECT", "MACHINES", "LIMIT", "PRIVILEGE"]
+    assert (default.split(), lab.split()) == (
+        ["default", "-", "lab", "-", "-", "-"],
+        ["lab", "here", "-", "-", "4", "-"],
+    )
     assert "redirect  lab" in penstock("target", "show", "default").stdout
     assert json.loads(penstock("target", "list", "--json").stdout)[0]["settings"]["redirect"] == "lab"
 

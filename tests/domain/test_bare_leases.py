@@ -106,5 +106,5 @@ def test_it_needs_the_privileges_of_its_types_and_of_no_target() -> None:
         resources={"bench": {"well": "locks", "limit": 1, "privilege": "resource.bench"}},
     )
     file = JobFile(path="", script="", target="", resources=())
-    assert admission.privileges(found, file) == {}
+    assert admission.privileges(found, file, HELD.request.needs) == {}
     assert admission.check_types(found, ()) is None

@@ -196,7 +196,8 @@ def test_who_may_not_is_told_what_is_missing(asked: JobFile, said: str) -> None:
 
 
 def test_a_privilege_is_named_once() -> None:
-    found = privileges(SITE, file("alias", "secret"))
+    asked = file("alias", "secret")
+    found = privileges(SITE, asked, needs(asked))
     assert found == {"target.alias": "target alias", "target.lab": "target lab"}
 
 

@@ -55,15 +55,18 @@ def names(of: type) -> set[str]:
 def test_the_examples_are_sites() -> None:
     site = parse.parse(EXAMPLES[0], "site.md")
     assert isinstance(site, Site), site
-    asked = parse.parse(EXAMPLES[3], "site.md")
+    asked = parse.parse(EXAMPLES[4], "site.md")
     assert isinstance(asked, Site), asked
-    both = parse.parse(EXAMPLES[0] + EXAMPLES[2], "site.md")
+    both = parse.parse(EXAMPLES[0] + EXAMPLES[3], "site.md")
     assert isinstance(both, Site), both
     assert len(both.canaries()) == 2
-    things = parse.parse(EXAMPLES[0] + EXAMPLES[1], "site.md")
+    family = parse.parse(EXAMPLES[0] + EXAMPLES[1], "site.md")
+    assert isinstance(family, Site), family
+    assert [each.name for each in family.members(family.targets["linux"])] == ["linux-small", "linux-large"]
+    things = parse.parse(EXAMPLES[0] + EXAMPLES[2], "site.md")
     assert isinstance(things, Site), things
     assert things.resources["bench"].names == ("bench-1", "bench-2", "bench-3")
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 5
 
 
 def test_every_key_is_in_a_table_and_no_other() -> None:

@@ -138,7 +138,7 @@ ENVIRONMENTS = [
     ("self_review = 3\n" + OWNERS, 8, 15, "environments.p.self_review", "wants true or false", ""),
 ]
 TARGETS = [
-    ("[targets.x]", 7, 10, "targets.x", "has neither `factory` nor `redirect`", 'factory = "here"'),
+    ("[targets.x]", 7, 10, "targets.x", "has no `factory`, `redirect` or `machines`", 'factory = "here"'),
     ("[targets.x]\nlimt = 3", 8, 1, "targets.x.limt", "unknown key `limt`", "did you mean `limit`?"),
     ("[targets.x]\nfactory = 'her'", 8, 11, "targets.x.factory", "there is no factory `her`", "did you mean `here`?"),
     ("[targets.x]\nfactory = 'zzz'", 8, 11, "targets.x.factory", "there is no factory `zzz`", "known here: here"),

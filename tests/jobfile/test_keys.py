@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.domain.jobfile import JobFile, Post, check_asked, check_inputs, parse
+from penstock.domain.jobfile.machine import Machine, Size
 from penstock.domain.pools.choices import Choice, Placement
 from penstock.kernel import limits
 from tests.jobfile.helpers import below, only
@@ -58,6 +59,11 @@ KEY_ROWS = [
         "bytes as JSON; it may take at most 8192",
         "",
     ),
+    # what the machine must have
+    ("machine = 4", 4, 14, "`machine` wants a table, not a whole number", "cpus = 4"),
+    ("machine = { cpu = 4 }", 4, 16, "unknown key `cpu`", "did you mean `cpus`?"),
+    ('machine = { memory = "16GB" }', 4, 25, "`machine.memory`: `16GB` is not a size like 16GiB", "MiB, GiB, TiB"),
+    ("[machine]\ncpus = 0", 5, 11, "`machine.cpus` must be from 1 to 4096", ""),
     # flags and numbers
     ('skip_clone = "yes"', 4, 17, "`skip_clone` wants true or false, not a string", "without quotes"),
     ("enable = 1", 4, 13, "`enable` wants true or false, not a whole number", ""),
@@ -306,6 +312,17 @@ def good(toml: str) -> JobFile:
     found = parse(below(toml), "a.sh")
     assert isinstance(found, JobFile), found
     return found
+
+
+def test_a_job_says_what_its_machine_must_have() -> None:
+    whole = 'machine = { cpus = 4, memory = "16GiB", scratch = "100GiB", gpu = 1, arch = "arm64" }'
+    found = parse(below(whole), "job.sh")
+    assert isinstance(found, JobFile), found
+    assert found.machine == Machine(4, Size(16 * 1024**3), Size(100 * 1024**3), 1, "arm64")
+    assert f"machine = {{ {found.machine} }}" == whole
+    plain = parse(below(""), "job.sh")
+    assert isinstance(plain, JobFile)
+    assert plain.machine is None
 
 
 def test_a_table_says_which_things_it_asks_for_and_how_many() -> None:

@@ -179,7 +179,7 @@ class JobView:
     reason: Annotated[str | None, "Why it ended that way, in a sentence."]
     attempt: Annotated[int, "The number of its attempt. Attempts count from 1."]
     target: Annotated[str, "The target that was asked for."]
-    target_resolved: Annotated[str, "The target that it runs on, after redirects."]
+    target_resolved: Annotated[str, "The target that it runs on: where redirects lead, or one of a family."]
     resources: Annotated[list[JobResource], "The resources of its present attempt."]
     times: Annotated[JobTimes, "When it reached each of its states."]
     worker: Annotated[str | None, "The id of its worker; null before it has one."]
@@ -203,6 +203,9 @@ class JobView:
     ] = None
     waits_for: Annotated[
         str | None, "What it waits for, such as the pool `target/linux`; null if it does not wait."
+    ] = None
+    chosen: Annotated[
+        str | None, "Why it runs on that target, in a sentence; null if that was not chosen among several."
     ] = None
     cost: Annotated[
         JobCost | None,
@@ -416,6 +419,7 @@ def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> Jo
         failure=show_failure(row.run.failure, row.owner) if row.is_settled and row.run.failure else None,
         held=view(HeldJob, row.keep, **_held(kept)) if row.keep and kept else None,
         cache_scope=row.request.cache_scope or None,
+        chosen=row.request.chosen or None,
         environment=row.review.environment if row.review else None,
         approved_by=(row.review.by or None) if row.review else None,
         cost=_cost(row.bill) if row.bill and row.bill.due is None else None,

@@ -30,7 +30,7 @@ class SetJobView:
     failure: Annotated[str | None, "The kind of failure; null until it is settled, and if it succeeded."]
     attempt: Annotated[int, "The number of its attempt. Attempts count from 1."]
     target: Annotated[str, "The target that was asked for."]
-    target_resolved: Annotated[str, "The target that it runs on, after redirects."]
+    target_resolved: Annotated[str, "The target that it runs on: where redirects lead, or one of a family."]
     times: Annotated[JobTimes, "When it reached each of its states."]
     waits_for: Annotated[str | None, "What it waits for, such as the pool `target/linux`; null if it does not wait."]
     dependencies: Annotated[list[JobDependency], "The jobs that it waits for, or waited for: of this set or another."]

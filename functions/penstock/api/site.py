@@ -13,7 +13,7 @@ from penstock.api.shapes import view
 from penstock.api.units import SHOWN
 from penstock.domain import cooldowns
 from penstock.domain.cooldowns import CoolDown, Failure
-from penstock.domain.site.site import SITE_KEY, Site, SiteText
+from penstock.domain.site.site import SITE_KEY, Site, SiteText, Target
 from penstock.domain.site.warnings import warnings
 from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.domain.units.units import UnitKind
@@ -320,6 +320,8 @@ def entries(site: Site, sort: str, *, whole: bool) -> list[Entry]:
 def _told(entry: Any, *, whole: bool) -> dict[str, Any]:
     """The keys of a site's table. Of its things everybody sees the labels, by which jobs choose. [SEC-1]"""
     told = asdict(entry)
+    if isinstance(entry, Target) and entry.machine:
+        told["machine"] = entry.machine.said
     if told.get("things") and not whole:
         told["things"] = {name: {"labels": thing["labels"]} for name, thing in told["things"].items()}
     return told

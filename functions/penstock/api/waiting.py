@@ -92,6 +92,9 @@ class WhyView:
     warning: Annotated[
         str | None, "That its owner's budget is nearly spent, or is spent, in a sentence; null otherwise."
     ] = None
+    chosen: Annotated[
+        str | None, "Why it runs on its target, in a sentence; null if that was not chosen among several."
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class PlanView:
     """What would happen to a job if it were submitted now."""
 
     target: Annotated[str, "The target that it asks for."]
-    target_resolved: Annotated[str, "The target that it would run on, after redirects."]
+    target_resolved: Annotated[str, "The target that it would run on: where redirects lead, or one of a family."]
     steps: Annotated[list[PlanStepView], "What it would acquire, step by step."]
     privileges: Annotated[list[str], "The privileges that it needs: you have them, or its environment gives them."]
     would_wait: Annotated[bool, "Whether it would wait for anything."]

@@ -40,6 +40,10 @@ class SubmitJob:
         dict[str, dict[str, Any]] | None,
         'Containers beside the worker, by name: `{"image": IMAGE, "env": {}, "ready": COMMAND}`. Replaces the file\'s.',
     ] = None
+    machine: Annotated[
+        dict[str, Any] | None,
+        'What it needs of its machine, such as `{"cpus": 4, "memory": "16GiB"}`. Replaces the file\'s.',
+    ] = None
     resources: Annotated[
         list[str] | dict[str, dict[str, Any]] | None,
         "Resource types to acquire, or a table of type and options by name. Replaces the file's.",

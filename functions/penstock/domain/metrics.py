@@ -139,8 +139,8 @@ def makers(site: Site) -> list[str]:
 
 
 def targets(site: Site) -> list[str]:
-    """The targets of a site that are no aliases."""
-    return [target.name for target in site.targets.values() if target.redirect is None]
+    """The targets of a site that have workers."""
+    return [target.name for target in site.targets.values() if target.has_workers]
 
 
 TARGET = Dimension("target", targets)

@@ -52,7 +52,7 @@ def _section(name: str, tables: Mapping[str, Any]) -> str:
 
 def _full(section: str, value: Any) -> Mapping[str, Any]:
     table = dict(value) if isinstance(value, Mapping) else {SHORT[section]: value}
-    if section == "targets" and not table.keys() & {"factory", "redirect"}:
+    if section == "targets" and not table.keys() & {"factory", "redirect", "machines"}:
         return {"factory": FACTORY, **table}
     return table
 

@@ -27,6 +27,7 @@ export function Facts({ job }: { job: Job }) {
           <PoolName of={`target/${target}`} />
           {target !== job.target && <span class="faint"> asked for as {job.target}</span>}
         </Fact>
+        {job.chosen && <Fact name="Chosen">{job.chosen}</Fact>}
         <Fact name="Worker">
           <UnitName id={job.worker} />
         </Fact>

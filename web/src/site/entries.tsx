@@ -62,15 +62,24 @@ export function Entries() {
 
 const nameOf = (entry: Entry): string => entry.name;
 
+const members = (settings: Entry["settings"]): readonly unknown[] =>
+  Array.isArray(settings["machines"]) ? settings["machines"] : [];
+
+const hasWorkers = (settings: Entry["settings"]): boolean => !settings["redirect"] && !members(settings).length;
+
 const targetColumns = (pools: readonly Pool[]): Column<Entry>[] => [
   {
     title: "Target",
-    cell: ({ name, settings }) => (settings["redirect"] ? <strong>{name}</strong> : <PoolName of={`target/${name}`} />),
+    cell: ({ name, settings }) => (hasWorkers(settings) ? <PoolName of={`target/${name}`} /> : <strong>{name}</strong>),
   },
   {
     title: "Made by",
     cell: ({ settings }) =>
-      settings["redirect"] ? `is another name of ${text(settings["redirect"])}` : text(settings["factory"]),
+      settings["redirect"]
+        ? `is another name of ${text(settings["redirect"])}`
+        : members(settings).length
+          ? `is one of ${members(settings).join(", ")}`
+          : text(settings["factory"]),
   },
   { title: "Now", cell: ({ name }) => <Now pool={pools.find((each) => each.pool === `target/${name}`)} /> },
   {
@@ -78,7 +87,7 @@ const targetColumns = (pools: readonly Pool[]): Column<Entry>[] => [
     cell: ({ settings }) =>
       settings["privilege"] ? <code>{text(settings["privilege"])}</code> : <span class="faint">no privilege</span>,
   },
-  { title: "Settings", cell: (entry) => <Settings of={entry} without={["factory", "redirect", "privilege"]} /> },
+  { title: "Settings", cell: (entry) => <Settings of={entry} without={["factory", "redirect", "machines", "privilege"]} /> },
 ];
 
 const typeColumns = (pools: readonly Pool[]): Column<Entry>[] => [

@@ -186,6 +186,7 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
                 for name in ("id", "name", "owner", "state", "waits_for", "outcome", "reason", "exit_code")
             ),
             ("target", target if resolved in (None, target) else f"{target} (now {resolved})"),
+            ("chosen", job.get("chosen")),
             *(
                 (name, job.get(name))
                 for name in ("worker", "attempt", "priority", "tags", "cache_scope", "environment", "approved_by")
@@ -227,6 +228,7 @@ def why(session: Session, job: str) -> None:
         ("expected start", Moment(start) if start else None),
         ("basis", found.get("basis")),
         ("goes on when", found.get("unblocks")),
+        ("target", found.get("chosen")),
         ("warning", found.get("warning")),
     ]
     show_block(out, facts, found.get("blocked_on") or {})

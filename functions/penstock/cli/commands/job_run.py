@@ -26,6 +26,13 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.option("-t", "--target", type=TARGET, metavar="TARGET", help="Target to run on (default: as the file says).")
 @click.option("--image", metavar="IMAGE", help="Image of the worker's container: name@sha256:…")
 @click.option(
+    "--machine",
+    multiple=True,
+    type=pair,
+    metavar="K=V",
+    help="What it needs of its machine: cpus=4, memory=16GiB, scratch=100GiB, gpu=1, arch=arm64.",
+)
+@click.option(
     "-r",
     "--resource",
     "resources",
@@ -95,7 +102,7 @@ def run(
 
     A file with errors is not submitted. The job's stdout goes to stdout, everything else to stderr; with --json the
     whole log goes to stderr, and stdout gets the settled job. Ctrl-C stops showing the log; the job continues. To
-    give several values of -r, -O, -i, -d, -T or -e, repeat the option.
+    give several values of --machine, -r, -O, -i, -d, -T or -e, repeat the option.
 
     All .sh files of a folder, or all jobs of a file with a matrix, are submitted as one job set, dependencies first.
     The options apply to every job; -i, -d and -n are for single jobs. The logs of all jobs are shown together, each
@@ -220,11 +227,14 @@ def _wishes(
     depends: tuple[tuple[str, str], ...],
     tags: tuple[tuple[str, str], ...],
     env: tuple[tuple[str, str], ...],
+    machine: tuple[tuple[str, str], ...],
     **plain: object,
 ) -> dict[str, object]:
     """The options in the API's words."""
+    needs = mapping(machine, "--machine")
     return {
         **plain,
+        "machine": {name: int(value) if value.isdecimal() else value for name, value in needs.items()},
         "resources": list(resources),
         "output_rules": list(rules),
         "dependencies": {name: depend(job) for name, job in mapping(depends, "-d").items()},

@@ -140,7 +140,7 @@ TABLES = (
 target = _group(
     "target",
     "targets",
-    (NAMED, *_settings("factory", "redirect", "limit", "privilege")),
+    (NAMED, *_settings("factory", "redirect", "machines", "limit", "privilege")),
     "Show the execution environments that jobs can name.",
 )
 

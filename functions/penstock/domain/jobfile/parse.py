@@ -18,6 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from penstock.domain.jobfile.containers import Service, check_own_image, check_services, fill_service
+from penstock.domain.jobfile.machine import Machine, check_machine
 from penstock.domain.jobfile.matrix import Matrix, check_matrix, check_references, variable
 from penstock.domain.jobfile.resources import RESOURCE_EXAMPLE, ResourceAsk, check_host, check_tables, resource_type
 from penstock.domain.jobfile.sections import (
@@ -232,6 +233,7 @@ class JobFile:
     host: Choice | None = None
     image: str = ""
     services: tuple[Service, ...] = ()
+    machine: Machine | None = None
     enable: bool = True
     skip_clone: bool = False
     output_rules: tuple[OutputRule, ...] = ()
@@ -446,6 +448,7 @@ _TABLE = (
     Key("enable", flag, common=True),
     Key("dependencies", check_dependencies, common=True),
     Key("target", text),
+    Key("machine", check_machine),
     Key("host", check_host),
     Key("image", check_own_image),
     Key("services", check_services),

@@ -39,7 +39,7 @@ MAX_VALUES = 10
 
 
 def check_names(site: Site, file: JobFile) -> Target | Refused:
-    """The target that the file's name leads to; or the refusal, if the site lacks it or one of the resource types."""
+    """The target or family that the file's name leads to; or the refusal, if the site lacks it or a resource type."""
     target = site.resolve(file.target)
     if target is None:
         return _unknown("target", file.target, [name for name in site.targets if site.resolve(name)])
@@ -101,7 +101,7 @@ def check_satisfiable(
     the job gets privileges by a review.
     """
     return (
-        _privileged(site, user, file, environment.privileges if environment else ())
+        _privileged(site, user, file, needs, environment.privileges if environment else ())
         or _enough(site, needs)
         or _grantable(site, needs)
         or _choosable(site, needs)
@@ -109,10 +109,10 @@ def check_satisfiable(
     )
 
 
-def privileges(site: Site, file: JobFile) -> dict[str, str]:
-    """The privileges that a job needs, and what for."""
-    target = site.targets.get(file.target)  # a lease without a job has none
-    targets = (target, site.resolve(file.target) or target) if target else ()
+def privileges(site: Site, file: JobFile, needs: Sequence[Need]) -> dict[str, str]:
+    """The privileges that a job needs, and what for. A lease without a job has no worker, and so no target."""
+    runs_on = [site.targets[need.type] for need in needs if need.order == WORKER]
+    targets = [entry for target in runs_on for entry in site.asked_for(file.target, target)]
     wanted = [(f"target {entry.name}", entry.privilege) for entry in targets]
     types = sorted({ask.type for ask in file.resources})
     wanted += [(f"resource type {name}", site.resources[name].privilege) for name in types]
@@ -124,8 +124,8 @@ def privileges(site: Site, file: JobFile) -> dict[str, str]:
     return found
 
 
-def _privileged(site: Site, user: User, file: JobFile, given: Collection[str]) -> Refused | None:
-    for privilege, what in privileges(site, file).items():
+def _privileged(site: Site, user: User, file: JobFile, needs: Sequence[Need], given: Collection[str]) -> Refused | None:
+    for privilege, what in privileges(site, file, needs).items():
         if not user.may(privilege) and privilege not in given:
             return Refused(403, "privilege-missing", f"{what} needs the privilege {privilege!r}")
     return None

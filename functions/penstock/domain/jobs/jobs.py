@@ -119,7 +119,7 @@ class Request:
 
     `target_resolved` is the target that an alias stood for; both are "" for a lease without a job. `publishes` says
     that something of the job is to be published when it has succeeded. `cache_scope` is whose caches it adds to, "" for
-    nobody's.
+    nobody's. `chosen` says why it runs on `target_resolved`, if that was chosen among several.
     """
 
     target: str
@@ -131,6 +131,7 @@ class Request:
     tags: Mapping[str, str] = field(default_factory=dict)
     publishes: bool = False
     cache_scope: str = ""
+    chosen: str = ""
 
     @property
     def is_lease(self) -> bool:
@@ -146,6 +147,11 @@ class Request:
     def shown_target(self) -> str:
         """Where it runs, as metrics and sums name it."""
         return self.target_resolved or LEASES
+
+    @property
+    def came_by(self) -> str:
+        """How it came to its target, if that is not the name that was asked for; else ""."""
+        return "" if self.target == self.target_resolved else self.chosen or f"asked for as {self.target}"
 
     @property
     def has_downloads(self) -> bool:

@@ -67,7 +67,7 @@ def _acquires(needs: Sequence[Need]) -> tuple[Acquire, ...]:
 
 def _order(job: Job) -> str:
     names = [need.said for need in job.request.needs if need.order != WORKER]
-    aliased = f" (asked for as {job.request.target})" if job.request.target != job.request.target_resolved else ""
+    aliased = f" ({job.request.came_by})" if job.request.came_by else ""
     first = f"first {', '.join(names)}, then " if names else ""
     return f"the job would acquire {first}a worker of {job.request.target_resolved}{aliased}"
 

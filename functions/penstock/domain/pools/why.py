@@ -105,6 +105,7 @@ class Why:
 
     `expected_start`: when it may have everything that it needs; `basis`: what that is estimated from. The job goes on
     when everything in `unblocks` has happened, in this order. `warning`: what keeps no job waiting yet, or not only it.
+    `chosen`: why it runs on its target, if that was chosen among several.
     """
 
     job: str
@@ -117,6 +118,7 @@ class Why:
     basis: str | None = None
     unblocks: tuple[Unblock, ...] = ()
     warning: str | None = None
+    chosen: str | None = None
 
     @property
     def next_steps(self) -> str | None:

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from penstock.domain.artifacts import volumes
+from penstock.domain.jobfile.machine import check_machine
 from penstock.domain.jobfile.resources import check_options
 from penstock.domain.pools.pools import Serves, Warm
-from penstock.domain.site import sections
+from penstock.domain.site import families, sections
 from penstock.domain.site.sections import (
     check_budgets,
     check_console,
@@ -122,13 +123,15 @@ def _target(name: str, value: object, place: Place) -> Target:
     found = _target_keys(value, place)
     redirect, privilege = found.get("redirect"), found.get("privilege")
     if "redirect" in found:
-        for key in sorted(
-            found.keys() & {"factory", "limit", "names", "hosts", "uses", "warm", "health", "canary", "sudo", "price"}
-        ):
+        for key in sorted(found.keys() - {"redirect", "privilege"}):
             (place / key).fault(f"a redirect has no `{key}` of its own", f"take `{key}` out", on_key=True)
         return Target(name, redirect=redirect, privilege=privilege)
+    if "machines" in found:
+        return families.family(name, found, place)
+    if "price_band" in found:
+        (place / "price_band").fault("only a target with `machines` has a `price_band`", on_key=True)
     if "factory" not in found and len(place.faults) == before:
-        place.fault(f"{place.label} has neither `factory` nor `redirect`", f"like {TARGET}")
+        place.fault(f"{place.label} has no `factory`, `redirect` or `machines`", f"like {TARGET}")
     hosts = found.get("hosts", {})
     names, limit = _limit_or_names(_with_names(found, hosts), place)
     if len(place.faults) == before:
@@ -136,7 +139,8 @@ def _target(name: str, value: object, place: Place) -> Target:
     return Target(
         name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=found.get("warm"),
         health=found.get("health"), names=names, canary=found.get("canary"), sudo=found.get("sudo", True),
-        price=found.get("price"), labels={name: labels for name, labels in hosts.items() if labels},
+        price=found.get("price"), machine=found.get("machine"),
+        labels={name: labels for name, labels in hosts.items() if labels},
     )  # fmt: skip
 
 
@@ -288,6 +292,9 @@ _target_keys = record(
         "canary": sections.canary_of_target,
         "sudo": flag,
         "price": price,
+        "machine": check_machine,
+        "machines": families.check_members,
+        "price_band": families.check_band,
     },
     f"{{ {TARGET} }}",
 )

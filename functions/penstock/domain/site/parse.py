@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.domain.site.families import check_families
 from penstock.domain.site.keys import check_site
 from penstock.domain.site.site import MAX_REDIRECTS, ResourceType, Site, Target
 from penstock.domain.units import hosts
@@ -25,6 +26,7 @@ def parse(text: str, path: str) -> Site | tuple[Fault, ...]:
     site = check_site(document.content, top)
     _check_makers(site, top)
     _check_redirects(site.targets, top / "targets")
+    check_families(site.targets, top / "targets")
     _check_hosts(site.targets, top / "targets")
     _check_uses(site, top)
     _check_prices(site, top)

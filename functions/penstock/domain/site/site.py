@@ -1,6 +1,7 @@
 """The site: its targets, resource types, factories, wells and limits; and the steps in which jobs acquire.
 
-A site is one TOML text; `site.parse` checks it. `Site.resolve` follows redirects.
+A site is one TOML text; `site.parse` checks it. `Site.resolve` follows redirects; of a family, `site.machines` chooses
+one of its members.
 
 `step_numbers` says in which step an attempt acquires each resource type, so that no two attempts wait for each other.
 [QUEUE-3] A step is claimed whole. Every pool belongs to one step only, all attempts take the steps in one order, and
@@ -21,6 +22,7 @@ from typing import Any, ClassVar
 
 from penstock.domain.artifacts.retention import Spans
 from penstock.domain.github.names import is_among
+from penstock.domain.jobfile.machine import Machine
 from penstock.domain.money import Micros
 from penstock.domain.pools.pools import Warm
 from penstock.kernel.frozen import dataclass
@@ -125,11 +127,13 @@ class Budgets:
 
 @dataclass(frozen=True)
 class Target:
-    """A named execution environment: served by a factory, or an alias of another target.
+    """A named execution environment: served by a factory, an alias of another target, or a family of several.
 
     `names` are those of machines that exist already; each is one slot. `sudo`: jobs may become root. Without it they
     cannot reach their agent. [SEC-2] `price` is what a worker costs in an hour, unless its factory says it. `labels`
     are those of its machines, by name: by them jobs choose one.
+    `machine` says what its machines have. `machines` are the targets that a family stands for; a job gets one of them:
+    the cheapest that fits, or another that costs at most `price_band` times as much, None for once.
     """
 
     name: str
@@ -145,6 +149,9 @@ class Target:
     sudo: bool = True
     price: Micros | None = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    machine: Machine | None = None
+    machines: tuple[str, ...] = ()
+    price_band: float | None = None
 
     @property
     def pool(self) -> str:
@@ -155,6 +162,11 @@ class Target:
     def slots(self) -> tuple[str, ...] | None:
         """The names of its slots, one for each machine."""
         return self.names
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether it has workers, and so a pool: it is neither an alias nor a family."""
+        return self.redirect is None and not self.machines
 
 
 @dataclass(frozen=True)
@@ -392,7 +404,7 @@ class Site:
         return bool(self.limits.at_once or self.budgets)
 
     def resolve(self, name: str) -> Target | None:
-        """The target that a name leads to, through its redirects; None when it leads nowhere."""
+        """The target or family that a name leads to, through its redirects; None when it leads nowhere."""
         target = self.targets.get(name)
         for _ in range(MAX_REDIRECTS + 1):
             if target is None or target.redirect is None:
@@ -400,12 +412,23 @@ class Site:
             target = self.targets.get(target.redirect)
         return None
 
+    def members(self, target: Target) -> list[Target]:
+        """The targets that a family stands for; of any other target, itself."""
+        return [self.targets[name] for name in target.machines] if target.machines else [target]
+
+    def asked_for(self, name: str, target: Target) -> list[Target]:
+        """The names by which a job came to a target: the one that it asked for, where that leads, and the target. Each
+        may need a privilege. [SEC-2]
+        """
+        asked, led = self.targets[name], self.resolve(name) or target
+        return list({each.name: each for each in (asked, led, target)}.values())
+
     def of_host(self, name: str) -> Target | None:
         """The one target that a machine of this name serves; None when it serves none."""
         return next((target for target in self.targets.values() if name in (target.names or ())), None)
 
     def maker(self, of: Target | ResourceType) -> Maker:
-        """Who makes the units of a target or a resource type. Raises KeyError for one that redirects."""
+        """Who makes the units of a target or a resource type. Raises KeyError for one that has no workers itself."""
         return self.factories[of.factory or ""] if isinstance(of, Target) else self.wells[of.well]
 
     def takes(self, uses: Mapping[str, int]) -> dict[str, int]:
@@ -432,12 +455,12 @@ class Site:
     def guarded(self) -> set[str]:
         """The pools of what needs a privilege, by itself or by a name that leads to it. [SEC-2]"""
         named = [self.resolve(target.name) for target in self.targets.values() if target.privilege]
-        kinds = [kind for kind in self.resources.values() if kind.privilege]
-        return {target.pool for target in named if target} | {kind.pool for kind in kinds}
+        guarded = {each.pool for target in named if target for each in self.members(target)}
+        return guarded | {kind.pool for kind in self.resources.values() if kind.privilege}
 
     def pools(self) -> dict[str, Shape]:
         """What each pool of the site is to be."""
-        real = [target for target in self.targets.values() if target.redirect is None]
+        real = [target for target in self.targets.values() if target.has_workers]
         found = {
             target.pool: Shape(
                 target.limit,

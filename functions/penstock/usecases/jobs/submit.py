@@ -32,6 +32,7 @@ from penstock.domain.jobfile import (
     parse,
     variant,
 )
+from penstock.domain.jobfile.machine import Machine
 from penstock.domain.jobs import admission, members, origins, plans
 from penstock.domain.jobs.dependencies import Dependency
 from penstock.domain.jobs.jobs import (
@@ -55,7 +56,7 @@ from penstock.domain.jobs.tasks import check_tasks
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why
 from penstock.domain.pools.pools import WORKER, Need
-from penstock.domain.site.site import Site, Target, step_numbers
+from penstock.domain.site.site import Environment, Site, Target, step_numbers
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User, digest, is_repository
 from penstock.kernel import limits
@@ -67,7 +68,7 @@ from penstock.usecases import budgets
 from penstock.usecases.artifacts import inputs
 from penstock.usecases.jobs import backlogs, flow, holds, prerequisites
 from penstock.usecases.logs import logs
-from penstock.usecases.pools import forecast, scheduler, shares
+from penstock.usecases.pools import forecast, machines, scheduler, shares
 from penstock.usecases.pools.scheduler import Claimed
 from penstock.usecases.units import drivers
 from penstock.usecases.users import users
@@ -80,6 +81,7 @@ CHECKED = (
     "host",
     "image",
     "services",
+    "machine",
     "resources",
     "output_rules",
     "tags",
@@ -243,7 +245,7 @@ def _repeated_job(known: Submission, now: Submission) -> str:
 
 def _accepted_line(job: Job, priors: Mapping[str, Job], by: str) -> str:
     wanted = ", ".join(need.said for need in job.request.needs if need.order != WORKER)
-    aliased = f" (asked for as {job.request.target})" if job.request.target != job.request.target_resolved else ""
+    aliased = f" ({job.request.came_by})" if job.request.came_by else ""
     named = [
         *(f"job {prior.id} ({prior.name})" for prior in priors.values()),
         *(f"input {name}" for name in job.request.inputs),
@@ -315,7 +317,7 @@ def plan(on: System, user: User, ask: SubmitJob) -> Plan:
     made = prepare(on, user, ask, _said_provenance(user, ask, None), planned=True)
     job = shares.foresee_turn(on, made.job, made.site.shares) if made.site.shares else made.job
     found = [forecast.forecast_step(on, job, step) for step in plans.steps_of(job)]
-    privileges = list(admission.privileges(made.site, made.file))
+    privileges = list(admission.privileges(made.site, made.file, job.request.needs))
     waits = [*why.planned_waits(made.job, made.priors), *backlogs.foresee(on, job.owner)]
     return plans.plan(made.job, privileges, [one[0] for one in found if one], waits)
 
@@ -330,8 +332,9 @@ def prepare(on: System, user: User, ask: SubmitJob, source: Provenance = NO_SOUR
     refuse_without_repository(file, source.check)
     if not planned:
         refuse_unresolved(ask, file)
-    target = accepted_or_raise(admission.check_names(site, file))
+    asked = accepted_or_raise(admission.check_names(site, file))
     environment = accepted_or_raise(admission.check_environment(site, user, file, source))
+    target, chosen = _target(on, site, user, file, asked, environment)
     needs = (*resources(site, file.resources), _worker(site, file, target))
     accepted_or_raise(admission.check_satisfiable(site, user, file, needs, on.drivers.objections, environment))
     if file.hold_on_failure:
@@ -339,8 +342,24 @@ def prepare(on: System, user: User, ask: SubmitJob, source: Provenance = NO_SOUR
     named = [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
     priors = prerequisites.priors(on, user, named) if named else {}
     job, spec = _job_rows(on, user, ask, file, target, needs, site)
+    job = replace(job, request=replace(job.request, chosen=chosen)) if chosen else job
     check_fits(job, spec)
     return Draft(job, spec, file, site, priors)
+
+
+def _target(
+    on: System, site: Site, user: User, file: JobFile, asked: Target, environment: Environment | None
+) -> tuple[Target, str]:
+    """The target that the job is to run on, and why that one, if it was chosen. Raises Refused."""
+    if not asked.machines and file.machine is None:
+        return asked, ""
+    given = environment.privileges if environment else ()
+    needs = file.machine or Machine()
+    found = machines.choose(
+        on, site, user.name, asked, needs, lambda each: user.may(each.privilege) or each.privilege in given
+    )
+    taken = accepted_or_raise(found)
+    return taken.target, taken.why
 
 
 def accepted_or_raise(found: T | Refused) -> T:
@@ -365,9 +384,9 @@ def resources(site: Site, asks: Sequence[ResourceAsk]) -> Iterator[Need]:
 
 
 def _worker(site: Site, file: JobFile, target: Target) -> Need:
-    """The worker. A target's alias may require a privilege of its own."""
+    """The worker. A target's alias, or its family, may require a privilege of its own."""
     uses = site.takes(target.uses)
-    asked = {site.targets[file.target].privilege, target.privilege} - {None}
+    asked = {each.privilege for each in site.asked_for(file.target, target)}
     return Need(
         WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", file.worker_options, uses,
         tuple(sorted(filter(None, asked))), file.host,

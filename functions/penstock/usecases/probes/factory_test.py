@@ -83,11 +83,14 @@ def _target(site: Site, name: str, wanted: str | None) -> Target:
         raise Refused(422, "no-target", why)
     if wanted is None:
         return next((one for one in served if one.limit), served[0])
-    found = site.resolve(wanted)
-    if found is None:
+    led = site.resolve(wanted)
+    if led is None:
         raise Refused(422, "unknown-target", f"there is no target {wanted[:64]!r}; factory {name} serves: {names}")
-    if found not in served:
-        why = f"target {found.name} is served by factory {found.factory}; factory {name} serves: {names}"
+    members = site.members(led)
+    found = next((one for one in members if one in served), None)
+    if found is None:
+        by = " and ".join(sorted({str(one.factory) for one in members}))
+        why = f"target {led.name} is served by factory {by}; factory {name} serves: {names}"
         raise Refused(422, "other-factory", why)
     return found
 

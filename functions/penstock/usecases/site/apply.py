@@ -62,7 +62,7 @@ def _driver_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
 def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
     """Machines that exist already need names, and no others may have any."""
     for target in site.targets.values():
-        if target.redirect is not None:
+        if not target.has_workers:
             continue
         here, driver = f"targets.{target.name}", site.maker(target).driver
         if target.names is None and on.drivers.hosts(driver):

@@ -101,7 +101,7 @@ def _anybodys(on: System, pool: str, warm: Warm) -> int:
 
 def _kind(site: Site, pool: str) -> Target | ResourceType | None:
     """The target or resource type that a pool has the slots of."""
-    real = (target for target in site.targets.values() if target.redirect is None)
+    real = (target for target in site.targets.values() if target.has_workers)
     kinds: list[Target | ResourceType] = [*real, *site.resources.values()]
     return next((kind for kind in kinds if kind.pool == pool), None)
 

@@ -71,8 +71,8 @@ def _rows_at(on: System, keys: list[Key]) -> dict[Key, Row]:
 
 
 def _target_of(site: Site, pool: str) -> Target | None:
-    """The target that has a pool; None if the site has none any more, or an alias in its place."""
-    return next((each for each in site.targets.values() if each.pool == pool and each.redirect is None), None)
+    """The target that has a pool; None if the site has none any more, or an alias or a family in its place."""
+    return next((each for each in site.targets.values() if each.pool == pool and each.has_workers), None)
 
 
 def _switched(site: Site, target: Target | None) -> tuple[str, Power | None]:

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Protocol
 from zlib import crc32
 
 TYPES = ("bench", "database", "licence", "sandbox")
+CPUS = {"linux": 2, "metal": 8}
+FAMILY = "any"
 HEADER = "#!/bin/sh\n"
 STUBBORN = HEADER + '#:\n#: name = "stubborn"\n#: variety = "basic"\n#: on_failure = "retry"\n#:\n'
 
@@ -30,6 +32,7 @@ class Shape:
     has_shares: bool = False
     has_prices: bool = False
     has_labels: bool = False
+    band: int = 0
 
     def toml(self) -> str:
         """The site as operators write it. The target `vault` needs a privilege; types in `locks` are only slots."""
@@ -41,8 +44,12 @@ class Shape:
         lines += [f"[quotas.{name}]\namount = {amount}" for name, amount in self.quotas.items()]
         for target, (factory, limit) in self.targets.items():
             lines.append(
-                f'[targets.{target}]\nfactory = "{factory}"\nlimit = {limit}{self._used(target)}{self._priced}'
+                f'[targets.{target}]\nfactory = "{factory}"\nlimit = {limit}{self._used(target)}'
+                f"{self._with_machine(target)}"
             )
+        if self.band:
+            members = ", ".join(f'"{name}"' for name in self.targets)
+            lines.append(f"[targets.{FAMILY}]\nmachines = [{members}]\nprice_band = {self.band}")
         lines.append(f'[targets.vault]\nfactory = "{self.factories[0]}"\nprivilege = "target.vault"')
         for name, limit in self.counts.items():
             well = f'well = "{self._well(name)}"{self._priced}'
@@ -53,6 +60,13 @@ class Shape:
             lines.append(f'[resources.{name}]\nwell = "{self._well(name)}"\n{leases}{self._used(name)}')
             lines += [_labelled(name, each) for each in names if self.has_labels]
         return "\n".join(lines) + "\n"
+
+    def _with_machine(self, target: str) -> str:
+        """What a target's machines cost; with a family also what they have, and metal costs a little more."""
+        if not self.band:
+            return self._priced
+        priced = f"\nprice = {1.5 + CPUS[target] / 20}" if self.has_prices else ""
+        return f"{priced}\nmachine = {_inline({'cpus': CPUS[target]})}"
 
     @property
     def _priced(self) -> str:
@@ -150,6 +164,7 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     if few.random() < 0.2:
         shape.limits = {**shape.limits, "at_once": few.randint(1, 4)}
     _choose(shape, made)
+    _ask_for_machines(shape, made)
     return Plan(shape, made[:jobs])
 
 
@@ -165,6 +180,19 @@ def _choose(shape: Shape, jobs: list[dict[str, Any]]) -> None:
             ask["labels"] = dice.choice(CHOICES).format(first=shape.names[ask["type"]][0])
         if shape.has_labels and dice.random() < 0.15:
             ask["exclusive"] = True
+
+
+def _ask_for_machines(shape: Shape, jobs: list[dict[str, Any]]) -> None:
+    """In some sites a family stands for all targets, and half of the jobs leave it to the service which of them they
+    get. These dice leave the others alone.
+    """
+    dice = random.Random(f"machines of {shape.toml()}")
+    if dice.random() < 0.2:
+        shape.band = dice.choice((1, 1, 2))
+        most = max(CPUS[target] for target in shape.targets)
+        for job in jobs:
+            if dice.random() < 0.5:
+                job |= {"target": FAMILY, "machine": {"cpus": dice.choice((1, 2, most))}}
 
 
 def _make_leases(shape: Shape, jobs: list[dict[str, Any]]) -> None:

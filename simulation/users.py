@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 from penstock.domain.commands import AcquireLease, Hello, SubmitJob
 from penstock.domain.jobs import deadlines
-from penstock.domain.jobs.jobs import Job
+from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
 from penstock.domain.pools.pools import Pool, demand, pool_key
 from penstock.domain.pools.stops import WHOLE_SITE
@@ -23,7 +23,7 @@ from penstock.usecases.site import apply, stops
 from penstock.usecases.workers import agents
 from simulation import choices, operators
 from simulation.interfaces import Run
-from simulation.scenario import HEADER
+from simulation.scenario import CPUS, HEADER
 from simulation.tasks import Died, Task
 
 ADA = User(name="ada", created=START, version=1, privileges=(PRIORITY,))
@@ -78,7 +78,15 @@ class People:
         if ask.get("is_lease"):
             lease = AcquireLease(ask["resources"], for_=ask["timeout"], priority=ask["priority"])
             return submit_lease.acquire(on, by, lease, key)
-        return submit.submit(on, by, SubmitJob(**{name: said for name, said in ask.items() if name != "is_lease"}), key)
+        job = submit.submit(on, by, SubmitJob(**{name: said for name, said in ask.items() if name != "is_lease"}), key)
+        self._check_machine(job, ask)
+        return job
+
+    def _check_machine(self, job: str, ask: Mapping[str, Any]) -> None:
+        """Whoever says how many CPUs a job needs gets a target that has as many."""
+        row, needs = self._engine.store.rows.get(job_key(job)), ask.get("machine", {}).get("cpus", 0)
+        if isinstance(row, Job) and needs and CPUS[row.request.target_resolved] < needs:
+            raise AssertionError(f"{job} needs {needs} CPUs, and got {row.request.target_resolved}")
 
     def _do(self, what: str, call: Callable[[], Any], then: Callable[[Task], None] = lambda _: None) -> None:
         self._engine.begin(what, call, then)

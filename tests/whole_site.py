@@ -51,6 +51,9 @@ price_band = 1.5
 factory = "hand"
 names = ["bench-1"]
 
+[targets.bench.hosts.bench-1]
+labels = { rack = "4" }
+
 [targets.default]
 redirect = "linux"
 

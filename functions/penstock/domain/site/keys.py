@@ -140,7 +140,7 @@ def _target(name: str, value: object, place: Place) -> Target:
         name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=found.get("warm"),
         health=found.get("health"), names=names, canary=found.get("canary"), sudo=found.get("sudo", True),
         price=found.get("price"), machine=found.get("machine"),
-        labels={name: labels for name, labels in hosts.items() if labels},
+        hosts=hosts,
     )  # fmt: skip
 
 

@@ -126,12 +126,25 @@ class Budgets:
 
 
 @dataclass(frozen=True)
+class NamedThing:
+    """What the site says of one named thing: its labels, and what else its jobs are told of it."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def labels_of(things: Mapping[str, NamedThing]) -> dict[str, Mapping[str, str]]:
+    """The labels of those things that have some, by name."""
+    return {name: thing.labels for name, thing in things.items() if thing.labels}
+
+
+@dataclass(frozen=True)
 class Target:
     """A named execution environment: served by a factory, an alias of another target, or a family of several.
 
     `names` are those of machines that exist already; each is one slot. `sudo`: jobs may become root. Without it they
-    cannot reach their agent. [SEC-2] `price` is what a worker costs in an hour, unless its factory says it. `labels`
-    are those of its machines, by name: by them jobs choose one.
+    cannot reach their agent. [SEC-2] `price` is what a worker costs in an hour, unless its factory says it. `hosts`
+    says more of some of its machines: by their labels jobs choose one.
     `machine` says what its machines have. `machines` are the targets that a family stands for; a job gets one of them:
     the cheapest that fits, or another that costs at most `price_band` times as much, None for once.
     """
@@ -148,7 +161,7 @@ class Target:
     canary: CanaryScript | None = None
     sudo: bool = True
     price: Micros | None = None
-    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    hosts: Mapping[str, NamedThing] = field(default_factory=dict)
     machine: Machine | None = None
     machines: tuple[str, ...] = ()
     price_band: float | None = None
@@ -164,17 +177,14 @@ class Target:
         return self.names
 
     @property
+    def labels(self) -> dict[str, Mapping[str, str]]:
+        """The labels of its machines, by name."""
+        return labels_of(self.hosts)
+
+    @property
     def has_workers(self) -> bool:
         """Whether it has workers, and so a pool: it is neither an alias nor a family."""
         return self.redirect is None and not self.machines
-
-
-@dataclass(frozen=True)
-class NamedThing:
-    """What the site says of one named thing: its labels, and what else its jobs are told of it."""
-
-    labels: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -210,7 +220,7 @@ class ResourceType:
     @property
     def labels(self) -> dict[str, Mapping[str, str]]:
         """The labels of its things, by name."""
-        return {name: thing.labels for name, thing in self.things.items() if thing.labels}
+        return labels_of(self.things)
 
     @property
     def slots(self) -> tuple[str, ...] | None:

@@ -47,13 +47,13 @@ def check_things(value: object, place: Place, example: str = EXAMPLE) -> dict[st
     return found
 
 
-def check_hosts(value: object, place: Place) -> dict[str, Mapping[str, str]]:
-    """The labels of a target's hosts, by name, in the order of the file."""
+def check_hosts(value: object, place: Place) -> dict[str, NamedThing]:
+    """A target's hosts, by name, in the order of the file."""
     found = check_things(value, place, HOST_EXAMPLE)
     for name, thing in found.items():
         for key in thing.metadata:
             (place / name / key).fault(f"a host has no `{clip(key)}`", "only `labels`", on_key=True)
-    return {name: thing.labels for name, thing in found.items()}
+    return found
 
 
 def _thing(value: object, place: Place, example: str) -> NamedThing:

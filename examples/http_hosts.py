@@ -62,6 +62,10 @@ class Lab:
             "proof": {"checked": "no process of it was left, and its disk is new"},
         }
 
+    def console(self, unit):
+        console = self.home(unit) / "console"
+        return console.read_text(errors="replace")[-10_000:] if console.exists() else ""
+
     def newest(self, unit, asked, what):
         last = self.status(unit)[what]
         if asked[what] < last:

@@ -18,6 +18,10 @@ class Machines:
             name: {"unit": name, "state": "ready", "fence": 0, "digest": None, "power": "off", "serial": 0}
             for name in names
         }
+        self.printed: dict[str, str] = {}
+
+    def console(self, unit: str) -> str:
+        return self.printed.get(unit, "")
 
     def status(self, unit: str) -> Mapping[str, Any]:
         if unit not in self.hosts:

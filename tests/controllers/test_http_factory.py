@@ -14,10 +14,11 @@ from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.factories import userdata
-from penstock.drivers.factories.http.factory import EVIDENCE_CHARS, HttpFactory
+from penstock.drivers.factories.http.factory import HttpFactory
 from penstock.drivers.http import protocol
 from penstock.drivers.http.protocol import WORKERS
 from penstock.drivers.http.serving import Endpoint
+from penstock.drivers.http.units import EVIDENCE_CHARS
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,

@@ -46,9 +46,10 @@ def documented(collection: str, unit: str) -> set[tuple[str, str]]:
 
 def test_what_hosts_ask_for_is_in_the_document() -> None:
     benches = FaultyBenches("bench-7")
-    settings = {"url": benches.url, "secret": "env:RACK"}
+    settings = {"url": benches.url, "secret": "env:RACK", "console": True}
     made = HostsFactory(settings, {**SURROUNDINGS, MAKER: "lab"})
     made.with_context(UnitContext("bench-7", 1)).destroy("w-1", NOW)
+    made.evidence("w-1")
     for is_on in (True, False):
         made.switch("bench-7", Switching(is_on, 1))
     benches.end()

@@ -151,6 +151,17 @@ def test_a_host_of_the_example_is_one_process_that_becomes_the_agent(
     assert not tagged("LAB_HOST", HOST)
 
 
+def test_a_host_of_the_example_tells_what_it_printed(tmp_path: Path, home: Path, deployment: str) -> None:
+    with_console = {"url": "", "secret": "env:RACK", "timeout": "5s", "console": True}
+    program = Program(tmp_path, EXAMPLE, "HOSTS_SECRET", str(home.parent), deployment)
+    made = HostsFactory({**with_console, "url": program.url}, {**SURROUNDINGS, MAKER: "lab"})
+    host = made.with_context(UnitContext(HOST, 1))
+    assert host.evidence("w-1") is None
+    (home / "console").write_text("login:")
+    assert host.evidence("w-1") == f"end of what host {HOST} printed:\nlogin:"
+    program.end()
+
+
 def test_a_host_of_the_example_has_a_new_disk_after_a_lease(example: Make, home: Path) -> None:
     """UNIT-2"""
     switch(example, 1, is_on=True)

@@ -15,10 +15,11 @@ from penstock.drivers import MAKER, Registry
 from penstock.drivers.factories.hosts import HostsFactory
 from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
 from penstock.kernel.rows import Change
-from penstock.ports import NotYet, Ready, Switching
+from penstock.ports import NotYet, Ready, Switching, UnitContext
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply as site_apply
+from penstock.usecases.units import console
 from penstock.usecases.workers import power, presence
 from tests.controllers.benches import FaultyBenches
 from tests.controllers.switched import (
@@ -36,7 +37,7 @@ from tests.controllers.switched import (
     waits,
 )
 from tests.usecases.lab_hosts import Bench, apply, host_of, states
-from tests.usecases.steps import submit
+from tests.usecases.steps import submit, told, worker_of
 from tests.wells.faulty import ANYBODY
 from tests.wells.service import SURROUNDINGS
 
@@ -539,3 +540,49 @@ def test_the_host_that_a_job_chooses_is_switched_on(benches: FaultyBenches) -> N
     submit(twin, ADA, target="lab", host={"labels": "rack == 4"})
     twin.run()
     assert benches.lit == ["bench-8"]
+
+
+# What a host printed
+
+
+def talking(benches: FaultyBenches, **more: Any) -> HostsFactory:
+    given = {"url": benches.url, "secret": "env:RACK", "timeout": "1s", **more}
+    made = HostsFactory(given, {**SURROUNDINGS, MAKER: "lab"})
+    return made.with_context(UnitContext("bench-7", 1, {}))
+
+
+def test_a_controller_tells_what_a_host_printed(benches: FaultyBenches) -> None:
+    benches.service.printed["bench-7"] = "x" * 9000 + "login:\n"
+    shown = talking(benches, console=True).evidence("w-1")
+    assert shown
+    assert shown.startswith("end of what host bench-7 printed:\nxxx")
+    assert shown.endswith("xlogin:")
+    assert benches.asked == [("GET", "/hosts/bench-7/console")]
+
+
+def test_who_prints_nothing_or_says_nothing_of_it_has_no_console(benches: FaultyBenches) -> None:
+    assert talking(benches, console=True).evidence("w-1") is None
+    benches.asked.clear()
+    for silent in (talking(benches), HostsFactory({}, {}), driver(benches)):
+        assert silent.evidence("w-1") is None
+    assert benches.asked == []
+    assert HostsFactory.complaints({**GOOD, "console": True}) == []
+    assert any("`hosts.console` wants true" in each for each in HostsFactory.complaints({**GOOD, "console": 1}))
+
+
+def test_an_operator_sees_it_and_a_jobs_log_never(benches: FaultyBenches) -> None:
+    """SEC-2: jobs of others ran on the host before."""
+    benches.service.printed["bench-7"] = "a secret of eve's"
+    twin = site(benches, console=True)
+    job = waits(twin)
+    bench = Bench(twin)
+    bench.ask()
+    assert bench.do() == "work"
+    console.read(twin.on, bench.worker, "root")
+    unit = worker_of(twin, job)
+    assert any("a secret of eve's" in entry.what for entry in unit.journal.entries)
+    after(twin, 60, times=15)
+    assert worker_of(twin, job).session.agent == "", "it did not say hello"
+    lines = told(twin, job)
+    assert any("did not say hello" in line for line in lines), lines
+    assert not any("secret" in line for line in lines)

@@ -3,7 +3,7 @@
 The driver makes nothing: a host's agent asks for its worker by itself (docs/operators/hosts.md). Without a controller
 it destroys nothing either: the host cleans itself, and its report that it is clean frees its slot. A controller of the
 site cleans a host from outside, for example writes its image anew; then its proof frees the slot, and no report does.
-It may switch hosts too: on when jobs wait for them, and off when they are idle.
+It may switch hosts too: on when jobs wait for them, and off when they are idle; and tell what a host printed.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class HostsFactory:
 
     def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         self._units = _units(settings, environment) if settings else None
+        self._has_console = bool(settings.get("console"))
         self._host, self._fence = "", 0
 
     @staticmethod
@@ -82,6 +83,13 @@ class HostsFactory:
             raise Misconfigured("a factory without a `url` cannot switch hosts on and off")
         return self._units.switch(host, to)
 
+    def evidence(self, unit: str) -> str | None:
+        """What the worker's host printed last, if the controller tells; it may be older than the worker."""
+        if self._units is None or not self._host or not self._has_console:
+            return None
+        printed = self._units.console(self._host)
+        return f"end of what host {self._host} printed:\n{printed}" if printed else None
+
     def list(self) -> Iterable[str]:
         """Nothing: whether a host is alive is known only from its agent, by the worker's lease."""
         return ()
@@ -95,7 +103,7 @@ def _units(settings: Mapping[str, Any], environment: Mapping[str, str]) -> Units
     values = _keys(settings, top)
     if top.faults:
         raise Misconfigured("; ".join(sentences(top)))
-    service = {key: value for key, value in values.items() if key != "power"}
+    service = {key: value for key, value in values.items() if key not in ("power", "console")}
     return Units(HOSTS, ServiceSettings(**service), environment)
 
 
@@ -108,4 +116,4 @@ def _power(value: object, place: Place) -> bool | Mapping[str, int]:
 
 
 _power_keys = record({}, {"idle": duration(IDLE_MOST, "30 days", IDLE_LEAST)}, '{ idle = "30m" }')
-_keys = record(NEEDED, {**OPTIONAL, "power": _power}, EXAMPLE)
+_keys = record(NEEDED, {**OPTIONAL, "power": _power, "console": flag}, EXAMPLE)

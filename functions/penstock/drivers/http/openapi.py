@@ -64,9 +64,10 @@ def factory_document() -> Schema:
         "servers": [{"url": "https://lab.example.com/penstock", "description": "the factory's setting `url`"}],
         "paths": {
             WORKER: {"parameters": [*_signed(), _unit()], "put": _launch(), "get": _describe(), "delete": _end()},
-            f"{WORKER}/console": {"parameters": [*_signed(), _unit()], "get": _console()},
+            f"{WORKER}/console": {"parameters": [*_signed(), _unit()], "get": _console("console", "worker's machine")},
             WORKERS: {"parameters": _signed(), "get": {**_list(), "summary": "List workers in the order of their ids"}},
             HOST: {"parameters": [*_signed(), _host()], "get": _describe_host()},
+            f"{HOST}/console": {"parameters": [*_signed(), _host()], "get": _console("consoleOfHost", "host")},
             f"{HOST}/clean": {"parameters": [*_signed(), _host()], "post": _clean_host()},
             f"{HOST}/{ON}": {"parameters": [*_signed(), _host()], "post": _switch(ON)},
             f"{HOST}/{OFF}": {"parameters": [*_signed(), _host()], "post": _switch(OFF)},
@@ -257,10 +258,10 @@ def _switch(to: str) -> Schema:
     }
 
 
-def _console() -> Schema:
+def _console(operation: str, whose: str) -> Schema:
     return {
-        "operationId": "console",
-        "summary": "What the worker's machine printed last",
+        "operationId": operation,
+        "summary": f"What the {whose} printed last",
         "responses": _answers({"200": ("the end of it", "Console"), "404": ("there is none", "Problem")}),
     }
 

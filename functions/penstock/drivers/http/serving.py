@@ -76,7 +76,10 @@ class Controller(Protocol):
 
 
 class HostsController(Protocol):
-    """What you implement to clean hosts: answers as in http-factory.openapi.json. Methods may raise as those above."""
+    """What you implement to clean hosts: answers as in http-factory.openapi.json. Methods may raise as those above.
+
+    It may have `console(unit)` as a Controller has, for a factory that says `console = true`.
+    """
 
     def status(self, unit: str) -> JsonObject:
         """Describe the host."""
@@ -201,10 +204,12 @@ class Endpoint:
         """The calls that this collection has, by method and what follows the unit."""
         to = self._service
         status: Mapping[tuple[str, str], Call] = {("GET", ""): lambda: to.status(unit)}
+        console: Mapping[tuple[str, str], Call] = {("GET", "console"): lambda: {"console": to.console(unit)}}
         if self._of == HOSTS:
             switches = ("on", "off") if hasattr(to, "on") else ()
             power = {("POST", do): lambda do=do: getattr(to, do)(unit, body) for do in switches}
-            return {**status, ("POST", "clean"): lambda: to.clean(unit, body), **power}
+            shown = console if hasattr(to, "console") else {}
+            return {**status, ("POST", "clean"): lambda: to.clean(unit, body), **power, **shown}
         gone = {**query, "fence": _number(query.get("fence", "0"))} if self._of == RESOURCES else query
         both = {
             **status,
@@ -212,7 +217,7 @@ class Endpoint:
             ("DELETE", ""): lambda: to.destroy(unit, gone),
         }
         if self._of == WORKERS:
-            return {**both, ("GET", "console"): lambda: {"console": to.console(unit)}}
+            return {**both, **console}
         return {**both, ("POST", "clean"): lambda: to.clean(unit, body)}
 
     def _page(self, query: Mapping[str, str]) -> JsonObject:

@@ -37,6 +37,9 @@ from penstock.toml.checks import clip
 
 SITE, HOME = "PENSTOCK_SITE", "PENSTOCK_HOME"
 SECRET_CHARS = 4096
+EVIDENCE_CHARS = 8 * 1024
+"""How many characters of the end of the console output become evidence."""
+
 LATER = 5
 """Seconds until the request is repeated, if the answer has no Retry-After."""
 
@@ -116,6 +119,16 @@ class Units:
             text = f"{client.host} answered that {unit} is {power}, with serial {to.serial}, but its status is"
             raise Unsatisfiable(f"{text} {word(found['power'])}, serial {word(found['serial'])}")
         return Ready()
+
+    def console(self, unit: str) -> str | None:
+        """The end of what a unit's machine printed; None if the service has nothing of it. Raises Misconfigured."""
+        answer = self.client().call("GET", unit, "console")
+        if answer.status == 404:
+            return None
+        text = answer.body.get("console")
+        if not isinstance(text, str):
+            raise Misconfigured("the service's answer has no `console` that is a string")
+        return text.strip()[-EVIDENCE_CHARS:] or None
 
     def list(self) -> Sequence[str]:
         """The ids of all that the service has for this owner. Those of other owners are left out."""

@@ -94,7 +94,13 @@ def note_unanswered(on: System, unit: Unit, begun: datetime) -> None:
 
 
 def log_evidence(on: System, unit: Unit, hide: str) -> None:
-    """Write what the driver knows of the unit's machine into the job's log, if the driver can tell."""
+    """Write what the driver knows of the unit's machine into the job's log, if the driver can tell.
+
+    Not of a host: jobs of others had it before, and what these printed is not this job's owner's to read. [SEC-2]
+    """
+    factory = current_site(on).factories.get(unit.maker)
+    if factory and on.drivers.hosts(factory.driver):
+        return
     text = evidence(on, unit, hide)
     if text:
         logs.append(on, unit.lease.job, unit.lease.attempt, text, "worker")
@@ -106,7 +112,7 @@ def evidence(on: System, unit: Unit, hide: str) -> str | None:
     If the driver cannot be asked, that is the evidence.
     """
     try:
-        driver = drivers.driver_named(on, current_site(on), unit.is_a, unit.maker)
+        driver = drivers.driver_of(on, current_site(on), unit)
         text = drivers.evidence(on, unit, driver)
     except DriverError as error:
         text = f"{unit.maker} cannot tell what became of {unit.id}: {error}"

@@ -14,15 +14,12 @@ from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers.factories.http import launch
 from penstock.drivers.factories.http import settings as keys
-from penstock.drivers.http.client import Answer, Client
+from penstock.drivers.http.client import Client
 from penstock.drivers.http.protocol import GONE, READY, TEXT_CHARS, WORKERS
 from penstock.drivers.http.units import Entry, Units, check, metadata_of, not_yet, word
 from penstock.kernel.errors import Misconfigured, Unknown
 from penstock.ports import NotYet, Order, Ready
 from penstock.toml.checks import clip
-
-EVIDENCE_CHARS = 8 * 1024
-"""How many characters of the end of the console output become evidence."""
 
 SHOWN, THINGS = 20, 20
 """The most entries of a worker's metadata, and the most things that a list names for one worker."""
@@ -75,17 +72,7 @@ class HttpFactory:
 
     def evidence(self, unit: str) -> str | None:
         """The end of a worker's console output; None if the program has none."""
-        answer = self._units.client().call("GET", unit, "console")
-        if answer.status == 404:
-            return None
-        return _console(answer)[-EVIDENCE_CHARS:] or None
-
-
-def _console(answer: Answer) -> str:
-    text = answer.body.get("console")
-    if not isinstance(text, str):
-        raise Misconfigured("the service's answer has no `console` that is a string")
-    return text.strip()
+        return self._units.console(unit)
 
 
 def _shown(metadata: Mapping[str, Any]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 from penstock.ports import Store
 from penstock.system import System
-from tests.mutate.scope import UNSAFE, definitions, modules, source
+from tests.mutate.scope import UNSAFE, definitions, modules, tree_of
 
 ASKS = frozenset(name for name in vars(Store) if not name.startswith("_"))
 """The operations of the store."""
@@ -25,7 +25,21 @@ Name = tuple[str, str]
 
 def called(module: str, call: ast.Call) -> Callable[..., Any] | None:
     """The function of ours that a call calls, or the operation of a port; None where its name does not say it."""
-    parts = ast.unparse(call.func).split(".")
+    return _called(module, _dotted(call.func))
+
+
+def _dotted(node: ast.expr) -> str:
+    """How a node is written. What is only names with dots between them, as most is, needs no unparsing."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return ast.unparse(node)
+
+
+@cache
+def _called(module: str, name: str) -> Callable[..., Any] | None:
+    parts = name.split(".")
     port = _ports().get(parts[-2]) if "on" in parts[:-2] else None
     if port:
         return getattr(port, parts[-1], None)
@@ -37,6 +51,7 @@ def called(module: str, call: ast.Call) -> Callable[..., Any] | None:
     return found if callable(found) and str(getattr(found, "__module__", "")).startswith("penstock") else None
 
 
+@cache
 def asks_store(module: str, node: ast.AST) -> bool:
     """Whether a node, when it is evaluated, reads or writes the store, itself or in what it calls."""
     return any(_is_asking(module, each) or _name(module, each) in _asking() for each in _calls(node))
@@ -73,11 +88,12 @@ def _asking() -> frozenset[Name]:
         (module, name): node
         for module in modules()
         if not UNSAFE.match(module)
-        for name, node, _ in definitions(ast.parse(source(module)))
+        for name, node, _ in definitions(tree_of(module))
         if (module, name) != SETTLED
     }
-    found = {key for key, node in nodes.items() if any(_is_asking(key[0], each) for each in _all_calls(node))}
-    uses = {key: {_name(key[0], each) for each in _all_calls(node)} for key, node in nodes.items()}
+    calls = {key: _all_calls(node) for key, node in nodes.items()}
+    found = {key for key, made in calls.items() if any(_is_asking(key[0], each) for each in made)}
+    uses = {key: {_name(key[0], each) for each in made} for key, made in calls.items()}
     while more := {key for key, used in uses.items() if key not in found and used & found}:
         found |= more
     return frozenset(found)

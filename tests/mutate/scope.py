@@ -79,6 +79,12 @@ def source(module: str) -> str:
     return modules()[module].read_text(encoding="utf-8")
 
 
+@cache
+def tree_of(module: str) -> ast.Module:
+    """A module's tree, which nobody may change."""
+    return ast.parse(source(module))
+
+
 def definitions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, tuple[Definition, ...]]]:
     """The functions and methods of a module by qualified name, each with what it is defined in, itself the last."""
 
@@ -102,8 +108,8 @@ def labels(inside: tuple[Definition, ...]) -> set[str]:
 @cache
 def functions(module: str) -> Sequence[tuple[str, ast.FunctionDef, set[str], ast.Module]]:
     """The functions of a module whose conditions are named: qualified name, definition, labels, and the module."""
-    if UNSAFE.match(module):
+    if UNSAFE.match(module) or not (module in WHOLE or LABEL.search(source(module))):
         return ()
-    tree = ast.parse(source(module))
+    tree = tree_of(module)
     found = [(name, node, labels(inside), tree) for name, node, inside in definitions(tree)]
     return [each for each in found if module in WHOLE or each[2]]

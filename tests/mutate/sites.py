@@ -144,12 +144,19 @@ def text_of(module: str, node: ast.AST) -> str:
     return text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
 
 
-def nodes_of(function: ast.AST) -> Iterator[ast.AST]:
+@cache
+def nodes_of(function: ast.AST) -> Sequence[ast.AST]:
     """A function's nodes, but for what is in the words that it says: those decide nothing."""
-    yield function
-    for child in ast.iter_child_nodes(function):
+    found: list[ast.AST] = []
+    _gather(function, found)
+    return found
+
+
+def _gather(node: ast.AST, found: list[ast.AST]) -> None:
+    found.append(node)
+    for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.JoinedStr):
-            yield from nodes_of(child)
+            _gather(child, found)
 
 
 def _ways(module: str, function: ast.FunctionDef) -> Iterator[_Way]:

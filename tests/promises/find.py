@@ -6,7 +6,7 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,11 +48,10 @@ def tests() -> Found:
     """The tests that name each promise: one by one, or all of a file."""
     found = _labelled("tests", "test_*.py", ASKS, lambda name: name.rpartition(".")[2].startswith(("test_", "Test")))
     for path in _files("tests", "test_*.py"):
-        if path.startswith("tests/promises/"):
+        if path.startswith("tests/promises/") or not ASKS.search(_text(path)):
             continue
-        for node in ast.walk(_tree(path)):  # those that are given labels to look for
-            label = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(label, str) and label in PROMISES and (path, "") not in found[label]:
+        for label in _read(path).labels:  # those that are given labels to look for
+            if (path, "") not in found[label]:
                 found[label].append((path, ""))
     return {
         label: [place for place in places if not place[1] or (place[0], "") not in places]
@@ -71,9 +70,9 @@ def model() -> Found:
     """The properties and the configurations of the model that are about each promise."""
     found: Found = defaultdict(list)
     text = (ROOT / "model/properties.pml").read_text(encoding="utf-8")
-    for comment, name in re.findall(r"/\*(.*?)\*/\s*(?:#\w+[^\n]*\n)*(?:inline|ltl) (\w+)", text, re.DOTALL):
-        for label in KEEPS.findall(comment.rpartition("/*")[2]):
-            found[label].append(("model/properties.pml", name))
+    for after in re.finditer(r"\*/\s*(?:#\w+[^\n]*\n)*(?:inline|ltl) (\w+)", text):
+        for label in KEEPS.findall(text[: after.start()].rpartition("/*")[2]):
+            found[label].append(("model/properties.pml", after[1]))
     for name, config in tomllib.loads((ROOT / "model/configs.toml").read_text(encoding="utf-8")).items():
         for label in config["keeps"]:
             found[label].append(("model/configs.toml", name))
@@ -101,14 +100,34 @@ def _files(folder: str, shape: str) -> Iterator[str]:
 
 
 @cache
-def _tree(path: str) -> ast.Module:
-    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the definitions of a file say of themselves, by name, and its texts that are the label of a promise.
+
+    The tree is not kept: Python would look for garbage in all trees again and again.
+    """
+
+    docstrings: Sequence[tuple[str, str]]
+    labels: Sequence[str]
+
+
+@cache
+def _read(path: str) -> _Said:
+    tree = ast.parse(_text(path))
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return _Said(list(_said(tree, "")), [text for text in texts if text in PROMISES])
 
 
 def _labelled(folder: str, shape: str, pattern: re.Pattern[str], fits: Callable[[str], bool]) -> Found:
     found: Found = defaultdict(list)
     for path in _files(folder, shape):
-        for name, text in _said(_tree(path), ""):
+        if not pattern.search(_text(path)):
+            continue  # to parse it takes much longer
+        for name, text in _read(path).docstrings:
             for label in dict.fromkeys(pattern.findall(text)):
                 if name == "" or fits(name):
                     found[label].append((path, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -25,11 +26,27 @@ from penstock.usecases.pools.forecast import first_waiting
 from penstock.usecases.units import release
 from penstock.usecases.units import release as units_release
 from penstock.usecases.workers import agents
+from simulation import runner
+from simulation.runner import Told
 
 SEEDS = range(300)
 
+MANY = 25
+"""Seeds, each of which takes a second or less: whoever looks at more is told to begin elsewhere."""
 
 Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def found(first: int, *, blind: tuple[str, ...] = ()) -> Told | None:
+    """The run that finds what is planted: of the seeds from `first` on, or of all others, should dice fall otherwise.
+
+    It warns if it took many, so that somebody writes down the seed that finds it now.
+    """
+    seeds = [*SEEDS[first:], *SEEDS[:first]]
+    told = runner.find(seeds, blind=blind)
+    if told and seeds.index(told.run.seed) >= MANY:
+        warnings.warn(f"slow: no seed from {first} on found it soon; let it begin with {told.run.seed}", stacklevel=2)
+    return told
 
 
 def serve_before_write(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from penstock.usecases.units import advance, release
 from simulation import runner
 from simulation.runner import Run
 from tests.rows import changed
-from tests.simulation.plants import SEEDS
+from tests.simulation.plants import found
 from tests.simulation.plants_holds import the_sweep_forgets_holds
 
 
@@ -27,14 +27,14 @@ def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(advance.units, "end_lease", end_lease)
 
 
-@pytest.mark.parametrize(("plant", "first"), [(the_sweep_forgets_holds, 12), (destroyed_before_it_is_written, 134)])
+@pytest.mark.parametrize(("plant", "first"), [(the_sweep_forgets_holds, 12), (destroyed_before_it_is_written, 13)])
 def test_a_planted_bug_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    found = runner.find([*SEEDS[first:], *SEEDS[:first]])
-    assert found is not None, "no seed found it"
-    assert found.label == "UNIT-3", found.says
+    told = found(first)
+    assert told is not None, "no seed found it"
+    assert told.label == "UNIT-3", told.says
 
 
 def test_operators_do_hold_things() -> None:

@@ -62,13 +62,21 @@ def names_end_to_end(path: Path) -> bool:
     return names_end_to_end(above / "conftest.py")
 
 
+@cache
+def folder_of(path: Path) -> str:
+    """The folder of tests/ that a file is in. All tests of a file ask for it."""
+    return path.relative_to(HERE).parts[0]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Let the garbage collector rest: what is imported and collected stays, and a look at it all takes long.
 
-    It does not look at it during the tests either.
+    It does not look at it during the tests either, and begins to look later than by default: most of what tests make
+    is gone before.
     """
     gc.disable()
+    gc.set_threshold(50_000, 20, 100)
     try:
         return (yield)
     finally:
@@ -81,9 +89,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
     Tests that wait come one after the other in one process for each folder, so that the other processes compute.
     """
-    if item.path.is_relative_to(END_TO_END):
+    folder = folder_of(item.path)
+    if folder == END_TO_END.name:
         item.add_marker("e2e")
-    folder = item.path.relative_to(HERE).parts[0]
     if folder in WAITING and not item.get_closest_marker("e2e"):
         item.add_marker(pytest.mark.xdist_group(folder))
     if item.get_closest_marker("e2e") and not names_end_to_end(item.path):
@@ -110,7 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _turn(item: pytest.Item) -> int:
     """The place of a test's group, or of its folder if it has none, in LONG; after them all for any other test."""
     marker = item.get_closest_marker("xdist_group")
-    name = marker.args[0] if marker else f"{item.path.relative_to(HERE).parts[0]}/"
+    name = marker.args[0] if marker else f"{folder_of(item.path)}/"
     return LONG.index(name) if name in LONG else len(LONG)
 
 

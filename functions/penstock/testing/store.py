@@ -44,6 +44,7 @@ class MemoryStore:
         self.rows: dict[Key, Row] = self._ordered
         self.commits = 0
         self._deleted: set[Key] = set()
+        self._entries: dict[Key, tuple[Row, Look | None]] = {}
         self._knows_kinds = knows_kinds
 
     def get(self, key: Key, kind: type[R]) -> R | None:
@@ -84,6 +85,7 @@ class MemoryStore:
     def _write(self, change: Change) -> None:
         if isinstance(change, Delete):
             del self.rows[change.was.key]
+            self._entries.pop(change.was.key, None)
             self._deleted.add(change.was.key)
         elif not isinstance(change, Check):
             row = as_stored(change)
@@ -96,9 +98,16 @@ class MemoryStore:
 
     def overdue(self, shard: str, now: datetime, *, page: int = 100) -> Iterable[Due]:
         del page
-        looks = ((look_at(row), row) for row in self.rows.values() if row.deadline)
-        found = [Due(look, row.key) for look, row in looks if look and look.at <= now and look.shard == shard]
+        looks = ((self._entry(key, row), key) for key, row in self.rows.items())
+        found = [Due(look, key) for look, key in looks if look and look.at <= now and look.shard == shard]
         return sorted(found, key=lambda due: (dynamodb.look_text(due.look), due.key))
+
+    def _entry(self, key: Key, row: Row) -> Look | None:
+        """The entry of a row in the due index. A sweep asks for that of each row once for each shard."""
+        known = self._entries.get(key)
+        if known is None or known[0] is not row:
+            known = self._entries[key] = (row, look_at(row) if row.deadline else None)
+        return known[1]
 
     def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
         return {key: self.rows[key] for key in keys if key in self.rows}

@@ -190,6 +190,15 @@ def test_a_long_use_is_not_worth_a_dearer_worker(twin: Twin, ada: User) -> None:
     assert went(twin, submit(twin, ada)) == "small"
 
 
+def test_a_warm_worker_is_none_for_a_job_with_an_image_of_its_own(twin: Twin, ada: User) -> None:
+    """Its worker is made for it, so that nothing dearer is taken."""
+    keep_one(twin, ada)
+    learn(twin, SMALL, holds=3, mean_hold=160.0, mean_wait=60.0, boots=2, mean_boot=60.0)
+    image = f"docker.io/library/rust@sha256:{'ab' * 32}"
+    assert went(twin, submit(twin, ada, image=image)) == "small"
+    assert went(twin, submit(twin, ada)) == "large"
+
+
 def test_a_worker_that_is_made_ahead_is_warm_once_it_is_there(ada: User) -> None:
     twin = site(text(band=1.5, small={"limit": 3}, large={"warm": {"max": 1, "min": 1}}))
     assert went(twin, queued(twin, ada)) == "small"

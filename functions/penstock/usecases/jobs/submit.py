@@ -354,11 +354,10 @@ def _target(
     if not asked.machines and file.machine is None:
         return asked, ""
     given = environment.privileges if environment else ()
-    needs = file.machine or Machine()
-    found = machines.choose(
-        on, site, user.name, asked, needs, lambda each: user.may(each.privilege) or each.privilege in given
+    asker = machines.Asker(
+        user.name, lambda each: user.may(each.privilege) or each.privilege in given, fresh=bool(file.worker_options)
     )
-    taken = accepted_or_raise(found)
+    taken = accepted_or_raise(machines.choose(on, site, asker, asked, file.machine or Machine()))
     return taken.target, taken.why
 
 

@@ -157,9 +157,13 @@ class Simulation:
         self._pools = {name: replace(queue.pool, over=False) for name, queue in queues.items()}
         self._means = {name: queue.mean_hold for name, queue in queues.items()}
         self._claims = {name: list(queue.claims) for name, queue in queues.items()}
+        self._heads: dict[str, list[Claim]] = {}
         self._free = {name: queue.free for name, queue in queues.items()}
         self._owed = {name: sum(slot.withdrawn for slot in queue.held) for name, queue in queues.items()}
         self._scene, self._whose, self._only = scene, scene.whose, only
+        self._waits_in = {
+            name for name, queue in queues.items() if self._whose in map(ClaimId.from_claim, queue.claims)
+        }
         self._kept = {delay.unit: delay for delay in scene.delays.values()}
         self._waiting = Counter(_whose(claim) for claims in self._claims.values() for claim in claims)
         self._held: dict[Holder, list[Slot]] = {}
@@ -264,10 +268,7 @@ class Simulation:
     def _give_back(self, holder: Holder) -> GiveBack:
         """A job ends: its claims are removed, then its units are put back, and the pools are served each time."""
         slots = sorted(self._held.pop(holder), key=_turn)
-        told = [
-            slot for slot in slots if any(ClaimId.from_claim(one) == self._whose for one in self._claims[slot.pool])
-        ]
-        told = told or slots
+        told = [slot for slot in slots if slot.pool in self._waits_in] or slots
         self._withdraw_claims(holder)
         kept = [slot for slot in slots if holder.job and slot.unit in self._scene.delays]
         for slot in kept:
@@ -283,9 +284,12 @@ class Simulation:
 
     def _withdraw_claims(self, holder: Holder) -> None:
         """A job that ends wants nothing more."""
+        if not self._waiting[holder]:
+            return
         left = [name for name, claims in self._claims.items() if any(_whose(claim) == holder for claim in claims)]
         for name in left:
             self._claims[name][:] = [claim for claim in self._claims[name] if _whose(claim) != holder]
+            self._heads.pop(name, None)
         self._waiting[holder] = 0
         self._serve(left)
 
@@ -309,13 +313,22 @@ class Simulation:
     def _serve(self, names: Iterable[str]) -> None:
         """Serve pools in turn, as the scheduler does: grant what can be granted from their queues."""
         for name in serving_order(names):
-            while not self._is_granted and (found := pick(name, self._stocks())):
+            while not self._is_granted and self._has_any(name) and (found := pick(name, self._stocks())):
                 self._grant(found)
 
+    def _has_any(self, name: str) -> bool:
+        """Whether somebody waits for a pool that has anything: else nothing of it can be granted."""
+        pool = self._pools[name]
+        return bool(self._claims[name]) and (pool.limit > pool.used if pool.is_amount else bool(self._free[name]))
+
     def _stocks(self) -> dict[str, Stock]:
-        return {
-            name: Stock(pool, heads(self._claims[name]), self._free[name], had=()) for name, pool in self._pools.items()
-        }
+        return {name: Stock(pool, self._heads_of(name), self._free[name], had=()) for name, pool in self._pools.items()}
+
+    def _heads_of(self, name: str) -> list[Claim]:
+        """The heads of a pool's queue. They are looked for anew only when the queue has changed."""
+        if name not in self._heads:
+            self._heads[name] = heads(self._claims[name])
+        return self._heads[name]
 
     def _grant(self, found: Pick) -> None:
         whose = ClaimId.from_claim(next(iter(found.rows.values())))
@@ -324,6 +337,7 @@ class Simulation:
         for name, claim in found.rows.items():
             pool = self._pools[name]
             self._claims[name].remove(claim)
+            self._heads.pop(name, None)
             self._waiting[_whose(claim)] -= 1
             if pool.is_amount:
                 self._pools[name] = replace(pool, used=pool.used + claim.count)
@@ -335,6 +349,7 @@ class Simulation:
         for claim in found.overtaken:
             claims = self._claims[claim.pool]
             claims[claims.index(claim)] = replace(claim, overtaken=claim.overtaken + 1)
+            self._heads.pop(claim.pool, None)
         mine = [replace(slot, order=whose.step, unit=f"of step {whose.step}") for slot in got]
         self._hold(Holder(whose.job, whose.attempt), mine, self._time)
 

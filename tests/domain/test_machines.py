@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobfile.machine import Lack, Machine, Size, check_machine, lacking
+from penstock.domain.jobs.jobs import Request
 from penstock.domain.money import Micros
 from penstock.domain.pools.pools import HoldTimes
 from penstock.domain.site import machines
@@ -229,3 +230,15 @@ def test_a_family_has_no_pool_and_guards_those_of_its_members() -> None:
     assert guarded.guarded() == {"target/small", "target/arm"}
     assert names(SITE.asked_for("def", SMALL)) == ["def", "any", "small"]
     assert names(SITE.asked_for("small", SMALL)) == ["small"]
+    lost = Site(targets={"lost": Target("lost", redirect="gone")})
+    assert names(lost.asked_for("lost", SMALL)) == ["lost", "small"]
+
+
+@pytest.mark.parametrize(
+    ("target", "chosen", "said"),
+    [("small", "", ""), ("small", "cheap", ""), ("any", "cheap", "cheap"), ("def", "", "asked for as def")],
+)
+def test_how_a_job_came_to_its_target_is_said_where_that_is_not_what_it_asked_for(
+    target: str, chosen: str, said: str
+) -> None:
+    assert Request(target=target, target_resolved="small", needs=(), chosen=chosen).came_by == said

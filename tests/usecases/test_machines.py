@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,12 +11,15 @@ import pytest
 from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import HoldTimes, pool_key
+from penstock.domain.site.machines import Stand
+from penstock.domain.site.site import Site, Target
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Create, Key, Row
+from penstock.kernel.rows import Create, Replace, Row
+from penstock.system import System
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.pools import machines
 from penstock.usecases.probes import factory_test
@@ -78,7 +82,9 @@ def keep_one(twin: Twin, user: User, target: str = "large") -> Agent:
 
 
 def learn(twin: Twin, pool: str, **times: Any) -> None:
-    assert twin.store.commit([Create(HoldTimes(pool=pool, **times))])
+    now = HoldTimes(pool=pool, **times)
+    was = twin.store.get(now.key, HoldTimes)
+    assert twin.store.commit([Replace(was, replace(now, version=was.version)) if was else Create(now)])
 
 
 def refused(act: Callable[[], object]) -> tuple[int, str, str]:
@@ -184,6 +190,14 @@ def test_a_warm_worker_that_is_dearer_serves_if_a_new_one_would_cost_more(twin: 
     assert (went(twin, job), job_of(twin, job).request.chosen) == ("large", said)
 
 
+def test_a_warm_worker_of_the_cheapest_comes_before_all_others(ada: User) -> None:
+    twin = site(text(small={"warm": {"max": 1}}))
+    keep_one(twin, ada)
+    keep_one(twin, ada, "small")
+    learn(twin, SMALL, holds=3, mean_hold=160.0, mean_wait=60.0, boots=2, mean_boot=60.0)
+    assert [went(twin, queued(twin, ada)) for _ in range(2)] == ["small", "large"]
+
+
 def test_a_long_use_is_not_worth_a_dearer_worker(twin: Twin, ada: User) -> None:
     keep_one(twin, ada)
     learn(twin, SMALL, holds=3, mean_hold=180.0, mean_wait=60.0, boots=2, mean_boot=60.0)
@@ -212,26 +226,26 @@ def test_nothing_is_read_where_one_target_only_fits(twin: Twin, ada: User, monke
         raise AssertionError(given)
 
     monkeypatch.setattr(machines, "stand_of", stand_of)
+    monkeypatch.setattr(machines, "_warm_instead", stand_of)
     assert went(twin, submit(twin, ada, machine={"cpus": 8})) == "large"
 
 
 def test_of_what_costs_more_only_that_is_read_which_could_be_cheaper(
     twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[str] = []
-    get = twin.store.get
-
-    def noting(key: Key, kind: type[Row]) -> Row | None:
-        read.append(str(key.pk))
-        return get(key, kind)
-
-    monkeypatch.setattr(twin.store, "get", noting)
     looked: list[str] = []
     stand_of = machines.stand_of
-    monkeypatch.setattr(machines, "stand_of", lambda *given: looked.append(given[3].name) or stand_of(*given))
+
+    def noting(on: System, where: Site, owner: str, target: Target) -> Stand:
+        looked.append(target.name)
+        return stand_of(on, where, owner, target)
+
+    monkeypatch.setattr(machines, "stand_of", noting)
     assert went(twin, submit(twin, ada)) == "small"
     assert looked == ["small"]
-    assert f"pool#{LARGE}" not in read
+    learn(twin, SMALL, holds=3, mean_hold=160.0, mean_wait=60.0, boots=2, mean_boot=60.0)
+    assert went(twin, submit(twin, ada)) == "small"
+    assert looked == ["small", "small", "large"]
 
 
 def test_who_may_not_use_a_target_gets_another_and_who_has_no_other_is_refused(ada: User, root: User) -> None:
@@ -271,9 +285,23 @@ def test_a_warm_worker_counts_as_no_boot(twin: Twin, ada: User, monkeypatch: pyt
     agent = keep_one(twin, ada)
     twin.pass_time(60)
     job = queued(twin, ada, target="large")
+    twin.pass_time(5)
     agent.hello()
     agent.finish(job)
     agent.hello()
     times = twin.store.get(HoldTimes(pool=LARGE).key, HoldTimes)
     assert times
     assert (times.holds, times.boots) == (2, 1)
+
+
+def test_a_worker_that_was_not_heard_of_counts_as_no_boot(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "SAMPLED", 1)
+    job = queued(twin, ada)
+    twin.pass_time(60)
+    cancel.cancel(twin.on, ada, job)
+    twin.run()
+    times = twin.store.get(HoldTimes(pool=SMALL).key, HoldTimes)
+    assert times
+    assert (times.holds, times.boots, round(times.mean_hold)) == (1, 0, 60)

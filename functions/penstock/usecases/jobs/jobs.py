@@ -45,8 +45,7 @@ def explain(on: System, job: Job) -> Why:
     found = _explain_waiting(on, job, why.MAX_DEPTH) if is_waiting else _explain_attempt(on, job)
     if job.is_settled or any(each.way is Action.BUDGET for each in found.unblocks):
         return found
-    warning = budgets.warning(on, current_site(on), job.owner)
-    return replace(found, warning=warning, chosen=job.request.chosen or None)
+    return replace(found, warning=budgets.warning(on, current_site(on), job.owner), chosen=job.request.chosen or None)
 
 
 def _explain_waiting(on: System, job: Job, deep: int) -> Why:

@@ -23,8 +23,14 @@ pytestmark = pytest.mark.xdist_group("e2e")
 
 LAB = site_toml(
     factories={"lab": "hosts"},
-    targets={"benches": {"factory": "lab", "names": ["bench-7", "bench-8"]}},
+    targets={"benches": {"factory": "lab", "names": ["bench-7"], "hosts": {"bench-8": {"labels": {"rack": "4"}}}}},
 )
+CHOOSES = """#: name = "chooses"
+#: variety = "basic"
+#: target = "benches"
+#: host = { labels = "rack == 4" }
+echo chosen
+"""
 RACK = """
 [factories.rack]
 driver = "hosts"
@@ -180,6 +186,10 @@ def test_two_benches_serve_five_jobs_and_one_of_them_loses_power(
     one.start()
     local.until(lambda: pool(local)["free"] == 2)
     assert not left.exists()
+    chosen = local.submit(CHOOSES)
+    assert local.settled(chosen)["outcome"] == "succeeded"
+    assert any("got slot bench-8" in str(line["payload"]) for line in local.log(chosen)), "bench-7 was free, too"
+    local.until(lambda: pool(local)["free"] == 2)
     assert two.stop() == 0
     local.until(lambda: pool(local)["away"] == 1)
     last = local.submit("ls -A $PENSTOCK_WORK; echo last\n", "-t", "benches")

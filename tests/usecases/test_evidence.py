@@ -6,8 +6,10 @@ import pytest
 
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured
+from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.logs import logs
+from penstock.usecases.site import apply
 from penstock.usecases.units import drivers
 from tests.usecases.steps import submit, sweep, worker_of
 from tests.usecases.talkative import Talkative
@@ -59,3 +61,12 @@ def test_a_driver_that_is_no_witness_is_not_asked(twin: Twin, ada: User) -> None
     twin.run()
     sweep(twin, 700)
     assert not any("cannot tell" in line for line in log_of(twin, job))
+
+
+def test_a_factory_that_is_gone_cannot_tell(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada)
+    twin.run()
+    other = site_toml(factories={"other": "hand"}, targets={"default": {"factory": "other"}})
+    apply.apply(twin.on, "root", other, "site.toml")
+    sweep(twin, 700)
+    assert any("cannot tell" in line and "no factory" in line for line in log_of(twin, job))

@@ -9,12 +9,13 @@ import pytest
 from penstock.domain.commands import SubmitJob
 from penstock.domain.cooldowns import type_scope
 from penstock.domain.jobs.jobs import State
+from penstock.domain.pools import grants
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Refused
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.site import site_toml
-from penstock.testing.twin import ScriptedDriver, Twin
+from penstock.testing.twin import START, ScriptedDriver, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import submit as submitting
 from penstock.usecases.site import apply
@@ -53,6 +54,17 @@ def test_a_factory_is_asked_for_the_image_that_a_job_names(twin: Twin, ada: User
         twin.run()
         assert live(twin, job)
     assert [order.options for order in made.orders] == [{"image": IMAGE}, {}]
+    assert all(order.is_worker and order.key for order in made.orders)
+
+
+def test_a_resource_is_told_its_own_options_and_may_be_warm(twin: Twin, ada: User, made: Recording) -> None:
+    """Only a worker that is made to order is fresh."""
+    asked = {"db": {"type": "db", "options": {"size": "small"}}}
+    job = job_of(twin, submit(twin, ada, target="linux", image=IMAGE, resources=asked))
+    twin.run()
+    told = {unit.lease.order: drivers.options_of(twin.on, unit) for unit in live(twin, job.id)}
+    assert told == {0: {"image": IMAGE}, 1: {"size": "small"}}
+    assert [grants.claims(job, step, START)[0].fresh for step in (0, 1)] == [True, False]
 
 
 def test_a_worker_with_an_image_of_its_own_serves_one_job(twin: Twin, ada: User, made: Recording) -> None:

@@ -143,10 +143,10 @@ def chosen(
     return found
 
 
-def _next(claims: Sequence[Claim], pool: Pool, have: Iterable[str], left: Sequence[str]) -> str | None:
+def _next(claims: Sequence[Claim], pool: Pool, have: Sequence[str], left: Sequence[str]) -> str | None:
     """A host more for the first claim that lacks one: it fits, or somebody can take it instead of one that fits."""
     sorting = Sorting(pool, choosing(claims, pool.name))
-    matching, kinds = Matching(Counter(map(sorting.kind, have))), set(map(sorting.kind, pool.names or ()))
+    matching, kinds = Matching(Counter(map(sorting.kind, have))), set(map(sorting.kind, (*have, *left)))
     for wish in (wish for claim in claims for wish in wishes(claim, pool.name)):
         number = matching.size
         if matching.add(sorting.fit(wish.choice, kinds), wish.count) < wish.count:

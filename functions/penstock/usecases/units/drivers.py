@@ -150,7 +150,7 @@ def resource_order(on: System, site: Site, unit: Unit, job: Job | None) -> Order
 def options_of(on: System, unit: Unit) -> Mapping[str, Any]:
     """What a unit's job says of how it is made. Of a worker nothing is read, unless it is made to order."""
     has_options = unit.is_a is UnitKind.RESOURCE or unit.creation.to_order
-    job = on.store.get(job_key(unit.lease.job), Job) if has_options and unit.lease.job else None
+    job = on.store.get(job_key(unit.lease.job), Job) if has_options else None
     needs = job.request.needs if job else ()
     return next((need.options for need in needs if need.order == unit.lease.order), {})
 

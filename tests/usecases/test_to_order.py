@@ -59,11 +59,13 @@ def test_a_factory_is_asked_for_the_image_that_a_job_names(twin: Twin, ada: User
 
 def test_a_resource_is_told_its_own_options_and_may_be_warm(twin: Twin, ada: User, made: Recording) -> None:
     """Only a worker that is made to order is fresh."""
+    twin.drivers.basin = well = Recording()
     asked = {"db": {"type": "db", "options": {"size": "small"}}}
     job = job_of(twin, submit(twin, ada, target="linux", image=IMAGE, resources=asked))
     twin.run()
     told = {unit.lease.order: drivers.options_of(twin.on, unit) for unit in live(twin, job.id)}
     assert told == {0: {"image": IMAGE}, 1: {"size": "small"}}
+    assert [(order.options, order.is_worker) for order in well.orders] == [({"size": "small"}, False)]
     assert [grants.claims(job, step, START)[0].fresh for step in (0, 1)] == [True, False]
 
 

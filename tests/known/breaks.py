@@ -112,7 +112,8 @@ def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
     def claim(on: Any, *given: Any, **how: Any) -> Any:
         changes, claimed = original(on, *given, **how)
         waiting = [lease for lease in claimed.leases if lease.state is LeaseState.WAITING]
-        made = [scheduler._new_unit(on, lease, "hand") for lease in waiting if changes]
+        needs = [Need(row.order, row.step, row.name, row.type, row.pool, "hand") for row in waiting if changes]
+        made = [scheduler._new_unit(on, lease, need) for lease, need in zip(waiting, needs, strict=False)]
         for unit in made:
             on.queues.advance(unit.id, False)
         return [*changes, *map(Create, made)], claimed

@@ -95,7 +95,7 @@ def test_the_registry_knows_it() -> None:
     registry = Registry({})
     assert registry.quarantines("well", "accounts")
     assert not registry.reusable("well", "accounts")
-    assert "has no options" in registry.objections("accounts", {"size": 1})[0]
+    assert "has no options" in registry.objections("well", "accounts", {"size": 1})[0]
     assert list(well(Site()).list()) == []
 
 

@@ -39,7 +39,7 @@ from tests.simulation.plants import (
 FIRST = {
     "release_without_fence": 6, "start_at_once": 88, "one_by_one": 4, "no_sweep": 6, "old_agents_write": 12,
     "believe_that_it_started": 17, "believe_that_it_was_written": 40, "anybody_cancels": 41, "called_by_two": 244,
-    "idle_makes_no_room": 95, "key_opens_again": 129, "any_job_of_the_worker": 231, "makes_past_the_limit": 20,
+    "idle_makes_no_room": 95, "key_opens_again": 129, "any_job_of_the_worker": 303, "makes_past_the_limit": 20,
     "believe_that_it_was_sent": 271, "an_event_ends_whatever_runs": 103, "time_only_goes_on": 10,
     "idle_counts_for_nothing": 5, "serves_anybody": 82, "takes_what_others_wait_for": 66,
     "an_end_counts_for_nothing": 133, "takes_what_does_not_fit": 11, "gives_a_part_as_the_whole": 16,

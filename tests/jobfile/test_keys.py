@@ -38,7 +38,7 @@ KEY_ROWS = [
     # services
     ("services = 1", 4, 15, "`services` wants tables like [services.db]", ""),
     ("[services.db]", 4, 14, "`services.db` has no `image`", "like [services.db] with image"),
-    (f"[services.DB]\nimage = '{IMAGE}'", 4, 14, "`DB` is not the name of a service", "small letters"),
+    (f"[services.DB]\nimage = '{IMAGE}'", 4, 14, "`DB` is not the name of a service", "lower-case letters"),
     (f"[services.localhost]\nimage = '{IMAGE}'", 4, 14, "no service can be called `localhost`", "host"),
     ("[services.db]\nimage = 'postgres:17'", 5, 12, "`services.db.image`: `postgres:17` does not name", "sha256"),
     (f"[services.db]\nimage = '{IMAGE}'\nports = [1]", 6, 4, "unknown key `ports`", ""),

@@ -14,7 +14,7 @@ import pytest
 from penstock.domain.jobs import jobs
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants
-from penstock.domain.pools.pools import WAITING, Claim, LeaseState, Need, Pool, Slot, collection
+from penstock.domain.pools.pools import WAITING, Claim, Lease, LeaseState, Need, Pool, Slot, collection
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Check, Create, Delete, Key, Replace, Row, holds, key_of
 from penstock.testing.store import MemoryStore
@@ -105,6 +105,10 @@ def claims_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scheduler, "_claim_changes", claim)
 
 
+def _need(lease: Lease) -> Need:
+    return Need(lease.order, lease.step, lease.name, lease.type, lease.pool, "hand")
+
+
 def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
     """`usecases.pools.scheduler._claim_changes`: the unit begins at once, and waits for its slot with its lease."""
     original = scheduler._claim_changes
@@ -112,8 +116,7 @@ def makes_before_it_is_granted(patch: pytest.MonkeyPatch) -> None:
     def claim(on: Any, *given: Any, **how: Any) -> Any:
         changes, claimed = original(on, *given, **how)
         waiting = [lease for lease in claimed.leases if lease.state is LeaseState.WAITING]
-        needs = [Need(row.order, row.step, row.name, row.type, row.pool, "hand") for row in waiting if changes]
-        made = [scheduler._new_unit(on, lease, need) for lease, need in zip(waiting, needs, strict=False)]
+        made = [scheduler._new_unit(on, lease, _need(lease)) for lease in waiting if changes]
         for unit in made:
             on.queues.advance(unit.id, False)
         return [*changes, *map(Create, made)], claimed

@@ -130,7 +130,7 @@ def boxed(twin: Twin) -> Twin:
 
 REFUSED = [
     ("box", IMAGE, "the site does not let jobs name the image registry.example.com/ci/rust"),
-    ("plain", IMAGE, "workers of the driver process are the same for all jobs"),
+    ("plain", IMAGE, "what the driver process makes is the same for all jobs"),
 ]
 
 

@@ -105,7 +105,7 @@ class Registry:
         except Misconfigured as error:
             return [str(error)]
         if not hasattr(loaded, "objections"):
-            return [f"workers of the driver {driver} are the same for all jobs"]
+            return [f"what the driver {driver} makes is the same for all jobs"] if options else []
         return objections(loaded, options, maker, of_type)
 
     def options(self, driver: str, well: Mapping[str, Any], kind: Mapping[str, Any]) -> Sequence[Option] | None:

@@ -84,7 +84,9 @@ def fill_service(service: Service, values: Mapping[str, str]) -> Service:
     return replace(service, image=fill(service.image, values), env=env, ready=fill(service.ready, values))
 
 
-_service_name = matching("[a-z][a-z0-9-]{0,29}", "the name of a service", "small letters, digits and -: it is a host's")
+_service_name = matching(
+    "[a-z][a-z0-9-]{0,29}", "the name of a service", "lower-case letters, digits and -: it is a host's"
+)
 
 _service_table = record(
     {"image": check_own_image},

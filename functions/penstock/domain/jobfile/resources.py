@@ -171,8 +171,9 @@ _thing = matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a thing's name", "as the site c
 
 def check_host(value: object, place: Place) -> Choice | None:
     """Which of a target's hosts a job asks for, None for any."""
+    before = len(place.faults)
     found = _host_table(value, place)
-    if not found and not place.faults:
+    if not found and len(place.faults) == before:
         place.fault(f"{place.label} has neither `labels` nor `thing`", f"like {HOST_EXAMPLE}")
     return _choice(found, place)
 

@@ -243,9 +243,7 @@ def order_of(on: System, unit: Unit) -> Order:
     if unit.is_a is UnitKind.RESOURCE:
         return drivers.resource_order(on, current_site(on), unit, on.store.get(job_key(unit.lease.job), Job))
     key = bootstrap_key(on.signing_key(), unit.id)
-    return Order(
-        unit.id, unit.type, unit.lease.slot, options=drivers.options_of(on, unit), url=on.url, key=key
-    )  # fmt: skip
+    return Order(unit.id, unit.type, unit.lease.slot, options=drivers.options_of(on, unit), url=on.url, key=key)
 
 
 def fail_step(on: System, unit: Unit, error: str, cause: str) -> None:

@@ -133,14 +133,13 @@ def create(on: System, unit: Unit, driver: Driver, order: Order) -> Ready | NotY
 
 def resource_order(on: System, site: Site, unit: Unit, job: Job | None) -> Order:
     """What a well needs to make a resource for a job, None if that is gone; a slot needs no signing key. [SEC-1]"""
-    need = next((need for need in job.request.needs if need.order == unit.lease.order), None) if job else None
     kind, now = site.resources.get(unit.type), on.world.now()
     return Order(
         unit.id,
         unit.type,
         unit.lease.slot,
         kind.settings if kind else {},
-        need.options if need else {},
+        _said_of(unit, job),
         key="" if makes_nothing(on, site, unit) else lease_secret(on.signing_key(), unit),
         job=unit.lease.job,
         lasts=int((jobs.latest_end(job, now) - now).total_seconds()) if job else None,
@@ -151,6 +150,10 @@ def options_of(on: System, unit: Unit) -> Mapping[str, Any]:
     """What a unit's job says of how it is made. Of a worker nothing is read, unless it is made to order."""
     has_options = unit.is_a is UnitKind.RESOURCE or unit.creation.to_order
     job = on.store.get(job_key(unit.lease.job), Job) if has_options else None
+    return _said_of(unit, job)
+
+
+def _said_of(unit: Unit, job: Job | None) -> Mapping[str, Any]:
     needs = job.request.needs if job else ()
     return next((need.options for need in needs if need.order == unit.lease.order), {})
 

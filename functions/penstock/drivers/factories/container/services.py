@@ -1,8 +1,8 @@
 """Services: containers beside a worker's, which live and die with it.
 
-They share the worker's network, so that a job reaches each as a host of its name, and nobody else does. The worker's
-container is there first: its agent waits until all services are ready, and holds the local cloud's port by then, which
-no service can take. [SEC-2]
+They share the worker's network, so that a job reaches each as a host of its name. Others reach them as far as they
+reach the worker. Its container is there first: its agent waits until all services are ready, and holds the local
+cloud's port by then, which no service can take. [SEC-2]
 """
 
 from __future__ import annotations

@@ -64,23 +64,24 @@ def complaints(given: Mapping[str, Any]) -> Sequence[str]:
 
 def objections(options: Mapping[str, Any], given: Mapping[str, Any]) -> Sequence[str]:
     """What is wrong with what a job says of its containers, by a factory's settings."""
-    settings, services = read(given), options.get("services", {})
-    if len(services) > settings.services:
-        most = settings.services
-        return [f"a job may have {f'at most {most} services' if most else 'no services'} there, not {len(services)}"]
-    return [_denied(image, settings.images) for image in _named(options) if not is_allowed(image, settings.images)]
+    return _wrong(options, read(given))
 
 
 def image_of(settings: Settings, options: Mapping[str, Any]) -> str:
     """The image of a worker: the job's, or the site's. Raises Unsatisfiable if the site takes what the job says no
     more. [SEC-2]
     """
-    denied = next((each for each in _named(options) if not is_allowed(each, settings.images)), None)
-    if denied:
-        raise Unsatisfiable(_denied(denied, settings.images))
-    if len(options.get("services", {})) > settings.services:
-        raise Unsatisfiable(f"the site lets a job have {settings.services} services there")
+    wrong = _wrong(options, settings)
+    if wrong:
+        raise Unsatisfiable("; ".join(wrong))
     return str(options.get("image") or settings.image)
+
+
+def _wrong(options: Mapping[str, Any], settings: Settings) -> Sequence[str]:
+    count, most = len(options.get("services", {})), settings.services
+    if count > most:
+        return [f"a job may have {f'at most {most} services' if most else 'no services'} there, not {count}"]
+    return [_denied(image, settings.images) for image in _named(options) if not is_allowed(image, settings.images)]
 
 
 def _named(options: Mapping[str, Any]) -> list[str]:

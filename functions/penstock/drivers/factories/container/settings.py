@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.jobfile.containers import IMAGE, check_image
+from penstock.domain.jobfile.containers import check_image
 from penstock.drivers.checks import sentences
+from penstock.drivers.factories import images
 from penstock.kernel import limits
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.kernel.frozen import dataclass
-from penstock.toml.checks import Place, clip, listed, matching, number, record, wanted
+from penstock.toml.checks import Place, clip, matching, number, record, wanted
 
 DOCKER = "/var/run/docker.sock"
 """Where Docker listens."""
@@ -20,10 +21,6 @@ DOCKER = "/var/run/docker.sock"
 SHARED_NETWORKS = ("host", "container", "ns", "private", "default", "bridge", "slirp4netns", "pasta")
 """Networks of the engine's own: of the machine, of other containers, or used by everybody."""
 
-EVERYTHING_BELOW = "/*"
-"""What ends an entry of `images` that stands for all images whose names begin so."""
-
-MAX_IMAGES = 100
 EXAMPLE = '{ image = "registry.example.com/ci/python@sha256:…", memory = 4096 }'
 
 
@@ -81,28 +78,7 @@ def _wrong(options: Mapping[str, Any], settings: Settings) -> Sequence[str]:
     count, most = len(options.get("services", {})), settings.services
     if count > most:
         return [f"a job may have {f'at most {most} services' if most else 'no services'} there, not {count}"]
-    return [_denied(image, settings.images) for image in _named(options) if not is_allowed(image, settings.images)]
-
-
-def _named(options: Mapping[str, Any]) -> list[str]:
-    """The images that a job names."""
-    own = [options["image"]] if "image" in options else []
-    return [*own, *(each["image"] for each in options.get("services", {}).values())]
-
-
-def _denied(image: str, allowed: Sequence[str]) -> str:
-    if not allowed:
-        return "jobs may not name images there: leave them out, or choose another target"
-    return f"the site does not let jobs name the image {clip(image, 200)}; it allows: {', '.join(allowed)}"
-
-
-def is_allowed(image: str, allowed: Sequence[str]) -> bool:
-    """Whether jobs may name an image. [SEC-2]"""
-    name = image.partition("@")[0]
-    named = any(
-        each in (image, name) or (each.endswith(EVERYTHING_BELOW) and name.startswith(each[:-1])) for each in allowed
-    )
-    return named and IMAGE.fullmatch(image) is not None
+    return images.denied(options, settings.images)
 
 
 def socket_of(settings: Settings) -> str:
@@ -133,24 +109,10 @@ def _network(value: object, place: Place) -> str:
     return found
 
 
-def _allowed(value: object, place: Place) -> str:
-    """Checks an entry of `images`."""
-    if isinstance(value, str) and "@" in value:
-        return check_image(value, place)
-    found: str = _image_names(value, place)
-    return found
-
-
-_image_names = matching(
-    r"[a-z0-9][A-Za-z0-9.-]{0,99}(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]{0,99}){0,9}(/\*)?",
-    "a name of images",
-    'like "docker.io/library/python", "ghcr.io/acme/*", or one image by its digest',
-)
-
 _keys = record(
     {"image": check_image},
     {
-        "images": listed(_allowed, MAX_IMAGES, "images"),
+        "images": images.check_allowed,
         "services": number(0, limits.SERVICES),
         "socket": matching(r"/\S{1,106}", "the path of a unix socket", 'like "/run/user/1000/podman/podman.sock"'),
         "cpus": _cpus,

@@ -50,6 +50,8 @@ price_band = 1.5
 [targets.bench]
 factory = "hand"
 names = ["bench-1"]
+machine = { cpus = 8, memory = "32GiB" }
+share = { parts = 4, serves = "owner" }
 
 [targets.bench.hosts.bench-1]
 labels = { rack = "4" }

@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.jobfile.machine import Lack, Machine, Size, check_machine, lacking
 from penstock.domain.jobs.jobs import Request
 from penstock.domain.money import Micros
-from penstock.domain.pools.pools import HoldTimes
+from penstock.domain.pools.pools import HoldTimes, Sharing
 from penstock.domain.site import machines
 from penstock.domain.site.machines import Stand, Standing, Taken
 from penstock.domain.site.site import Maker, Site, Target
@@ -127,7 +127,7 @@ def test_what_a_job_cannot_have_is_passed_over_if_another_fits() -> None:
     ("band", "inside"), [(1, ["small", "arm"]), (1.49, ["small", "arm"]), (1.5, ["small", "arm", "large"])]
 )
 def test_a_band_is_from_the_cheapest_that_fits(band: float, inside: list[str]) -> None:
-    assert names(machines.in_band([SMALL, ARM, LARGE], band)) == inside
+    assert names(machines.in_band([SMALL, ARM, LARGE], Machine(), band)) == inside
 
 
 def test_a_warm_worker_is_sooner_than_a_free_slot_and_that_than_a_queue() -> None:
@@ -152,12 +152,14 @@ def test_a_dearer_warm_worker_serves_if_a_new_one_would_cost_more(
     hold: float, wait: float, boot: float, found: list[str]
 ) -> None:
     times = HoldTimes(pool="p", holds=9, mean_hold=hold, mean_wait=wait, boots=3, mean_boot=boot)
-    assert names(machines.worth_it(SMALL, [LARGE], times)) == found
+    assert names(machines.worth_it(SMALL, [LARGE], Machine(), times)) == found
 
 
 def test_without_a_measured_boot_nothing_dearer_is_taken() -> None:
-    assert machines.worth_it(SMALL, [LARGE], None) == []
-    assert machines.worth_it(SMALL, [LARGE], HoldTimes(pool="p", holds=9, mean_hold=1.0, mean_boot=99.0)) == []
+    assert machines.worth_it(SMALL, [LARGE], Machine(), None) == []
+    assert (
+        machines.worth_it(SMALL, [LARGE], Machine(), HoldTimes(pool="p", holds=9, mean_hold=1.0, mean_boot=99.0)) == []
+    )
 
 
 def test_the_reason_says_what_was_asked_and_what_decided() -> None:
@@ -242,3 +244,15 @@ def test_how_a_job_came_to_its_target_is_said_where_that_is_not_what_it_asked_fo
     target: str, chosen: str, said: str
 ) -> None:
     assert Request(target=target, target_resolved="small", needs=(), chosen=chosen).came_by == said
+
+
+def test_of_a_host_that_jobs_share_a_job_pays_its_parts() -> None:
+    """So a large host may be the cheapest for a small job, and a small machine for a large one."""
+    shared = Target("shared", "here", 2, price=Micros(400), machine=machine(cpus=8, memory="32GiB"), share=Sharing(8))
+    own = Target("own", "here", 2, price=Micros(100), machine=machine(cpus=4, memory="16GiB"))
+    for cpus, price, order in ((1, 50, ["shared", "own"]), (2, 100, ["shared", "own"]), (3, 150, ["own", "shared"])):
+        needs = machine(cpus=cpus)
+        assert [machines.price_of(each, needs) for each in (shared, own)] == [price, 100]
+        assert names(machines.fitting([shared, own], needs, everybody)) == order
+    assert names(machines.in_band([shared, own], machine(cpus=1), 2)) == ["shared", "own"]
+    assert names(machines.in_band([shared, own], machine(cpus=1), 1.9)) == ["shared"]

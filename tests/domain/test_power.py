@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.pools.choices import Choice
+from penstock.domain.pools.grants import Stock
 from penstock.domain.pools.pools import Claim, Pool
 from penstock.domain.site.site import Maker
 from penstock.domain.units import power
@@ -224,7 +225,7 @@ SHUT = power.begin(power.switch_on(power.miss(DONE, NOW), "a", NOW, BOOT), NOW)
     ],
 )
 def test_which_hosts_are_switched_on(orders: dict[str, PowerOrder], wanted: int, at: Any, chosen: list[str]) -> None:
-    assert power.chosen([claim()] * wanted, POOL, [], ["c", "a", "b"], orders, at) == chosen
+    assert power.chosen([claim()] * wanted, Stock(POOL, ()), [], ["c", "a", "b"], orders, at) == chosen
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_who_chooses_gets_a_host_that_fits_switched_on(
     labels: list[str], there: list[str], away: str, orders: dict[str, PowerOrder], chosen: list[str]
 ) -> None:
     """A host that is there goes to who can use it, and another is switched on for the rest."""
-    assert power.chosen([claim(each) for each in labels], POOL, there, list(away), orders, NOW) == chosen
+    assert power.chosen([claim(each) for each in labels], Stock(POOL, ()), there, list(away), orders, NOW) == chosen
 
 
 IDLE = power.rest(None, "bench-7", 4, 2 * MINUTE, NOW)

@@ -224,6 +224,21 @@ def test_what_has_no_price_costs_nothing() -> None:
     assert prices.price_of(granted(WORKER, 0), None, free) == 0
 
 
+def test_a_job_pays_for_the_parts_of_a_host_that_it_has() -> None:
+    had = {"price": 0.12, "names": ["bench-7"], "machine": {"cpus": 8, "memory": "32GiB"}, "share": True}
+    shared, whole = (
+        site(prices={"currency": "USD"}, targets={"ubuntu": each}) for each in (had, had | {"share": False})
+    )
+    of = settled()
+    needs = tuple(replace(need, slots=2) if need.order == WORKER else need for need in of.request.needs)
+    mine = replace(of, request=replace(of.request, needs=needs))
+    two, all_ = (
+        reckon(each, [granted(WORKER, 10)], made_worker(), on=on)[0].charges[0].cost
+        for each, on in ((mine, shared), (of, whole))
+    )
+    assert two * 4 == all_ > 0
+
+
 def test_a_site_without_prices_counts_the_service_and_the_files_in_dollars() -> None:
     free = site(targets={"ubuntu": {}})
     bill, _ = reckon(settled(), [granted(WORKER, 10)], made_worker(), files=Files(2**30, 2**30), on=free)

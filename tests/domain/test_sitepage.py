@@ -10,7 +10,7 @@ import pytest
 
 from penstock.domain.artifacts.retention import Spans
 from penstock.domain.jobfile import parse_duration
-from penstock.domain.pools.pools import Warm
+from penstock.domain.pools.pools import Sharing, Warm
 from penstock.domain.site import parse
 from penstock.domain.site.site import (
     Budgets,
@@ -55,18 +55,21 @@ def names(of: type) -> set[str]:
 def test_the_examples_are_sites() -> None:
     site = parse.parse(EXAMPLES[0], "site.md")
     assert isinstance(site, Site), site
-    asked = parse.parse(EXAMPLES[4], "site.md")
+    asked = parse.parse(EXAMPLES[5], "site.md")
     assert isinstance(asked, Site), asked
-    both = parse.parse(EXAMPLES[0] + EXAMPLES[3], "site.md")
+    both = parse.parse(EXAMPLES[0] + EXAMPLES[4], "site.md")
     assert isinstance(both, Site), both
     assert len(both.canaries()) == 2
     family = parse.parse(EXAMPLES[0] + EXAMPLES[1], "site.md")
     assert isinstance(family, Site), family
     assert [each.name for each in family.members(family.targets["linux"])] == ["linux-small", "linux-large"]
-    things = parse.parse(EXAMPLES[0] + EXAMPLES[2], "site.md")
+    shared = parse.parse(EXAMPLES[2], "site.md")
+    assert isinstance(shared, Site), shared
+    assert shared.targets["lab"].share == Sharing(16)
+    things = parse.parse(EXAMPLES[0] + EXAMPLES[3], "site.md")
     assert isinstance(things, Site), things
     assert things.resources["bench"].names == ("bench-1", "bench-2", "bench-3")
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 6
 
 
 def test_every_key_is_in_a_table_and_no_other() -> None:

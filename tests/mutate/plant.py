@@ -7,6 +7,7 @@ import builtins
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -59,6 +60,7 @@ def _function(module: str, name: str) -> FunctionType:
     for part in name.split("."):
         found = vars(found)[part]
         found = found.fget if isinstance(found, property) else found
+        found = found.func if isinstance(found, cached_property) else found
         found = found.__func__ if isinstance(found, classmethod | staticmethod) else found
     if hasattr(found, "cache_clear"):
         found.cache_clear()

@@ -13,9 +13,9 @@ def takes_what_does_not_fit(patch: pytest.MonkeyPatch) -> None:
     """A claim takes whatever is free, once there is something that fits it."""
     fitting = choosing._Chooser._fitting
 
-    def any_at_all(self: Any, choice: Any, taken: Any) -> Any:
-        found = list(fitting(self, choice, taken))
-        others = [] if choice.exclusive else [(slot,) for slot in self._free if slot not in taken]
+    def any_at_all(self: Any, wish: Any, taken: Any) -> Any:
+        found = list(fitting(self, wish, taken))
+        others = [] if wish.choice.exclusive else [(slot,) for slot in self._free if slot not in taken]
         return sorted([*found, *others], key=lambda slots: slots in found) if found else []
 
     patch.setattr(choosing._Chooser, "_fitting", any_at_all)

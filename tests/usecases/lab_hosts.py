@@ -71,6 +71,10 @@ class Bench:
     def token(self) -> str:
         return (self.worker.replace("-", "") + "t" * 43)[:60]
 
+    def beat(self, job: str) -> None:
+        """Its worker's agent says that it is there."""
+        agents.heartbeat(self.twin.on, agents.authenticate(self.twin.on, job, self.token))
+
     def report(self, job: str, result: Result = Result.SUCCEEDED) -> None:
         caller = agents.authenticate(self.twin.on, job, self.token)
         agents.report_finished(self.twin.on, caller, result, "the script ended", 0)

@@ -329,7 +329,7 @@ def _slot(pool: Pool, row: Slot, named: Named, quarantine: QuarantineView | None
         state=_state(row),
         quarantine=quarantine,
         kept=show_kept(row.name, kept) if kept else None,
-        host=_host(details.known[row.name], details.orders.get(row.name)) if row.name in details.known else None,
+        host=_host(details.known[row.thing], details.orders.get(row.thing)) if row.thing in details.known else None,
         until=named.ends if row.state is SlotState.HELD and named.run == row.attempt else None,
         labels=pool.labels.get(row.thing, {}),
     )

@@ -74,6 +74,7 @@ class BlockView:
     fitting: Annotated[list[str], "The things that fit this choice: `held_by` and `kept` are of these."] = field(
         default_factory=list
     )
+    wants: Annotated[str, "What the job takes of a host, where jobs share hosts; else empty."] = ""
 
 
 @dataclass(frozen=True)

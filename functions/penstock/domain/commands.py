@@ -181,6 +181,7 @@ class AgentHost:
     cleaned: Annotated[str, Bound(most=300), "What was checked when the host was cleaned."] = ""
     trouble: Annotated[str, Bound(most=300), "Why the host cannot be cleaned."] = ""
     leaving: Annotated[bool, "Whether the agent is about to end."] = False
+    part: Annotated[int, Bound(limits.PARTS), "Which part of a host that jobs share asks, from 1; 0: the host."] = 0
     version: Annotated[str, Bound(most=64), "The agent's version."] = ""
 
 

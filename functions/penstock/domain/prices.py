@@ -146,17 +146,25 @@ def _ms(span: timedelta) -> int:
 
 
 def _charge(lease: Lease, unit: Unit | None, span: Span, slots: int, site: Site) -> Charge:
-    """The charge for one lease. Who has a thing for itself pays for all leases that others could have had of it."""
-    rate = slots * price_of(lease, unit, site)
+    """The charge for one lease. Who has a thing for itself pays for all leases that others could have had of it; who
+    has parts of a host that jobs share pays for these.
+    """
+    rate, hour = slots * price_of(lease, unit, site), HOUR_MS * _parts(lease, site)
     return Charge(
         order=lease.order,
         name=lease.name,
         type=lease.type,
         held=span.held,
         unused=span.unused,
-        cost=rated(rate, span.held, HOUR_MS),
-        unused_cost=rated(rate, span.unused, HOUR_MS),
+        cost=rated(rate, span.held, hour),
+        unused_cost=rated(rate, span.unused, hour),
     )
+
+
+def _parts(lease: Lease, site: Site) -> int:
+    """Into how many parts what was leased is divided: 1 for anything but a host that jobs share."""
+    target = site.targets.get(lease.type) if lease.order == WORKER else None
+    return target.share.parts if target and target.share else 1
 
 
 def price_of(lease: Lease, unit: Unit | None, site: Site) -> int:

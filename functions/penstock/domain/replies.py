@@ -370,6 +370,15 @@ class Idle:
 
 
 @dataclass(frozen=True)
+class Container:
+    """The container in which a worker runs on a host that jobs share."""
+
+    image: Annotated[str, "Its image."]
+    cpus: Annotated[float, "How many cpus it may use."]
+    memory: Annotated[int, "How much memory it may use, in MiB."]
+
+
+@dataclass(frozen=True)
 class HostInstruction:
     """What a host's agent does next."""
 
@@ -385,3 +394,7 @@ class HostInstruction:
     )
     bell: Bell = field(default=None, metadata=OPTIONAL)
     held_seconds: HeldSeconds = field(default=None, metadata=OPTIONAL)
+    parts: Annotated[int, "Into how many parts the host is divided, each of which asks; 0 if jobs do not share it."] = 0
+    container: Annotated[Container | None, "Where the worker runs. Absent unless jobs share the host."] = field(
+        default=None, metadata=OPTIONAL
+    )

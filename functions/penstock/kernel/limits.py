@@ -33,6 +33,9 @@ SERVICE_READY_CHARS = 1024
 LABELS_CHARS = 500
 THING_LABELS = 50
 THINGS_BYTES = 64 * 1024
+PARTS = 32
+"""Into how many parts a host may be divided that jobs share: a commit that gives some of them names all."""
+
 THINGS_SLOTS = 1000
 PRIORITY = 100
 RETRIES = 10

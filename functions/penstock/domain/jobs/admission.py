@@ -167,7 +167,7 @@ def _choosable(site: Site, needs: Sequence[Need]) -> Refused | None:
     """Refuse a choice among named things that nothing fits, or too little for all that the job wants."""
     for pool in dict.fromkeys(need.pool for need in needs if need.choice):
         mine = [need for need in needs if need.pool == pool]
-        wished = [Wish(at, need.choice or ANY) for at, need in enumerate(mine)]
+        wished = [Wish(at, need.choice or ANY, need.slots) for at, need in enumerate(mine)]
         is_worker = mine[0].order == WORKER
         kind = site.targets[mine[0].type] if is_worker else site.resources[mine[0].type]
         offer = _offer(kind)

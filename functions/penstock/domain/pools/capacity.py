@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, move
+from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, move, thing_of
 from penstock.kernel.rows import Change, Create
 
 AT_REST = (SlotState.FREE, SlotState.AWAY)
@@ -15,7 +15,7 @@ AT_REST = (SlotState.FREE, SlotState.AWAY)
 def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[tuple[Change, ...]]:
     """The steps that change a pool's slots to what its row says; each is one commit. Holders keep what they hold.
 
-    Warm slots are left to `surplus`. `here`: the connected hosts; the slot of any other host is not free. Commit every
+    Warm slots are left to `surplus`. `here`: the connected hosts; no slot of any other host is free. Commit every
     step with a write of the pool's row, so that two resizes cannot mix.
     """
     everything = list(slots)
@@ -25,7 +25,7 @@ def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[t
     steps = [_off(slot) for slot in leaving]
     for name in wanted:
         slot = named.get(name)
-        state = SlotState.AWAY if pool.hosts and name not in here else SlotState.FREE
+        state = SlotState.AWAY if pool.hosts and thing_of(name) not in here else SlotState.FREE
         if slot is None:
             new = Slot(pool=pool.name, name=name, state=state)
             steps.append((Create(SlotName(pool=pool.name, name=name)), Create(new)))

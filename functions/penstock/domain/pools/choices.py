@@ -44,12 +44,13 @@ class Placement(StrEnum):
 @dataclass(frozen=True)
 class Choice:
     """What one lease wants of a named pool. `labels` is an expression, "" for any thing; `exclusive` leases have all
-    slots of a thing.
+    slots of a thing. Those that are `together` are of one thing, however many.
     """
 
     labels: str = ""
     exclusive: bool = False
     placement: Placement = Placement.ANY
+    together: bool = False
 
     def fits(self, thing: str, labels: Labels) -> bool:
         """Whether a thing with these labels is one of those that the lease may have."""

@@ -8,7 +8,7 @@ one with a warm unit; then, as its placement says.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from penstock.domain.pools.choices import Choice, Placement
 from penstock.domain.pools.matching import Kind, Matching, Sorting, Wish
@@ -37,7 +37,7 @@ class Offer:
     """What of a pool may be taken: cold slots, and warm ones, those that are better first; both are free.
 
     `had`: slots that somebody has, or that a kept unit takes. None if these are not known, or about to change; then no
-    thing is known to be free as a whole.
+    thing is known to be free as a whole. Of a pool whose machines are shared, `cold` are those that the claim may have.
     """
 
     pool: Pool
@@ -54,7 +54,7 @@ def choose(
     Wishes that few things fit come first. `others` are the choices of those whom it may harm.
     """
     chooser = _Chooser(offer, [*(wish.choice for wish in wished), *others], harm)
-    each = [wish for wish in wished for _ in range(1 if wish.choice.exclusive else wish.count)]
+    each = [wish for wish in wished for _ in range(1 if wish.is_of_one_thing else wish.count)]
     ordered = sorted(each, key=lambda wish: chooser.options(wish.choice))
     found = chooser.fill(ordered, ())
     if found is None:
@@ -86,7 +86,7 @@ class _Chooser:
         if not wished:
             return []
         first, rest = wished[0], wished[1:]
-        for slots in self._best_first(first.choice, taken):
+        for slots in self._best_first(first, taken):
             self._tries -= 1
             if self._tries < 0:
                 return None
@@ -95,12 +95,12 @@ class _Chooser:
                 return [slots, *more]
         return None
 
-    def _best_first(self, choice: Choice, taken: Slots) -> Iterator[Slots]:
+    def _best_first(self, wish: Wish, taken: Slots) -> Iterator[Slots]:
         """What a choice may take: of each kind the best, and of those first what harms the fewest; nothing that is
         reserved for somebody ahead. [QUEUE-2]
         """
         found: dict[Kind, Slots] = {}
-        for slots in sorted(self._fitting(choice, taken), key=lambda slots: self._rank(choice, slots)):
+        for slots in sorted(self._fitting(wish, taken), key=lambda slots: self._rank(wish.choice, slots)):
             found.setdefault(self._sorting.kind(slots[0].thing), slots)
         options = list(found.values())
         for at in range(0, len(options), WEIGHED):
@@ -113,15 +113,25 @@ class _Chooser:
                     harmful.append((lost, slots))
             yield from (slots for _, slots in sorted(harmful, key=lambda each: each[0]))
 
-    def _fitting(self, choice: Choice, taken: Slots) -> Iterator[Slots]:
-        options = self._whole.values() if choice.exclusive else ((slot,) for slot in self._free)
+    def _fitting(self, wish: Wish, taken: Slots) -> Iterator[Slots]:
         gone = {slot.name for slot in taken}
-        for slots in options:
+        for slots in self._options(wish):
             thing = slots[0].thing
-            if gone.isdisjoint(slot.name for slot in slots) and choice.fits(
+            if gone.isdisjoint(slot.name for slot in slots) and wish.choice.fits(
                 thing, self._offer.pool.labels.get(thing, {})
             ):
                 yield slots
+
+    def _options(self, wish: Wish) -> Iterable[Slots]:
+        """What one wish could take, whatever it chooses: a slot, all slots of a thing, or the first so many of one."""
+        if wish.choice.exclusive:
+            return self._whole.values()
+        if not wish.choice.together:
+            return ((slot,) for slot in self._free)
+        by_thing: dict[str, list[Slot]] = defaultdict(list)
+        for slot in self._free:
+            by_thing[slot.thing].append(slot)
+        return (tuple(slots[: wish.count]) for slots in by_thing.values() if len(slots) >= wish.count)
 
     def _rank(self, choice: Choice, slots: Slots) -> tuple[bool, int]:
         left = self._left[slots[0].thing]
@@ -133,7 +143,9 @@ class _Chooser:
         gone = {slot.name for slot in taken}
         slots = [slot for slot in self._free if slot.name not in gone]
         things = [slots[0] for slots in self._whole.values() if gone.isdisjoint(slot.name for slot in slots)]
-        alone = [wish for wish in wished if wish.choice.exclusive]
+        alone = [
+            wish for wish in wished if wish.choice.exclusive
+        ]  # a worker, which takes parts, is the only of its step
         return self._is_matched(wished, slots) and self._is_matched(alone, things)
 
     def _is_matched(self, wished: Sequence[Wish], slots: Sequence[Slot]) -> bool:

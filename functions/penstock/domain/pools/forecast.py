@@ -74,7 +74,8 @@ class Queue:
     @property
     def stock(self) -> Stock:
         """The pool's stock. Idle slots count as free; a pool that is over its limit is as if it was resized."""
-        return Stock(replace(self.pool, over=False), self.claims, self.free, had=())
+        had = self.held if self.pool.share else ()
+        return Stock(replace(self.pool, over=False), self.claims, self.free, had=had)
 
     @property
     def free(self) -> list[Slot]:
@@ -322,7 +323,14 @@ class Simulation:
         return bool(self._claims[name]) and (pool.limit > pool.used if pool.is_amount else bool(self._free[name]))
 
     def _stocks(self) -> dict[str, Stock]:
-        return {name: Stock(pool, self._heads_of(name), self._free[name], had=()) for name, pool in self._pools.items()}
+        return {
+            name: Stock(pool, self._heads_of(name), self._free[name], had=self._had(pool))
+            for name, pool in self._pools.items()
+        }
+
+    def _had(self, pool: Pool) -> Sequence[Slot]:
+        """What is had of a pool, where that matters."""
+        return [slot for slots in self._held.values() for slot in slots if slot.pool == pool.name] if pool.share else ()
 
     def _heads_of(self, name: str) -> list[Claim]:
         """The heads of a pool's queue. They are looked for anew only when the queue has changed."""
@@ -350,7 +358,8 @@ class Simulation:
             claims = self._claims[claim.pool]
             claims[claims.index(claim)] = replace(claim, overtaken=claim.overtaken + 1)
             self._heads.pop(claim.pool, None)
-        mine = [replace(slot, order=whose.step, unit=f"of step {whose.step}") for slot in got]
+        owner = next(iter(found.rows.values())).owner
+        mine = [replace(slot, order=whose.step, unit=f"of step {whose.step}", owner=owner) for slot in got]
         self._hold(Holder(whose.job, whose.attempt), mine, self._time)
 
 

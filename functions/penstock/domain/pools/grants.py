@@ -8,7 +8,8 @@ behind. Because the order is the same everywhere, the first claim with a reserva
 reserves. docs/decisions/0022-overtaking-counts-harm.md
 
 Where claims choose among a pool's named things, room is counted for each kind of thing: penstock.domain.pools.matching
-says whom a claim overtakes there, and penstock.domain.pools.choosing which slots it takes.
+says whom a claim overtakes there, and penstock.domain.pools.choosing which slots it takes. Where jobs share machines,
+penstock.domain.pools.packing says whom.
 
 `Allocator` does what a grant decides: it takes slots, parts of amounts, and the warm units that some slots carry.
 """
@@ -23,7 +24,7 @@ from functools import cache, cached_property
 from itertools import compress
 
 from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools import choosing, matching, pools
+from penstock.domain.pools import choosing, matching, packing, pools
 from penstock.domain.pools.choices import ANY, Choice
 from penstock.domain.pools.choosing import Offer, Slots
 from penstock.domain.pools.matching import Prospect
@@ -56,6 +57,8 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
     takes = tuple(need.takes for need in needs)
     fresh = job.provenance.proves is not None or any(need.is_made_to_order for need in needs)
     choices = tuple(need.choice or ANY for need in needs) if any(need.choice for need in needs) else ()
+    owner = "" if job.provenance.canary else job.owner
+    is_shared = any(choice.together for choice in choices)
     return [
         Claim(
             pool=pool,
@@ -69,8 +72,8 @@ def claims(job: Job, step: int, now: datetime) -> list[Claim]:
             takes=takes,
             choices=choices,
             fresh=fresh,
-            owner="" if job.provenance.canary else job.owner,
-            line=pools.line_of(takes, fresh=fresh, choices=choices),
+            owner=owner,
+            line=pools.line_of(takes, fresh=fresh, choices=choices, owner=owner if is_shared else ""),
             turn=ulid_time(job.times.turn) if job.times.turn else "",
         )
         for pool, count in wanted.items()
@@ -100,10 +103,11 @@ def rows_of_grant(needs: Sequence[Need], amounts: Collection[str]) -> int:
     unit and slots. A slot moves from one key to another, which is two rows; so does the share of an amount that a warm
     unit has. A unit that is ordered takes a new share of an amount: one row, and the pool's. To give a unit back takes
     fewer: its own row, its lease's, its pool's if it was broken, that of who removed it by hand, and the same two for
-    each slot and amount. Where a thing is given as a whole, the pool's row is checked.
+    each slot and amount. Where a thing is given as a whole, the pool's row is checked; where parts of one are, so are
+    its other parts.
     """
     moved = sum(_shares(need, amounts) for need in needs)
-    checked = len({need.pool for need in needs if need.is_exclusive})
+    checked = len({need.pool for need in needs if need.is_of_one_thing}) + sum(need.beside for need in needs)
     return len(demand(needs)) + WINDOW + 1 + 2 * len(needs) + 2 * moved + checked
 
 
@@ -117,8 +121,8 @@ class Stock:
 
     `free`: as many free slots without a unit as these claims want together; `warm`: those with a unit, whomever it
     serves. `idle`: slots that kept units take besides; they are read only to see who could make room, and what is
-    reserved. Where a claim chooses, all that is free is read; where one wants a thing for itself, also what is `had` by
-    others. That is None where it is not known.
+    reserved. Where a claim chooses, all that is free is read; where one wants a thing for itself, or parts of one, also
+    what is `had` by others. That is None where it is not known.
     """
 
     pool: Pool
@@ -135,8 +139,8 @@ class Stock:
 
     @cached_property
     def is_chosen_from(self) -> bool:
-        """Whether any of its claims chooses among its things."""
-        return bool(choosing_among(self.claims, self.name))
+        """Whether any of its claims chooses among its things, or jobs share them."""
+        return self.pool.share is not None or bool(choosing_among(self.claims, self.name))
 
     @property
     def left(self) -> int:
@@ -165,9 +169,16 @@ class Stock:
         return replace(self, free=list(map(pools.give_back, self.unleased)), warm=(), idle=())
 
     def offer(self, claim: Claim) -> Offer:
-        """What a claim may take: a fresh one no warm unit."""
+        """What a claim may take: a fresh one no warm unit; of a shared machine nothing, if others have a part of it."""
         had = None if self.had is None else (*self.had, *self.warm, *self.idle)
-        return Offer(self.pool, self.free, () if claim.fresh else self.warm_for(claim), had)
+        free = packing.reachable(self.pool, self.free, self.had, claim.owner)
+        return Offer(self.pool, free, () if claim.fresh else self.warm_for(claim), had)
+
+    def overtaken(self, ahead: Sequence[Claim], taken: Sequence[Slot], owner: str) -> list[Claim]:
+        """Which of some claims are harmed if an owner takes some slots, where it matters which. [QUEUE-2]"""
+        if self.pool.share:
+            return packing.overtaken_by(ahead, taken, owner, self.unleased, self.had or (), self.pool)
+        return matching.overtaken_by(ahead, taken, self.unleased, self.pool)
 
     def warm_for(self, claim: Claim) -> list[Slot]:
         """The warm slots that a claim may get, those first whose units serve nobody else. [SEC-2]"""
@@ -270,12 +281,14 @@ def _after(found: Pick, stocks: Mapping[str, Stock]) -> dict[str, Stock]:
     for name, row in found.rows.items():
         stock, count = stocks[name], cold[name]
         free, warm = _left(found, stock, count)
+        taken = [replace(slot, owner=row.owner) for slot in found.taken(name)]
         left[name] = replace(
             stock,
             pool=replace(stock.pool, used=stock.pool.used + count) if stock.pool.is_amount else stock.pool,
             claims=[claim for claim in stock.claims if claim is not row],
             free=free,
             warm=warm,
+            had=None if stock.had is None else [*stock.had, *taken],
         )
     return left
 
@@ -336,7 +349,7 @@ def _choose(found: Pick, stock: Stock, turns: Turns, warm: Collection[int]) -> d
     ahead, behind = _before(row, stock, turns), _behind(row, stock, turns)
 
     def harm(slots: Sequence[Slot]) -> tuple[int, int] | None:
-        harmed = matching.overtaken_by([*ahead, *behind], slots, stock.unleased, stock.pool)
+        harmed = stock.overtaken([*ahead, *behind], slots, row.owner)
         before = [claim for claim in harmed if claim in ahead]
         return None if any(map(has_reservation, before)) else (len(before), len(harmed) - len(before))
 
@@ -468,7 +481,7 @@ def overtaken_by(claim: Claim, ahead: Sequence[Claim], stock: Stock, taken: Sequ
     somebody chooses, it depends on which slots are `taken`.
     """
     if stock.is_chosen_from:
-        return matching.overtaken_by(ahead, taken, stock.unleased, stock.pool)
+        return stock.overtaken(ahead, taken, claim.owner)
     room = stock.room - claim.count
     found: list[Claim] = []
     for other in ahead:
@@ -487,8 +500,8 @@ def satisfiable(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[boo
     not depend on those behind.
     """
     asked: dict[str, int] = {}
-    choices = {name: choosing_among(queue, name) for name in stocks}
-    prospects = {name: Prospect(stocks[name].pool, some) for name, some in choices.items() if some}
+    maybe = {name: _prospect(stock.pool, choosing_among(queue, name)) for name, stock in stocks.items()}
+    prospects = {name: prospect for name, prospect in maybe.items() if prospect}
     found: list[bool] = []
     for claim in queue:
         known = [name for name in claim.pools if name in stocks]
@@ -506,6 +519,13 @@ def satisfiable(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[boo
             for name in prospects.keys() & set(known):
                 prospects[name].add(claim)
     return found
+
+
+def _prospect(pool: Pool, choices: Sequence[Choice]) -> Prospect | packing.Prospect | None:
+    """What could be granted of a pool together; None where only the number counts."""
+    if pool.share:
+        return packing.Prospect(pool)
+    return Prospect(pool, choices) if choices else None
 
 
 def _wanted(claim: Claim) -> dict[str, int]:
@@ -553,8 +573,9 @@ class Allocator:
         self._pools = dict(self._before)
         self._free = {name: list(stock.free) for name, stock in stocks.items()}
         self._warm = {name: list(stock.warm) for name, stock in stocks.items()}
+        self._had = {name: list(stock.had or ()) for name, stock in stocks.items()}
         self._changes: list[Change] = []
-        self._checked: dict[str, Change] = {}
+        self._checked: list[Check] = []
 
     def warm(self, claim: Claim, pool: str, chosen: Mapping[str, Slots] = NONE_CHOSEN) -> Slot | None:
         """The next slot of a pool with a warm unit for a claim, or that which was chosen for its lease; None if there
@@ -590,14 +611,18 @@ class Allocator:
         type uses.
 
         What a thing has as a whole changes with its pool's row only. So a commit that gives one checks that. [SLOT-1]
+        Where jobs of one owner only may be on a machine, it also checks the parts beside those that it gives. [SEC-2]
         """
         own, *others = [
             slot
             for pool, count in need.takes.items()
             for slot in self._take(claim, pool, count, unit, chosen.get(pool, ()))
         ]
-        if need.is_exclusive:
-            self._checked[need.pool] = Check(self._before[need.pool])
+        pool = self._before[need.pool]
+        if need.is_exclusive or pool.keeps_apart:
+            self._checked.append(Check(pool))
+        if pool.keeps_apart:
+            self._checked += map(Check, self._beside(own))
         also = tuple((other.pool, other.name) for other in others)
         is_kept = self._keeps(need.pool) and not claim.fresh and not need.is_exclusive
         given = replace(
@@ -608,6 +633,10 @@ class Allocator:
         made = self._made(given)
         self._changes.append(Create(made))
         return made
+
+    def _beside(self, own: Slot) -> list[Slot]:
+        """The other slots of the machine that a slot is of, free or not, as far as nobody here takes them."""
+        return [slot for slot in (*self._free[own.pool], *self._had[own.pool]) if slot.thing == own.thing]
 
     def _take(self, claim: Claim, pool: str, count: int, unit: Unit, chosen: Slots) -> list[Slot]:
         if self._pools[pool].is_amount:
@@ -620,6 +649,7 @@ class Allocator:
         self._free[pool] = [slot for slot in self._free[pool] if slot.name not in names]
         taken = [pools.take(slot, claim, unit.lease.order, unit.id, unit.since) for slot in free]
         self._changes += [change for was, now in zip(free, taken, strict=True) for change in pools.move(was, now)]
+        self._had[pool] += [replace(slot, version=slot.version + 1) for slot in taken]  # as the commit writes them
         return taken
 
     @property
@@ -630,7 +660,10 @@ class Allocator:
     def changes(self) -> list[Change]:
         """All changes since the last commit, for one commit."""
         pooled = [Replace(was, self._pools[name]) for name, was in self._before.items() if was != self._pools[name]]
-        return [*self._changes, *self._checked.values(), *pooled]
+        written = [*self._changes, *pooled]
+        known = set(map(key_of, written))
+        checked = {check.was.key: check for check in self._checked if check.was.key not in known}
+        return [*written, *checked.values()]
 
     def committed(self) -> None:
         """The changes are made. What is taken after that is for another commit."""
@@ -638,4 +671,4 @@ class Allocator:
             if was != self._pools[name]:
                 self._before[name] = self._pools[name] = replace(self._pools[name], version=was.version + 1)
         self._changes = []
-        self._checked = {}
+        self._checked = []

@@ -24,11 +24,16 @@ Kind = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Wish:
-    """What one lease of a claim wants of a pool: so many slots of things that fit, or all slots of one of them."""
+    """What one lease of a claim wants of a pool: so many slots of things that fit, of one of them, or all of its."""
 
     lease: int
     choice: Choice
     count: int = 1
+
+    @property
+    def is_of_one_thing(self) -> bool:
+        """Whether all that it takes is of one thing."""
+        return self.choice.exclusive or self.choice.together
 
 
 def wishes(claim: Claim, pool: str) -> list[Wish]:
@@ -58,7 +63,7 @@ class Chosen:
     def of(cls, pool: Pool, claim: Claim) -> Chosen:
         """What a claim chooses in this pool."""
         wished = wishes(claim, pool.name)
-        if all(wish.choice == ANY for wish in wished):
+        if not any(wish.choice.labels or wish.choice.exclusive for wish in wished):
             return cls()
         names = dict.fromkeys(map(thing_of, pool.names or ()))
         fits = [name for name in names if any(wish.choice.fits(name, pool.labels.get(name, {})) for wish in wished)]
@@ -86,7 +91,7 @@ class Sorting:
         self._labels = pool.labels
         self._slots = Counter(map(thing_of, pool.names or ()))
         self._choices = sorted({choice.labels for choice in some} - {""})
-        self._by_thing = any(choice.exclusive for choice in some)
+        self._by_thing = any(choice.exclusive or choice.together for choice in some)
         self._known: dict[str, Kind] = {}
 
     def kind(self, thing: str) -> Kind:

@@ -65,7 +65,8 @@ class Pool(Row):
     one conditional write raises and lowers. A million blocks are one row. [SLOT-1]
 
     `hosts` says that its names are machines that come and go. `labels` are those of its things, by name: by them claims
-    choose. A thing that serves several leases at once has a slot for each, `thing/1` and so on.
+    choose. A thing that serves several leases at once has a slot for each, `thing/1` and so on. `share` says how jobs
+    share its machines, if they do: see penstock.domain.pools.packing.
     `over` is set while more may be held than the limit, because it was lowered. `setback` is set while what is made
     ahead of need comes to nothing. `broken` is how many of its workers were broken, or did not boot, one after the
     other.
@@ -85,6 +86,7 @@ class Pool(Row):
     names: tuple[str, ...] | None = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hosts: bool = False
+    share: Sharing | None = None
     is_amount: bool = False
     limit: int
     used: int = 0
@@ -130,6 +132,11 @@ class Pool(Row):
         allows may be held. Then a resize decides which of them are free. [SLOT-1]
         """
         return self.is_paused or (self.over and self.names is None and not self.is_amount)
+
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether jobs share its machines, but only those of one owner at a time. [SEC-2]"""
+        return self.share is not None and self.share.serves is Serves.OWNER
 
     @property
     def sort(self) -> str:
@@ -302,9 +309,11 @@ def thing_of(slot: str) -> str:
     return slot.partition("/")[0]
 
 
-def line_of(takes: Sequence[Mapping[str, int]], *, fresh: bool, choices: Sequence[Choice] = ()) -> str:
-    """The line of the claims that take this."""
-    said = repr(([sorted(each.items()) for each in takes], fresh, *map(astuple, choices)))
+def line_of(takes: Sequence[Mapping[str, int]], *, fresh: bool, choices: Sequence[Choice] = (), owner: str = "") -> str:
+    """The line of the claims that take this. Where jobs share machines, those of each owner have lines of their own,
+    since one owner may have what another has not.
+    """
+    said = repr(([sorted(each.items()) for each in takes], fresh, *map(astuple, choices), *filter(None, [owner])))
     return hashlib.sha256(said.encode()).hexdigest()[:8]
 
 
@@ -453,6 +462,16 @@ class Serves(StrEnum):
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """How several jobs share each machine of a pool: into how many parts it is divided, and whose jobs it serves at the
+    same time.
+    """
+
+    parts: int
+    serves: Serves = Serves.OWNER
+
+
+@dataclass(frozen=True)
 class Warm:
     """What a pool keeps warm for the next lease. Durations in seconds.
 
@@ -541,7 +560,8 @@ class Need:
     Needs of one type share a step: they are claimed together and granted together or not at all. One after the other,
     two jobs that want two each of three could each hold one and wait for ever. [SLOT-2] [QUEUE-3]
 
-    `choice` says which things of a named pool it may be; None for any. An exclusive one is all `slots` of a thing.
+    `choice` says which things of a named pool it may be; None for any. An exclusive one is all `slots` of a thing, one
+    of a machine that jobs share so many parts of it, `beside` which the machine has others.
     `privileges` are those that its owner must have whenever it is granted. [SEC-2]
     """
 
@@ -556,6 +576,7 @@ class Need:
     privileges: tuple[str, ...] = ()
     choice: Choice | None = None
     slots: int = 1
+    beside: int = 0
 
     @property
     def takes(self) -> dict[str, int]:
@@ -577,6 +598,11 @@ class Need:
     def is_exclusive(self) -> bool:
         """Whether it has all slots of a thing."""
         return self.choice is not None and self.choice.exclusive
+
+    @property
+    def is_of_one_thing(self) -> bool:
+        """Whether all its slots are of one thing."""
+        return self.choice is not None and (self.choice.exclusive or self.choice.together)
 
 
 class LeaseState(StrEnum):

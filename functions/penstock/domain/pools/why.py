@@ -13,6 +13,7 @@ from penstock.domain.jobs.dependencies import Dependency, On
 from penstock.domain.jobs.jobs import Job, State
 from penstock.domain.jobs.prerequisites import Verdict
 from penstock.domain.jobs.reviews import Review
+from penstock.domain.pools import packing
 from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.forecast import NO_DELAYS, Action, Forecast, Unblock, combined_start, format_duration
 from penstock.domain.pools.matching import Chosen
@@ -78,7 +79,7 @@ class Block:
     Of what a job has ended with only `kept` tells, and no longer `held_by`. `pause` and `resized` say who paused the
     pool or set its limit, where that is known; a job's log does not. `choice` is what the job chooses among the pool's
     things, and `fitting` are those that fit it: `held_by` and `kept` are of these only. Where it takes any, both are
-    empty.
+    empty. `wants`: what it takes of a host, where jobs share hosts.
     """
 
     pool: str
@@ -97,6 +98,7 @@ class Block:
     resized: ByHand | None = None
     choice: str = ""
     fitting: tuple[str, ...] = ()
+    wants: str = ""
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,7 @@ def block(
         resized=pool.resized,
         choice=chosen.said,
         fitting=chosen.named,
+        wants=packing.wants(pool, claims[place]),
     )
 
 
@@ -212,6 +215,7 @@ def short_block(pool: Pool, slots: Sequence[Slot], claim: Claim) -> Block:
         aside=sum(slot.count for slot in held if slot.job is None),
         choice=chosen.said,
         fitting=chosen.named,
+        wants=packing.wants(pool, claim),
     )
 
 
@@ -360,7 +364,7 @@ def _reasons(blocked: Block) -> list[str]:
     holders = ", ".join([*held, *([f"{blocked.aside} kept by operators"] if blocked.aside else [])])
     more = len(blocked.held_by) - MAX_HOLDERS
     tail = (f" and {more} more" if blocked.position else " and others") if more > 0 else ""
-    told = _chosen(blocked)
+    told = [*([f"it wants {blocked.wants}"] if blocked.wants else []), *_chosen(blocked)]
     told += [f"held are {holders}{tail}"] if holders else []
     told += [f"away {'are' if len(blocked.away) > 1 else 'is'} {_named(blocked.away)}"] if blocked.away else []
     return [*told, *_kept(blocked)]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from penstock.domain.artifacts import volumes
 from penstock.domain.jobfile.machine import check_machine
 from penstock.domain.jobfile.resources import check_options
-from penstock.domain.pools.pools import Serves, Warm
+from penstock.domain.pools.pools import Serves, Sharing, Warm
 from penstock.domain.site import families, sections
 from penstock.domain.site.sections import (
     check_budgets,
@@ -26,6 +26,7 @@ from penstock.domain.site.sections import (
     price,
     privilege,
 )
+from penstock.domain.site.sharing import check_serves, check_share, share
 from penstock.domain.site.site import Limits, Maker, Quota, ResourceType, Site, Target
 from penstock.domain.site.things import check_hosts, check_things
 from penstock.kernel import limits
@@ -140,8 +141,16 @@ def _target(name: str, value: object, place: Place) -> Target:
         name, found.get("factory"), limit, privilege=privilege, uses=found.get("uses", {}), warm=found.get("warm"),
         health=found.get("health"), names=names, canary=found.get("canary"), sudo=found.get("sudo", True),
         price=found.get("price"), machine=found.get("machine"),
-        hosts=hosts,
+        hosts=hosts, share=_shared(found, names, place),
     )  # fmt: skip
+
+
+def _shared(found: Mapping[str, Any], names: tuple[str, ...] | None, place: Place) -> Sharing | None:
+    """How jobs share the hosts of a target, if they do."""
+    said = found.get("share")
+    if said is None:
+        return None
+    return share(said, found.get("machine"), None if names is None else len(names), place / "share")
 
 
 def _with_names(found: dict[str, Any], more: Iterable[str]) -> dict[str, Any]:
@@ -197,19 +206,6 @@ def _warm(serves: Serves, value: object, place: Place) -> Warm | None:
     return Warm(least=least, most=most, **found) if most else None
 
 
-def _serves(value: object, place: Place) -> Serves:
-    """Whose jobs a kept unit serves."""
-    known = [str(each) for each in Serves]
-    if value in known:
-        return Serves(str(value))
-    hint = " or ".join(f'"{each}"' for each in known)
-    if isinstance(value, str):
-        place.fault(f"{place.label} cannot be {clip(value)!r}", f"it is {hint}")
-    else:
-        wanted(hint, value, place)
-    return Serves.OWNER
-
-
 def _check_least(warm: Warm | None, limit: int, place: Place) -> None:
     """No more are made ahead of need than there are slots for."""
     if warm and warm.least > limit:
@@ -262,7 +258,7 @@ _warm_keys = record(
         "idle": duration(DAY, "1 day"),
         "life": duration(30 * DAY, "30 days"),
         "reuse": number(1, 1_000_000),
-        "serves": _serves,
+        "serves": check_serves,
     },
     '{ max = 2, idle = "10m" }',
 )
@@ -293,6 +289,7 @@ _target_keys = record(
         "sudo": flag,
         "price": price,
         "machine": check_machine,
+        "share": check_share,
         "machines": families.check_members,
         "price_band": families.check_band,
     },

@@ -19,6 +19,7 @@ from enum import IntEnum
 
 from penstock.domain.jobfile.machine import Lack, Machine, lacking
 from penstock.domain.pools.pools import HoldTimes
+from penstock.domain.site.sharing import parts_for
 from penstock.domain.site.site import Target
 from penstock.kernel.errors import Fault, Refused
 from penstock.kernel.frozen import dataclass
@@ -51,21 +52,22 @@ class Standing:
     stand: Stand
 
 
-def price_of(target: Target) -> int:
-    """What a worker costs in an hour, as the site says, in millionths."""
-    return target.price or 0
+def price_of(target: Target, needs: Machine) -> int:
+    """What a worker costs a job in an hour, as the site says, in millionths: of a host that jobs share its parts."""
+    price, share = target.price or 0, target.share
+    return price * parts_for(needs, target.machine or Machine(), share.parts) // share.parts if share else price
 
 
 def fitting(members: Iterable[Target], needs: Machine, may_use: Callable[[Target], bool]) -> list[Target]:
     """The members that a job could run on, the cheapest first. None if none fits."""
     fits = [member for member in members if not lacking(needs, member.machine or Machine())]
     usable = [member for member in fits if member.limit and may_use(member)]
-    return sorted(usable or fits, key=price_of)
+    return sorted(usable or fits, key=lambda member: price_of(member, needs))
 
 
-def in_band(found: Sequence[Target], band: float) -> list[Target]:
+def in_band(found: Sequence[Target], needs: Machine, band: float) -> list[Target]:
     """Of the targets that fit, those that cost at most so many times as much as the cheapest."""
-    return [target for target in found if price_of(target) <= price_of(found[0]) * band]
+    return [target for target in found if price_of(target, needs) <= price_of(found[0], needs) * band]
 
 
 def soonest(found: Sequence[Standing]) -> Standing:
@@ -73,7 +75,7 @@ def soonest(found: Sequence[Standing]) -> Standing:
     return min(found, key=lambda each: each.stand)
 
 
-def worth_it(taken: Target, others: Sequence[Target], times: HoldTimes | None) -> list[Target]:
+def worth_it(taken: Target, others: Sequence[Target], needs: Machine, times: HoldTimes | None) -> list[Target]:
     """The targets of which a warm worker is cheaper than a new one of `taken`, the cheapest first.
 
     `times` are those of `taken`: a job costs there the price for as long as others used a worker, and for a boot. On a
@@ -81,8 +83,8 @@ def worth_it(taken: Target, others: Sequence[Target], times: HoldTimes | None) -
     """
     if times is None or not times.boots:
         return []
-    new = price_of(taken) * (times.mean_use + times.mean_boot)
-    return [target for target in others if price_of(target) * times.mean_use < new]
+    new = price_of(taken, needs) * (times.mean_use + times.mean_boot)
+    return [target for target in others if price_of(target, needs) * times.mean_use < new]
 
 
 def explain(family: Target, needs: Machine, found: Standing, cheapest: Target) -> str:
@@ -105,7 +107,7 @@ def explain_warm(family: Target, needs: Machine, found: Target, instead: Target)
 def refuse(asked: str, members: Sequence[Target], needs: Machine) -> Refused:
     """The refusal of what none of these targets fits: with the nearest, and what is too much for it."""
     lacks = [(member, lacking(needs, member.machine or Machine())) for member in members]
-    nearest, missing = min(lacks, key=lambda each: (_distance(each[1]), price_of(each[0])))
+    nearest, missing = min(lacks, key=lambda each: (_distance(each[1]), each[0].price or 0))
     said = "; ".join(map(str, missing))
     text = f"no machine of {asked} fits {needs}"
     hint = f"the nearest is {nearest.name}: {said}"

@@ -24,7 +24,7 @@ from penstock.domain.artifacts.retention import Spans
 from penstock.domain.github.names import is_among
 from penstock.domain.jobfile.machine import Machine
 from penstock.domain.money import Micros
-from penstock.domain.pools.pools import Warm
+from penstock.domain.pools.pools import Sharing, Warm
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
@@ -138,6 +138,13 @@ def labels_of(things: Mapping[str, NamedThing]) -> dict[str, Mapping[str, str]]:
     return {name: thing.labels for name, thing in things.items() if thing.labels}
 
 
+def slot_names(names: tuple[str, ...] | None, each: int) -> tuple[str, ...] | None:
+    """The names of the slots of named things, of which each has so many."""
+    if names is None or each == 1:
+        return names
+    return tuple(f"{name}/{number}" for name in names for number in range(1, each + 1))
+
+
 @dataclass(frozen=True)
 class Target:
     """A named execution environment: served by a factory, an alias of another target, or a family of several.
@@ -145,8 +152,9 @@ class Target:
     `names` are those of machines that exist already; each is one slot. `sudo`: jobs may become root. Without it they
     cannot reach their agent. [SEC-2] `price` is what a worker costs in an hour, unless its factory says it. `hosts`
     says more of some of its machines: by their labels jobs choose one.
-    `machine` says what its machines have. `machines` are the targets that a family stands for; a job gets one of them:
-    the cheapest that fits, or another that costs at most `price_band` times as much, None for once.
+    `machine` says what its machines have, and `share` how several jobs share each. `machines` are the targets that a
+    family stands for; a job gets one of them: the cheapest that fits, or another that costs at most `price_band` times
+    as much, None for once.
     """
 
     name: str
@@ -163,6 +171,7 @@ class Target:
     price: Micros | None = None
     hosts: Mapping[str, NamedThing] = field(default_factory=dict)
     machine: Machine | None = None
+    share: Sharing | None = None
     machines: tuple[str, ...] = ()
     price_band: float | None = None
 
@@ -173,8 +182,8 @@ class Target:
 
     @property
     def slots(self) -> tuple[str, ...] | None:
-        """The names of its slots, one for each machine."""
-        return self.names
+        """The names of its slots: one for each machine, or for each part of one that jobs share."""
+        return slot_names(self.names, self.share.parts if self.share else 1)
 
     @property
     def labels(self) -> dict[str, Mapping[str, str]]:
@@ -225,9 +234,7 @@ class ResourceType:
     @property
     def slots(self) -> tuple[str, ...] | None:
         """The names of its slots: one for each lease of each resource."""
-        if self.names is None or self.leases == 1:
-            return self.names
-        return tuple(f"{name}/{lease}" for name in self.names for lease in range(1, self.leases + 1))
+        return slot_names(self.names, self.leases)
 
 
 @dataclass(frozen=True)
@@ -271,8 +278,8 @@ class GitHubApp:
 class Shape:
     """What a pool is to be: a number of slots, named slots, or an amount. `hosts`: the names are those of machines.
 
-    `labels` are those of its things, by name. `spec` is a digest of the settings by which its units are made, "" for an
-    amount.
+    `labels` are those of its things, by name; `share` says how jobs share its machines. `spec` is a digest of the
+    settings by which its units are made, "" for an amount.
     """
 
     limit: int
@@ -281,6 +288,7 @@ class Shape:
     warm: Warm | None = None
     hosts: bool = False
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    share: Sharing | None = None
     spec: str = field(default="", compare=False)
 
 
@@ -473,11 +481,12 @@ class Site:
         real = [target for target in self.targets.values() if target.has_workers]
         found = {
             target.pool: Shape(
-                target.limit,
-                target.names,
+                target.limit if target.slots is None else len(target.slots),
+                target.slots,
                 warm=target.warm,
                 hosts=target.names is not None,
                 labels=target.labels,
+                share=target.share,
                 spec=self._spec(target),
             )
             for target in real

@@ -2,8 +2,8 @@
 
     away ──its agent connects──▶ connected ──silent for a lease, or says goodbye──▶ away
 
-The slot of a connected host is available in the one pool that the host serves. What the host does as a worker is in the
-worker's row, not here.
+The slot of a connected host is available in the one pool that the host serves, or its slots, if jobs share it. What the
+host does as a worker is in the worker's row, not here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ NAME_HINT = "lower-case, and not digits only, like bench-7: it is part of the pr
 def is_name(text: str) -> bool:
     """Whether a text can name a host. Numbers alone are the names of numbered slots."""
     return users.is_name(text) and not text.isdigit()
+
+
+def slot_name(name: str, part: int) -> str:
+    """The name of a host's slot; of one of its parts, counted from 1, if jobs share it."""
+    return f"{name}/{part}" if part else name
 
 
 def privilege(name: str) -> str:

@@ -18,8 +18,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from penstock.domain.pools.grants import Stock
 from penstock.domain.pools.matching import Matching, Sorting, choosing, wishes
-from penstock.domain.pools.pools import Claim, Pool
+from penstock.domain.pools.packing import Packing, occupants
+from penstock.domain.pools.pools import Claim
 from penstock.domain.site.site import Maker
 from penstock.domain.units.retries import EARLY
 from penstock.domain.units.units import CLEAN_WITHIN, STEP_WITHIN, format_time
@@ -123,7 +125,7 @@ def _ordered(base: PowerOrder, now: datetime) -> PowerOrder:
 
 def chosen(
     claims: Sequence[Claim],
-    pool: Pool,
+    stock: Stock,
     there: Iterable[str],
     away: Sequence[str],
     orders: Mapping[str, PowerOrder],
@@ -131,20 +133,24 @@ def chosen(
 ) -> list[str]:
     """Which of a pool's hosts that are away to switch on for these claims: those first that failed least.
 
-    Those that are `there`, free, count, and those that are being switched on. One that did not come is left for a
-    while, and another takes its place. Who chooses among hosts gets those that fit.
+    Those that are `there`, free, count, each as often as it has free slots, and those that are being switched on. One
+    that did not come is left for a while, and another takes its place. Who chooses among hosts gets those that fit.
     """
-    have = [*there, *(host for host, order in orders.items() if order.is_coming)]
+    parts = stock.pool.share.parts if stock.pool.share else 1
+    have = [*there, *(host for host, order in orders.items() if order.is_coming for _ in range(parts))]
     open_ = [host for host in away if _may_be_asked(orders.get(host), now)]
     left = sorted(open_, key=lambda host: (_failures(orders.get(host)), host))
     found: list[str] = []
-    while host := _next(claims, pool, [*have, *found], [host for host in left if host not in found]):
+    while host := _next(claims, stock, [*have, *found * parts], [host for host in left if host not in found]):
         found.append(host)
     return found
 
 
-def _next(claims: Sequence[Claim], pool: Pool, have: Sequence[str], left: Sequence[str]) -> str | None:
+def _next(claims: Sequence[Claim], stock: Stock, have: Sequence[str], left: Sequence[str]) -> str | None:
     """A host more for the first claim that lacks one: it fits, or somebody can take it instead of one that fits."""
+    pool = stock.pool
+    if pool.share:
+        return _next_shared(claims, stock, Counter(have), left)
     sorting = Sorting(pool, choosing(claims, pool.name))
     matching, kinds = Matching(Counter(map(sorting.kind, have))), set(map(sorting.kind, (*have, *left)))
     for wish in (wish for claim in claims for wish in wishes(claim, pool.name)):
@@ -154,6 +160,20 @@ def _next(claims: Sequence[Claim], pool: Pool, have: Sequence[str], left: Sequen
             host = next((host for host in left if sorting.kind(host) in reached), None)
             if host:
                 return host
+    return None
+
+
+def _next_shared(claims: Sequence[Claim], stock: Stock, have: Mapping[str, int], left: Sequence[str]) -> str | None:
+    """A host more for the first claim that has no parts of one: it fits."""
+    pool = stock.pool
+    packing = Packing(pool, have, occupants(pool, stock.had or ()))
+    for claim in claims:
+        places = zip(wishes(claim, pool.name), packing.add(claim), strict=True)
+        wanted = [wish.choice for wish, place in places if not place.has_it]
+        fits = (host for host in left if any(each.fits(host, pool.labels.get(host, {})) for each in wanted))
+        host = next(fits, None)
+        if host:
+            return host
     return None
 
 

@@ -56,6 +56,7 @@ from penstock.domain.jobs.tasks import check_tasks
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why
 from penstock.domain.pools.pools import WORKER, Need
+from penstock.domain.site import sharing
 from penstock.domain.site.site import Environment, Site, Target, step_numbers
 from penstock.domain.users import oidc
 from penstock.domain.users.users import User, digest, is_repository
@@ -386,10 +387,11 @@ def _worker(site: Site, file: JobFile, target: Target) -> Need:
     """The worker. A target's alias, or its family, may require a privilege of its own."""
     uses = site.takes(target.uses)
     asked = {each.privilege for each in site.asked_for(file.target, target)}
-    return Need(
+    need = Need(
         WORKER, WORKER, "worker", target.name, target.pool, target.factory or "", file.worker_options, uses,
         tuple(sorted(filter(None, asked))), file.host,
     )  # fmt: skip
+    return sharing.of_shared(need, target, file.machine or Machine()) if target.share else need
 
 
 def _waits_for(file: JobFile) -> tuple[Dependency, ...]:

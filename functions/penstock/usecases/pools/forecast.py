@@ -143,7 +143,8 @@ def _lacking(on: System, claim: Claim) -> Pool | None:
         return pool if pool and (pool.is_closed or pool.limit - pool.used < claim.count) else None
     most = ROWS_READ if grants.choosing_among([claim], pool.name) else claim.count
     free = on.store.find(pools.collection(claim.pool), f"{SlotState.FREE}#", Slot, limit=most)
-    return None if grants.can_grant(claim, {pool.name: Stock(pool, [claim], free, had=())}) else pool
+    held = on.store.find(collection(claim.pool), f"{SlotState.HELD}#", Slot, limit=ROWS_READ) if pool.share else ()
+    return None if grants.can_grant(claim, {pool.name: Stock(pool, [claim], free, had=held)}) else pool
 
 
 def wait_graph(on: System) -> Graph:

@@ -7,11 +7,12 @@ job gets a new worker there, or waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from penstock.domain.jobfile.machine import Machine
 from penstock.domain.pools import grants
-from penstock.domain.pools.pools import WORKER, Claim, HoldTimes
-from penstock.domain.site import machines
+from penstock.domain.pools.pools import WORKER, Claim, HoldTimes, Need
+from penstock.domain.site import machines, sharing
 from penstock.domain.site.machines import Stand, Standing, Taken
 from penstock.domain.site.site import Site, Target
 from penstock.kernel.errors import Refused
@@ -24,12 +25,13 @@ from penstock.usecases.pools import scheduler
 class Asker:
     """For whom a target is chosen. `may_use`: whether the owner has the privilege that a target needs. [SEC-2]
 
-    `fresh`: its worker is made as the job says, so that no warm one serves it.
+    `fresh`: its worker is made as the job says, so that no warm one serves it. `needs`: what its machine is to have.
     """
 
     owner: str
     may_use: Callable[[Target], bool]
     fresh: bool = False
+    needs: Machine = Machine()
 
 
 def choose(on: System, site: Site, asker: Asker, asked: Target, needs: Machine) -> Taken | Refused:
@@ -40,7 +42,8 @@ def choose(on: System, site: Site, asker: Asker, asked: Target, needs: Machine) 
     fits = machines.fitting(members, needs, asker.may_use)
     if not fits:
         return machines.refuse(asked.name, members, needs)
-    band = machines.in_band(fits, asked.price_band or 1)
+    band = machines.in_band(fits, needs, asked.price_band or 1)
+    asker = replace(asker, needs=needs)
     first = Standing(fits[0], Stand.BUSY) if len(fits) == 1 else _soonest(on, site, asker, band)
     others = fits[len(band) :] if first.stand is not Stand.WARM else []
     warm = _warm_instead(on, site, asker, first.target, others) if others else None
@@ -56,7 +59,7 @@ def _soonest(on: System, site: Site, asker: Asker, band: Sequence[Target]) -> St
 def _warm_instead(on: System, site: Site, asker: Asker, taken: Target, others: Sequence[Target]) -> Target | None:
     """The cheapest of those that cost more which has a warm worker for less than a new one would cost."""
     times = on.store.get(HoldTimes(pool=taken.pool).key, HoldTimes)
-    worth = machines.worth_it(taken, others, times)
+    worth = machines.worth_it(taken, others, asker.needs, times)
     return next((each for each in worth if stand_of(on, site, asker, each) is Stand.WARM), None)
 
 
@@ -73,7 +76,9 @@ def stand_of(on: System, site: Site, asker: Asker, target: Target) -> Stand:
 
 def _claims(on: System, site: Site, asker: Asker, target: Target) -> list[Claim]:
     """What a worker of a target would claim, as if a job of the owner asked for it now."""
-    takes = {target.pool: 1, **site.takes(target.uses)}
+    plain = Need(WORKER, WORKER, "worker", target.name, target.pool, "", uses=site.takes(target.uses))
+    need = sharing.of_shared(plain, target, asker.needs) if target.share else plain
+    takes = need.takes
     return [
         Claim(
             pool=pool,
@@ -85,6 +90,7 @@ def _claims(on: System, site: Site, asker: Asker, target: Target) -> list[Claim]
             priority=0,
             since=on.world.now(),
             takes=(takes,),
+            choices=(need.choice,) if need.choice else (),
             owner=asker.owner,
             fresh=asker.fresh,
         )

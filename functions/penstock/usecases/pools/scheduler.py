@@ -404,29 +404,32 @@ def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock |
 
 
 def _read_pool(
-    on: System, name: str, claims: Sequence[Claim], again: int = READINGS - 1
+    on: System, name: str, claims: Sequence[Claim], again: int = READINGS - 1, *, is_shared: bool = False
 ) -> tuple[Pool | None, list[Slot], list[Slot] | None]:
     """A pool's free, cold slots, and after them its row. If somebody wants a thing for itself, also the slots that
     somebody has; None if they do not tell which things are free as a whole.
     """
-    before, cold, had = _read_slots(on, name, claims, sum(claim.count for claim in claims))
+    before, cold, had = _read_slots(on, name, claims, sum(claim.count for claim in claims), is_shared=is_shared)
     pool = on.store.get(pool_key(name), Pool)
+    if pool and pool.share and claims and not before:  # the claims came before jobs shared its hosts
+        return _read_pool(on, name, claims, again, is_shared=True)
     if before and pool and before.version != pool.version and again:
-        return _read_pool(on, name, claims, again - 1)
+        return _read_pool(on, name, claims, again - 1, is_shared=is_shared)
     return pool, cold, _known_whole(before, pool, had) if pool else None
 
 
 def _read_slots(
-    on: System, name: str, claims: Sequence[Claim], most: int
+    on: System, name: str, claims: Sequence[Claim], most: int, *, is_shared: bool = False
 ) -> tuple[Pool | None, list[Slot], list[Slot]]:
     """The first free, cold slots of a pool; all of them, if one of these claims chooses.
 
-    If one wants a thing for itself, also the slots that somebody has, and first the pool's row: see `_known_whole`.
+    If one wants a thing for itself, or parts of one, also the slots that somebody has, and first the pool's row: see
+    `_known_whole`.
     """
     choices = grants.choosing_among(claims, name)
-    is_whole = any(choice.exclusive for choice in choices)
+    is_whole = is_shared or any(choice.exclusive or choice.together for choice in choices)
     before = on.store.get(pool_key(name), Pool) if is_whole else None
-    cold = _free(on, name, "cold", limits.THINGS_SLOTS if choices else most)
+    cold = _free(on, name, "cold", limits.THINGS_SLOTS if choices or is_shared else most)
     held = f"{SlotState.HELD}#"
     had = on.store.find(pools.collection(name), held, Slot, limit=limits.THINGS_SLOTS) if is_whole else []
     return before, cold, had

@@ -67,8 +67,14 @@ class Turn:
             for takes, mine in zip(self.takes, chosen, strict=True)
             for name, count in takes.items()
         )
-        checked = sum(choice.exclusive for choice in self.claim.choices)
+        checked = sum(choice.exclusive for choice in self.claim.choices) + self.beside
         return len(self.pick.rows) + 2 * len(self.takes) + 2 * moved + checked
+
+    @property
+    def beside(self) -> int:
+        """How many rows are checked beside those that it takes of a machine that jobs share, the pool's among them."""
+        needs = self.job.request.needs if self.job else ()
+        return sum(need.beside + 1 for need in needs if need.step == self.claim.step and need.beside)
 
     @property
     def takes(self) -> Sequence[Mapping[str, int]]:

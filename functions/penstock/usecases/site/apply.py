@@ -71,6 +71,10 @@ def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
         elif target.names is not None and not on.drivers.hosts(driver):
             text = "its factory makes its machines, so they have no names yet"
             yield Fault(text, where=f"{here}.names", file=path, hint="give it a `limit` instead")
+        elif target.share and not site.maker(target).settings.get("image"):
+            text = "jobs that share a host run in containers, and its factory says no image for them"
+            hint = f'like [factories.{target.factory}] image = "registry.example.com/ci/python@sha256:…"'
+            yield Fault(text, where=f"{here}.share", file=path, hint=hint)
 
 
 def apply(on: System, by: str, toml: str, path: str, base: str = "") -> list[str]:
@@ -130,7 +134,7 @@ def every_pool(on: System, after: str = "") -> Iterator[Pool]:
 
 def shape_of(pool: Pool) -> Shape:
     """What a pool is at present."""
-    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts, pool.labels, pool.spec)
+    return Shape(pool.limit, pool.names, pool.is_amount, pool.warm, pool.hosts, pool.labels, pool.share, pool.spec)
 
 
 def describe(shape: Shape) -> str:
@@ -183,8 +187,8 @@ def set_pool(on: System, name: str, shape: Shape, by: str = "", reason: str = ""
     now = on.world.now()
     due = now + STEP_WITHIN
     given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
-    given |= {"warm": shape.warm, "hosts": shape.hosts, "labels": shape.labels, "due": due, "setback": None}
-    given |= {"resized": ByHand(by, now, reason) if by else None, "spec": shape.spec}
+    given |= {"warm": shape.warm, "hosts": shape.hosts, "labels": shape.labels, "share": shape.share}
+    given |= {"resized": ByHand(by, now, reason) if by else None, "spec": shape.spec, "due": due, "setback": None}
 
     def decide() -> tuple[Sequence[Change], None]:
         was = on.store.get(pool_key(name), Pool)

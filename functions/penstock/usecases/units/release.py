@@ -10,7 +10,7 @@ makes up for each. Repeating an event changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from math import ceil
@@ -201,7 +201,7 @@ def _give_back(on: System, unit: Unit) -> list[Change]:
 def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Change]:
     """Give slots back. A limit that was lowered meanwhile is kept by whoever grants them. [SLOT-1]"""
     pool = on.store.get(pool_key(name), Pool)
-    back = [change for slot in slots for change in _free(on, pool, slot)]
+    back = _free(on, pool, slots)
     if pool is None:
         return back
     learned = _count_broken(pool, unit, slots)
@@ -211,13 +211,18 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     return [Replace(pool, learned), *back] if learned != pool else back
 
 
-def _free(on: System, pool: Pool | None, slot: Slot) -> Sequence[Change]:
-    """Give a slot back: as away, if it is a host's that is away, until its agent connects. [SLOT-1]"""
-    host = on.store.get(host_key(slot.name), Host) if pool and pool.hosts else None
-    if host is None:
-        return pools.move(slot, pools.give_back(slot))
-    to = SlotState.FREE if hosts.is_available(host, slot.pool) else SlotState.AWAY
-    return (*pools.move(slot, pools.give_back(slot, to)), Check(host))
+def _free(on: System, pool: Pool | None, slots: Sequence[Slot]) -> list[Change]:
+    """Give slots back: as away, if they are of a host that is away, until its agent connects. [SLOT-1]"""
+    names = dict.fromkeys(slot.thing for slot in slots) if pool and pool.hosts else ()
+    found = {host.name: host for name in names if (host := on.store.get(host_key(name), Host))}
+    back = [change for slot in slots for change in pools.move(slot, pools.give_back(slot, _rest(found, slot)))]
+    return [*back, *map(Check, found.values())]
+
+
+def _rest(known: Mapping[str, Host], slot: Slot) -> SlotState:
+    """The state of a slot that nobody has: away, if its host is."""
+    host = known.get(slot.thing)
+    return SlotState.FREE if host is None or hosts.is_available(host, slot.pool) else SlotState.AWAY
 
 
 def _count_broken(pool: Pool, unit: Unit, slots: Sequence[Slot]) -> Pool:

@@ -1,15 +1,20 @@
 """What a host's agent gets when it polls: to wait, work, clean up, or forget its last worker. [JOB-2]
 
+Each part of a host that jobs share polls as a host by itself, with the session of the host, and has a worker of its
+own. A worker that has several parts is that of the first.
+
 A host polls with what it has: no worker, one that works, one whose agent has ended, or one that it has cleaned up
 after. Every answer follows from that and from the rows, so polling twice is safe.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from penstock.domain.commands import AgentHost
-from penstock.domain.replies import HostInstruction
+from penstock.domain.replies import Container, HostInstruction
+from penstock.domain.site import sharing
 from penstock.domain.site.site import Limits, Site
 from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
@@ -23,6 +28,8 @@ from penstock.usecases.units import bells, driver_calls, release
 from penstock.usecases.units.drivers import bootstrap_key
 from penstock.usecases.workers import agents, presence
 from penstock.usecases.workers.presence import HostSession
+
+MIB = 1024**2
 
 SETTLING_SECONDS = 1
 """How many seconds a host waits after its worker's job ended, while the end is being written."""
@@ -43,7 +50,8 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
         raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
     session = HostSession(name, target.pool if target else None, users.digest(status.session), status.machine)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))
-    answer = _instruct(on, host, status, site)
+    parts = target.share.parts if target and target.share else 0
+    answer = replace(_instruct(on, host, status, site), parts=parts)
     if target is None and answer.worker is None:
         raise not_found("host", name)
     if status.leaving:
@@ -52,38 +60,57 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
 
 
 def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInstruction:
-    unit, bounds = presence.worker_on(on, host), site.limits
+    unit, bounds = presence.worker_on(on, host, status.part), site.limits
     if status.worker and (unit is None or unit.id != status.worker):
         return HostInstruction("forget", 0, bounds.lease, status.worker)
     if unit is None:
-        return _without_work(on, host, bounds)
+        return _without_work(on, host, status.part, site)
     if unit.state is UnitState.QUARANTINED:  # an operator decides; the host has nothing to do
         return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     if not status.worker:
-        return _without_worker(on, unit, status, bounds)
+        return _without_worker(on, unit, status, site)
     if status.stage == "working":
         return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     return _after_worker(on, host, unit, status, site)
 
 
-def _without_work(on: System, host: Host, bounds: Limits) -> HostInstruction:
-    """A host waits for its next worker: for a bell, once its slot is free."""
-    slot = presence.free_slot(on, host)
+def _without_work(on: System, host: Host, part: int, site: Site) -> HostInstruction:
+    """A host waits for its next worker: for a bell, once its slot is free. One that jobs share has none by itself."""
+    bounds, target = site.limits, site.of_host(host.name)
+    if target and target.share and not part:
+        return HostInstruction("wait", bounds.heartbeat, bounds.lease)
+    slot = presence.free_slot(on, host, part)
     bell = bells.url(on, bells.of_host(slot)) if slot else None
     seconds = min(bells.IDLE_SECONDS if slot else agents.POLL_SECONDS, bounds.heartbeat)
     return HostInstruction("wait", seconds, bounds.lease, bell=bell)
 
 
-def _without_worker(on: System, unit: Unit, status: AgentHost, bounds: Limits) -> HostInstruction:
+def _without_worker(on: System, unit: Unit, status: AgentHost, site: Site) -> HostInstruction:
     """A host without a worker gets the one that holds its slot; or cleans up after it, if it comes too late.
 
     If the rows say that the worker is at work, it was at this host before that lost its memory, or this call is an old
     one: the worker's own heartbeats tell which.
     """
-    if unit.state is UnitState.CREATING and not status.leaving:
-        key = bootstrap_key(on.signing_key(), unit.id)
-        return HostInstruction("work", 0, bounds.lease, unit.id, key)
-    return _clean_up(on, unit, bounds)
+    bounds = site.limits
+    if unit.state is not UnitState.CREATING or status.leaving:
+        return _clean_up(on, unit, bounds)
+    container = _container(site, unit) if status.part else None
+    if status.part and not container:
+        return HostInstruction("wait", SETTLING_SECONDS, bounds.lease)
+    key = bootstrap_key(on.signing_key(), unit.id)
+    return HostInstruction("work", 0, bounds.lease, unit.id, key, container=container)
+
+
+def _container(site: Site, unit: Unit) -> Container | None:
+    """Where a worker runs that has parts of a host; None until its factory has said which image, and if jobs do not
+    share the hosts of its target any more: then it ends as one that did not boot.
+    """
+    target, image = site.targets.get(unit.type), unit.creation.metadata.get("image")
+    if not image or target is None or not target.share or not target.machine:
+        return None
+    taken = 1 + sum(pool == unit.lease.pool for pool, _ in unit.lease.also)
+    mine = sharing.portion(target.machine, target.share, taken)
+    return Container(image, mine.cpus, mine.memory // MIB)
 
 
 def _clean_up(on: System, unit: Unit, bounds: Limits) -> HostInstruction:
@@ -98,10 +125,11 @@ def _clean_up(on: System, unit: Unit, bounds: Limits) -> HostInstruction:
 def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, site: Site) -> HostInstruction:
     """A host whose worker's agent has ended: an unreported attempt is lost; then the host cleans up and says so.
 
-    If its factory has a controller, that cleans the host as well, and the host's own word frees no slot. [UNIT-2]
+    If its factory has a controller, that cleans the host as well, and the host's own word frees no slot; but it cleans
+    no part of a host. [UNIT-2]
     """
     bounds, maker = site.limits, site.factories.get(unit.maker)
-    is_cleaned_outside = maker is not None and maker.has_controller
+    is_cleaned_outside = maker is not None and maker.has_controller and not status.part
     if unit.is_leased:
         cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"
         settle.lose(on, unit, cause, lambda _: True, cause)

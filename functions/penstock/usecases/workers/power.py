@@ -7,7 +7,7 @@ else may call a controller. The sweep repeats a message that was lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -46,13 +46,14 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     if said is None:
         return
     found = on.store.find(collection(name), f"{SlotState.AWAY}#", Slot)
-    rows = _rows_at(on, [key for slot in found for key in (host_key(slot.name), power_key(slot.name))])
+    names = list(dict.fromkeys(slot.thing for slot in found))
+    rows = _rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
     here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
     orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
     waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
-    away = [slot.name for slot in found if slot.name not in here]
-    there = [*(slot.name for slot in stock.free), *here]
-    for host in power.chosen(waiting, stock.pool, there, away, orders, on.world.now()):
+    away = [host for host in names if host not in here]
+    there = [slot.thing for slot in (*stock.free, *(slot for slot in found if slot.thing in here))]
+    for host in power.chosen(waiting, stock, there, away, orders, on.world.now()):
         _order_on(on, site, maker, host, orders.get(host))
 
 
@@ -95,38 +96,49 @@ def switch_idle_off(on: System, pool: Pool) -> None:
     maker, said = _switched(site, _target_of(site, pool.name))
     if said is None or said.idle is None or on.store.find(collection(pool.name), WAITING, Claim, limit=1):
         return
-    for slot in on.store.find(collection(pool.name), f"{SlotState.FREE}#", Slot):
-        _off_if_idle(on, maker, slot, said.idle)
+    free = on.store.find(collection(pool.name), f"{SlotState.FREE}#", Slot, limit=limits.THINGS_SLOTS)
+    for name, slots in _by_host(free).items():
+        if len(slots) >= (pool.share.parts if pool.share else 1):
+            _off_if_idle(on, maker, name, slots, said.idle)
 
 
-def _off_if_idle(on: System, maker: str, slot: Slot, idle: timedelta) -> None:
-    """Note since when a free host is idle, or have it switched off."""
-    host, order = on.store.get(host_key(slot.name), Host), on.store.get(power_key(slot.name), PowerOrder)
-    if not hosts.is_available(host, slot.pool):
+def _by_host(slots: Sequence[Slot]) -> Mapping[str, list[Slot]]:
+    """Slots by the host that they are of."""
+    found: dict[str, list[Slot]] = {}
+    for slot in slots:
+        found.setdefault(slot.thing, []).append(slot)
+    return found
+
+
+def _off_if_idle(on: System, maker: str, name: str, slots: Sequence[Slot], idle: timedelta) -> None:
+    """Note since when a host of which all slots are free is idle, or have it switched off."""
+    host, order = on.store.get(host_key(name), Host), on.store.get(power_key(name), PowerOrder)
+    if not hosts.is_available(host, slots[0].pool):
         return
-    after = power.rest(order, slot.name, slot.fence, idle, on.world.now())
+    after = power.rest(order, name, sum(slot.fence for slot in slots), idle, on.world.now())
     if after is None:
         return
     written = Replace(order, after) if order else Create(after)
     if after.is_on:
         on.store.commit([written])
-    elif on.store.commit([written, *_leave(on, slot, host)]):
-        on.queues.power(slot.name, maker=maker)
-        on.queues.schedule({"do": "resize", "pool": slot.pool})
+    elif on.store.commit([written, *_leave(on, slots, host)]):
+        on.queues.power(name, maker=maker)
+        on.queues.schedule({"do": "resize", "pool": slots[0].pool})
 
 
-def _leave(on: System, slot: Slot, host: Host | None) -> Iterator[Change]:
+def _leave(on: System, slots: Sequence[Slot], host: Host | None) -> Iterator[Change]:
     """The changes after which nothing is granted on a host any more, in one commit with the order to switch it off:
     before anybody asks that it loses its power. [JOB-2] [SLOT-1]
 
-    The pool's row is written, so that a resize that saw the host before frees nothing; and the slot, so that either
+    The pool's row is written, so that a resize that saw the host before frees nothing; and its slots, so that either
     this or a grant comes first.
     """
-    now, pool = on.world.now(), on.store.get(pool_key(slot.pool), Pool)
+    now, pool = on.world.now(), on.store.get(pool_key(slots[0].pool), Pool)
     assert host, "it is there"
-    assert pool, "it has a slot"
+    assert pool, "it has slots"
     yield Replace(host, hosts.disconnect(host, now))
-    yield from pools.move(slot, replace(slot, state=SlotState.AWAY))
+    for slot in slots:
+        yield from pools.move(slot, replace(slot, state=SlotState.AWAY))
     yield Replace(pool, replace(pool, due=now + STEP_WITHIN))
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock.domain.pools import pools
-from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
+from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key, thing_of
 from penstock.domain.pools.why import AwayHost
 from penstock.domain.units import hosts, power
 from penstock.domain.units.hosts import Host, host_key
@@ -99,8 +99,7 @@ def _refuse_second_agent(on: System, host: Host, now: datetime) -> None:
     Two machines of one name are told apart by their sessions. The second is admitted when the first fell silent; the
     first is refused from then on, and neither gets a worker before it has cleaned up after its own last.
     """
-    unit = worker_on(on, host)
-    if not hosts.is_silent(host, now) or (unit and _may_be_working(unit, now)):
+    if not hosts.is_silent(host, now) or any(_may_be_working(unit, now) for unit in _workers_on(on, host)):
         text = f"host {host.name} is served by another agent" + (f", on {host.machine}" if host.machine else "")
         raise Refused(409, "host-taken", f"{text}; this one is let in when nothing was heard of that for a lease")
 
@@ -111,19 +110,32 @@ def _may_be_working(unit: Unit, now: datetime) -> bool:
 
 
 def _served_pool(on: System, host: Host, wanted: str | None) -> tuple[str, list[Change]]:
-    """The pool that a host serves: the site's choice, once its slot in the last pool is free. [SLOT-1]"""
+    """The pool that a host serves: the site's choice, once all its slots in the last pool are free. [SLOT-1]"""
     if wanted is None or wanted == host.pool:
         return host.pool, []
-    for state in (SlotState.FREE, SlotState.AWAY, SlotState.OFF):
-        slot = _slot(on, host, state)
-        if slot:
-            return wanted, [*pools.move(slot, replace(slot, state=SlotState.OFF))]
-    never_made = on.store.get(SlotName(pool=host.pool, name=host.name).key, SlotName) is None
-    return (wanted if never_made else host.pool), []
+    free = [slot for state in (SlotState.FREE, SlotState.AWAY, SlotState.OFF) for slot in _slots(on, host, state)]
+    if len(free) < _count_names(on, host):
+        return host.pool, []
+    return wanted, [change for slot in free for change in pools.move(slot, replace(slot, state=SlotState.OFF))]
 
 
-def _slot(on: System, host: Host, state: SlotState) -> Slot | None:
-    return on.store.get(Slot(pool=host.pool, name=host.name, state=state).key, Slot)
+def _slots(on: System, host: Host, state: SlotState) -> list[Slot]:
+    """All slots of a host that are in a state: its own, and those of its parts if jobs share it."""
+    whole = _slot(on, host, state, 0)
+    rank = "cold#" if state is SlotState.FREE else ""
+    parts = on.store.find(pools.collection(host.pool), f"{state}#{rank}{host.name}/", Slot)
+    return [whole, *parts] if whole else parts
+
+
+def _count_names(on: System, host: Host) -> int:
+    """How many slots of a host its pool has, whatever their states."""
+    whole = on.store.get(SlotName(pool=host.pool, name=host.name).key, SlotName)
+    return bool(whole) + len(on.store.find(pools.collection(host.pool), f"name#{host.name}/", SlotName))
+
+
+def _slot(on: System, host: Host, state: SlotState, part: int) -> Slot | None:
+    name = hosts.slot_name(host.name, part)
+    return on.store.get(Slot(pool=host.pool, name=name, state=state).key, Slot)
 
 
 def _schedule_resize(on: System, names: Sequence[str]) -> None:
@@ -177,7 +189,7 @@ def hosts_of(on: System, pool: Pool) -> dict[str, Host | None]:
 
 
 def _names(pool: Pool) -> Sequence[str]:
-    return (pool.names or ()) if pool.hosts else ()
+    return list(dict.fromkeys(map(thing_of, pool.names or ()))) if pool.hosts else ()
 
 
 def orders_of(on: System, pool: Pool) -> dict[str, PowerOrder]:
@@ -186,12 +198,20 @@ def orders_of(on: System, pool: Pool) -> dict[str, PowerOrder]:
     return {name: order for name, order in found.items() if order}
 
 
-def free_slot(on: System, host: Host) -> Slot | None:
-    """A host's slot, if nobody holds it and it can be granted."""
-    return _slot(on, host, SlotState.FREE)
+def free_slot(on: System, host: Host, part: int) -> Slot | None:
+    """A host's slot, or that of one of its parts, if nobody holds it and it can be granted."""
+    return _slot(on, host, SlotState.FREE, part)
 
 
-def worker_on(on: System, host: Host) -> Unit | None:
-    """The worker that holds a host's slot."""
-    slot = _slot(on, host, SlotState.HELD)
-    return on.store.get(unit_key(slot.unit or ""), Unit) if slot else None
+def worker_on(on: System, host: Host, part: int) -> Unit | None:
+    """The worker that holds a host's slot, or that of one of its parts. One that holds several is on the first."""
+    slot = _slot(on, host, SlotState.HELD, part)
+    unit = on.store.get(unit_key(slot.unit or ""), Unit) if slot else None
+    return unit if unit and slot and unit.lease.slot == slot.name else None
+
+
+def _workers_on(on: System, host: Host) -> list[Unit]:
+    """The workers that hold slots of a host."""
+    ids = dict.fromkeys(slot.unit for slot in _slots(on, host, SlotState.HELD) if slot.unit)
+    found = (on.store.get(unit_key(each), Unit) for each in ids)
+    return [unit for unit in found if unit]

@@ -1,0 +1,92 @@
+"""Hosts that jobs share, and a controller that switches them on and off, and cleans none of them. [SLOT-1] [JOB-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
+from tests.controllers.benches import FaultyBenches
+from tests.controllers.switched import ADA, NAMES, after, posts, site, text
+from tests.usecases.lab_hosts import Bench, apply, states
+from tests.usecases.steps import submit, worker_of
+from tests.usecases.test_shared_hosts import IMAGE, SHARED, Part
+
+
+@pytest.fixture
+def benches() -> Iterator[FaultyBenches]:
+    made = FaultyBenches(*NAMES)
+    yield made
+    made.end()
+
+
+def lab(benches: FaultyBenches) -> Twin:
+    """Two hosts with four parts each, both away."""
+    twin = site(benches)
+    given = {"driver": "hosts", "url": benches.url, "secret": "env:RACK", "timeout": "1s", "image": IMAGE}
+    apply(twin, site_toml(factories={"lab": given | {"power": {"idle": "10m"}}}, targets={"lab": SHARED}))
+    return twin
+
+
+def order(twin: Twin, count: int, cpus: int) -> list[str]:
+    jobs = [submit(twin, ADA, target="lab", machine={"cpus": cpus}) for _ in range(count)]
+    twin.run()
+    return jobs
+
+
+def test_as_many_hosts_are_switched_on_as_the_jobs_fill(benches: FaultyBenches) -> None:
+    twin = lab(benches)
+    jobs = order(twin, 3, 1)
+    assert posts(benches) == ["bench-7/on"]
+    more = order(twin, 1, 2)
+    assert posts(benches) == ["bench-7/on", "bench-8/on"]
+    for name in ("bench-7", "bench-8"):
+        Bench(twin, name).ask()
+    assert len({worker_of(twin, job).lease.slot.partition("/")[0] for job in (*jobs, *more)}) == 2
+
+
+def test_a_host_is_switched_off_when_all_its_parts_were_free_for_long(benches: FaultyBenches) -> None:
+    twin = lab(benches)
+    (job,) = order(twin, 1, 1)
+    host = Bench(twin)
+    host.ask()
+    name, _, number = worker_of(twin, job).lease.slot.partition("/")
+    part = Part(twin, name, int(number))
+    assert part.do() == "work"
+    assert part.hello() == job
+    for _ in range(15):
+        twin.pass_time(45)
+        assert part.do() == "wait"
+        part.beat(job)
+        after(twin, 1)
+    assert posts(benches) == ["bench-7/on"], "one of its parts is had"
+    part.report(job)
+    assert part.clean().do == "forget", "no controller cleans a part of it"
+    after(twin, 1)
+    for _ in range(14):
+        twin.pass_time(45)
+        host.ask()
+        after(twin, 1)
+    assert posts(benches) == ["bench-7/on", "bench-7/off"]
+    assert {state for slot, state in states(twin).items() if slot.startswith("bench-7/")} == {"away"}
+
+
+def test_a_host_that_jobs_share_no_more_serves_them_whole(benches: FaultyBenches) -> None:
+    """Its parts go as they fall free, and then it has one slot again."""
+    twin = lab(benches)
+    (job,) = order(twin, 1, 1)
+    host = Bench(twin)
+    assert host.ask().parts == 4
+    name, _, number = worker_of(twin, job).lease.slot.partition("/")
+    part = Part(twin, name, int(number))
+    assert part.do() == "work"
+    apply(twin, text(benches, True, names=["bench-7"], image=IMAGE))
+    assert host.ask().parts == 0
+    assert part.hello() == job
+    part.report(job)
+    assert part.clean().do == "forget"
+    mine = {slot: state for slot, state in states(twin).items() if slot.startswith("bench-7")}
+    assert {slot for slot, state in mine.items() if state == "free"} == {"bench-7"}
+    assert set(mine.values()) == {"free", "off"}

@@ -13,7 +13,7 @@ from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import jobs
 from tests.usecases.lab_hosts import LEASE, Bench, apply, lab, states
-from tests.usecases.races import before_the_next_write_of
+from tests.usecases.races import before_the_next_read, before_the_next_write_of
 from tests.usecases.steps import job_of, submit, sweep, worker_of
 
 IMAGE = f"registry.example.com/python@sha256:{'a' * 64}"
@@ -333,3 +333,19 @@ def test_many_grants_on_large_hosts_fit_into_their_commits(ada: User) -> None:
     for number in range(1, 9):
         Bench(twin, f"bench-{number}").ask()
     assert [len(parts_of(twin, job)) for job in waiting] == [1] * 8
+
+
+def test_a_part_that_comes_back_between_two_reads_is_not_overlooked(ada: User, eve: User) -> None:
+    """SEC-2: it was read neither as free nor as held, so the commit would not name it; then another owner gets it."""
+    twin = lab(site(names=["bench-7"]))
+    Bench(twin).ask()
+    twin.world.draw = lambda count: 0  # type: ignore[method-assign]
+    last = part(twin, order(twin, eve))
+
+    def meanwhile() -> None:
+        last.run()
+        before_the_next_write_of(twin, Slot, lambda: order(twin, eve))
+
+    before_the_next_read(twin, f"{SlotState.HELD}#", meanwhile)
+    order(twin, ada)
+    assert [slot.owner for slot in held(twin)] == ["eve"]

@@ -35,13 +35,19 @@ def occupants(pool: Pool, had: Iterable[Slot]) -> dict[str, str]:
 
 
 def reachable(pool: Pool, free: Iterable[Slot], had: Sequence[Slot] | None, owner: str) -> list[Slot]:
-    """The free parts that an owner may have. None of them while it is not known who has the others. [SEC-2]"""
+    """The free parts that an owner may have. None of a machine while it is not known who has the others. [SEC-2]
+
+    A part that came back after the free ones were read, and before those that somebody has, was seen in neither. Who
+    gives it back asks that the pool is served after that.
+    """
+    every = list(free)
     if not pool.keeps_apart:
-        return list(free)
+        return every
     if had is None:
         return []
-    taken = occupants(pool, had)
-    return [slot for slot in free if taken.get(slot.thing, owner) == owner]
+    taken, seen = occupants(pool, had), {slot.name for slot in (*every, *had)}
+    unknown = {thing_of(name) for name in (pool.names or ())[: pool.limit] if name not in seen}
+    return [slot for slot in every if slot.thing not in unknown and taken.get(slot.thing, owner) == owner]
 
 
 def wants(pool: Pool, claim: Claim) -> str:

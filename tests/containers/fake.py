@@ -78,7 +78,14 @@ class FakeEngine:
         self.images, self.registry = set(images), set[str]()
         self.boxes: dict[str, Box] = {}
         self.oldest, self.versions = "1.24", set[str]()
+        self.podman = ""
+        """The oldest version of Podman's own API that it speaks; "" if it is Docker."""
         self.networks: dict[str, dict[str, Any]] = {}
+        """What was asked for, by id."""
+        self.repeats_names = False
+        """Whether it makes a second network of a name, as Docker did before 1.44 for two calls at once."""
+        self.lingering = 0
+        """How many times a network is still listed after it was removed."""
         self.faults: list[Fault] = []
         self.calls: list[str] = []
         self.on_archive: Callable[[], object] | None = None
@@ -130,12 +137,38 @@ class FakeEngine:
         kind, _, other = network.partition(":")
         if kind == "container" and not self.box(other):
             return 404, said(f"No such container: {other}")
-        if kind != "container" and network not in (*self.networks, "none"):
+        if kind != "container" and not self.network(network) and network != "none":
             return 404, said(f"network {network} not found")
         box.state, box.starts = "running", box.starts + 1
         box.started = datetime.now(UTC).isoformat().replace("+00:00", "000Z")
         if WAIT in box.spec.get("Entrypoint", []):
             box.files[WAITING] = (0o600, b"")
+        return 204, None
+
+    def network(self, key: str) -> dict[str, Any] | None:
+        """A network by its id or its name."""
+        return next((each for id, each in self.networks.items() if key in (id, each["Name"])), None)
+
+    def listed_networks(self, query: dict[str, str], id: str, labels: str) -> list[dict[str, Any]]:
+        found = [(key, each["Labels"]) for key, each in self.networks.items() if has_labels(each, query)]
+        return [{id: key, labels: its} for key, its in found]
+
+    def make_network(self, given: dict[str, Any]) -> tuple[int, Any]:
+        if self.network(given["Name"]) and not self.repeats_names:
+            return 409, said(f"network with name {given['Name']} already exists")
+        self._number += 1
+        self.networks[f"{self._number:064x}"] = given
+        return 201, {"Id": f"{self._number:064x}"}
+
+    def remove_network(self, id: str) -> tuple[int, Any]:
+        if id not in self.networks:
+            return 404, said(f"network {id} not found")
+        if any(each.spec["HostConfig"]["NetworkMode"] == id for each in self.boxes.values()):
+            return 403, said(f"error while removing network: network {id} has active endpoints")
+        if self.lingering:
+            self.lingering -= 1
+        else:
+            del self.networks[id]
         return 204, None
 
     def remove(self, box: Box, force: bool) -> tuple[int, Any]:
@@ -150,6 +183,12 @@ class FakeEngine:
             return 409, said("removal of container is already in progress")
         del self.boxes[box.id]
         return 204, None
+
+
+def has_labels(described: dict[str, Any], query: dict[str, str]) -> bool:
+    """Whether something has all labels that a list is filtered by."""
+    wanted = dict(each.split("=", 1) for each in json.loads(query["filters"])["label"])
+    return wanted.items() <= described["Labels"].items()
 
 
 def said(message: str) -> dict[str, str]:
@@ -214,7 +253,13 @@ class Handler(BaseHTTPRequestHandler):
         if fault:
             self._fail(fault)
         else:
-            self._send(200, json.dumps({"ApiVersion": "1.52", "MinAPIVersion": self.engine.oldest}).encode())
+            said = {"ApiVersion": "1.52", "MinAPIVersion": self.engine.oldest, "Components": self._components()}
+            self._send(200, json.dumps(said).encode())
+
+    def _components(self) -> list[Any]:
+        oldest, runtime = self.engine.podman, {"Name": "runc", "Version": "1.1.5"}
+        name = "Podman Engine" if oldest else "Engine"
+        return [{"Name": name, "Details": {"MinAPIVersion": oldest or self.engine.oldest}}, runtime]
 
     def _fail(self, fault: Fault) -> None:
         self.close_connection = True
@@ -225,24 +270,25 @@ class Handler(BaseHTTPRequestHandler):
         elif fault.way == "garbage":
             self._send(200, b"<html>what?</html>")
         elif fault.way == "odd":
-            self._send(200, b'[{"Id": 1}]' if fault.call.endswith("containers/json") else b'{"Id": 1}')
+            self._send(200, b'[{"Id": 1}]' if fault.call.endswith(("containers/json", "networks")) else b'{"Id": 1}')
         elif fault.status:
             self._send(fault.status, json.dumps(said(fault.message)).encode())
 
     def _answer(self, call: str, path: str, query: dict[str, str], body: bytes) -> tuple[int, Any]:
         engine, steps = self.engine, path.strip("/").split("/")
         if call == "GET /containers/json":
-            wanted = dict(each.split("=", 1) for each in json.loads(query["filters"])["label"])
             assert query["all"] == "1"
-            labelled = [each for each in engine.boxes.values() if wanted.items() <= each.spec["Labels"].items()]
-            return 200, [each.listed() for each in labelled]
+            return 200, [each.listed() for each in engine.boxes.values() if has_labels(each.spec, query)]
         if call == "POST /containers/create":
             return engine.make(query["name"], json.loads(body))
         if steps[0] == "images":
             there = path.removeprefix("/images/").removesuffix("/json") in engine.images
             return (200, {"Id": "sha256:1"}) if there else (404, said("No such image"))
+        if path == "/libpod/networks/json":
+            assert self.path.startswith(f"/v{engine.podman}/")
+            return 200, engine.listed_networks(query, "id", "labels")
         if steps[0] == "networks":
-            return self._network(call, steps[1], body)
+            return self._network(call, query, body)
         if steps[0] == "exec":
             return self._exec(call, int(steps[1]))
         box = engine.box(steps[1])
@@ -278,15 +324,12 @@ class Handler(BaseHTTPRequestHandler):
             return 200, None
         return 200, {"Running": code is None, "ExitCode": code or 0}
 
-    def _network(self, call: str, name: str, body: bytes) -> tuple[int, Any]:
-        networks = self.engine.networks
+    def _network(self, call: str, query: dict[str, str], body: bytes) -> tuple[int, Any]:
         if call == "POST /networks/create":
-            given = json.loads(body)
-            if given["Name"] in networks:
-                return 409, said("network with this name already exists")
-            networks[given["Name"]] = given
-            return 201, {"Id": "1"}
-        return (200, networks[name]) if name in networks else (404, said(f"network {name} not found"))
+            return self.engine.make_network(json.loads(body))
+        if call.startswith("DELETE"):
+            return self.engine.remove_network(call.rpartition("/")[2])
+        return 200, self.engine.listed_networks(query, "Id", "Labels")
 
     def _pull(self, query: dict[str, str]) -> None:
         image = f"{query['fromImage']}@{query['tag']}"

@@ -30,8 +30,18 @@ FILES = {
     "etc/login.defs": "",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
-CONF = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n[engine]\nruntime = "{runtime}"\n'
-"""Few limits: a machine may not let more be set. The runtime is one that works here."""
+NETWORKS = 4
+"""How many networks there is room for."""
+
+CONF = """[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+[engine]
+runtime = "{runtime}"
+[network]
+network_config_dir = "{folder}/networks"
+default_subnet_pools = [{{ "base" = "10.231.0.0/22", "size" = 24 }}]
+"""
+"""Few limits: a machine may not let more be set. The runtime is one that works here. Networks are its own, and few."""
 
 
 class NoEngine(Exception):
@@ -103,7 +113,7 @@ class Podman:
 
     def _environment(self) -> dict[str, str]:
         conf = self.folder / "containers.conf"
-        conf.write_text(CONF.format(runtime=self.runtime or "crun"))
+        conf.write_text(CONF.format(runtime=self.runtime or "crun", folder=self.folder))
         return {**os.environ, "CONTAINERS_CONF": str(conf)}
 
     def _make_image(self) -> None:

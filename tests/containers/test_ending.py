@@ -19,12 +19,13 @@ def made(place: Place) -> Place:
 def test_it_is_removed_by_force_and_that_is_checked(made: Place) -> None:
     proof = made.factory().destroy(WORKER, NOW)
     assert isinstance(proof, CleanProof)
-    checked = f"the engine has no container named {WORKER}, and no service of it"
+    checked = f"the engine has no container named {WORKER}, no service of it, and no network of its own"
     assert (proof.by, proof.time, proof.checked) == ("container", NOW, checked)
-    assert made.engine.boxes == {}
-    removal, *checks = made.engine.calls[-3:]
-    assert removal.startswith("DELETE")
-    assert checks == [f"GET /containers/{WORKER}/json", "GET /containers/json"]
+    assert (made.engine.boxes, made.engine.networks) == ({}, {})
+    box, *looks, nets, net, check = made.engine.calls[-6:]
+    assert (box[:18], net[:17]) == ("DELETE /containers", "DELETE /networks/")
+    assert looks == [f"GET /containers/{WORKER}/json", "GET /containers/json"]
+    assert nets == check == "GET /networks"
 
 
 def test_there_is_no_proof_while_it_is_there(made: Place) -> None:
@@ -60,7 +61,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("status", "message", "way", "kind"), FAULTS)
-@pytest.mark.parametrize("call", ["GET /containers/w-", "GET /containers/json", "GET /version"])
+@pytest.mark.parametrize("call", ["GET /containers/w-", "GET /containers/json", "GET /networks", "GET /version"])
 def test_a_call_that_fails_is_no_answer(
     made: Place, call: str, status: int, message: str, way: str, kind: type[DriverError]
 ) -> None:
@@ -117,9 +118,12 @@ def test_evidence_tells_why_it_did_not_start(made: Place) -> None:
     assert "is created: no such file; end of its output" in said
 
 
-def test_containers_are_things_until_they_are_gone(made: Place) -> None:
+def test_containers_and_networks_are_things_until_they_are_gone(made: Place) -> None:
     """UNIT-1: for the account diff."""
-    (found,) = made.factory().things()
-    assert (found.kind, found.unit, found.maker) == ("container", WORKER, "")
+    found = made.factory().things()
+    assert [(each.kind, each.unit, each.maker) for each in found] == [
+        ("container", WORKER, ""),
+        ("network", WORKER, ""),
+    ]
     made.factory().destroy(WORKER, NOW)
     assert list(made.factory().things()) == []

@@ -80,18 +80,6 @@ def test_without_the_socket_it_is_said(place: Place) -> None:
     assert place.engine.boxes == {}
 
 
-def test_containers_have_a_network_of_the_deployment(place: Place) -> None:
-    box = made(place)
-    (name,) = place.engine.networks
-    assert box.spec["HostConfig"]["NetworkMode"] == name
-    assert (place.engine.networks[name]["Driver"], name.startswith("penstock-")) == ("bridge", True)
-
-
-def test_a_network_that_the_site_names_is_not_made(place: Place) -> None:
-    assert made(place, network="none").spec["HostConfig"]["NetworkMode"] == "none"
-    assert place.engine.networks == {}
-
-
 @pytest.mark.parametrize(("oldest", "spoken"), [("1.24", "v1.41"), ("1.44", "v1.44"), ("2.0", "v2.0"), ("", "v1.41")])
 def test_it_speaks_a_version_that_the_engine_still_speaks(place: Place, oldest: str, spoken: str) -> None:
     """Docker 29 refuses what is older than 1.44."""
@@ -172,6 +160,7 @@ def test_a_container_of_somebody_elses_is_left_alone(place: Place) -> None:
     """UNIT-1: nothing untagged is touched."""
     box = made(place)
     box.spec["Labels"] = {"owner": "ada"}
+    place.engine.networks.clear()
     for call in (lambda: place.factory().create(order()), lambda: place.factory().destroy(WORKER, NOW)):
         with pytest.raises(Misconfigured, match="that this factory did not make"):
             call()

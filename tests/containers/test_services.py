@@ -185,7 +185,7 @@ def test_services_end_with_their_worker(ready: Place) -> None:
     driver = ready.factory(**ALLOWED)
     driver.create(ask())
     assert list(driver.list()) == [WORKER]
-    assert [each.unit for each in driver.things()] == [WORKER, WORKER]
+    assert [each.kind for each in driver.things() if each.unit == WORKER] == ["container", "container", "network"]
     assert isinstance(driver.destroy(WORKER, NOW), CleanProof)
     assert ready.engine.boxes == {}
 

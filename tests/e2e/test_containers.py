@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from penstock.domain.units.units import CleanProof
+from penstock.drivers import MAKER
+from penstock.drivers.factories.container.factory import SITE as DEPLOYMENT
+from penstock.drivers.factories.container.factory import ContainerFactory
+from penstock.kernel.errors import QuotaReached
+from penstock.ports import Order
 from tests.containers import podman
 from tests.containers.podman import NoEngine, Podman
 from tests.e2e.conftest import SITE, Local
@@ -73,6 +80,7 @@ def test_jobs_run_in_a_container_which_is_gone_afterwards(local: Local, engine: 
         local.put_back()
     assert len(workers) == 1, "the second job has the container of the first"
     assert engine.run("ps", "--all", "--quiet").stdout == ""
+    assert engine.run("network", "ls", "--quiet", "--filter", "label=penstock.site").stdout == ""
 
 
 def look_at(local: Local, script: str) -> str:
@@ -137,3 +145,85 @@ def test_a_service_that_ends_fails_its_job_and_says_why(local: Local, engine: Po
         local.until(lambda: engine.run("ps", "--all", "--quiet").stdout == "")
         local.put_back()
     assert (settled["outcome"], "service db" in str(settled["failure"])) == ("failed", True), settled
+
+
+WORKERS = ("w-01kdvg4000000000000000001a", "w-01kdvg4000000000000000001b")
+SHARED = "shared-by-workers"
+NEVER_READY = "exit 1"
+REACH = """import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), 3).close()
+except OSError as error:
+    sys.exit(f"not reached: {error}")
+"""
+
+
+@pytest.fixture
+def boxes(engine: Podman, tmp_path: Path) -> Iterator[Callable[..., ContainerFactory]]:
+    """Makes factories. Workers of theirs are gone in the end."""
+    made: list[ContainerFactory] = []
+
+    def make(**more: str) -> ContainerFactory:
+        settings = {"image": engine.image, "images": [engine.server.partition("@")[0]], "services": 1, "memory": 256}
+        surroundings = {"PENSTOCK_HOME": str(tmp_path), DEPLOYMENT: "Penstock.here", MAKER: "boxes"}
+        made.append(ContainerFactory({**settings, "socket": engine.socket, **more}, surroundings))
+        return made[-1]
+
+    yield make
+    for factory in made:
+        for worker in factory.list():
+            assert isinstance(factory.destroy(worker, datetime.now(UTC)), CleanProof)
+        assert list(factory.things()) == []
+    assert engine.run("network", "ls", "--quiet", "--filter", "label=penstock.site").stdout == ""
+
+
+def begin(factory: ContainerFactory, engine: Podman, worker: str) -> None:
+    """Make a worker whose service listens on all addresses. It waits for it without end, so nothing else happens."""
+    services = {"db": {"image": engine.server, "ready": NEVER_READY}}
+    asked = Order(worker, "linux", "1", url="https://penstock.example", key="k", options={"services": services})
+    while "is not ready" not in str(getattr(factory.create(asked), "reason", "")):
+        pass
+
+
+def reaches(engine: Podman, worker: str, other: str) -> bool:
+    """Whether a program in a worker connects to the service of a worker, by its address."""
+    shown = engine.run("inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", other)
+    command = ("exec", worker, "python3", "-c", REACH, shown.stdout.strip(), str(podman.PORT))
+    done = engine.run(*command, check=False)
+    assert not done.returncode or "not reached" in done.stderr, done.stderr
+    return not done.returncode
+
+
+@pytest.fixture(params=[SHARED, ""])
+def network(engine: Podman, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The network that the site names for all workers, and none."""
+    if request.param:
+        engine.run("network", "create", request.param)
+    yield request.param
+    if request.param:
+        engine.run("network", "rm", request.param)
+
+
+def test_what_a_service_listens_on_is_not_reached_by_other_workers(
+    engine: Podman, network: str, boxes: Callable[..., ContainerFactory]
+) -> None:
+    """SEC-2. Where the site names a network for all of them, it is: so what is tried can succeed."""
+    factory = boxes(**({"network": network} if network else {}))
+    for worker in WORKERS:
+        begin(factory, engine, worker)
+    one, two = WORKERS
+    assert (reaches(engine, one, one), reaches(engine, two, two)) == (True, True)
+    assert (reaches(engine, one, two), reaches(engine, two, one)) == (network == SHARED, network == SHARED)
+
+
+def test_addresses_that_are_used_up_are_a_quota_of_workers(
+    engine: Podman, boxes: Callable[..., ContainerFactory]
+) -> None:
+    factory = boxes()
+    workers = [f"w-01kdvg4000000000000000002{each}" for each in "abcdefghj"[: podman.NETWORKS]]
+    for worker in workers:
+        begin(factory, engine, worker)
+    with pytest.raises(QuotaReached, match="lower the limit of the target"):
+        begin(factory, engine, WORKERS[0])
+    assert isinstance(factory.destroy(workers[0], datetime.now(UTC)), CleanProof)
+    begin(factory, engine, WORKERS[0])

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, RateLimited, Unknown
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.kernel.frozen import dataclass
 
 VERSION = (1, 41)
@@ -31,12 +31,17 @@ CHUNK = 1 << 16
 BLOB = re.compile(r"[A-Za-z0-9+/=_-]{60,}")
 """Possible keys. Image digests are shown by their beginning."""
 
+PODMAN = "Podman Engine"
+"""How Podman calls itself among its components."""
+
 MISSING, CONFLICT = 404, 409
 TIMED_OUT = "TimedOut"
 """The code of the error of a call that took too long."""
 
 WORDS = (
     (r"no space left|cannot allocate memory|resource temporarily unavailable", NoCapacity),
+    (r"address pool|predefined network|free subnet", QuotaReached),
+    (r"active endpoints|network is being used", Unknown),
     (r"toomanyrequests|too many requests|rate limit", RateLimited),
     (r"executable file (`.*` )?not found|python3.*no such file|permission denied|not permitted|cgroup", Misconfigured),
     (r"manifest unknown|name unknown|unauthorized|access .*denied|invalid reference", Misconfigured),
@@ -90,7 +95,7 @@ class Engine:
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Any = None, *also: int
     ) -> Answer:
         """One call, with JSON, or with bytes that are a tar. Raises DriverError for a status over 399 not in `also`."""
-        with self._answer(method, self._prefix + path, query, body, self._seconds) as answer:
+        with self._answer(method, self._versioned(path), query, body, self._seconds) as answer:
             found = Answer(answer.status, _read(answer, time.monotonic() + self._seconds))
         if found.status >= 400 and found.status not in also:
             raise failure(f"{method} {path.partition('?')[0]}", found.status, _message(found.body))
@@ -106,9 +111,33 @@ class Engine:
                 raise failure(f"{method} {path}", answer.status, _message(_read(answer, time.monotonic() + seconds)))
             yield _parts(answer, time.monotonic() + seconds)
 
+    def _versioned(self, path: str) -> str:
+        """A path with the version to speak, unless it has one: it begins with `libpod`."""
+        return path if path.startswith("/v") else self._prefix + path
+
     @cached_property
     def _prefix(self) -> str:
-        """What all paths begin with: the version to speak. Only its own path has none."""
+        """What paths begin with: the version to speak."""
+        least = re.fullmatch(r"([0-9]+)\.([0-9]+)", str(self._version.get("MinAPIVersion")))
+        major, minor = max(VERSION, (int(least[1]), int(least[2]))) if least else VERSION
+        return f"/v{major}.{minor}"
+
+    @cached_property
+    def libpod(self) -> str:
+        """What paths of Podman's own API begin with, in the oldest version that it speaks; "" if it is not Podman 4.0.
+
+        Podman 3, and whatever else speaks Docker's API, have none.
+        """
+        components = self._version.get("Components")
+        for each in components if isinstance(components, list) else ():
+            if isinstance(each, dict) and each.get("Name") == PODMAN and isinstance(each.get("Details"), dict):
+                least = re.fullmatch(r"([0-9]+)\.[0-9]+\.[0-9]+", str(each["Details"].get("MinAPIVersion")))
+                return f"/v{least[0]}/libpod" if least and int(least[1]) >= 4 else ""
+        return ""
+
+    @cached_property
+    def _version(self) -> Mapping[str, Any]:
+        """What the engine says of itself. Only this path needs no version."""
         with self._answer("GET", "/version", None, None, self._seconds) as answer:
             found = Answer(answer.status, _read(answer, time.monotonic() + self._seconds))
         if found.status != 200:
@@ -116,9 +145,7 @@ class Engine:
         said = found.json()
         if not isinstance(said, dict) or "ApiVersion" not in said:
             raise Unknown(f"what listens at {self._path} does not say that it is a container engine", "Garbage")
-        least = re.fullmatch(r"([0-9]+)\.([0-9]+)", str(said.get("MinAPIVersion")))
-        major, minor = max(VERSION, (int(least[1]), int(least[2]))) if least else VERSION
-        return f"/v{major}.{minor}"
+        return said
 
     @contextmanager
     def _answer(

@@ -12,10 +12,11 @@ from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.container import settings as container_settings
 from penstock.drivers.factories.container.containers import ENDING, NOT_STARTED, Container, Containers
-from penstock.drivers.factories.container.engine import CONFLICT, MISSING, Engine
+from penstock.drivers.factories.container.engine import Engine
+from penstock.drivers.factories.container.networks import Networks
 from penstock.drivers.factories.container.services import Services
 from penstock.drivers.factories.container.spec import Deployment, body, files
-from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
+from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
 
 SITE = "PENSTOCK_SITE"
@@ -40,6 +41,7 @@ class ContainerFactory:
         self._of_us = Deployment(site, maker, Path(home))
         self._engine = Engine(container_settings.socket_of(self._settings))
         self._containers = Containers(self._engine, self._of_us)
+        self._networks = Networks(self._engine, self._of_us)
         self._services = Services(self._containers, self._settings, self._of_us)
 
     @staticmethod
@@ -53,7 +55,7 @@ class ContainerFactory:
         return container_settings.objections(options, factory)
 
     def create(self, order: Order) -> Ready | NotYet:
-        """Make and start the worker's container, unless it was started before."""
+        """Make and start the worker's container, and before that its network, unless it was started before."""
         try:
             return self._create(order)
         except OSError as error:
@@ -82,23 +84,9 @@ class ContainerFactory:
             raise Unsatisfiable(f"the image {image} cannot be had: {error}") from error
 
     def _make(self, order: Order, image: str) -> Container | None:
-        self._make_network()
-        return self._containers.make(order.id, order.id, body(order, image, self._settings, self._of_us))
-
-    def _make_network(self) -> None:
-        """Make the deployment's own network, if the factory uses it and it is not there."""
-        name = self._of_us.network
-        if self._settings.network or self._is_there(f"/networks/{name}"):
-            return
-        network = {"Name": name, "CheckDuplicate": True, "Driver": "bridge", "Labels": dict(self._of_us.labels)}
-        try:
-            self._engine.call("POST", "/networks/create", None, network, CONFLICT)
-        except Unknown:
-            if not self._is_there(f"/networks/{name}"):
-                raise
-
-    def _is_there(self, path: str) -> bool:
-        return self._engine.call("GET", path, None, None, MISSING).status != MISSING
+        """Make a container, in the factory's network or in one of its own, which is made before."""
+        network = self._settings.network or self._networks.have(order.id)
+        return self._containers.make(order.id, order.id, body(order, image, network, self._settings, self._of_us))
 
     def _start(self, found: Container, order: Order) -> None:
         """Put the agent's configuration into a container, and start it. If another call has, nothing happens."""
@@ -110,7 +98,7 @@ class ContainerFactory:
                 raise
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Remove the worker's containers by force; a proof when the engine has none of it. [UNIT-2]
+        """Remove the worker's containers by force, then its network; a proof when the engine has neither. [UNIT-2]
 
         Its services go first: an engine may keep a container whose network others use.
         """
@@ -119,7 +107,12 @@ class ContainerFactory:
             self._containers.remove(id)
         if found and self._containers_of(unit):
             return NotYet(AGAIN_SECONDS, "its containers are being removed")
-        checked = f"the engine has no container named {unit}, and no service of it"
+        networks = self._networks.listed(unit)
+        for each in networks:
+            self._networks.remove(each.id)
+        if networks and self._networks.listed(unit):
+            return NotYet(AGAIN_SECONDS, "its network is being removed")
+        checked = f"the engine has no container named {unit}, no service of it, and no network of its own"
         return CleanProof(by="container", time=now, checked=checked)
 
     def _containers_of(self, unit: str) -> list[str]:
@@ -129,12 +122,14 @@ class ContainerFactory:
         return [*services, *([own.id] if own else [])]
 
     def list(self) -> Iterable[str]:
-        """The workers of this factory that have a container, in whatever state."""
-        return sorted({each.unit for each in self._containers.listed()})
+        """The workers of this factory that have a container, in whatever state, or a network."""
+        containers = {each.unit for each in self._containers.listed()}
+        return sorted(containers | {each.unit for each in self._networks.listed()})
 
     def things(self) -> Iterable[Thing]:
-        """The containers of this factory. Their volumes and files end with them."""
-        return [Thing("container", each.id, each.unit) for each in self._containers.listed()]
+        """The containers of this factory, whose volumes and files end with them, and its networks."""
+        containers = [Thing("container", each.id, each.unit) for each in self._containers.listed()]
+        return [*containers, *(Thing("network", each.id, each.unit) for each in self._networks.listed())]
 
     def evidence(self, unit: str) -> str | None:
         """The state of a worker's container, and the end of what it and its services printed."""

@@ -26,7 +26,7 @@ EXAMPLE = '{ image = "registry.example.com/ci/python@sha256:…", memory = 4096 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the containers of a factory are. `memory` and `tmp` are in MiB; `network` is empty for the site's own.
+    """What the containers of a factory are. `memory` and `tmp` are in MiB; `network` is empty for one of each worker.
 
     `images` are those that jobs may name instead of `image`: an image by its digest, or the name of one without it, or
     the beginning of names, up to a slash, and `*`. `services` is how many each job may have.
@@ -102,7 +102,7 @@ _network_name = matching(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "the name of a network",
 def _network(value: object, place: Place) -> str:
     """Checks a network. One that others use, too, is refused: a job could reach them. [SEC-2]"""
     if isinstance(value, str) and value.partition(":")[0] in SHARED_NETWORKS:
-        hint = 'leave it out for a network of the site\'s own, or name one that you made, or "none"'
+        hint = 'leave it out for a network of each worker\'s own, or name one that you made, or "none"'
         place.fault(f"{place.label}: jobs may not have the network `{clip(value)}`", hint)
         return value
     found: str = _network_name(value, place)

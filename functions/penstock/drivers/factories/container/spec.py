@@ -31,8 +31,8 @@ CLOUD_SOCKET = "api.sock"
 
 PENSTOCK = "penstock."
 SITE, MAKER, HOMES, UNIT, SERVICE = (f"{PENSTOCK}{each}" for each in ("site", "maker", "home", "unit", "service"))
-"""The labels of a container: the deployment's name, the factory's, a digest of the home, the worker's id, and which of
-the worker's services it is.
+"""The labels of a container, and of a network: the deployment's name, the factory's, a digest of the home, the worker's
+id, and which of the worker's services it is.
 """
 
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
@@ -52,18 +52,13 @@ class Deployment:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels of all containers of this factory. Two local clouds may share one engine. [UNIT-1]"""
+        """The labels of all containers and networks of this factory. Two local clouds may share one engine. [UNIT-1]"""
         home = hashlib.sha256(str(self.home).encode()).hexdigest()[:16]
         return {SITE: self.site, MAKER: self.maker, HOMES: home}
 
-    @property
-    def network(self) -> str:
-        """The name of the deployment's own network."""
-        return f"penstock-{self.labels[HOMES]}"
 
-
-def body(order: Order, image: str, settings: Settings, of: Deployment) -> dict[str, Any]:
-    """The engine's description of a container. It has no secret: whoever may use the engine can read it. [SEC-1]"""
+def body(order: Order, image: str, network: str, settings: Settings, of: Deployment) -> dict[str, Any]:
+    """The engine's description of a container in a network. It has no secret: its users can read it. [SEC-1]"""
     return {
         "Image": image,
         "Hostname": order.id[-63:],
@@ -75,7 +70,7 @@ def body(order: Order, image: str, settings: Settings, of: Deployment) -> dict[s
         "HostConfig": {
             **_limits(settings),
             **_privileges(),
-            "NetworkMode": settings.network or of.network,
+            "NetworkMode": network,
             "Mounts": _mounts(order.url, of),
             "Tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={settings.tmp}m"},
             "ExtraHosts": [f"{name}:127.0.0.1" for name in order.options.get("services", {})],

@@ -31,7 +31,7 @@ from penstock.aws import dynamodb
 from penstock.domain.units.units import Unit, unit_key
 from penstock.drivers import Registry
 from penstock.drivers.factories import userdata
-from penstock.drivers.factories.ec2.factory import SITE
+from penstock.drivers.factories.aws.tags import SITE
 from penstock.drivers.factories.ec2.machines import connect
 from penstock.ports import AgentFile, Grant
 from penstock.testing.twin import MemoryObjects

@@ -7,7 +7,8 @@ from typing import Any
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.drivers.factories.aws.tags import SITE
+from penstock.drivers.factories.ec2.factory import Ec2Factory
 from penstock.kernel import rows
 from penstock.ports import NotYet, Order
 from tests.ec2.authority import authority

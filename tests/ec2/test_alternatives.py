@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from penstock.drivers.factories.aws.settings import Market, Subnet
 from penstock.drivers.factories.ec2 import settings as ec2_settings
 from penstock.drivers.factories.ec2.alternatives import Alternative, Reach, alternatives, group_of
-from penstock.drivers.factories.ec2.settings import Market, Subnet
 from penstock.ports import PlacementDriver
 from tests.ec2.fake import Ec2
 from tests.ec2.helpers import factory

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.drivers import MAKER, Registry
-from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.drivers.factories.aws.tags import SITE
+from penstock.drivers.factories.ec2.factory import Ec2Factory
 from penstock.kernel.errors import (
     DriverError,
     Misconfigured,

@@ -9,11 +9,12 @@ import pytest
 from botocore.session import get_session
 from botocore.validate import validate_parameters
 
+from penstock.drivers.factories.aws.settings import Market, Subnet
+from penstock.drivers.factories.aws.tags import Tags
 from penstock.drivers.factories.ec2 import settings as ec2_settings
 from penstock.drivers.factories.ec2.alternatives import Alternative, alternatives
 from penstock.drivers.factories.ec2.launch import request
-from penstock.drivers.factories.ec2.machines import Tags
-from penstock.drivers.factories.ec2.settings import Market, Settings, Subnet
+from penstock.drivers.factories.ec2.settings import Settings
 from tests.ec2.helpers import FULL, LEAST, OTHER, WORKER, order
 
 TAGS = Tags("Penstock.eu-west-1", "aws")

@@ -15,7 +15,8 @@ import pytest
 from moto import mock_aws
 
 from penstock.drivers import MAKER
-from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.drivers.factories.aws.tags import SITE
+from penstock.drivers.factories.ec2.factory import Ec2Factory
 from penstock.drivers.factories.ec2.machines import connect
 from penstock.ports import Ready
 from tests.ec2.events import ends

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from penstock.drivers.factories.aws.settings import Subnet
 from penstock.drivers.factories.ec2 import settings
 from penstock.drivers.factories.ec2 import settings as ec2_settings
-from penstock.drivers.factories.ec2.settings import Disk, InstanceType, Subnet, Template
+from penstock.drivers.factories.ec2.settings import Disk, InstanceType, Template
 from penstock.kernel.errors import Misconfigured
 from tests.ec2.helpers import FULL, LEAST
 

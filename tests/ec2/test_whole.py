@@ -23,7 +23,8 @@ from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import SlotState
 from penstock.domain.users.users import User
 from penstock.drivers import MAKER
-from penstock.drivers.factories.ec2.factory import SITE, Ec2Factory
+from penstock.drivers.factories.aws.tags import SITE
+from penstock.drivers.factories.ec2.factory import Ec2Factory
 from penstock.kernel.errors import Refused
 from penstock.testing.site import site_toml
 from penstock.testing.twin import TestDrivers, Twin

@@ -10,6 +10,7 @@ import pytest
 
 from infra.grants import EC2_GRANTS, SITE
 from infra.settings import Settings
+from penstock.drivers.factories.aws import tags
 from penstock.drivers.factories.ec2 import events, factory, machines
 from penstock.drivers.factories.ec2.launch import TAGGED
 from tests.infra.stacks import ROLE
@@ -72,12 +73,12 @@ def test_what_exists_is_touched_only_with_our_tag(made: Template, name: str) -> 
     for each in leave(made, name):
         if each["action"] in ("ec2:TerminateInstances", "ec2:DeleteVolume", "ec2:GetConsoleOutput"):
             (given,) = each["if"]["StringEquals"].values()
-            assert list(each["if"]["StringEquals"]) == [f"aws:ResourceTag/{machines.SITE_TAG}"]
+            assert list(each["if"]["StringEquals"]) == [f"aws:ResourceTag/{tags.SITE_TAG}"]
             assert text(given) == HERE
 
 
 def test_what_is_made_has_our_tag_and_hides_its_metadata(made: Template) -> None:
-    asked = f"aws:RequestTag/{machines.SITE_TAG}"
+    asked = f"aws:RequestTag/{tags.SITE_TAG}"
     runs = [each for each in leave(made, "factory") if each["action"] == "ec2:RunInstances"]
     kinds = {resource.split(":")[-1].partition("/")[0]: each["if"] for each in runs for resource in each["on"]}
     for kind in ("instance", "volume", "network-interface", "spot-instances-request"):
@@ -119,7 +120,7 @@ def test_the_tag_of_the_table_is_the_drivers() -> None:
     conditions = [
         key for each in EC2_GRANTS["factory"] for test in each.conditions.values() for key in test if "Tag/" in key
     ]
-    assert {key.partition("/")[2] for key in conditions} == {machines.SITE_TAG}
+    assert {key.partition("/")[2] for key in conditions} == {tags.SITE_TAG}
     assert SITE not in HERE
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from penstock.drivers.factories.ec2.settings import MARKETS, InstanceType, Market, Settings, Subnet
+from penstock.drivers.factories.aws.settings import MARKETS, Market, Subnet
+from penstock.drivers.factories.ec2.settings import InstanceType, Settings
 from penstock.kernel.frozen import dataclass
 
 GROUPS: Mapping[str, str] = {
@@ -39,11 +40,11 @@ class Alternative:
     subnet: Subnet | None = None
     price: float | None = None
 
-    def scope(self, reach: Reach) -> str:
+    def scope(self, reach: StrEnum) -> str:
         """The scope of a shortage that this alternative met. It is the same in every factory of the region."""
         subnet = self.subnet.id if self.subnet else "any"
         place = (self.subnet and self.subnet.zone) or subnet
-        scopes = {
+        scopes: Mapping[StrEnum, str] = {
             Reach.OFFER: f"{self.market}/{self.type}/{place}",
             Reach.TYPE: f"{self.market}/{self.type}",
             Reach.GROUP: f"{self.market}/group/{self.group}",

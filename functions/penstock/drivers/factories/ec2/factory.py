@@ -9,30 +9,27 @@ from typing import TYPE_CHECKING, Any
 from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
+from penstock.drivers.factories.aws.tags import SITE, SITE_TAG, Tags
 from penstock.drivers.factories.ec2 import identity
 from penstock.drivers.factories.ec2 import settings as ec2_settings
-from penstock.drivers.factories.ec2.alternatives import scope_prefix
+from penstock.drivers.factories.ec2.alternatives import alternatives, scope_prefix
 from penstock.drivers.factories.ec2.errors import driver_errors
 from penstock.drivers.factories.ec2.events import read_event
-from penstock.drivers.factories.ec2.launch import has_alternative, launch, metadata
+from penstock.drivers.factories.ec2.launch import launch, metadata
 from penstock.drivers.factories.ec2.machines import (
     ALIVE,
     RUNNING,
     SHUTTING_DOWN,
-    SITE_TAG,
     Machine,
     Machines,
-    Tags,
     connect,
 )
+from penstock.drivers.factories.shortages import has_alternative
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import MachineFate, MachineNotice, NotYet, Order, Ready
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
-
-SITE = "PENSTOCK_SITE"
-"""The environment variable with the deployment's name, which infra/stack.py sets."""
 
 RECHECK_SECONDS = 5
 """Seconds between checks of a machine that is being terminated, which takes about half a minute."""
@@ -127,7 +124,7 @@ class Ec2Factory:
 
     def has_alternative(self, order: Order) -> bool:
         """Whether an order leaves any alternative to try."""
-        return has_alternative(order, self._settings)
+        return has_alternative(order, alternatives(self._settings))
 
     def shares_scope(self, scope: str) -> bool:
         """Whether a scope is in this region. EC2 counts the machines of all factories of an account there."""

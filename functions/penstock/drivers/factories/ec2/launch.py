@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -15,12 +15,15 @@ from aws_lambda_powertools import Logger
 
 from penstock.domain.money import DOLLAR_PRICE, PRICE
 from penstock.drivers.factories import userdata
+from penstock.drivers.factories.aws.errors import CallFailed
+from penstock.drivers.factories.aws.settings import Market
+from penstock.drivers.factories.aws.tags import Tags
 from penstock.drivers.factories.ec2.alternatives import Alternative, alternatives
-from penstock.drivers.factories.ec2.errors import CallFailed, Failure
 from penstock.drivers.factories.ec2.identity import METADATA
-from penstock.drivers.factories.ec2.machines import Machine, Machines, Tags
-from penstock.drivers.factories.ec2.settings import Disk, Market, Settings
-from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage
+from penstock.drivers.factories.ec2.machines import Machine, Machines
+from penstock.drivers.factories.ec2.settings import Disk, Settings
+from penstock.drivers.factories.shortages import Met, final_error, shared
+from penstock.kernel.errors import QuotaReached, Shortage
 from penstock.ports import Order, Ready
 
 TAGGED = ("instance", "volume", "network-interface")
@@ -133,7 +136,8 @@ def launch(order: Order, machines: Machines, settings: Settings, tags: Tags) -> 
     call, and the same token.
     """
     user_data = user_data_of(order, settings)
-    failures: list[tuple[Shortage, Failure]] = []
+    failures: list[Met] = []
+    last = ""
     avoid = set(order.avoid)
     for way in alternatives(settings):
         if avoid & way.scopes:
@@ -142,14 +146,15 @@ def launch(order: Order, machines: Machines, settings: Settings, tags: Tags) -> 
             machine = machines.run(request(order, way, settings, tags, user_data))
         except CallFailed as failed:
             if failed.failure.code == ALREADY_TERMINATED:
-                return Ready(shortages=_shortages(failures), proves=())
+                return Ready(shortages=shared(failures), proves=())
             shortage = _shortage(failed, way)
-            failures.append((shortage, failed.failure))
+            failures.append((shortage, failed.failure.meaning))
+            last = f". EC2's last message: {failed.failure.message}"
             avoid.add(shortage.scope)
         else:
             shown = metadata(machine) | {"market": str(way.market)} | _price(machine, way, machines)
-            return Ready(shown, shortages=_shortages(failures), proves=way.scopes)
-    raise _final_error(failures)
+            return Ready(shown, shortages=shared(failures), proves=way.scopes)
+    raise final_error(failures, last)
 
 
 def _price(machine: Machine, way: Alternative, machines: Machines) -> dict[str, str]:
@@ -163,11 +168,6 @@ def _price(machine: Machine, way: Alternative, machines: Machines) -> dict[str, 
     return {PRICE: f"{Decimal(str(way.price)):.6f}"} if way.price is not None else {}
 
 
-def has_alternative(order: Order, settings: Settings) -> bool:
-    """Whether there is an alternative that an order does not avoid."""
-    return not all(way.scopes.intersection(order.avoid) for way in alternatives(settings))
-
-
 def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
     """The shortage that an alternative met. Raises CallFailed if all other alternatives would fail alike."""
     reach = failed.failure.meaning.reach
@@ -176,23 +176,6 @@ def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
     log.warning("EC2 has no machine for this alternative", extra={"alternative": str(way), "code": failed.failure.code})
     is_quota = failed.failure.meaning.kind is QuotaReached
     return Shortage(way.scope(reach), f"{way}: {failed.failure.code}", is_quota)
-
-
-def _final_error(failures: Sequence[tuple[Shortage, Failure]]) -> DriverError:
-    """The error after the last alternative. It is Misconfigured if no failure is a shortage, which ends by itself."""
-    if not failures:
-        return NoCapacity("every alternative is in a cool-down because of a recent shortage")
-    ways = "; ".join(shortage.why for shortage, _ in failures)
-    why = f"{ways}. EC2's last message: {failures[-1][1].message}"
-    kinds = {failure.meaning.kind for _, failure in failures}
-    shortages = _shortages(failures)
-    if kinds == {Misconfigured}:
-        return Misconfigured(why)
-    return QuotaReached(why, shortages) if kinds == {QuotaReached} else NoCapacity(why, shortages)
-
-
-def _shortages(failures: Sequence[tuple[Shortage, Failure]]) -> list[Shortage]:
-    return [shortage for shortage, failure in failures if failure.meaning.is_shortage]
 
 
 def metadata(machine: Machine) -> dict[str, str]:

@@ -10,38 +10,13 @@ from typing import TYPE_CHECKING, Any
 from botocore.config import Config
 
 from penstock.domain.account import Thing
-from penstock.drivers.factories.ec2.errors import CallFailed, call_errors
+from penstock.drivers.factories.aws.errors import CallFailed
+from penstock.drivers.factories.aws.tags import FACTORY_TAG, WORKER_TAG
+from penstock.drivers.factories.ec2.errors import call_errors
 from penstock.kernel.frozen import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
-
-
-SITE_TAG = "penstock:site"
-FACTORY_TAG = "penstock:factory"
-WORKER_TAG = "penstock:worker"
-
-
-@dataclass(frozen=True)
-class Tags:
-    """The tags of one factory of one deployment. Another deployment's machines never carry this `site`."""
-
-    site: str
-    factory: str
-
-    def of(self, worker: str, more: Mapping[str, str]) -> dict[str, str]:
-        """All tags of what is made for a worker."""
-        own = {SITE_TAG: self.site, FACTORY_TAG: self.factory, WORKER_TAG: worker}
-        return {**more, **own, "Name": f"{self.factory} {worker}"}
-
-    @property
-    def all(self) -> dict[str, str]:
-        """The tags that every machine of the factory carries."""
-        return {SITE_TAG: self.site, FACTORY_TAG: self.factory}
-
-    def one(self, worker: str) -> dict[str, str]:
-        """The tags that every machine of a worker carries, even if the factory was renamed since."""
-        return {SITE_TAG: self.site, WORKER_TAG: worker}
 
 
 RUNNING = ("pending", "running")

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from enum import StrEnum
 from typing import Any
 
 from penstock.drivers.checks import not_empty, sentences, shell
+from penstock.drivers.factories.aws.settings import (
+    MARKETS,
+    MOST_ALTERNATIVES,
+    Subnet,
+    check_group,
+    check_price,
+    check_region,
+    check_subnet,
+    check_tags,
+    either,
+    one_of,
+    texts,
+)
 from penstock.drivers.factories.ec2.identity import PublicKey, read_certificates
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.frozen import dataclass
-from penstock.toml.checks import Check, Place, clip, entries, flag, listed, matching, number, record, text, wanted
-
-
-class Market(StrEnum):
-    """How a machine is paid for."""
-
-    SPOT = "spot"
-    ON_DEMAND = "on-demand"
-
-
-MARKETS: Mapping[str, tuple[Market, ...]] = {
-    "on-demand": (Market.ON_DEMAND,),
-    "spot": (Market.SPOT,),
-    "spot-first": (Market.SPOT, Market.ON_DEMAND),
-}
+from penstock.toml.checks import Check, Place, flag, listed, matching, number, record, text, wanted
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,6 @@ class InstanceType:
 
     name: str
     price: float | None = None
-
-
-@dataclass(frozen=True)
-class Subnet:
-    """A subnet for machines. `zone` is optional and only distinguishes shortages."""
-
-    id: str
-    zone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,13 +79,7 @@ class Settings:
     identity: tuple[PublicKey, ...] = ()
 
 
-MOST_ALTERNATIVES = 48
-"""One `create` may try all of them. Each takes about a second, and the function has two minutes."""
-
 EXAMPLE = 'region = "eu-west-1", image = "ami-0123456789abcdef0", types = ["m7g.large"]'
-RESERVED = "penstock:"
-TAGS = 40
-"""EC2 allows 50 tags, and Penstock uses some."""
 
 
 def read(given: Mapping[str, Any]) -> Settings:
@@ -147,35 +131,13 @@ def _check_together(found: Settings, top: Place) -> None:
         )
 
 
-def _price(value: object, place: Place) -> float:
-    """A price per hour, in any currency: prices are only compared."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        wanted("a price per hour", value, place, "a number like 0.0816")
-        return 1.0
-    if not 0 < value < 10_000:
-        place.fault(f"{place.label} must be more than 0 and less than 10000")
-    return float(value)
-
-
 def _band(value: object, place: Place) -> float:
-    found = _price(value, place)
+    found = check_price(value, place)
     if found < 1:
         place.fault(
             f"{place.label} must be 1 or more", "1.5 allows types that cost up to 1.5 times as much as the cheapest"
         )
     return found
-
-
-def _either(name: str, check: Check, table: Check, made: Any) -> Check:
-    """Either a name, or a table that has the name and more."""
-
-    def checked(value: object, place: Place) -> Any:
-        if not isinstance(value, Mapping):
-            return made(**{name: check(value, place)})
-        found = table(value, place)
-        return made(**{name: "", **found})
-
-    return checked
 
 
 def _made(table: Check, made: Any) -> Check:
@@ -185,31 +147,6 @@ def _made(table: Check, made: Any) -> Check:
         return made(**found) if len(place.faults) == before else None
 
     return checked
-
-
-def _one_of(names: Sequence[str]) -> Check:
-    def check(value: object, place: Place) -> str:
-        found = text(value, place)
-        if found and found not in names:
-            place.fault(f"{place.label}: `{clip(found)}` is not allowed here", f"one of: {', '.join(names)}")
-        return found
-
-    return check
-
-
-def _texts(what: str) -> Check:
-    """A table of strings with free keys."""
-
-    def check(value: object, place: Place) -> dict[str, str]:
-        found = {name: text(entry, place / name, 256) for name, entry in entries(value, place, TAGS, what)}
-        for name in found:
-            if name.lower().startswith((RESERVED, "aws:")) or name == "Name" or len(name) > 128:
-                (place / name).fault(
-                    f"`{clip(name)}` cannot be set", "it is reserved for Penstock or AWS, or too long", on_key=True
-                )
-        return found
-
-    return check
 
 
 def _certificates(value: object, place: Place) -> tuple[PublicKey, ...]:
@@ -227,15 +164,6 @@ def _certificates(value: object, place: Place) -> tuple[PublicKey, ...]:
 _type_name = matching(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", "an instance type", 'like "m7g.large"')
 
 
-_subnet_id = matching(r"subnet-[0-9a-f]+", "a subnet's id", 'like "subnet-0123456789abcdef0"')
-
-
-_zone = matching(r"[a-z0-9-]+", "a zone", 'like "eu-west-1a"')
-
-
-_group_id = matching(r"sg-[0-9a-f]+", "a security group's id", 'like "sg-0123456789abcdef0"')
-
-
 _image = matching(
     r"ami-[0-9a-f]+|/(penstock|aws/service)/[A-Za-z0-9_.:/-]+",
     "an image",
@@ -249,7 +177,7 @@ _disk = record(
         "size": number(1, 65_536),
     },
     {
-        "type": _one_of(("gp3", "gp2", "io1", "io2", "st1", "sc1", "standard")),
+        "type": one_of(("gp3", "gp2", "io1", "io2", "st1", "sc1", "standard")),
         "iops": number(100, 256_000),
         "throughput": number(125, 2_000),
         "encrypted": flag,
@@ -267,13 +195,13 @@ _template = record(
 
 _keys = record(
     {
-        "region": matching(r"[a-z]{2,}(-[a-z]+)+-\d+", "a region", 'like "eu-west-1"'),
+        "region": check_region,
         "types": not_empty(
             listed(
-                _either(
+                either(
                     "name",
                     _type_name,
-                    record({"name": _type_name}, {"price": _price}, '{ name = "m7g.large", price = 0.0816 }'),
+                    record({"name": _type_name}, {"price": check_price}, '{ name = "m7g.large", price = 0.0816 }'),
                     InstanceType,
                 ),
                 MOST_ALTERNATIVES,
@@ -283,27 +211,18 @@ _keys = record(
     },
     {
         "image": _image,
-        "subnets": listed(
-            _either(
-                "id",
-                _subnet_id,
-                record({"id": _subnet_id}, {"zone": _zone}, '{ id = "subnet-…", zone = "eu-west-1a" }'),
-                Subnet,
-            ),
-            MOST_ALTERNATIVES,
-            "subnets",
-        ),
+        "subnets": listed(check_subnet, MOST_ALTERNATIVES, "subnets"),
         "price_band": _band,
-        "max_price": _price,
-        "market": _one_of(tuple(MARKETS)),
-        "security_groups": listed(_group_id, 16, "security groups"),
+        "max_price": check_price,
+        "market": one_of(tuple(MARKETS)),
+        "security_groups": listed(check_group, 16, "security groups"),
         "public_ip": flag,
         "key_name": text,
         "profile": matching(r"[\w+=,.@-]+|arn:[\w-]+:iam::\d+:instance-profile/.+", "a profile", "its name or its ARN"),
         "disk": _made(_disk, Disk),
         "template": _made(_template, Template),
-        "quota_groups": _texts('a table like { p5 = "p5" }'),
-        "tags": _texts('a table like { team = "tools" }'),
+        "quota_groups": texts('a table like { p5 = "p5" }'),
+        "tags": check_tags,
         "user_data": shell,
         "python": matching(r"[A-Za-z0-9_./-]+", "a program", 'like "/usr/bin/python3.11"'),
         "linger": number(0, 1440),

@@ -11,12 +11,13 @@ from penstock.domain.account import Thing
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
 from penstock.drivers.factories.libcloud import settings as libcloud_settings
-from penstock.drivers.factories.libcloud.alternatives import account_of, scope_prefix
+from penstock.drivers.factories.libcloud.alternatives import account_of, alternatives, scope_prefix
 from penstock.drivers.factories.libcloud.errors import driver_errors, scrubbed
-from penstock.drivers.factories.libcloud.launch import creation_error, has_alternative, launch, metadata
+from penstock.drivers.factories.libcloud.launch import creation_error, launch, metadata
 from penstock.drivers.factories.libcloud.names import Names
 from penstock.drivers.factories.libcloud.nodes import Cloud, Machine, Nodes, connect
 from penstock.drivers.factories.libcloud.settings import Settings
+from penstock.drivers.factories.shortages import has_alternative
 from penstock.drivers.secrets import Resolve, resolver
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order, Ready
@@ -125,7 +126,7 @@ class LibcloudFactory:
 
     def has_alternative(self, order: Order) -> bool:
         """Whether an order leaves any alternative to try."""
-        return has_alternative(order, self._settings)
+        return has_alternative(order, alternatives(self._settings))
 
     def shares_scope(self, scope: str) -> bool:
         """Whether a scope is in this account."""

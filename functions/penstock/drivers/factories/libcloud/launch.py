@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -11,7 +11,6 @@ from penstock.drivers.factories import userdata
 from penstock.drivers.factories.libcloud.alternatives import Alternative, alternatives
 from penstock.drivers.factories.libcloud.errors import (
     CallFailed,
-    Failure,
     meaning_of_words,
     report_if_unknown,
     scrubbed,
@@ -20,7 +19,8 @@ from penstock.drivers.factories.libcloud.names import Names, tag
 from penstock.drivers.factories.libcloud.nodes import Machine, Nodes, named_object
 from penstock.drivers.factories.libcloud.providers import ending_with_machine
 from penstock.drivers.factories.libcloud.settings import Settings, boot_argument, provider_of, tags_argument
-from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, QuotaReached, Shortage, Unknown
+from penstock.drivers.factories.shortages import Met, final_error, shared
+from penstock.kernel.errors import DriverError, NoCapacity, QuotaReached, Shortage, Unknown
 from penstock.ports import NotYet, Order, Ready
 
 
@@ -75,7 +75,7 @@ def launch(order: Order, nodes: Nodes, settings: Settings, names: Names) -> Read
     waits until a list would show that machine, before it calls again.
     """
     script = userdata.script(order, settings.user_data, settings.python, settings.linger)
-    failures: list[tuple[Shortage, Failure]] = []
+    failures: list[Met] = []
     avoid = set(order.avoid)
     for way in alternatives(settings):
         if avoid & way.scopes:
@@ -87,18 +87,13 @@ def launch(order: Order, nodes: Nodes, settings: Settings, names: Names) -> Read
                 report_if_unknown(failed.failure)
                 return NotYet(settings.lag, f"the call failed, and may have made a machine: {failed.failure}")
             shortage = _shortage(failed, way)
-            failures.append((shortage, failed.failure))
+            failures.append((shortage, failed.failure.meaning))
             avoid.add(shortage.scope)
         else:
             if provider_of(settings).fails_late and machine.state != "running":
                 return NotYet(PLACEMENT_SECONDS, "its cloud is looking for a place for its machine")
-            return Ready(metadata(machine, settings), shortages=_shortages(failures))
-    raise _final_error(failures)
-
-
-def has_alternative(order: Order, settings: Settings) -> bool:
-    """Whether there is an alternative that an order does not avoid."""
-    return not all(way.scopes.intersection(order.avoid) for way in alternatives(settings))
+            return Ready(metadata(machine, settings), shortages=shared(failures))
+    raise final_error(failures)
 
 
 def creation_error(machine: Machine, settings: Settings) -> DriverError:
@@ -126,19 +121,3 @@ def _shortage(failed: CallFailed, way: Alternative) -> Shortage:
     log.warning("the cloud has no machine for this alternative", extra=extra)
     is_quota = failed.failure.meaning.kind is QuotaReached
     return Shortage(way.scope(reach), f"{way}: {failed.failure.code}: {failed.failure.message}", is_quota)
-
-
-def _final_error(failures: Sequence[tuple[Shortage, Failure]]) -> DriverError:
-    """The error after the last alternative. It is Misconfigured if no failure is a shortage, which ends by itself."""
-    if not failures:
-        return NoCapacity("every alternative is in a cool-down because of a recent shortage")
-    why = "; ".join(shortage.why for shortage, _ in failures)
-    kinds = {failure.meaning.kind for _, failure in failures}
-    if kinds == {Misconfigured}:
-        return Misconfigured(why)
-    shortages = _shortages(failures)
-    return QuotaReached(why, shortages) if kinds == {QuotaReached} else NoCapacity(why, shortages)
-
-
-def _shortages(failures: Sequence[tuple[Shortage, Failure]]) -> list[Shortage]:
-    return [shortage for shortage, failure in failures if failure.meaning.is_shortage]

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.domain.units.units import CLEAN_WITHIN, CleanProof, Unit, UnitKind, UnitState
 from penstock.domain.users.users import User
-from penstock.kernel.errors import DriverError, Misconfigured, Refused, Unknown, Unsatisfiable
+from penstock.kernel.errors import DriverError, Misconfigured, NoCapacity, Refused, Unknown, Unsatisfiable
 from penstock.ports import ContextDriver, NotYet, Order, Ready, UnitContext
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, ScriptedDriver, Twin
@@ -18,7 +18,7 @@ from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release
-from tests.usecases.steps import finish, hello, submit
+from tests.usecases.steps import finish, hello, submit, worker_of
 from tests.usecases.trouble import Died
 from tests.wells.books import resource_of
 
@@ -136,6 +136,26 @@ def test_an_error_may_bring_notes(twin: Twin) -> None:
         twin.pass_time(60)
         twin.run()
     assert [each.notes for each in spring(twin).calls("destroy")] == [{}, {"failed": 1}, {"failed": 1}]
+
+
+def test_an_error_of_a_create_may_bring_notes_too(twin: Twin) -> None:
+    spring(twin).says = [_noted(NoCapacity("no"), {"tries": 1}), _noted(Unknown("no"), {"tries": 2}), Unknown("no")]
+    leased(twin)
+    for _ in range(3):
+        twin.pass_time(3600)
+        twin.run()
+    assert [each.notes for each in spring(twin).calls("create")] == [{}, {"tries": 1}, {"tries": 2}, {"tries": 2}]
+
+
+def test_a_factory_gets_the_notes_of_what_it_made(twin: Twin) -> None:
+    twin.drivers.hand = made = Spring()
+    made.noted = {"task": "1"}
+    job = submit(twin, ADA)
+    twin.run()
+    assert worker_of(twin, job).creation.notes == {"task": "1"}
+    hello(twin, job)
+    finish(twin, job)
+    assert [each.notes for each in made.calls("destroy")] == [{"task": "1"}]
 
 
 def test_who_goes_into_quarantine_takes_the_notes_along(twin: Twin) -> None:

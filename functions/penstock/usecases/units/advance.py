@@ -192,6 +192,7 @@ def _record_create(on: System, unit: Unit) -> Unit | None:
 def _create_failed(on: System, unit: Unit, given: Permission, error: DriverError, *, is_blind: bool) -> None:
     """Give up a unit that can never be made, or retry later. `is_blind`: the driver had no way left to make it."""
     reason, after = cooldowns.create_failed(on, unit, given, error)
+    unit = units.with_notes(unit, error.notes)
     if isinstance(error, Unsatisfiable) and unit.state is UnitState.IDLE:
         retire.retire(on, unit.id, f"it can never be made: {error}", is_setback=True)
     elif isinstance(error, Unsatisfiable) or (unit.seen and isinstance(error, Misconfigured)):
@@ -209,7 +210,7 @@ def _created(on: System, unit: Unit, done: Ready, sealed: str, bounds: Limits, *
     now = on.world.now()
     if unit.is_a is UnitKind.WORKER:
         boot = timedelta(seconds=bounds.boot)
-        made = units.mark_made(unit, now, boot, done.metadata)
+        made = units.with_notes(units.mark_made(unit, now, boot, done.metadata), done.notes)
         on.store.commit([Replace(unit, replace(made, creation=replace(made.creation, is_probe=is_probe)))])
     elif unit.state is UnitState.IDLE:
         prewarm.resource_ready(on, unit, timedelta(seconds=bounds.lease))

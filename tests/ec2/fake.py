@@ -1,8 +1,7 @@
 """EC2, as far as a factory sees it: what no emulator does, and what the documentation says EC2 does.
 
-boto3's own client is used, so every request is built and checked by botocore, and every answer is held against EC2's
-description. In between stands this: client tokens, lists that lag behind, pages, states that take time, shortages by
-type, zone and market, vCPU limits, throttling, and crashes on either side of a call.
+It is played behind boto3's own client (tests/played.py). It has client tokens, lists that lag behind, pages, states
+that take time, shortages by type, zone and market, vCPU limits, throttling, and crashes on either side of a call.
 
 Time is a number of seconds that a test moves; every call takes one.
 """
@@ -17,9 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
-from botocore.awsrequest import AWSResponse
-from botocore.validate import validate_parameters
+from tests.played import Played, Refusal
 
 ACCOUNT = "123456789012"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,18 +24,6 @@ ZONES = {"subnet-a": "eu-west-1a", "subnet-b": "eu-west-1b", "subnet-c": "eu-wes
 VCPUS = {"m7g.large": 2, "m7a.large": 2, "c7g.xlarge": 4, "t4g.small": 2, "g5.xlarge": 4}
 IMAGES = ("ami-0a", "resolve:ssm:/penstock/worker")
 TAGGABLE = {"instance", "volume", "network-interface", "spot-instances-request"}
-
-
-class Crash(BaseException):
-    """The function died here. Nothing of ours catches it."""
-
-
-class Refusal(Exception):
-    """EC2 says no."""
-
-    def __init__(self, code: str, message: str = "", status: int = 400) -> None:
-        super().__init__(code)
-        self.code, self.message, self.status = code, message or f"about {code}", status
 
 
 @dataclass
@@ -56,83 +41,25 @@ class Instance:
 
 
 @dataclass
-class Ec2:
+class Ec2(Played):
     """One region of one account. What is public may be set and read by tests."""
+
+    service = "ec2"
+    throttled = Refusal("RequestLimitExceeded", "Request limit exceeded.", 503)
 
     lag: int = 0
     boot: int = 2
     dying: int = 3
     page: int = 2
-    now: int = 0
     keep_volumes: bool = False
     instances: dict[str, Instance] = field(default_factory=dict)
     volumes: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)
     tokens: dict[str, tuple[str, str]] = field(default_factory=dict)
     short: set[tuple[str, str, str]] = field(default_factory=set)
     vcpus: dict[tuple[str, str], int] = field(default_factory=dict)
-    answers: dict[str, list[Refusal]] = field(default_factory=dict)
-    buckets: dict[str, tuple[int, float]] = field(default_factory=dict)
-    crashes: dict[tuple[str, str], int] = field(default_factory=dict)
-    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     consoles: dict[str, str] = field(default_factory=dict)
     spot_prices: dict[tuple[str, str], str] = field(default_factory=dict)
     is_nitro: bool = True
-    made_client: Any = None
-
-    def client(self, region: str) -> Any:
-        """A real client that ends here instead of in the network. One for all: making one takes a while."""
-        self.made_client = self.made_client or self._connect(region)
-        return self.made_client
-
-    def _connect(self, region: str) -> Any:
-        made = boto3.client("ec2", region, aws_access_key_id="test", aws_secret_access_key="test")
-        built: dict[str, Any] = {}
-
-        def remember(params: dict[str, Any], **_: Any) -> None:
-            built["params"] = params
-
-        def answer(model: Any, **_: Any) -> Any:
-            return self._answer(model, built["params"])
-
-        made.meta.events.register_last("before-parameter-build.ec2.*", remember)
-        made.meta.events.register("before-call.ec2.*", answer)
-        return made
-
-    def _answer(self, model: Any, params: dict[str, Any]) -> tuple[AWSResponse, dict[str, Any]]:
-        self.now += 1
-        name = model.name
-        self.calls.append((name, params))
-        self._crash(name, "before")
-        try:
-            self._throttle(name)
-            if self.answers.get(name):
-                raise self.answers[name].pop(0)
-            said = getattr(self, name)(params)
-        except Refusal as no:
-            said = {
-                "Error": {"Code": no.code, "Message": no.message},
-                "ResponseMetadata": {"HTTPStatusCode": no.status},
-            }
-            return AWSResponse("", no.status, {}, None), said
-        if model.output_shape:
-            validate_parameters(said, model.output_shape)
-        self._crash(name, "after")
-        return AWSResponse("", 200, {}, None), said
-
-    def _crash(self, name: str, side: str) -> None:
-        left = self.crashes.get((name, side), 0)
-        self.crashes[name, side] = left - 1
-        if left == 1:
-            raise Crash(f"{side} {name}")
-
-    def _throttle(self, name: str) -> None:
-        """A bucket of tokens per call: how many it holds, and how many flow in each second."""
-        if name not in self.buckets:
-            return
-        size, rate = self.buckets[name]
-        recent = sum(1 for call, _ in self.calls[:-1] if call == name)
-        if recent >= size + rate * self.now:
-            raise Refusal("RequestLimitExceeded", "Request limit exceeded.", 503)
 
     # The calls, by EC2's names.
 
@@ -250,10 +177,6 @@ class Ec2:
         each = self.instances[name]
         if each.ended is None:
             each.ended, each.why = self.now, why
-
-    def fail(self, call: str, code: str, message: str = "", times: int = 1, status: int = 400) -> None:
-        """Have the next calls answered with an error."""
-        self.answers.setdefault(call, []).extend([Refusal(code, message, status)] * times)
 
     def made(self) -> Counter[str]:
         """How many machines were ever launched, by worker."""

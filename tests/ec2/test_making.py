@@ -8,8 +8,9 @@ import pytest
 
 from penstock.kernel.errors import Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.ports import Ready
-from tests.ec2.fake import ACCOUNT, Crash, Ec2, Refusal
+from tests.ec2.fake import ACCOUNT, Ec2
 from tests.ec2.helpers import HERE, OTHER, WORKER, clean, factory, only, order
+from tests.played import Crash, Refusal
 
 
 class TestMaking:

@@ -36,8 +36,9 @@ from penstock.usecases.units import cloud_events
 from penstock.usecases.workers import agents
 from tests.ec2.authority import authority
 from tests.ec2.events import ends, event
-from tests.ec2.fake import Crash, Ec2, Instance
+from tests.ec2.fake import Ec2, Instance
 from tests.ec2.helpers import HERE
+from tests.played import Crash
 from tests.usecases.steps import job_of, slots, submit
 
 ADA = User(name="ada", created=datetime(2026, 1, 1, tzinfo=UTC), version=1)

@@ -37,6 +37,8 @@ from tests.containers import helpers as containers
 from tests.controllers.lab import Lab
 from tests.ec2 import helpers as ec2
 from tests.ec2.fake import Ec2
+from tests.fargate import helpers as fargate
+from tests.fargate.fake import Ecs
 from tests.postgres import helpers as postgres
 from tests.postgres.cluster import Cluster
 from tests.usecases.lab_hosts import Bench, lab
@@ -105,6 +107,12 @@ def elastic(home: Path) -> Rig:
     del home
     cloud = Ec2()
     return Rig(ec2.factory(cloud), lambda: ec2.factory(cloud))
+
+
+def tasks(home: Path) -> Rig:
+    del home
+    cluster = Ecs()
+    return Rig(fargate.factory(cluster), lambda: fargate.factory(cluster))
 
 
 def other_clouds(home: Path) -> Rig:
@@ -233,6 +241,7 @@ RIGS: dict[str, Callable[[Path], Rig]] = {
     "factory container": boxes,
     "factory hand": hand,
     "factory ec2": elastic,
+    "factory fargate": tasks,
     "factory hosts": attended,
     "factory http": controller,
     "factory libcloud": other_clouds,
@@ -251,6 +260,7 @@ ON_A_SERVER: dict[str, Callable[[Cluster], Rig]] = {"well postgres": databases}
 COMPLAINTS: list[tuple[str, str, dict[str, Any]]] = [
     ("factory", "container", containers.SETTINGS),
     ("factory", "ec2", ec2.SETTINGS),
+    ("factory", "fargate", fargate.SETTINGS),
     ("factory", "hosts", {}),
     ("factory", "http", {"url": "https://lab.example.com", "secret": "env:LAB"}),
     ("factory", "libcloud", libcloud.SETTINGS),

@@ -38,6 +38,7 @@ NOTHING: Mapping[str, Any] = {}
 FACTORIES = {
     "container": "penstock.drivers.factories.container.factory:ContainerFactory",
     "ec2": "penstock.drivers.factories.ec2.factory:Ec2Factory",
+    "fargate": "penstock.drivers.factories.fargate.factory:FargateFactory",
     "hosts": "penstock.drivers.factories.hosts:HostsFactory",
     "http": "penstock.drivers.factories.http.factory:HttpFactory",
     "libcloud": "penstock.drivers.factories.libcloud.factory:LibcloudFactory",

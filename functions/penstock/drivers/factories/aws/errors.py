@@ -172,9 +172,9 @@ class Codes:
         try:
             yield
         except CallFailed as failed:
-            raise self._driver_error(failed.failure) from failed
+            raise self.error(failed.failure) from failed
 
-    def _driver_error(self, failure: Failure) -> DriverError:
+    def error(self, failure: Failure) -> DriverError:
         """The DriverError of a failure. Reports codes that the table does not have."""
         if not failure.meaning.is_known:
             report_unknown(self.driver, failure.code, failure.call)

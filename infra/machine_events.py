@@ -29,10 +29,15 @@ class MachineEvents(Construct):
 
     def __init__(self, scope: Construct, name: str, *, queue: sqs.IQueue, dead: sqs.IQueue) -> None:
         super().__init__(scope, name)
-        self._to = targets.SqsQueue(queue, dead_letter_queue=dead, retry_attempts=ATTEMPTS, max_event_age=MAX_AGE)
+        self._to = to_queue(queue, dead)
         self._rule("Ended", ["EC2 Instance State-change Notification"], {"state": ENDING})
         self._rule("Warned", WARNINGS)
 
     def _rule(self, name: str, kinds: list[str], detail: dict[str, list[str]] | None = None) -> None:
         pattern = events.EventPattern(source=["aws.ec2"], detail_type=kinds, detail=detail)
         events.Rule(self, name, event_pattern=pattern, targets=[self._to])
+
+
+def to_queue(queue: sqs.IQueue, dead: sqs.IQueue) -> targets.SqsQueue:
+    """The target of rules that send events to a queue; `dead` gets what it does not accept in time."""
+    return targets.SqsQueue(queue, dead_letter_queue=dead, retry_attempts=ATTEMPTS, max_event_age=MAX_AGE)

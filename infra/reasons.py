@@ -50,6 +50,13 @@ def cloud_secrets() -> Mapping[str, str]:
     return {f"AwsSolutions-IAM5[Resource::{_shown(each)}]": why for each in cloud_arns().values()}
 
 
+def tasks(reasons: Mapping[str, str]) -> Mapping[str, str]:
+    """Wildcards for tasks of ECS: ARNs, each with its reason."""
+    return {f"AwsSolutions-IAM5[Resource::{_shown(arn)}]": why for arn, why in reasons.items()} | {
+        "AwsSolutions-IAM5[Resource::*]": "ECS has no narrower permission to list tasks and to handle definitions"
+    }
+
+
 def lent_objects(arn: str) -> Mapping[str, str]:
     """A wildcard for the objects below this deployment's prefix in the lent bucket."""
     return {f"AwsSolutions-IAM5[Resource::{_shown(arn)}]": "one prefix per lease, below one that is this deployment's"}

@@ -22,6 +22,7 @@ ScalingConfig.
 """
 
 DOMAIN = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}")
+CLUSTER = re.compile(r"arn:aws[a-z-]*:ecs:[a-z0-9-]+:\d{12}:cluster/[A-Za-z0-9_-]{1,255}")
 CERTIFICATE = re.compile(r"arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate/[a-z0-9-]+")
 
 
@@ -33,6 +34,8 @@ class Settings:
 
     - `ephemeral` deletes all data with the stack.
     - `ec2` permits factories to make machines in EC2; `ec2_role` is the role that these may have, if any.
+    - `fargate` are the ARNs of the ECS clusters in which factories may run tasks; `fargate_role` is the role with which
+      ECS may pull their images and write their logs, `fargate_logs` the group of these logs, if any.
     - `libcloud` adds the library for other clouds, and permits factories to read their credentials.
     - `drivers` is a pip requirements file with packages of third-party drivers.
     - `factory_secrets` and `well_secrets` are the names of secrets that factories and that wells may read;
@@ -57,6 +60,9 @@ class Settings:
     ephemeral: bool = False
     ec2: bool = False
     ec2_role: str = ""
+    fargate: tuple[str, ...] = ()
+    fargate_role: str = ""
+    fargate_logs: str = ""
     libcloud: bool = False
     factory_secrets: tuple[str, ...] = ()
     well_secrets: tuple[str, ...] = ()
@@ -94,6 +100,7 @@ class Settings:
             raise ValueError("sts_roles needs sts_boundary, which limits what policies can give to the roles")
         if self.s3_well and not self.sts_roles:
             raise ValueError("s3_well needs sts_roles, because jobs reach the bucket with sessions of a role")
+        _check_fargate(self)
         _check_console(self)
 
     @staticmethod
@@ -115,6 +122,9 @@ class Settings:
             ephemeral=is_set("ephemeral"),
             ec2=is_set("ec2"),
             ec2_role=str(context.get("ec2_role", "")),
+            fargate=listed("fargate"),
+            fargate_role=str(context.get("fargate_role", "")),
+            fargate_logs=str(context.get("fargate_logs", "")),
             libcloud=is_set("libcloud"),
             factory_secrets=listed("factory_secrets"),
             well_secrets=listed("well_secrets"),
@@ -170,6 +180,15 @@ def _text(value: object) -> str:
 def _check(setting: str, start: str, ids: tuple[str, ...]) -> None:
     if not ids or not all(each.startswith(start) for each in ids):
         raise ValueError(f"{setting} must be ids like {start}0a1b2c3d with commas between them, not {','.join(ids)!r}")
+
+
+def _check_fargate(settings: Settings) -> None:
+    """Raises ValueError for what is no cluster, and for a role or logs without one."""
+    for arn in settings.fargate:
+        if not CLUSTER.fullmatch(arn):
+            raise ValueError(f"fargate must be ARNs of clusters of ECS, with commas between them, not {arn!r}")
+    if (settings.fargate_role or settings.fargate_logs) and not settings.fargate:
+        raise ValueError("fargate_role and fargate_logs need fargate, the clusters whose tasks they are for")
 
 
 def _check_console(settings: Settings) -> None:

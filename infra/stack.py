@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import Aws, CfnCondition, CfnOutput, CfnParameter, Fn, Stack
 from constructs import Construct
 
-from infra import agent, flow, network, wells
+from infra import agent, fargate, flow, network, wells
 from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
@@ -33,7 +33,7 @@ from infra.grants import (
 from infra.machine_events import MachineEvents
 from infra.measures import Monitored
 from infra.queues import CONSUMERS, NAMES, Queues
-from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, lent_objects, machines, wildcards
+from infra.reasons import EVERYWHERE, acknowledge, cloud_secrets, lent_objects, machines, tasks, wildcards
 from infra.schedule import Schedule
 from infra.settings import Settings
 from infra.sizes import SIZES
@@ -106,6 +106,8 @@ class Penstock(Stack):
         """What drivers reach: machines of EC2 and of other clouds, secrets, and servers in a network."""
         if settings.ec2:
             self._make_machines(settings.ec2_role)
+        if settings.fargate:
+            self._run_tasks(settings)
         if settings.libcloud:
             self._read_cloud_secrets()
         for each in ("well", "sweep"):  # one creates, the other lists
@@ -174,6 +176,16 @@ class Penstock(Stack):
         if role:
             self.functions.allow("factory", [pass_role(role)])
         acknowledge(self, machines())
+
+    def _run_tasks(self, settings: Settings) -> None:
+        """Permit factories to run tasks of ECS, and the sweep to stop strays; subscribe to events about them."""
+        names = (settings.fargate, settings.fargate_role, settings.fargate_logs)
+        made = fargate.Fargate(self._site, self.stack_name, *names)
+        queue, dead = self.queues.of["factory"], self.queues.dead["factory"]
+        fargate.TaskEvents(self, "TaskEvents", clusters=settings.fargate, queue=queue, dead=dead)
+        for each in fargate.FARGATE_GRANTS:
+            self.functions.allow(each, made.statements(each))
+        acknowledge(self, tasks(made.reasons()))
 
     def _read_cloud_secrets(self) -> None:
         """Permit factories and the sweep to read the credentials for other clouds."""

@@ -18,6 +18,8 @@ from unittest.mock import patch
 from penstock.sources import ROOT as SOURCES
 
 ROLE = "arn:aws:iam::123456789012:role/workers"
+CLUSTER = "arn:aws:ecs:eu-west-1:123456789012:cluster/jobs"
+PULL, LOGS = "arn:aws:iam::123456789012:role/pull", "/penstock/workers"
 JOBS, SCRATCH = (f"arn:aws:iam::000000000000:role/{name}" for name in ("jobs", "scratch"))
 BOUNDARY = "arn:aws:iam::000000000000:policy/jobs-at-most"
 CLEANER = "arn:aws:lambda:eu-west-1:123456789012:function:clean-sandboxes"
@@ -37,6 +39,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "own-name": {"console_domain": DOMAIN, "console_certificate": CERTIFICATE},
     "trial": {"ephemeral": "true", "name": "Trial"},
     "ec2": {"ec2": "true", "ec2_role": ROLE},
+    "fargate": {"fargate": CLUSTER, "fargate_role": PULL, "fargate_logs": LOGS},
     "libcloud": {"libcloud": "true"},
     "network": {"well_secrets": "penstock/postgres, /penstock/pg/password", **NETWORK},
     "wells": {

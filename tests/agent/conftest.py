@@ -25,7 +25,7 @@ PYTHON = os.environ.get("PENSTOCK_AGENT_PYTHON", sys.executable)
 SHORT_WAITS = {
     "agent/prepare.py": {"FIRST_SECONDS, MOST_SECONDS = 1.0, 30.0": "FIRST_SECONDS, MOST_SECONDS = 0.05, 0.2"},
     "agent/bmat.py": {"POLL_SECONDS = 2.0": "POLL_SECONDS = 0.1"},
-    "agent/host.py": {"POLL_SECONDS = 0.5": "POLL_SECONDS = 0.05"},
+    "agent/hostprocess.py": {"POLL_SECONDS = 0.5": "POLL_SECONDS = 0.05"},
 }
 """What tests replace in the agent's modules: the waits between two tries."""
 

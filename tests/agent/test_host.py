@@ -244,8 +244,8 @@ def test_a_host_without_a_token_or_folder_does_not_start(machine):
 
 def test_files_that_cannot_be_removed_are_reported(tmp_path, monkeypatch):
     """UNIT-2: a machine that is not clean does not say so."""
-    from penstock.agent import host as hosting
-    from penstock.agent.host import HostState
+    from penstock.agent import hostprocess
+    from penstock.agent.hostloop import STUCK_SECONDS, HostLoop, HostState
     from penstock.agent.machine import Machine
 
     class Office:
@@ -261,17 +261,20 @@ def test_files_that_cannot_be_removed_are_reported(tmp_path, monkeypatch):
     def busy(*given: Any) -> str:
         raise OSError("a mount is busy")
 
+    def process(state: HostState, changed: Callable[[], None]) -> hostprocess.WorkerProcess:
+        return hostprocess.WorkerProcess(state, b"none", office.url, Machine(str(tmp_path / "root")), changed)
+
     office, standing = Office(), HostState(tmp_path)
     standing.note(WORKERS[0], "ended")
-    bench = hosting.Host(office, standing, Machine(str(tmp_path / "root")), "none")  # type: ignore[arg-type]
+    bench = HostLoop(office, standing, process)  # type: ignore[arg-type]
     # The host is this process here: all that its worker could have left are processes that other tests need.
-    monkeypatch.setattr(hosting, "JobProcesses", lambda worker: SimpleNamespace(kill_all=list))
+    monkeypatch.setattr(hostprocess, "JobProcesses", lambda worker: SimpleNamespace(kill_all=list))
     with monkeypatch.context() as patch:
-        patch.setattr(hosting, "remove_leftovers", busy)
-        assert bench._turn() == hosting.STUCK_SECONDS
+        patch.setattr(hostprocess, "remove_leftovers", busy)
+        assert bench.turn() == STUCK_SECONDS
     assert standing.stage == "ended"
-    bench._turn()
-    assert office.asked[1] == (WORKERS[0], "ended", "", "a mount is busy")
+    bench.turn()
+    assert office.asked[1] == (WORKERS[0], "ended", "", "a mount is busy", False, 0)
     assert HostState.load(tmp_path).stage == "clean"
 
 

@@ -37,9 +37,12 @@ def test_agent_runs_the_packaged_agent(penstock: Run, service: Service, became: 
 
 def test_options_are_passed_on(penstock: Run, became: Became, tmp_path: Path) -> None:
     given = ["--root", "/", "--user", "jobs", "--state", str(tmp_path / "s"), "--token-file", "bench-7.token"]
+    given += ["--containers", "podman"]
     assert penstock("agent", "--host", "bench-7", *given).exit_code == 0
     ((words, environment),) = became
-    assert words[-6:] == ["--root", "/", "--user", "jobs", "--token-file", "bench-7.token"]
+    assert words[-8:] == [
+        "--root", "/", "--user", "jobs", "--containers", "podman", "--token-file", "bench-7.token",
+    ]  # fmt: skip
     assert environment.get("PENSTOCK_TOKEN") is None
     assert (tmp_path / "s" / "agent.pyz").exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -44,6 +45,9 @@ default_subnet_pools = [{{ "base" = "10.231.0.0/22", "size" = 24 }}]
 """Few limits: a machine may not let more be set. The runtime is one that works here. Networks are its own, and few."""
 
 
+PROGRAM = '#!/bin/sh\nCONTAINERS_CONF={conf} exec {command} "$@"\n'
+
+
 class NoEngine(Exception):
     """Why no engine runs on this machine."""
 
@@ -76,6 +80,13 @@ class Podman:
         if check and done.returncode:
             raise NoEngine(f"`podman {words[0]}` fails here: {done.stderr.strip()[-300:]}")
         return done
+
+    def program(self) -> Path:
+        """A program that is this Podman's command."""
+        path = self.folder / "podman"
+        path.write_text(PROGRAM.format(conf=shlex.quote(str(self._conf())), command=shlex.join(self._command())))
+        path.chmod(0o755)
+        return path
 
     def start(self) -> None:
         """Make the image, and find a runtime with which a container runs. Raises NoEngine."""
@@ -112,9 +123,12 @@ class Podman:
         return ["podman", "--root", str(self.folder / "root"), "--runroot", str(self.folder / "run")]
 
     def _environment(self) -> dict[str, str]:
+        return {**os.environ, "CONTAINERS_CONF": str(self._conf())}
+
+    def _conf(self) -> Path:
         conf = self.folder / "containers.conf"
         conf.write_text(CONF.format(runtime=self.runtime or "crun", folder=self.folder))
-        return {**os.environ, "CONTAINERS_CONF": str(conf)}
+        return conf
 
     def _make_image(self) -> None:
         archive = self.folder / "image.tar"
@@ -150,7 +164,7 @@ def fill(tar: tarfile.TarFile) -> None:
     for path in programs:
         tar.add(os.path.realpath(path), path.replace("/bin/", "/usr/bin/", 1) if path.startswith("/bin/") else path)
     tar.add(LIBRARY, str(LIBRARY), filter=lambda each: None if Path(each.name).name in LEFT_OUT else each)
-    for path in sorted(_needed([*programs, *map(str, (LIBRARY / "lib-dynload").glob("*.so"))])):
+    for path in sorted(_needed([*programs, *map(str, (LIBRARY / "lib-dynload").glob("*.so"))]) | _loaded_late()):
         tar.add(os.path.realpath(path), f"/usr{path}" if not path.startswith("/usr") else path)
     for name, text in FILES.items():
         _add_file(tar, name, text)
@@ -160,6 +174,12 @@ def _needed(programs: list[str]) -> set[str]:
     """The shared libraries that some programs need, and their loader."""
     listed = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
     return set(re.findall(r"(/(?:usr/)?lib\S*) \(0x", listed))
+
+
+def _loaded_late() -> set[str]:
+    """What a thread needs to end before its time: no program names it."""
+    listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    return set(re.findall(r"libgcc_s\.so\.1 \(libc6,(?:x86-64|AArch64)\) => (\S+)", listed))
 
 
 def _add_folder(tar: tarfile.TarFile, name: str) -> None:

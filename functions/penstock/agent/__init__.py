@@ -29,7 +29,16 @@ These are commands of their own:
 
 bmat          the command with which a job's script asks the agent; it imports nothing else of the agent
 host          the agent of a machine that exists already, which starts a worker per job (docs/operators/hosts.md)
+hostclient    what it says to the service, and with which token
+hostloop      its loop: what to do with its worker, how far it is, and what of that survives a restart
+hostprocess   a worker that is a process of the machine, if this runs one job at a time
+hostuser      whether jobs can reach the agent
 packed        compiles the file for a host's workers, which start from a copy of it
+
+hostparts     the parts of a host that several jobs share: a loop for each
+containers    a worker that is a container
+engine        the container engine, through its command
+relay         how containers reach a service on the loopback of their host
 """
 
 VERSION = "unpacked"  # `penstock.agentfile` replaces it by the start of a digest of these modules

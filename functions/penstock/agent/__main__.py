@@ -59,6 +59,9 @@ def parse_options(arguments: list[str]) -> dict[str, Any]:
     host.add_argument("--token-file", type=Path, metavar="FILE", help="file with the host's token (or PENSTOCK_TOKEN)")
     host.add_argument("--root", type=Path, metavar="DIR", help="folder for job files; / is the machine itself")
     host.add_argument("--user", metavar="NAME", help="user that jobs run as, who cannot reach the agent (needs root)")
+    host.add_argument(
+        "--containers", metavar="ENGINE", help="docker, podman or a path: jobs that share this host run in containers"
+    )
     host.add_argument("--state", type=Path, metavar="DIR", help="folder for the agent's state")
     return vars(parser.parse_args(arguments))
 

@@ -43,7 +43,8 @@ class Config:
 
     `identity` is the address of the machine's metadata service, empty if no identity document is needed. `alone`: the
     machine was made for this worker, and serves nothing else. `user` is the name of the jobs' user, empty if it is the
-    agent's.
+    agent's. `socket` is the path of a socket that leads to a service on the loopback of another machine's, empty if the
+    agent reaches it.
     """
 
     url: str
@@ -54,6 +55,7 @@ class Config:
     identity: str = ""
     alone: bool = False
     user: str = ""
+    socket: str = ""
 
     @classmethod
     def load(cls, path: Path) -> Config:
@@ -63,6 +65,7 @@ class Config:
         return cls(
             data["url"].rstrip("/"), data["worker"], data["key"], root, path.resolve().parent,
             data.get("identity", ""), data.get("alone") is True, str(data.get("user") or ""),
+            str(data.get("socket") or ""),
         )  # fmt: skip
 
     def token(self) -> str:

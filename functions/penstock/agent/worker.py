@@ -53,6 +53,10 @@ def run_worker(path: Path) -> int:
     if progress.read() is not Step.NONE:
         return _restarted(config, progress)
     adopt_orphans()
+    if config.socket:
+        from .relay import serve_loopback
+
+        serve_loopback(config.url, config.socket)
     introduction = {"worker": config.worker, "key": config.key}
     try:
         copies: Copies | None = None

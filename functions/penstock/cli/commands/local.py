@@ -283,12 +283,21 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--token-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the host's token.")
 @click.option("--root", type=FOLDER, help="Root folder for job files; / uses the machine itself.")
 @click.option("--user", metavar="NAME", help="User that jobs run as, who cannot reach the agent; needs root.")
+@click.option(
+    "--containers", metavar="ENGINE", help="docker, podman or a path: jobs that share this host run in containers."
+)
 @click.option("--state", type=FOLDER, help="Folder for the agent's state.")
 @pass_session
 def agent(
-    session: Session, host: str, token_file: Path | None, root: Path | None, user: str | None, state: Path | None
+    session: Session,
+    host: str,
+    token_file: Path | None,
+    root: Path | None,
+    user: str | None,
+    containers: str | None,
+    state: Path | None,
 ) -> None:
-    """Run jobs on this machine, one after the other, and clean up after each, until you stop it.
+    """Run jobs on this machine, and clean up after each, until you stop it.
 
     Runs the same agent as `$URL/v1/agent/agent.pyz`, with the same options.
     """
@@ -308,6 +317,7 @@ def agent(
     words = ["--url", target.url, "--host", host, "--state", str(folder)]
     words += ["--root", str(root)] if root else []
     words += ["--user", user] if user else []
+    words += ["--containers", containers] if containers else []
     words += ["--token-file", str(token_file)] if token_file else []
     kept = {name: value for name, value in os.environ.items() if name != "PENSTOCK_TOKEN"}
     given = {} if token_file or not target.token else {"PENSTOCK_TOKEN": target.token}

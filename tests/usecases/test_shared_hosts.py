@@ -349,3 +349,12 @@ def test_a_part_that_comes_back_between_two_reads_is_not_overlooked(ada: User, e
     before_the_next_read(twin, f"{SlotState.HELD}#", meanwhile)
     order(twin, ada)
     assert [slot.owner for slot in held(twin)] == ["eve"]
+
+
+def test_why_a_container_could_not_be_started_is_the_reason_of_the_attempt(twin: Twin, ada: User) -> None:
+    job = order(twin, ada, retries=0)
+    mine = part(twin, job)
+    assert mine.do() == "work"
+    mine.stage = "ended"
+    mine.ask(trouble="its container cannot be started: manifest unknown")
+    assert "manifest unknown" in str(job_of(twin, job).end.reason)

@@ -131,7 +131,8 @@ def _after_worker(on: System, host: Host, unit: Unit, status: AgentHost, site: S
     bounds, maker = site.limits, site.factories.get(unit.maker)
     is_cleaned_outside = maker is not None and maker.has_controller and not status.part
     if unit.is_leased:
-        cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported"
+        said = f": {status.trouble}" if status.trouble else ""
+        cause = f"worker {unit.id} was lost: its agent on {host.name} ended before it reported{said}"
         settle.lose(on, unit, cause, lambda _: True, cause)
     elif is_cleaned_outside and (status.stage == "clean" or status.trouble):
         return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)

@@ -7,6 +7,7 @@ ports               the ports in memory: a call may switch handlers, fail, lose 
 cloud               what factories and wells have made, on the fake cloud that ships with the package
 interfaces          what agents, users and checks may use of a run
 agents              agents on machines: late, silent, doubled, missing, or acting after their time
+hosts               machines that exist already, their agents, and the workers on them
 stale_tokens        agents that show keys and tokens that have expired
 users               users
 operators           operators who hold, release, drain and recycle units
@@ -15,6 +16,7 @@ engine              chooses the next step, and brings every run to a calm end
 commits             what a check gets: one commit, and the facts from before it
 invariants          what must hold after every commit
 clean_invariants    the same, for slots and units that must be clean
+host_invariants     the same, for hosts
 prewarm_invariants  the same, for units made ahead of need
 checks              runs the invariants, and checks the outside world, quiet moments and the end
 trace               what happened: a hash to compare runs, and lines to read

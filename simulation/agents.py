@@ -16,7 +16,6 @@ from penstock.domain.jobs.jobs import Result
 from penstock.domain.logs.logs import Line
 from penstock.domain.replies import Idle, Instructions
 from penstock.kernel.errors import Refused
-from penstock.testing.fake import Machine as Thing
 from penstock.usecases.workers import agents
 from simulation import stale_tokens
 from simulation.interfaces import Run
@@ -36,11 +35,10 @@ class Machine:
     it had, and the tokens with which it acted for them.
     """
 
-    def __init__(self, engine: Run, thing: Thing) -> None:
+    def __init__(self, engine: Run, id: str, key: str) -> None:
         dice, now = engine.dice, engine.world.now()
         self._engine = engine
-        self.id = thing.order.id
-        self.key = thing.order.key
+        self.id, self.key = id, key
         self.state = "booting"
         self.busy = False
         self.past: list[tuple[str, str]] = []

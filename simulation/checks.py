@@ -138,7 +138,8 @@ class Promises:
 
     def begins(self, machine: Agent, told: Assignment) -> None:
         """JOB-2: a script begins while no other of its job may run. SEC-1: it is told of its own resources only."""
-        others = [unit for job, _, unit in self._running() if job == told.job and unit != machine.id]
+        running = [one for one in self._engine.machines.values() if one.is_running() and one is not machine]
+        others = [one.id for one in running if one.job == told.job]
         self.must("JOB-2", not others, f"{machine.id} begins {told.job} while {others} may still run it")
         held = self._engine.store.scan(f"job#{told.job}", lease_prefix(told.attempt), Lease)
         mine = {lease.unit for lease in held}
@@ -271,6 +272,9 @@ class Promises:
                 continue
             on = {slot.name for slot in slots_of(self._engine.store, pool.name) if slot.state is not SlotState.OFF}
             fits = on == set(pool.names[: pool.limit]) if pool.names is not None else len(on) == pool.limit
+            away = [slot.name for slot in slots_of(self._engine.store, pool.name) if slot.state is SlotState.AWAY]
+            if away:
+                yield "QUEUE-1", f"{away} of {pool.name} are away, though their hosts' agents call"
             if not fits or pool.due:
                 yield "SLOT-1", f"{pool.name} has slots {sorted(on)}; its limit is {pool.limit}, names {pool.names}"
 

@@ -9,6 +9,7 @@ from zlib import crc32
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
+from penstock.drivers.factories.hosts import HostsFactory
 from penstock.drivers.wells.lock import LockWell
 from penstock.kernel.errors import DriverError, Unsatisfiable
 from penstock.ports import NotYet, Order, Ready
@@ -24,6 +25,9 @@ NEVER_SATISFIED = 0.05
 
 LOCK = "lock"
 """The driver of wells that make nothing."""
+
+HOSTS = "hosts"
+"""The driver of factories whose machines exist already."""
 
 STUCK = 15
 """Of so many units one cannot be destroyed while the weather is bad, whatever the dice say."""
@@ -66,11 +70,13 @@ class Outside:
         order = machine.order
         self.host.tell(f"{machine.maker} made {machine.id} for {order.type} {order.slot}")
 
-    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp:
+    def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp | WatchedHosts:
         """The driver of a factory."""
+        if driver == HOSTS:
+            return WatchedHosts(self)
         return MadeUp(self, str(settings["name"]), {key: settings[key] for key in settings if key != "name"})
 
-    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp | Locks:
+    def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp | Locks | WatchedHosts:
         """The driver of a well."""
         return Locks(self) if driver == LOCK else self.factory(driver, settings, name)
 
@@ -80,7 +86,7 @@ class Outside:
 
     def reusable(self, kind: str, driver: str) -> bool:
         """Whether a driver's units can be kept for the next lease: all that are made can."""
-        return driver != LOCK
+        return driver not in (LOCK, HOSTS)
 
     def quarantines(self, kind: str, driver: str) -> bool:
         """Whether a broken unit of a driver is quarantined: workers are."""
@@ -91,8 +97,8 @@ class Outside:
         return driver == LOCK
 
     def hosts(self, driver: str) -> bool:
-        """Whether its workers are machines that exist already: none are."""
-        return False
+        """Whether its workers are machines that exist already."""
+        return driver == HOSTS
 
     def objections(self, kind: str, driver: str, options: Mapping[str, Any], *told: Mapping[str, Any]) -> Sequence[str]:
         """What is wrong with a job's options: nothing."""
@@ -123,6 +129,26 @@ class Locks(LockWell):
         if isinstance(done, CleanProof):
             self._outside.proofs[unit] = done
         return done
+
+
+class WatchedHosts(HostsFactory):
+    """The driver of hosts without a controller, at whose calls another handler may go on."""
+
+    def __init__(self, outside: Outside) -> None:
+        super().__init__({}, {})
+        self._outside = outside
+
+    def create(self, order: Order) -> Ready | NotYet:
+        """Ready at once: the host asks for its worker."""
+        return self._outside.host.at("create", lambda: self._create(order), effect=True)
+
+    def _create(self, order: Order) -> Ready | NotYet:
+        self._outside.before_create(order)
+        return super().create(order)
+
+    def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        """Wait for the host's word."""
+        return self._outside.host.at("destroy", lambda: super(WatchedHosts, self).destroy(unit, now), effect=True)
 
 
 class MadeUp:

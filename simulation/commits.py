@@ -281,7 +281,7 @@ def _remember_unit(facts: Facts, was: Unit | None, now: Unit, task: Task | None)
     if now.lease.order == WORKER and (was is None or now.state is UnitState.CREATING):
         facts.workers[now.lease.job].add(now.id)
     is_apart = now.state is UnitState.QUARANTINED and quarantine.may_continue(now)
-    if is_apart or now.state in (UnitState.IDLE, UnitState.GONE):
+    if is_apart or now.lease.is_over or now.state in (UnitState.IDLE, UnitState.GONE):
         facts.workers[now.lease.job].discard(now.id)
     if was and was.state in (UnitState.CREATING, UnitState.READY) and now.state in ENDED:
         facts.ended[now.id] = now.since

@@ -102,12 +102,15 @@ class Engine(Handlers):
         found += [self.people.submit] if self.people.left and self._is_open else []
         found += [self._sweep] if self._next_sweep <= now and self.weather is self.storm else []
         acting = [machine for machine in self.machines.values() if machine.next_at <= now and not machine.busy]
-        return found + ([lambda: self.dice.choice(acting).act()] * 3 if acting else [])
+        found += [lambda: self.dice.choice(acting).act()] * 3 if acting else []
+        polling = [loop for loop in self.hosts.loops() if loop.next_at <= now and not loop.busy]
+        return found + ([lambda: self.dice.choice(polling).act()] * 2 if polling else [])
 
     def _wait(self, until: datetime) -> bool:
         """Move the clock to the next thing that happens."""
         coming = [message[0] for message in self.queues.messages]
         coming += [machine.next_at for machine in self.machines.values()]
+        coming += [loop.next_at for loop in self.hosts.loops()]
         coming += [self._next_sweep] if self.weather is self.storm else []
         if not coming or min(coming) > until:
             return False
@@ -131,6 +134,7 @@ class Engine(Handlers):
         self.people.restore()
         for machine in self.machines.values():
             machine.behave()
+        self.hosts.behave()
         self._sweep_until(SWEEPS + SWEEPS_PER_JOB * len(self.plan.jobs), is_warm=True)
         self.people.keep_nothing()
         self._sweep_until(COOLING, is_warm=False)

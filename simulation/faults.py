@@ -32,6 +32,7 @@ class Weather:
     outage: float = 0.0  # that SQS or Step Functions begins to refuse most requests, for minutes, at a step of the run
     again: float = 0.0  # that EventBridge calls twice, or minutes late
     apart: float = 0.0  # that the clock of a handler's process is some seconds off
+    hosts: float = 0.0  # that a host goes down, forgets, leaves, or is silent, or a second one comes, at a call of it
 
     def without(self, kinds: Collection[str]) -> Weather:
         """The same weather with some kinds of trouble taken out."""
@@ -72,6 +73,8 @@ REFUSED = 0.8
 
 AGAIN_CHANCES = (0.0, 0.0, 0.1, 0.3)
 
+HOSTS_CHANCES = (0.0, 0.05, 0.1, 0.2)
+
 APART_CHANCES = (0.0, 0.0, 0.2, 0.6)
 APART_SECONDS = 2.0
 """How far a clock is off at most. Those of Lambda are within milliseconds: Amazon Time Sync Service."""
@@ -94,4 +97,5 @@ def draw(dice: random.Random, more: random.Random) -> Weather:
         outage=more.choice(OUTAGE_CHANCES),
         again=more.choice(AGAIN_CHANCES),
         apart=more.choice(APART_CHANCES),
+        hosts=more.choice(HOSTS_CHANCES),
     )

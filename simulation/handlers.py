@@ -23,6 +23,7 @@ from simulation.checks import Promises
 from simulation.cloud import Outside
 from simulation.errors import Broken
 from simulation.faults import Weather
+from simulation.hosts import Hosts
 from simulation.ports import Clock, Service, SimulatedFlows, SimulatedQueues, SimulatedStore, SimulatedWorld
 from simulation.scenario import Plan
 from simulation.tasks import Baton, Died, Task
@@ -73,6 +74,7 @@ class Handlers(Twin):
         self._plug(seed)
         self.promises = Promises(self, blind, watched=watched)
         self.people = self._people()
+        self.hosts = Hosts(self, self.plan.shape.hosts, self.machines.__setitem__)
 
     def _drawn(self, seed: int, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
         dice = random.Random(f"{seed} plan")
@@ -104,7 +106,7 @@ class Handlers(Twin):
 
     def _boot(self, thing: Thing) -> None:
         if thing.order.is_worker:
-            self.machines[thing.id] = Machine(self, thing)
+            self.machines[thing.id] = Machine(self, thing.order.id, thing.order.key)
 
     # What ports ask for.
 

@@ -33,6 +33,7 @@ from penstock.testing.store import lease_now
 from simulation.choice_invariants import everybody_has_what_they_chose
 from simulation.clean_invariants import freed_clean, kept_clean, lent_clean, lent_to_its_owner
 from simulation.commits import OVERTAKEN, Broke, Moment
+from simulation.host_invariants import free_hosts_are_there
 from simulation.ports import slots_of
 from simulation.prewarm_invariants import nobodys
 
@@ -348,6 +349,7 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     nobody_is_passed,
     nobody_stood_before,
     everybody_has_what_they_chose,
+    free_hosts_are_there,
     nobodys,
     one_after_the_other,
     settled_once,

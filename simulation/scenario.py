@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
@@ -11,6 +11,8 @@ from zlib import crc32
 TYPES = ("bench", "database", "licence", "sandbox")
 CPUS = {"linux": 2, "metal": 8}
 FAMILY = "any"
+LABS = ("attic", "lab")
+"""The targets of hosts."""
 HEADER = "#!/bin/sh\n"
 STUBBORN = HEADER + '#:\n#: name = "stubborn"\n#: variety = "basic"\n#: on_failure = "retry"\n#:\n'
 
@@ -33,6 +35,7 @@ class Shape:
     has_prices: bool = False
     has_labels: bool = False
     band: int = 0
+    labs: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def toml(self) -> str:
         """The site as operators write it. The target `vault` needs a privilege; types in `locks` are only slots."""
@@ -59,7 +62,20 @@ class Shape:
             leases = f"names = [{quoted}]\nleases = {self.leases}"
             lines.append(f'[resources.{name}]\nwell = "{self._well(name)}"\n{leases}{self._used(name)}')
             lines += [_labelled(name, each) for each in names if self.has_labels]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *self._hosted()]) + "\n"
+
+    def _hosted(self) -> list[str]:
+        """The targets of hosts."""
+        lines = ['[factories.benches]\ndriver = "hosts"'] if self.labs else []
+        for name, names in self.labs.items():
+            quoted = ", ".join(f'"{each}"' for each in names)
+            lines.append(f'[targets.{name}]\nfactory = "benches"\nnames = [{quoted}]')
+        return lines
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The names of all hosts."""
+        return [host for hosts in self.labs.values() for host in hosts]
 
     def _with_machine(self, target: str) -> str:
         """What a target's machines cost; with a family also what they have, and metal costs a little more."""
@@ -98,7 +114,8 @@ class Shape:
         warm = {
             name: {**kept, "max": dice.choice((0, 1, 2))} for name, kept in self.warm.items() if dice.random() < 0.7
         }
-        return replace(self, targets=targets, counts=counts, names=names, warm=warm)
+        labs = _other_labs(dice, self.labs)
+        return replace(self, targets=targets, counts=counts, names=names, warm=warm, labs=labs)
 
 
 def _labelled(kind: str, name: str) -> str:
@@ -115,6 +132,15 @@ def _other_names(dice: random.Random, name: str, held: list[str]) -> list[str]:
     return kept + [f"{name}-new-{number}" for number in range(dice.choice((0, 0, 1, 2)))]
 
 
+def _other_labs(dice: random.Random, labs: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Some hosts are in another target, or in none."""
+    found: dict[str, list[str]] = {name: [] for name in labs}
+    for name, hosts in labs.items():
+        for host in hosts:
+            found[name if dice.random() < 0.6 else dice.choice(sorted(labs))] += [host] if dice.random() < 0.8 else []
+    return found
+
+
 class Drawn(Protocol):
     """A site that can be written as TOML, varied, and left without warm units by `dataclasses.replace`."""
 
@@ -123,6 +149,10 @@ class Drawn(Protocol):
 
     def toml(self) -> str:
         """The site as operators write it."""
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The names of all hosts."""
 
     def varied(self, dice: random.Random) -> Drawn:
         """A site that an operator may make of this one."""
@@ -165,8 +195,12 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
         shape.limits = {**shape.limits, "at_once": few.randint(1, 4)}
     _choose(shape, made)
     _ask_for_machines(shape, made)
+    _ask_for_hosts(shape, made)
     return Plan(shape, made[:jobs])
 
+
+HOSTED = 0.1
+"""In how many sites there are hosts."""
 
 CHOICES = ("rack == 0", "rack == 1", "rack != 0", "name == {first}", "name == {first} || rack == 1")
 
@@ -193,6 +227,18 @@ def _ask_for_machines(shape: Shape, jobs: list[dict[str, Any]]) -> None:
         for job in jobs:
             if dice.random() < 0.5:
                 job |= {"target": FAMILY, "machine": {"cpus": dice.choice((1, 2, most))}}
+
+
+def _ask_for_hosts(shape: Shape, jobs: list[dict[str, Any]]) -> None:
+    """In some sites there are hosts, and most jobs run on them. These dice leave the others alone."""
+    dice = random.Random(f"benches of {shape.toml()}")
+    if dice.random() < HOSTED:
+        labs = LABS[: dice.choice((1, 1, 2))]
+        shape.labs = {name: [f"{name}-{letter}" for letter in "abc"[: dice.randint(1, 3)]] for name in labs}
+        for job in jobs:
+            if dice.random() < 0.7:
+                job["target"] = dice.choice(labs)
+                job.pop("machine", None)
 
 
 def _make_leases(shape: Shape, jobs: list[dict[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
-from penstock.domain.commands import AcquireLease, Hello, SubmitJob
+from penstock.domain.commands import AcquireLease, AgentHost, Hello, SubmitJob
 from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
@@ -20,7 +20,7 @@ from penstock.system import parse_site
 from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, leases, submit, submit_lease
 from penstock.usecases.site import apply, stops
-from penstock.usecases.workers import agents
+from penstock.usecases.workers import agents, hosts
 from simulation import choices, operators
 from simulation.interfaces import Run
 from simulation.scenario import CPUS, HEADER
@@ -214,6 +214,9 @@ class People:
             ("submits to the vault", lambda: submit.submit(engine.on, EVE, ask, None))
         ]
         machines = list(engine.machines.values())
+        if engine.plan.shape.hosts:
+            host, says = engine.plan.shape.hosts[0], AgentHost("s" * 43)
+            tries.append((f"eve speaks for {host}", lambda: hosts.poll(engine.on, EVE, host, says)))
         if job:
             tries.append((f"eve cancels {job.id}", lambda: cancel.cancel(engine.on, EVE, job.id)))
             other = next((one for one in machines if one.state == "running" and one.job != job.id), None)

@@ -30,7 +30,7 @@ class BadMachine(Machine):
         self.thing = thing
         self._chaos = engine
         self._is_second = thing.id != thing.unit
-        super().__init__(engine, thing)
+        super().__init__(engine, thing.order.id, thing.order.key)
         ailment, now = thing.ailment, engine.world.now()
         self.next_at = now + NEVER if ailment.is_mute else thing.after(ailment.boot)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,11 @@ class Site:
     is_hard: bool
     queue: int
     warm: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """It has none."""
+        return ()
 
     @property
     def booked(self) -> int:

@@ -15,6 +15,9 @@ from simulation.runner import Run
 
 ROOT = Path(__file__).parents[2]
 
+HOSTED = (327, 341)
+"""Seeds with hosts, to which much happens."""
+
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_seed_keeps_every_promise_and_tells_the_same_story_twice(seed: int) -> None:
@@ -64,3 +67,11 @@ def test_an_unknown_kind_of_trouble_is_refused(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         main(["--without", "rain"])
     assert "there is no rain" in capsys.readouterr().err
+
+
+def test_hosts_come_and_go_and_do_their_jobs() -> None:
+    """Their machines go down, forget, are silent, leave, and are there twice."""
+    lines = [line for seed in HOSTED for line in runner.once(Run(seed)).lines]
+    for what in ("goes down", "is up", "forgets all", "leaves,", "is silent", "Refused: host", "is ended by its host"):
+        assert [line for line in lines if what in line], what
+    assert len([line for line in lines if "host attic" in line and ": clean" in line]) > 10

@@ -1,0 +1,330 @@
+"""Hosts: machines that exist already, each with its agent, and the agents of the workers that they are given. [SLOT-1]
+
+An agent polls through the real use case, and remembers what it has as the real one does. A machine goes down and comes
+back, with or without its memory; a second one of the same name comes; one falls silent, or leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Literal
+
+from penstock.domain.commands import AgentHost
+from penstock.domain.replies import HostInstruction
+from penstock.domain.units.units import CleanProof
+from penstock.domain.users.users import User
+from penstock.kernel.errors import Refused
+from penstock.testing.twin import START
+from penstock.usecases.workers import hosts
+from simulation.agents import NEVER, Machine
+from simulation.interfaces import Run
+from simulation.tasks import Task
+
+TAKEN = 409
+"""How a host's second agent is refused; it tries again."""
+
+Stage = Literal["working", "ended", "clean"]
+
+CRASHES = 0.2
+"""Of so much of the trouble of hosts a worker's agent has its share."""
+
+
+class HostWorker(Machine):
+    """The agent of a worker on a host: a process, which runs until it ends, or its host ends it, or goes down."""
+
+    def __init__(self, engine: Run, id: str, key: str) -> None:
+        self._is_up = True
+        super().__init__(engine, id, key)
+        if self.next_at >= engine.world.now() + NEVER:
+            self.stop("crashes before it says hello")
+
+    def _is_there(self) -> bool:
+        return self._is_up
+
+    @property
+    def lives(self) -> bool:
+        """Whether its process runs."""
+        return self._is_up and self.state != "ended"
+
+    def stop(self, why: str) -> None:
+        """The process is ended, and its script with it. What it sent may still arrive."""
+        self._is_up = False
+        if self.state != "ended":
+            self._end(why)
+
+    def go_down(self) -> None:
+        """Its machine goes down: an agent that had begun its job never runs it again."""
+        self._is_up = False
+        if self.state != "booting":
+            self.stop("goes down with its machine")
+        self.next_at = max(self.next_at, self._engine.world.now() + NEVER) if self.lives else self.next_at
+
+    def come_back(self) -> None:
+        """Its machine is up again, and its host's agent starts it, if it had not begun its job."""
+        if self.state == "booting":
+            self._is_up = True
+            self.next_at = self._engine.world.now() + timedelta(seconds=self._engine.dice.randint(1, 30))
+
+    def cut(self, until: timedelta) -> None:
+        """Nobody hears of it for a while."""
+        now = self._engine.world.now()
+        self.silent_from, self.silent_until = now, now + until
+        self.next_at = max(self.next_at, self.silent_until) if self.state == "booting" else self.next_at
+
+    def act(self) -> None:
+        """Its next call, unless it crashes."""
+        if self.lives and self._engine.chance("hosts") and self._engine.dice.random() < CRASHES:
+            self.stop("crashes")
+            return
+        super().act()
+
+
+class Loop:
+    """What a host's agent remembers of one worker, and how it polls for it: for the whole host, or for a part of it."""
+
+    def __init__(self, machine: HostMachine, part: int = 0) -> None:
+        self._machine, self._part = machine, part
+        self._engine = machine.engine
+        self.next_at = self._engine.world.now() + timedelta(seconds=self._engine.dice.randint(0, 30))
+        self.busy = False
+        self.worker, self._cleaned, self._trouble = "", "", ""
+        self._stage: Stage = "working"
+        self._said: AgentHost | None = None
+
+    @property
+    def name(self) -> str:
+        """Whose calls these are."""
+        return f"host {self._machine.name}" + (f"/{self._part}" if self._part else "")
+
+    def act(self) -> None:
+        """The agent's next call, or what happens to its machine."""
+        machine, engine = self._machine, self._engine
+        if not machine.is_up:
+            machine.come_back()
+        elif engine.chance("hosts"):
+            machine.suffer()
+        else:
+            if self._said and engine.chance("rogue"):
+                self._send(self._said, "an old call once more", lambda _: None)
+            self.poll()
+
+    def poll(self, *, leaving: bool = False) -> None:
+        """Say where it is, and do what the answer says."""
+        if self.worker and self._stage == "working" and not self._machine.runs(self.worker):
+            self._stage = "ended"
+        turn, self.busy = self._machine.turn, True
+
+        def answered(task: Task) -> None:
+            self.busy = False
+            if turn == self._machine.turn:
+                self._answered(task)
+
+        said = self._status(leaving=leaving)
+        what = f"{'leaves, ' if leaving else ''}{self._stage} {self.worker}" if self.worker or leaving else "polls"
+        self._send(said, what, answered)
+        self._said = said
+        if self._engine.chance("double"):
+            self._send(said, f"{what}, once more", lambda _: None)
+
+    def _status(self, *, leaving: bool) -> AgentHost:
+        return AgentHost(
+            self._machine.session, self._machine.about, self.worker, self._stage, self._cleaned, self._trouble, leaving
+        )
+
+    def _send(self, said: AgentHost, what: str, then: Callable[[Task], None]) -> None:
+        machine, on = self._machine, self._engine.on
+        self._engine.begin(f"{self.name}: {what}", lambda: hosts.poll(on, machine.user, machine.name, said), then)
+
+    def _answered(self, task: Task) -> None:
+        if isinstance(task.error, Refused):
+            self._refused(task.error)
+        elif task.error or self._engine.chance("lose"):
+            self.wait(self._engine.dice.randint(1, 15))
+        else:
+            self.obey(task.result)
+
+    def _refused(self, why: Refused) -> None:
+        """The site does not want it: its agent ends, and is started anew some time. Who has a worker goes on trying."""
+        if why.status != TAKEN and not self.worker:
+            self._engine.tell(f"the agent of {self._machine.name} ends: {why.code}")
+        self.wait(self._engine.dice.choice((30, 60, 200)))
+
+    def wait(self, seconds: float) -> None:
+        """Call again after so long."""
+        self.next_at = self._engine.world.now() + timedelta(seconds=seconds)
+
+    def obey(self, told: HostInstruction) -> None:
+        """Do what the service says."""
+        dice = self._engine.dice
+        if told.do == "work" and told.worker and told.key and not self.worker:
+            self.worker, self._stage = told.worker, "working"
+            self._machine.start(told.worker, told.key)
+        if told.do == "clean" and told.worker:
+            self._clean(told.worker)
+        elif told.do == "forget" and self._is_clean():
+            self.forget()
+            self.wait(0)
+        elif told.do in ("wait", "work"):
+            self.wait(dice.choice((1, 1, 2, 4)) * max(1, told.seconds))
+
+    def _is_clean(self) -> bool:
+        """Whether it is clean, before it forgets a worker that was taken away."""
+        return not self.worker or self._stage == "clean" or self._clean(self.worker)
+
+    def _clean(self, worker: str) -> bool:
+        """End what runs and remove what is left, which takes a while, or cannot be done for now."""
+        engine, now = self._engine, self._engine.world.now()
+        engine.outside.before_destroy(worker)
+        self._machine.end(worker)
+        self.worker, self._stage = worker, "ended"
+        if engine.chance("fail"):
+            self._trouble = "a file cannot be removed"
+            self.wait(60)
+            return False
+        self._stage, self._trouble, self._cleaned = "clean", "", f"{worker}: nothing is left"
+        engine.outside.proofs[worker] = CleanProof(self.name, now, self._cleaned)
+        self.wait(engine.dice.randint(0, 20))
+        return True
+
+    def forget(self) -> None:
+        """It has no worker."""
+        self.worker, self._stage, self._cleaned, self._trouble = "", "working", "", ""
+
+
+class HostMachine:
+    """A machine with a host's name, and its agent. `turn` counts its agent's lives: what came for an earlier one, comes
+    to nobody.
+    """
+
+    def __init__(self, farm: Hosts, name: str, number: int) -> None:
+        self.engine, self.name, self.number = farm.engine, name, number
+        self.about = f"machine {number}"
+        self.user = User(name=f"host-{name}", privileges=(f"host.{name}",), created=START, version=1)
+        self.turn, self.is_up = 0, True
+        self._farm, self._lives = farm, 0
+        self._workers: dict[str, HostWorker] = {}
+        self.loops = [Loop(self)]
+
+    @property
+    def session(self) -> str:
+        """What identifies its agent, for as long as it has its memory."""
+        return f"{self.name}-{self.number}-{self._lives}-{'s' * 43}"
+
+    def runs(self, worker: str) -> bool:
+        """Whether a worker's agent runs here."""
+        return worker in self._workers and self._workers[worker].lives
+
+    def start(self, worker: str, key: str) -> None:
+        """Start a worker's agent."""
+        self._workers[worker] = HostWorker(self.engine, worker, key)
+        self._farm.adopt(f"{worker} on {self.session}", self._workers[worker])
+
+    def end(self, worker: str) -> None:
+        """End a worker's agent, if it runs here."""
+        if worker in self._workers:
+            self._workers[worker].stop("is ended by its host")
+
+    def suffer(self) -> None:
+        """Something happens to it."""
+        dice = self.engine.dice
+        dice.choice((self._restart, self._reboot, self._lose_memory, self._doubled, self._leave, self._fall_silent))()
+
+    def _pause(self, seconds: float) -> None:
+        self.turn += 1
+        for loop in self.loops:
+            loop.wait(seconds)
+
+    def _restart(self) -> None:
+        self.engine.tell(f"the agent of {self.name} is started anew")
+        self._pause(self.engine.dice.randint(1, 60))
+
+    def _reboot(self) -> None:
+        self._go_down(self.engine.dice.choice((10, 60, 300)), "goes down")
+
+    def _go_down(self, seconds: float, how: str) -> None:
+        self.engine.tell(f"{self.name} {how}")
+        self.is_up = False
+        for worker in self._workers.values():
+            worker.go_down()
+        self._pause(seconds)
+
+    def _lose_memory(self) -> None:
+        """It is set up anew."""
+        self._go_down(self.engine.dice.choice((10, 200, 600)), "goes down, and forgets all that it knew")
+        for worker in self._workers.values():
+            worker.stop("is gone with its machine's disk")
+        self._lives += 1
+        for loop in self.loops:
+            loop.forget()
+
+    def come_back(self) -> None:
+        """It is up again."""
+        self.is_up = True
+        self.engine.tell(f"{self.name} is up")
+        for worker in self._workers.values():
+            worker.come_back()
+        self._pause(self.engine.dice.randint(0, 20))
+
+    def _doubled(self) -> None:
+        """A second machine has its name. It may have fallen silent before."""
+        self._farm.add(self.name)
+        if self.engine.dice.random() < 0.7:
+            self._fall_silent()
+        else:
+            self._pause(5)
+
+    def _leave(self) -> None:
+        """Its agent is ended, and ends its workers' agents. It says so, and is started anew some time."""
+        for worker in self._workers.values():
+            worker.stop("is ended by its host, which leaves")
+        self._pause(self.engine.dice.choice((30, 300, 1000)))
+        self.turn += 1
+        if not self.loops[0].busy:
+            self.loops[0].poll(leaving=True)
+            self.turn += 1
+
+    def _fall_silent(self) -> None:
+        """Its agent, or all of it, is not heard of for a while."""
+        dice = self.engine.dice
+        until = timedelta(seconds=dice.choice((60, 150, 700)))
+        is_cut = dice.random() < 0.6
+        self.engine.tell(f"{self.name} is silent" + (", with all that runs there" if is_cut else ""))
+        for worker in self._workers.values() if is_cut else ():
+            worker.cut(until)
+        self._pause(until.total_seconds())
+
+    def behave(self, *, stays: bool) -> None:
+        """The trouble is over. Of two machines of one name only one stays."""
+        if stays and self.is_up:
+            self._pause(self.engine.dice.randint(0, 5))
+        elif stays:
+            self.come_back()
+        else:
+            self._go_down(NEVER.total_seconds(), "is taken away")
+            for worker in self._workers.values():
+                worker.stop("is taken away")
+
+
+class Hosts:
+    """All machines that have a host's name."""
+
+    def __init__(self, engine: Run, names: Sequence[str], adopt: Callable[[str, Machine], None]) -> None:
+        self.engine, self.adopt = engine, adopt
+        self._machines: list[HostMachine] = []
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        """One machine more."""
+        self._machines.append(HostMachine(self, name, len(self._machines)))
+
+    def loops(self) -> Iterator[Loop]:
+        """Whoever calls for them."""
+        return (loop for machine in self._machines for loop in machine.loops)
+
+    def behave(self) -> None:
+        """The trouble is over: of each name the newest machine stays."""
+        newest = {machine.name: machine for machine in self._machines}
+        for machine in self._machines:
+            machine.behave(stays=newest[machine.name] is machine)

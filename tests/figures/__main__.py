@@ -8,7 +8,7 @@ from dataclasses import astuple
 
 from penstock.domain.pools.pools import SlotState
 from tests.concurrency.run import SPAWN
-from tests.figures import chaos, decisions, grants, scale, servers, shares, sweeping
+from tests.figures import chaos, decisions, grants, packing, scale, servers, shares, sweeping
 from tests.figures.counting import Counts
 from tests.figures.report import COMMITS, READS, ROWS_READ, ROWS_WRITTEN, Budgets, table
 
@@ -35,6 +35,7 @@ def main() -> int:
     rates()
     sweeping.tell(budgets, given.overdue, given.overdue // 10, minutes=3)
     shares.tell(budgets, given.most, rounds=144)
+    packing.tell(budgets, packing.JOBS)
     jobs(budgets, given.jobs)
     chaos.tell(budgets, chaos.JOBS, range(given.seeds))
     return 0 if budgets.kept else 1

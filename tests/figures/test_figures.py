@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.pools.pools import SlotState
-from tests.figures import grants, report, shares, sweeping
+from tests.figures import grants, packing, report, shares, sweeping
 
 
 def test_a_grant_takes_the_same_with_any_number_waiting() -> None:
@@ -53,3 +53,12 @@ def test_small_projects_do_not_wait_for_a_greedy_one() -> None:
     plain = shares.run(jobs=60, rounds=12, shares="")
     assert not shares.is_kept(plain)
     assert fair.greedy == plain.greedy == 60
+
+
+def test_small_jobs_that_share_machines_are_done_sooner_and_for_less() -> None:
+    """Also where the jobs of each owner have machines for themselves."""
+    plain, apart, mixed = (packing.run(24, share) for share in packing.WAYS.values())
+    assert (plain.jobs, apart.jobs, mixed.jobs) == (24, 24, 24)
+    assert packing.is_better(plain, apart)
+    assert packing.is_better(plain, mixed)
+    assert mixed.paid_for_work <= apart.paid_for_work

@@ -17,6 +17,8 @@ commits             what a check gets: one commit, and the facts from before it
 invariants          what must hold after every commit
 clean_invariants    the same, for slots and units that must be clean
 host_invariants     the same, for hosts
+share_invariants    the same, for hosts that jobs share
+packings            which of these have room for whom
 prewarm_invariants  the same, for units made ahead of need
 checks              runs the invariants, and checks the outside world, quiet moments and the end
 trace               what happened: a hash to compare runs, and lines to read

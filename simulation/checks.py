@@ -30,13 +30,14 @@ from penstock.usecases import isolation, sweep
 from penstock.usecases.artifacts import expire, owners
 from penstock.usecases.pools.scheduler import read_stock, read_stocks
 from penstock.usecases.units import quarantine, reconcile
-from simulation import choices
+from simulation import choices, packings
 from simulation.commits import Facts, Moment, moves_of, remember
 from simulation.errors import Broken
 from simulation.interfaces import Agent, Run
 from simulation.invariants import AFTER_A_COMMIT, GONE
 from simulation.operators import held_is_held
 from simulation.ports import SimulatedStore, slots_of
+from simulation.share_invariants import portions
 from simulation.tasks import Died, Task
 
 
@@ -96,6 +97,7 @@ class Promises:
         if not self._is_watched:
             return
         remember(moment)
+        self.facts.portions.update(portions(moment))
         for check in AFTER_A_COMMIT:
             for label, says in check(moment):
                 self.must(label, False, says)
@@ -198,6 +200,11 @@ class Promises:
         first = self._queue(name)[:1]
         if not isinstance(pool, Pool) or pool.is_paused or not first or first[0].job != claim.job:
             return False
+        if pool.share:
+            slots = slots_of(store, name)
+            there = [slot.name for slot in slots if slot.state is SlotState.FREE]
+            had = {slot.name: slot.owner for slot in slots if slot.state is SlotState.HELD}
+            return bool(packings.Hosts(pool, there, had).fit(first[0]))
         if matching.choosing(first, name):
             names = [slot.name for state in ("free#", "idle#") for slot in store.scan(collection(name), state, Slot)]
             return choices.can_have(first[0], pool, names) and not _is_going(store, first[0], name)

@@ -73,7 +73,7 @@ class Outside:
     def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp | WatchedHosts:
         """The driver of a factory."""
         if driver == HOSTS:
-            return WatchedHosts(self)
+            return WatchedHosts(self, settings)
         return MadeUp(self, str(settings["name"]), {key: settings[key] for key in settings if key != "name"})
 
     def well(self, driver: str, settings: Mapping[str, Any], name: str = "") -> MadeUp | Locks | WatchedHosts:
@@ -134,8 +134,8 @@ class Locks(LockWell):
 class WatchedHosts(HostsFactory):
     """The driver of hosts without a controller, at whose calls another handler may go on."""
 
-    def __init__(self, outside: Outside) -> None:
-        super().__init__({}, {})
+    def __init__(self, outside: Outside, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings, {})
         self._outside = outside
 
     def create(self, order: Order) -> Ready | NotYet:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import TypeVar, cast
 
 from penstock.domain.pools import matching
@@ -59,6 +60,8 @@ class Facts:
     at: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     workers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     ended: dict[str, datetime] = field(default_factory=dict)
+    portions: dict[tuple[str, str], Fraction] = field(default_factory=dict)
+    """How much of a host each of its slots was when it was lent last."""
 
 
 @dataclass
@@ -122,6 +125,8 @@ class Moment:
             row = self.store.rows.get(replace(claim, pool=name).key)
             if not isinstance(pool, Pool) or not isinstance(row, Claim) or pool.is_closed:
                 return False
+            if pool.share:  # share_invariants looks at those
+                return False
             queue = self.store.scan(collection(name), WAITING, Claim)
             ahead = [other for other in queue if other.order < row.order]
             passed += len(ahead)
@@ -179,6 +184,8 @@ class Moment:
         pool = self.store.rows.get(pool_key(claim.pool))
         if not isinstance(pool, Pool) or not self.chooses(pool, claim):
             return self.harmed(claim, self.room(claim.pool))
+        if pool.share:  # share_invariants looks at those
+            return []
         pk = collection(claim.pool)
         queue = heads(self.store.scan(pk, WAITING, Claim))
         if any(choice.exclusive for choice in matching.choosing(queue, claim.pool)):

@@ -65,6 +65,7 @@ class Handlers(Twin):
         self.baton = Baton()
         self.tasks: list[Task] = []
         self.machines: dict[str, Machine] = {}
+        self.asked: dict[str, tuple[float, int]] = {}
         self.is_harmed = False
         self.refusing: dict[Service, datetime] = {}
         self.broken: Broken | None = None

@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Literal
 
 from penstock.domain.commands import AgentHost
-from penstock.domain.replies import HostInstruction
-from penstock.domain.units.units import CleanProof
+from penstock.domain.replies import Container, HostInstruction
+from penstock.domain.units.units import CleanProof, Unit, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import START
@@ -84,7 +84,7 @@ class Loop:
     """What a host's agent remembers of one worker, and how it polls for it: for the whole host, or for a part of it."""
 
     def __init__(self, machine: HostMachine, part: int = 0) -> None:
-        self._machine, self._part = machine, part
+        self._machine, self.part = machine, part
         self._engine = machine.engine
         self.next_at = self._engine.world.now() + timedelta(seconds=self._engine.dice.randint(0, 30))
         self.busy = False
@@ -95,7 +95,7 @@ class Loop:
     @property
     def name(self) -> str:
         """Whose calls these are."""
-        return f"host {self._machine.name}" + (f"/{self._part}" if self._part else "")
+        return f"host {self._machine.name}" + (f"/{self.part}" if self.part else "")
 
     def act(self) -> None:
         """The agent's next call, or what happens to its machine."""
@@ -129,8 +129,9 @@ class Loop:
 
     def _status(self, *, leaving: bool) -> AgentHost:
         return AgentHost(
-            self._machine.session, self._machine.about, self.worker, self._stage, self._cleaned, self._trouble, leaving
-        )
+            self._machine.session, self._machine.about, self.worker, self._stage, self._cleaned, self._trouble, leaving,
+            self.part,
+        )  # fmt: skip
 
     def _send(self, said: AgentHost, what: str, then: Callable[[Task], None]) -> None:
         machine, on = self._machine, self._engine.on
@@ -157,9 +158,10 @@ class Loop:
     def obey(self, told: HostInstruction) -> None:
         """Do what the service says."""
         dice = self._engine.dice
+        self._machine.divide(told.parts)
         if told.do == "work" and told.worker and told.key and not self.worker:
             self.worker, self._stage = told.worker, "working"
-            self._machine.start(told.worker, told.key)
+            self._machine.start(told.worker, told.key, told.container)
         if told.do == "clean" and told.worker:
             self._clean(told.worker)
         elif told.do == "forget" and self._is_clean():
@@ -215,8 +217,20 @@ class HostMachine:
         """Whether a worker's agent runs here."""
         return worker in self._workers and self._workers[worker].lives
 
-    def start(self, worker: str, key: str) -> None:
-        """Start a worker's agent."""
+    def divide(self, parts: int) -> None:
+        """Poll for each part of it. Those beyond end, once they have no worker."""
+        self.loops = [loop for loop in self.loops if loop.part <= parts or loop.worker or loop.busy]
+        known = {loop.part for loop in self.loops}
+        self.loops += [Loop(self, part) for part in range(1, parts + 1) if part not in known]
+
+    def start(self, worker: str, key: str, container: Container | None) -> None:
+        """Start a worker's agent, in a container where jobs share the host: it has what its job asked for."""
+        unit = self.engine.store.rows.get(unit_key(worker))
+        asked = self.engine.asked.get(unit.lease.job) if container and isinstance(unit, Unit) else None
+        if container and asked:
+            has = f"{container.cpus} cpus and {container.memory} MiB"
+            is_enough = container.cpus >= asked[0] and container.memory >= asked[1]
+            self.engine.promises.must("SLOT-2", is_enough, f"{worker} has {has}, and its job asked for {asked}")
         self._workers[worker] = HostWorker(self.engine, worker, key)
         self._farm.adopt(f"{worker} on {self.session}", self._workers[worker])
 

@@ -59,6 +59,7 @@ class Run(Host, Protocol):
     outside: Outside
     story: Story
     tasks: list[Task]
+    asked: dict[str, tuple[float, int]]
 
     @property
     def machines(self) -> Mapping[str, Agent]:

@@ -36,6 +36,7 @@ from simulation.commits import OVERTAKEN, Broke, Moment
 from simulation.host_invariants import free_hosts_are_there
 from simulation.ports import slots_of
 from simulation.prewarm_invariants import nobodys
+from simulation.share_invariants import hosts_have_room, leases_have_one_host, nobody_loses_a_host, owners_are_apart
 
 GONE = (UnitState.DIRTY, UnitState.QUARANTINED, UnitState.GONE)
 
@@ -350,6 +351,10 @@ AFTER_A_COMMIT: Sequence[Callable[[Moment], Iterator[Broke]]] = (
     nobody_stood_before,
     everybody_has_what_they_chose,
     free_hosts_are_there,
+    leases_have_one_host,
+    hosts_have_room,
+    owners_are_apart,
+    nobody_loses_a_host,
     nobodys,
     one_after_the_other,
     settled_once,

@@ -13,6 +13,8 @@ CPUS = {"linux": 2, "metal": 8}
 FAMILY = "any"
 LABS = ("attic", "lab")
 """The targets of hosts."""
+
+HOST_CPUS, HOST_MEMORY = 8, "32GiB"
 HEADER = "#!/bin/sh\n"
 STUBBORN = HEADER + '#:\n#: name = "stubborn"\n#: variety = "basic"\n#: on_failure = "retry"\n#:\n'
 
@@ -36,6 +38,7 @@ class Shape:
     has_labels: bool = False
     band: int = 0
     labs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shares: Mapping[str, Mapping[str, str | int]] = field(default_factory=dict)
 
     def toml(self) -> str:
         """The site as operators write it. The target `vault` needs a privilege; types in `locks` are only slots."""
@@ -66,10 +69,12 @@ class Shape:
 
     def _hosted(self) -> list[str]:
         """The targets of hosts."""
-        lines = ['[factories.benches]\ndriver = "hosts"'] if self.labs else []
+        lines = [f'[factories.benches]\ndriver = "hosts"\nimage = "{IMAGE}"'] if self.labs else []
         for name, names in self.labs.items():
             quoted = ", ".join(f'"{each}"' for each in names)
             lines.append(f'[targets.{name}]\nfactory = "benches"\nnames = [{quoted}]')
+            lines.append(f'machine = {{ cpus = {HOST_CPUS}, memory = "{HOST_MEMORY}" }}')
+            lines += [f"share = {_inline(self.shares[name])}"] if name in self.shares else []
         return lines
 
     @property
@@ -114,8 +119,8 @@ class Shape:
         warm = {
             name: {**kept, "max": dice.choice((0, 1, 2))} for name, kept in self.warm.items() if dice.random() < 0.7
         }
-        labs = _other_labs(dice, self.labs)
-        return replace(self, targets=targets, counts=counts, names=names, warm=warm, labs=labs)
+        labs, shares = _other_labs(dice, self.labs), _other_shares(dice, self.shares)
+        return replace(self, targets=targets, counts=counts, names=names, warm=warm, labs=labs, shares=shares)
 
 
 def _labelled(kind: str, name: str) -> str:
@@ -123,8 +128,9 @@ def _labelled(kind: str, name: str) -> str:
     return f'[resources.{kind}.things.{name}]\nlabels = {{ rack = "{crc32(name.encode()) % 2}" }}'
 
 
-def _inline(table: Mapping[str, int]) -> str:
-    return f"{{ {', '.join(f'{key} = {value}' for key, value in table.items())} }}"
+def _inline(table: Mapping[str, int | str]) -> str:
+    said = (f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}" for key, value in table.items())
+    return f"{{ {', '.join(said)} }}"
 
 
 def _other_names(dice: random.Random, name: str, held: list[str]) -> list[str]:
@@ -139,6 +145,17 @@ def _other_labs(dice: random.Random, labs: Mapping[str, Sequence[str]]) -> Mappi
         for host in hosts:
             found[name if dice.random() < 0.6 else dice.choice(sorted(labs))] += [host] if dice.random() < 0.8 else []
     return found
+
+
+def _other_shares(
+    dice: random.Random, shares: Mapping[str, Mapping[str, str | int]]
+) -> Mapping[str, Mapping[str, str | int]]:
+    """Hosts serve others at once. They are divided otherwise only once they are empty, so that is not drawn."""
+    return {name: {**said, "serves": dice.choice(("owner", "owner", "site"))} for name, said in shares.items()}
+
+
+def _share(dice: random.Random) -> Mapping[str, str | int]:
+    return {"parts": dice.choice((2, 4, 8)), "serves": dice.choice(("owner", "owner", "site"))}
 
 
 class Drawn(Protocol):
@@ -199,6 +216,8 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     return Plan(shape, made[:jobs])
 
 
+IMAGE = f"registry.example.com/python@sha256:{'a' * 64}"
+
 HOSTED = 0.1
 """In how many sites there are hosts."""
 
@@ -239,6 +258,15 @@ def _ask_for_hosts(shape: Shape, jobs: list[dict[str, Any]]) -> None:
             if dice.random() < 0.7:
                 job["target"] = dice.choice(labs)
                 job.pop("machine", None)
+        _share_hosts(dice, shape, jobs)
+
+
+def _share_hosts(dice: random.Random, shape: Shape, jobs: list[dict[str, Any]]) -> None:
+    """In most of these sites several jobs run on a host, and ask for a part of it, or for all."""
+    shape.shares = {name: _share(dice) for name in shape.labs if dice.random() < 0.7}
+    for job in jobs:
+        if job["target"] in shape.shares and dice.random() < 0.8:
+            job["machine"] = dice.choice(({"cpus": dice.choice((1, 1, 2, 3, 4, HOST_CPUS))}, {"memory": "6GiB"}))
 
 
 def _make_leases(shape: Shape, jobs: list[dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ from penstock.domain.commands import AcquireLease, AgentHost, Hello, SubmitJob
 from penstock.domain.jobs import deadlines
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
-from penstock.domain.pools.pools import Pool, demand, pool_key
+from penstock.domain.pools.pools import Claim, Pool, demand, pool_key
 from penstock.domain.pools.stops import WHOLE_SITE
 from penstock.domain.site.site import SITE_KEY, TARGET_POOLS, SiteText
 from penstock.domain.users.users import PRIORITY, User
@@ -21,9 +21,9 @@ from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, leases, submit, submit_lease
 from penstock.usecases.site import apply, stops
 from penstock.usecases.workers import agents, hosts
-from simulation import choices, operators
+from simulation import choices, operators, packings
 from simulation.interfaces import Run
-from simulation.scenario import CPUS, HEADER
+from simulation.scenario import CPUS, HEADER, HOST_CPUS
 from simulation.tasks import Died, Task
 
 ADA = User(name="ada", created=START, version=1, privileges=(PRIORITY,))
@@ -80,12 +80,14 @@ class People:
             return submit_lease.acquire(on, by, lease, key)
         job = submit.submit(on, by, SubmitJob(**{name: said for name, said in ask.items() if name != "is_lease"}), key)
         self._check_machine(job, ask)
+        needs = ask.get("machine", {})
+        self._engine.asked[job] = needs.get("cpus", 0), int(str(needs.get("memory", "0")).removesuffix("GiB")) * 1024
         return job
 
     def _check_machine(self, job: str, ask: Mapping[str, Any]) -> None:
         """Whoever says how many CPUs a job needs gets a target that has as many."""
         row, needs = self._engine.store.rows.get(job_key(job)), ask.get("machine", {}).get("cpus", 0)
-        if isinstance(row, Job) and needs and CPUS[row.request.target_resolved] < needs:
+        if isinstance(row, Job) and needs and CPUS.get(row.request.target_resolved, HOST_CPUS) < needs:
             raise AssertionError(f"{job} needs {needs} CPUs, and got {row.request.target_resolved}")
 
     def _do(self, what: str, call: Callable[[], Any], then: Callable[[Task], None] = lambda _: None) -> None:
@@ -197,9 +199,15 @@ class People:
         steps = {need.step for need in job.request.needs}
         for claim in (claim for step in steps for claim in grants.claims(job, step, now) if claim.choices):
             pool = store.rows.get(pool_key(claim.pool))
-            if isinstance(pool, Pool) and pool.names is not None and not choices.can_have(claim, pool, pool.names):
+            if isinstance(pool, Pool) and pool.names is not None and not self._could_have(claim, pool):
                 return True
         return False
+
+    def _could_have(self, claim: Claim, pool: Pool) -> bool:
+        """Whether a claim could be granted if nobody had anything of a pool of names."""
+        if pool.share:
+            return bool(packings.Hosts(pool, pool.names or (), {}).fit(claim))
+        return choices.can_have(claim, pool, pool.names or ())
 
     def keep_nothing(self) -> None:
         """The operators turn warm units off."""

@@ -31,4 +31,4 @@ def lets_a_second_machine_in(patch: pytest.MonkeyPatch) -> None:
 
 def lends_who_is_away(patch: pytest.MonkeyPatch) -> None:
     """Whether a host is there, is not asked."""
-    patch.setattr(presence, "present_hosts", lambda on, pool: frozenset(pool.names if pool.hosts else ()))
+    patch.setattr(presence, "present_hosts", lambda on, pool: frozenset(presence._names(pool)))

@@ -67,6 +67,12 @@ OWN_LAYER = ("libcloud", "drivers", "uncompiled")
 so `make e2e` makes these.
 """
 
+WITH_FILES = ("plain", *OWN_LAYER)
+"""Those whose uploaded files tests look at. Of the others they look at templates: the files stay where they are."""
+
+IN_PLACE = {"aws:cdk:disable-asset-staging": "true"}
+"""The context by which files are not copied: each stack has some two thousand."""
+
 
 def synthesised(folder: Path, names: Collection[str]) -> Mapping[str, Path]:
     """Make some of them, each in a folder of its name. The security rules check every one, or it would not come out."""
@@ -111,7 +117,8 @@ def main() -> None:
     build.built = lambda report: console
     for name, context in json.loads(sys.argv[2]).items():
         with patch.object(bytecode, "compiler", lambda: None) if name == "uncompiled" else nullcontext():
-            app.build(str(Path(sys.argv[1]) / name), context).synth()
+            files = {} if name in WITH_FILES else IN_PLACE
+            app.build(str(Path(sys.argv[1]) / name), {**context, **files}).synth()
 
 
 if __name__ == "__main__":

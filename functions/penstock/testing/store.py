@@ -45,6 +45,8 @@ class MemoryStore:
         self.commits = 0
         self._deleted: set[Key] = set()
         self._entries: dict[Key, tuple[Row, Look | None]] = {}
+        self._seen_keys, self._seen_rows, self._seen_ids = list[Key](), list[Row](), list[int]()
+        self._by_shard: Mapping[str, Sequence[Due]] = {}
         self._knows_kinds = knows_kinds
 
     def get(self, key: Key, kind: type[R]) -> R | None:
@@ -98,9 +100,29 @@ class MemoryStore:
 
     def overdue(self, shard: str, now: datetime, *, page: int = 100) -> Iterable[Due]:
         del page
-        looks = ((self._entry(key, row), key) for key, row in self.rows.items())
-        found = [Due(look, key) for look, key in looks if look and look.at <= now and look.shard == shard]
-        return sorted(found, key=lambda due: (dynamodb.look_text(due.look), due.key))
+        return [due for due in self._dues().get(shard, ()) if due.look.at <= now]
+
+    def _dues(self) -> Mapping[str, Sequence[Due]]:
+        """The entries of the due index by shard, in order. A sweep asks for each shard, and few of its steps write.
+
+        Tests write rows past the store, so whether anything changed is seen by looking at which rows there are.
+        """
+        keys, rows = list(dict.keys(self._ordered)), list(dict.values(self._ordered))
+        ids = list(map(id, rows))
+        if (keys, ids) != (self._seen_keys, self._seen_ids):
+            self._seen_keys, self._seen_rows, self._seen_ids = keys, rows, ids  # a row that is kept keeps its id
+            self._by_shard = self._sorted_dues()
+        return self._by_shard
+
+    def _sorted_dues(self) -> Mapping[str, Sequence[Due]]:
+        found: dict[str, list[Due]] = {}
+        for key, row in self.rows.items():
+            look = self._entry(key, row)
+            if look:
+                found.setdefault(look.shard, []).append(Due(look, key))
+        for dues in found.values():
+            dues.sort(key=lambda due: (dynamodb.look_text(due.look), due.key))
+        return found
 
     def _entry(self, key: Key, row: Row) -> Look | None:
         """The entry of a row in the due index. A sweep asks for that of each row once for each shard."""

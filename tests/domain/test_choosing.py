@@ -416,3 +416,24 @@ def test_what_a_warm_unit_has_besides_is_not_chosen_again() -> None:
         assert [one.name for one in found.taken(BENCH)] == taken
         assert found.slots_of(0).keys() == {rig, *([BENCH] if taken else [])}
         assert grants.cold_demand(found, stocks)[BENCH] == len(taken)
+
+
+def test_a_warm_unit_serves_who_lacks_what_a_new_one_would_use() -> None:
+    """QUEUE-2: else those behind it would pass it, though it could be granted. The slot that fewest miss is cold."""
+    quota, takes = "quota/seats", ({BENCH: 1, "quota/seats": 1},)
+    mine = claim("A", takes=takes, choices=(RACK_1,), pools=(BENCH, quota))
+    rows = [replace(mine, pool=name) for name in (BENCH, quota)]
+    behind = chooser("B", "name == b1")
+    warm = slot("b1/1", unit="r-1", since=NOW)
+    for left, given in ((0, "b1/1"), (1, "b2/1")):
+        amount = pool(name=quota, is_amount=True, limit=1, used=1 - left)
+        stocks = {
+            BENCH: Stock(benches(), [rows[0], behind], [slot("b2/1")], [warm]),
+            quota: Stock(amount, [rows[1]]),
+        }
+        found = grants.pick(BENCH, stocks)
+        assert found
+        assert [each.name for each in found.taken(BENCH)] == [given]
+    full = pool(name=quota, is_amount=True, limit=1, used=1)
+    cold = {BENCH: Stock(benches(), [rows[0]], [slot("b2/1")]), quota: Stock(full, [rows[1]])}
+    assert grants.pick(BENCH, cold) is None

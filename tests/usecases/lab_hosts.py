@@ -23,6 +23,16 @@ LAB = site_toml(
 )
 
 
+IMAGE = f"registry.example.com/python@sha256:{'a' * 64}"
+
+SHARED = {
+    "factory": "lab",
+    "names": ["bench-7", "bench-8"],
+    "machine": {"cpus": 4, "memory": "16GiB"},
+    "share": True,
+}
+"""A target whose hosts jobs share."""
+
 LEASE = 120
 
 
@@ -94,6 +104,17 @@ class Bench:
         self.report(job)
         assert self.clean().do == "forget"
         return job
+
+
+class Part(Bench):
+    """One part of a host that jobs share, by hand."""
+
+    def __init__(self, twin: Twin, name: str, part: int) -> None:
+        super().__init__(twin, name, "s")
+        self.part = part
+
+    def ask(self, **more: Any) -> HostInstruction:
+        return super().ask(part=self.part, **more)
 
 
 def states(twin: Twin, pool: str = "target/lab") -> dict[str, str]:

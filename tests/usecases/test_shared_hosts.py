@@ -6,40 +6,22 @@ import pytest
 
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.pools import Slot, SlotState, collection
-from penstock.domain.replies import HostInstruction
+from penstock.domain.site.site import Limits
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
-from penstock.usecases.jobs import jobs
-from tests.usecases.lab_hosts import LEASE, Bench, apply, lab, states
+from penstock.usecases.jobs import cancel, jobs
+from tests.usecases.lab_hosts import IMAGE, LEASE, SHARED, Bench, Part, apply, lab, states
 from tests.usecases.races import before_the_next_read, before_the_next_write_of
 from tests.usecases.steps import job_of, submit, sweep, worker_of
 
-IMAGE = f"registry.example.com/python@sha256:{'a' * 64}"
 OWN = f"registry.example.com/rust@sha256:{'b' * 64}"
-SHARED = {
-    "factory": "lab",
-    "names": ["bench-7", "bench-8"],
-    "machine": {"cpus": 4, "memory": "16GiB"},
-    "share": True,
-}
 
 
 def site(**changes: object) -> str:
     factory = {"driver": "hosts", "image": IMAGE, "images": ["registry.example.com/*"]}
     return site_toml(factories={"lab": factory}, targets={"lab": {**SHARED, **changes}})
-
-
-class Part(Bench):
-    """One part of a host that jobs share, by hand."""
-
-    def __init__(self, twin: Twin, name: str, part: int) -> None:
-        super().__init__(twin, name, "s")
-        self.part = part
-
-    def ask(self, **more: object) -> HostInstruction:
-        return super().ask(part=self.part, **more)
 
 
 @pytest.fixture
@@ -358,3 +340,60 @@ def test_why_a_container_could_not_be_started_is_the_reason_of_the_attempt(twin:
     mine.stage = "ended"
     mine.ask(trouble="its container cannot be started: manifest unknown")
     assert "manifest unknown" in str(job_of(twin, job).end.reason)
+
+
+def test_only_the_parts_of_a_host_wait_for_a_bell(twin: Twin) -> None:
+    bounds = Limits()
+    own, first = Bench(twin).ask(), Part(twin, "bench-7", 1).ask()
+    assert (own.do, own.seconds, own.bell) == ("wait", bounds.heartbeat, None)
+    assert first.bell
+
+
+@pytest.mark.parametrize("name", ["lab", "new"])
+def test_no_job_gets_a_container_on_a_host_that_is_not_shared_any_more(twin: Twin, ada: User, name: str) -> None:
+    """Nor a process: it waits, and is given up as a worker that did not boot."""
+    mine = part(twin, order(twin, ada))
+    plain = {key: value for key, value in SHARED.items() if key != "share"}
+    factories = {"lab": {"driver": "hosts", "image": IMAGE}}
+    apply(twin, site_toml(factories=factories, targets={name: plain}))
+    told = mine.ask()
+    assert (told.do, told.container) == ("wait", None)
+
+
+def test_a_part_that_is_gone_from_the_site_is_cleaned_though_its_agent_forgot_it(ada: User) -> None:
+    """UNIT-2: the host's own poll is told of it, or nobody would ask for it."""
+    twin = lab(site(names=["bench-7"]))
+    host = Bench(twin)
+    host.ask()
+    jobs_ = [order(twin, ada, machine={"cpus": 2}) for _ in range(2)]
+    last = part(twin, jobs_[1])
+    assert last.part == 3
+    assert last.do() == "work"
+    apply(twin, site(names=["bench-7"], share={"parts": 2}))
+    assert host.ask().parts == 4
+    anew = Part(twin, "bench-7", 3)
+    assert anew.ask().parts == 2
+    for job in jobs_:
+        cancel.cancel(twin.on, ada, job)
+    sweep(twin, 1)
+    twin.run()
+    anew.worker, anew.stage = last.worker, "ended"
+    assert anew.clean().do == "forget"
+    first = part_now(twin)
+    assert host.ask().parts == max(2, first)
+
+
+def part_now(twin: Twin) -> int:
+    """The last part that a worker has."""
+    return max((int(slot.name.partition("/")[2]) for slot in held(twin)), default=0)
+
+
+def test_a_host_with_jobs_of_two_owners_serves_neither_when_owners_are_to_be_apart(ada: User, eve: User) -> None:
+    """SEC-2: until it is empty. Which of them came last does not matter."""
+    twin = lab(site(names=["bench-7"], share={"parts": 4, "serves": "site"}))
+    Bench(twin).ask()
+    first, second = order(twin, ada), order(twin, eve)
+    apply(twin, site(names=["bench-7"]))
+    Bench(twin).ask()
+    waiting = [order(twin, user) for user in (ada, eve)]
+    assert [len(parts_of(twin, job)) for job in (first, second, *waiting)] == [1, 1, 0, 0]

@@ -177,7 +177,7 @@ class Stock:
     def overtaken(self, ahead: Sequence[Claim], taken: Sequence[Slot], owner: str) -> list[Claim]:
         """Which of some claims are harmed if an owner takes some slots, where it matters which. [QUEUE-2]"""
         if self.pool.share:
-            return packing.overtaken_by(ahead, taken, owner, self.unleased, self.had or (), self.pool)
+            return packing.overtaken_by(ahead, taken, owner, self.unleased, self.had, self.pool)
         return matching.overtaken_by(ahead, taken, self.unleased, self.pool)
 
     def warm_for(self, claim: Claim) -> list[Slot]:
@@ -324,24 +324,29 @@ def _has_all(found: Pick, stocks: Mapping[str, Stock]) -> bool:
 def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
     rows = _rows(claim, stocks)
     found = rows and _with_choice(rows, stocks, turns)
+    if rows and found and not _has_all(found, stocks) and found.chosen:
+        found = _with_choice(rows, stocks, turns, warm_first=True)
     return _passing(found, stocks, turns) if found and _has_all(found, stocks) else None
 
 
-def _with_choice(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
+def _with_choice(found: Pick, stocks: Mapping[str, Stock], turns: Turns, *, warm_first: bool = False) -> Pick | None:
     """A claim with the slots that it takes where somebody chooses; None if nothing that is free there fits.
 
-    What a lease takes besides its own slot comes with its unit, if that is warm. So the pools of types come first.
+    What a lease takes besides its own slot comes with its unit, if that is warm. So the pools of types come first; and
+    where that is all there is of it, warm units are taken first, whoever misses them.
     """
     chosen_from = [name for name in found.rows if stocks[name].is_chosen_from]
     for name in sorted(chosen_from, key=lambda name: all(name != next(iter(takes)) for takes in found.takes)):
-        slots = _choose(found, stocks[name], turns, warm_leases(found, stocks))
+        slots = _choose(found, stocks[name], turns, warm_leases(found, stocks), warm_first=warm_first)
         if slots is None:
             return None
         found = replace(found, chosen={**found.chosen, name: slots})
     return found
 
 
-def _choose(found: Pick, stock: Stock, turns: Turns, warm: Collection[int]) -> dict[int, Slots] | None:
+def _choose(
+    found: Pick, stock: Stock, turns: Turns, warm: Collection[int], *, warm_first: bool
+) -> dict[int, Slots] | None:
     """What a claim takes of one pool: what is reserved for nobody, if there is that; of that, what those ahead of it
     miss least, and then those behind it.
     """
@@ -351,7 +356,9 @@ def _choose(found: Pick, stock: Stock, turns: Turns, warm: Collection[int]) -> d
     def harm(slots: Sequence[Slot]) -> tuple[int, int] | None:
         harmed = stock.overtaken([*ahead, *behind], slots, row.owner)
         before = [claim for claim in harmed if claim in ahead]
-        return None if any(map(has_reservation, before)) else (len(before), len(harmed) - len(before))
+        if any(map(has_reservation, before)):
+            return None
+        return (0, 0) if warm_first else (len(before), len(harmed) - len(before))
 
     wished = [wish for wish in matching.wishes(row, stock.name) if wish.lease not in warm]
     others = matching.choosing([*ahead, *behind], stock.name)

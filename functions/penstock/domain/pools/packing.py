@@ -29,9 +29,16 @@ class Place:
     has_it: bool
 
 
-def occupants(pool: Pool, had: Iterable[Slot]) -> dict[str, str]:
+SEVERAL = "several owners"
+"""Whose a machine is that has jobs of several owners, since it served anybody's until now. No owner is called so."""
+
+
+def occupants(pool: Pool, had: Iterable[Slot] | None) -> dict[str, str]:
     """Who has parts of which machine, where owners are kept apart: nobody else gets the rest of it. [SEC-2]"""
-    return {slot.thing: slot.owner for slot in had} if pool.keeps_apart else {}
+    found: dict[str, str] = {}
+    for slot in (had or ()) if pool.keeps_apart else ():
+        found[slot.thing] = slot.owner if found.get(slot.thing, slot.owner) == slot.owner else SEVERAL
+    return found
 
 
 def reachable(pool: Pool, free: Iterable[Slot], had: Sequence[Slot] | None, owner: str) -> list[Slot]:
@@ -99,7 +106,12 @@ class Packing:
 
 
 def overtaken_by(
-    ahead: Iterable[Claim], taken: Sequence[Slot], owner: str, room: Sequence[Slot], had: Sequence[Slot], pool: Pool
+    ahead: Iterable[Claim],
+    taken: Sequence[Slot],
+    owner: str,
+    room: Sequence[Slot],
+    had: Sequence[Slot] | None,
+    pool: Pool,
 ) -> list[Claim]:
     """The claims ahead in a queue that are harmed if an owner takes some of its room: they had a machine and have none
     after that, or what is taken is of the machine that they wait for. [QUEUE-2]

@@ -166,7 +166,7 @@ def _next(claims: Sequence[Claim], stock: Stock, have: Sequence[str], left: Sequ
 def _next_shared(claims: Sequence[Claim], stock: Stock, have: Mapping[str, int], left: Sequence[str]) -> str | None:
     """A host more for the first claim that has no parts of one: it fits."""
     pool = stock.pool
-    packing = Packing(pool, have, occupants(pool, stock.had or ()))
+    packing = Packing(pool, have, occupants(pool, stock.had))
     for claim in claims:
         places = zip(wishes(claim, pool.name), packing.add(claim), strict=True)
         wanted = [wish.choice for wish, place in places if not place.has_it]

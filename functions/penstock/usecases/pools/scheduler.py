@@ -411,7 +411,7 @@ def _read_pool(
     """
     before, cold, had = _read_slots(on, name, claims, sum(claim.count for claim in claims), is_shared=is_shared)
     pool = on.store.get(pool_key(name), Pool)
-    if pool and pool.share and claims and not before:  # the claims came before jobs shared its hosts
+    if pool and pool.share and not before:  # the claims came before jobs shared its hosts
         return _read_pool(on, name, claims, again, is_shared=True)
     if before and pool and before.version != pool.version and again:
         return _read_pool(on, name, claims, again - 1, is_shared=is_shared)

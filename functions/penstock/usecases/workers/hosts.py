@@ -13,9 +13,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock.domain.commands import AgentHost
+from penstock.domain.jobfile.machine import Machine
 from penstock.domain.replies import Container, HostInstruction
 from penstock.domain.site import sharing
-from penstock.domain.site.site import Limits, Site
+from penstock.domain.site.site import Limits, Site, Target
 from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import CleanProof, Unit, UnitState
@@ -50,13 +51,20 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
         raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
     session = HostSession(name, target.pool if target else None, users.digest(status.session), status.machine)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))
-    parts = target.share.parts if target and target.share else 0
-    answer = replace(_instruct(on, host, status, site), parts=parts)
+    answer = replace(_instruct(on, host, status, site), parts=_parts(on, host, status, target))
     if target is None and answer.worker is None:
         raise not_found("host", name)
     if status.leaving:
         presence.sign_off(on, host)
     return answer
+
+
+def _parts(on: System, host: Host, status: AgentHost, target: Target | None) -> int:
+    """Into how many parts the host is divided. Its own poll is told of those too that a worker has still, although the
+    site divides it otherwise by now: its agent may know nothing of them any more. [UNIT-2]
+    """
+    parts = target.share.parts if target and target.share else 0
+    return parts if status.part else max(parts, presence.last_part(on, host))
 
 
 def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInstruction:
@@ -106,10 +114,10 @@ def _container(site: Site, unit: Unit) -> Container | None:
     share the hosts of its target any more: then it ends as one that did not boot.
     """
     target, image = site.targets.get(unit.type), unit.creation.metadata.get("image")
-    if not image or target is None or not target.share or not target.machine:
+    if not image or target is None or not target.share:
         return None
     taken = 1 + sum(pool == unit.lease.pool for pool, _ in unit.lease.also)
-    mine = sharing.portion(target.machine, target.share, taken)
+    mine = sharing.portion(target.machine or Machine(), target.share, taken)
     return Container(image, mine.cpus, mine.memory // MIB)
 
 

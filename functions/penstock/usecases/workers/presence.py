@@ -113,10 +113,11 @@ def _served_pool(on: System, host: Host, wanted: str | None) -> tuple[str, list[
     """The pool that a host serves: the site's choice, once all its slots in the last pool are free. [SLOT-1]"""
     if wanted is None or wanted == host.pool:
         return host.pool, []
-    free = [slot for state in (SlotState.FREE, SlotState.AWAY, SlotState.OFF) for slot in _slots(on, host, state)]
+    states = (SlotState.FREE, SlotState.AWAY, SlotState.OFF)
+    free = {slot.name: slot for state in states for slot in _slots(on, host, state)}  # one may move between two reads
     if len(free) < _count_names(on, host):
         return host.pool, []
-    return wanted, [change for slot in free for change in pools.move(slot, replace(slot, state=SlotState.OFF))]
+    return wanted, [change for slot in free.values() for change in pools.move(slot, replace(slot, state=SlotState.OFF))]
 
 
 def _slots(on: System, host: Host, state: SlotState) -> list[Slot]:
@@ -206,12 +207,22 @@ def free_slot(on: System, host: Host, part: int) -> Slot | None:
 def worker_on(on: System, host: Host, part: int) -> Unit | None:
     """The worker that holds a host's slot, or that of one of its parts. One that holds several is on the first."""
     slot = _slot(on, host, SlotState.HELD, part)
-    unit = on.store.get(unit_key(slot.unit or ""), Unit) if slot else None
-    return unit if unit and slot and unit.lease.slot == slot.name else None
+    if slot is None:
+        return None
+    unit = on.store.get(unit_key(slot.unit or ""), Unit)
+    return unit if unit and unit.lease.slot == slot.name else None
+
+
+def last_part(on: System, host: Host) -> int:
+    """The last part of a host that a worker has; 0 if none has any. Its agent asks for it, even if it knows nothing of
+    it any more, and the site divides the host otherwise by now. [UNIT-2]
+    """
+    held = _slots(on, host, SlotState.HELD)
+    return max((int(slot.name.partition("/")[2] or 0) for slot in held), default=0)
 
 
 def _workers_on(on: System, host: Host) -> list[Unit]:
     """The workers that hold slots of a host."""
-    ids = dict.fromkeys(slot.unit for slot in _slots(on, host, SlotState.HELD) if slot.unit)
-    found = (on.store.get(unit_key(each), Unit) for each in ids)
-    return [unit for unit in found if unit]
+    ids = dict.fromkeys(slot.unit or "" for slot in _slots(on, host, SlotState.HELD))
+    rows = on.store.rows_at([unit_key(each) for each in ids])
+    return [row for row in rows.values() if isinstance(row, Unit)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import secrets
 from typing import Any
 
 from tests.agent.control_plane import KEY, ControlPlane, Handler, order
@@ -40,7 +40,7 @@ class SharedLab(ControlPlane):
     def add(self, part: int, **changes: Any) -> str:
         """Have a worker for a part, with a job. Returns the worker."""
         with self.changed:
-            worker = f"worker-{os.getpid()}-{len(self.planes)}"
+            worker = f"worker-{secrets.token_hex(6)}"
             job = order(worker=worker, job=f"job-{worker}", **changes)
             self.planes[worker] = ControlPlane(job)
             self.rooms[part].left.append(worker)

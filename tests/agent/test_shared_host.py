@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from tests.containers import podman
 from tests.containers.podman import NoEngine, Podman
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("engine")]
+STRAY = f"stray-{secrets.token_hex(6)}"
 UP = "echo up; while ! [ -e /tmp/go ]; do sleep 0.1; done;"
 SERVE = "python3 -m http.server 8000 > /dev/null 2>&1 &"
 LABELS = "{{range $name, $value := .Config.Labels}}{{$name}}={{$value}} {{end}}"
@@ -47,7 +49,6 @@ def engine() -> Iterator[Podman]:
             yield made
         finally:
             made.run("rm", "--all", "--force", check=False)
-            made.run("network", "prune", "--force", "--filter", "label=penstock.host", check=False)
             made.run("image", "rm", "--all", "--force", check=False)
 
 
@@ -91,10 +92,16 @@ class SharedHost:
         self.engine.run("create", "--name", name, "--network", name, *words, self.engine.image, "sleep", "300")
 
     def left(self) -> list[str]:
-        """What the engine has of this host."""
-        said = self.engine.run("ps", "--all", "--format", "{{.Names}}").stdout
-        networks = self.engine.run("network", "ls", "--filter", "label=penstock.host", "--format", "{{.Name}}").stdout
-        return [*said.split(), *networks.split()]
+        """What the engine has of this host. It shows the networks of other tests' engines too."""
+        said = self.engine.run("ps", "--all", "--format", "{{.Names}}").stdout.split()
+        networks = self.engine.run("network", "ls", "--format", "{{.Name}}").stdout.split()
+        return [*said, *(name for name in networks if name in self.lab.planes or name == STRAY)]
+
+    def remove_all(self) -> None:
+        """Remove whatever a test that failed left."""
+        for name in self.left():
+            self.engine.run("rm", "--force", name, check=False)
+            self.engine.run("network", "rm", "--force", name, check=False)
 
     def stop(self) -> None:
         for agent in self.agents:
@@ -112,6 +119,7 @@ def shared(agent: Path, tmp_path: Path, engine: Podman) -> Iterator[Make]:
 
         def make(parts: int = 2) -> SharedHost:
             made = SharedHost(agent, tmp_path, stack.enter_context(SharedLab(engine.image, parts)), engine)
+            stack.callback(made.remove_all)
             stack.callback(made.stop)
             return made
 
@@ -171,7 +179,7 @@ def test_jobs_go_on_when_the_hosts_agent_dies(shared: Make) -> None:
         host.lab.line(worker, "up")
     first.kill()
     first.wait(PATIENCE_SECONDS)
-    host.leave_behind("stray", like=workers[0])
+    host.leave_behind(STRAY, like=workers[0])
     asked = len(host.lab.asks)
     host.start()
     host.lab.wait_for(lambda: len(host.lab.asks) > asked + 6)

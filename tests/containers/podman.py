@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tarfile
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,9 +41,12 @@ default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 runtime = "{runtime}"
 [network]
 network_config_dir = "{folder}/networks"
-default_subnet_pools = [{{ "base" = "10.231.0.0/22", "size" = 24 }}]
+default_subnet_pools = [{{ "base" = "10.231.{third}.0/22", "size" = 24 }}]
 """
-"""Few limits: a machine may not let more be set. The runtime is one that works here. Networks are its own, and few."""
+"""Few limits: a machine may not let more be set. The runtime is one that works here. Networks are its own, and few.
+
+Engines of tests that run at the same time have other addresses, as a rule: none gives out what the machine has.
+"""
 
 
 PROGRAM = '#!/bin/sh\nCONTAINERS_CONF={conf} exec {command} "$@"\n'
@@ -127,7 +131,8 @@ class Podman:
 
     def _conf(self) -> Path:
         conf = self.folder / "containers.conf"
-        conf.write_text(CONF.format(runtime=self.runtime or "crun", folder=self.folder))
+        third = NETWORKS * (zlib.crc32(bytes(self.folder)) % (256 // NETWORKS))
+        conf.write_text(CONF.format(runtime=self.runtime or "crun", folder=self.folder, third=third))
         return conf
 
     def _make_image(self) -> None:

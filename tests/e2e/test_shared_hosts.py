@@ -45,7 +45,7 @@ def engine() -> Iterator[Podman]:
             yield made
         finally:
             made.run("rm", "--all", "--force", check=False)
-            made.run("network", "prune", "--force", "--filter", "label=penstock.host", check=False)
+            made.run("network", "prune", "--force", "--filter", "label=penstock.host=rig-1", check=False)
             made.run("image", "rm", "--all", "--force", check=False)
 
 

@@ -11,10 +11,16 @@
  * nobody has one that is to go. */
 #define WHOLE_OF(p) (BIT(limit[p]) - 1)
 #define WHOLE_NOW(p) (!due[p] && HELD_IN(p) == 0 && FREE_IN(p) == WHOLE_OF(p) -> WHOLE_OF(p) : 0)
+#ifdef APART
+#define OFFERED_NOW(c, p) ((p) == A -> PARTS_NOW(c) : FREE_IN(p))
+#else
 #define OFFERED_NOW(c, p) (IS_WHOLE(c, p) -> WHOLE_NOW(p) : (FREE_IN(p) & FITS(c, p)))
+#endif
 #define WANTED(c, p) (IS_WHOLE(c, p) -> (limit[p] -> limit[p] : 1) : COUNT(c, p))
 
-#ifdef ONE_THING
+#if defined(APART)
+#define OFFERED(x, c, p) ((p) == A -> PARTS(c, seen_free[AT(x, A)], whose[x]) : seen_free[AT(x, p)])
+#elif defined(ONE_THING)
 #define OFFERED(x, c, p) (IS_WHOLE(c, p) -> whole[x] : seen_free[AT(x, p)])
 #else
 #define OFFERED(x, c, p) (seen_free[AT(x, p)] & FITS(c, p))
@@ -57,10 +63,11 @@ inline start_matching() {
 }
 
 /* A claim that takes one slot, of those that are in gone: the first, or the second. */
+#define TAKES_ALL(c, p) (IS_WHOLE(c, p) || (IS_APART(p) && COUNT(c, p) == 2))
 inline take_one(c, p) {
     if
-    :: IS_WHOLE(c, p) -> skip
-    :: !IS_WHOLE(c, p) && gone == 3 && second -> gone = 2
+    :: TAKES_ALL(c, p) -> skip
+    :: !TAKES_ALL(c, p) && gone == 3 && second -> gone = 2
     :: else -> gone = (gone & 1 -> 1 : gone)
     fi
 }

@@ -11,7 +11,8 @@
 /* [SLOT-1] What is used of an amount is what its holders have. When a pool is as its row says, exactly as many slots as
  * its limit may be granted, and there is no withdrawn one that a release would overlook.
  * [SLOT-2] Who holds a lease holds all that its step takes, in every pool, and nobody else holds anything; and the slots
- * that it holds fit it. Of a thing as a whole it has those that there were when it was granted: take_slots checks that. */
+ * that it holds fit it. Of a thing as a whole it has those that there were when it was granted: take_slots checks that.
+ * [SEC-2] All who have parts of a host have one owner. */
 #define IS_MISFIT(s0, c) (slot[s0] == HELD_BY(c) && !(FITS(c, POOL_OF(s0)) & BIT((s0) % 2)))
 inline check_pools() {
     m = 0;
@@ -22,6 +23,7 @@ inline check_pools() {
         assert(HAS_SLOT(i, B) == (HOLDS(i) -> COUNT(i, B) : 0));
     }
     assert(used == m);
+    assert(IS_SHARED_BY_ONE);
     for (i : A .. B) {
         assert(due[i] || ON_IN(i) == limit[i]);
         assert(due[i] || over[i] || (!withdrawn[FIRST_SLOT(i)] && !withdrawn[FIRST_SLOT(i) + 1]));
@@ -41,6 +43,10 @@ inline check_pools() {
 inline is_turn(o) {
     ht = 1;
     for (ha : 0 .. POOLS - 1) { if :: COUNT(o, ha) && asked[ha] + WANTED(o, ha) > COULD(ha) -> ht = 0 :: else fi }
+#ifdef APART
+    if :: COUNT(o, A) && could_by && could_by != OWNER(o) -> ht = 0 :: else fi;
+    if :: COUNT(o, A) && ht -> could_by = OWNER(o) :: else fi;
+#endif
 #ifdef CHOICES
     own = FITS(o, A);
     if :: COUNT(o, A) && !CAN_MATCH(EVER, own) -> ht = 0 :: else fi;
@@ -50,11 +56,14 @@ inline is_turn(o) {
 }
 
 /* lacks: whether no room is left for o; where claims choose, whether no slot is left for it, and one that is gone would be
- * of use to it. */
+ * of use to it; of a host that jobs share, as pack says. */
 inline give_room(o, p) {
     if
     :: IS_MATCHED(p) -> own = FITS(o, p); match(NOW, own); lacks = ((useful & gone) != 0)
-    :: else -> room = room - WANTED(o, p); lacks = (room < 0)
+#ifdef APART
+    :: IS_APART(p) -> pack(o)
+#endif
+    :: !IS_MATCHED(p) && !IS_APART(p) -> room = room - WANTED(o, p); lacks = (room < 0)
     fi
 }
 
@@ -65,6 +74,10 @@ inline harm(c, p) {
     h = 0;
     g = 0;
     missed = 0;
+#ifdef APART
+    start_packing(c);
+    could_by = 0;
+#endif
     if :: IS_MATCHED(p) -> start_matching() :: else -> room = room - WANTED(c, p) fi;
     for (ha : 0 .. POOLS - 1) { asked[ha] = 0 }
     for (hk : 0 .. PLACES - 1) {
@@ -108,6 +121,7 @@ inline check_served() {
 inline check_kept(c, p) {
     those = queue[p];
     room = ROOM_NOW(p);
+    had_by = WHOSE_NOW;
     harm(c, p);
     for (s : 0 .. PLACES - 1) {
         if

@@ -34,11 +34,18 @@ inline serve_who_was_before(c) {
     skip
 }
 
+/* Where jobs share a host, the claims of each owner stand in lines of their own. */
+#ifdef LINES_IGNORE_OWNERS
+#define SAME_OWNER(o, c) true
+#else
+#define SAME_OWNER(o, c) (OWNER(o) == OWNER(c))
+#endif
+
 /* Who wants the same as c and waits before it: whatever lets that go on serves c after it. */
 inline find_who_is_first(c) {
     is_first = 1;
     for (hk : 0 .. PLACES - 1) {
-        same = (FITS(c, A) == FITS(hk, A));
+        same = (FITS(c, A) == FITS(hk, A) && SAME_OWNER(hk, c));
         for (ha : 0 .. POOLS - 1) { if :: COUNT(c, ha) != COUNT(hk, ha) -> same = 0 :: else fi }
         if :: hk != c && same && (queue[OWN(c)] & BIT(hk)) && BEFORE(hk, c, OWN(c)) -> is_first = 0 :: else fi
     }
@@ -78,6 +85,9 @@ inline look(c, p) {
     :: STANDS_ANY(p) || IS_CLOSED(p) || !HAS_NOW(c, p) -> acquire(c, 1); stop_looking(c)
     :: else ->
         if :: !IS_AMOUNT(p) -> gone = OFFERED_NOW(c, p); take_one(c, p); saw_free[(c) * 2 + (p)] = gone :: else fi;
+#ifdef APART
+        if :: IS_APART(p) -> look_beside(c) :: else fi;
+#endif
         looking[c]++
     fi
 }
@@ -91,7 +101,10 @@ inline look_further(c) {
 
 inline stop_looking(c) {
     if :: looking[c] -> ends(looking[c]) :: else fi;
-    saw_free[(c) * 2] = 0; saw_free[(c) * 2 + 1] = 0; fresh_look[c] = 0
+    saw_free[(c) * 2] = 0; saw_free[(c) * 2 + 1] = 0; fresh_look[c] = 0;
+#ifdef APART
+    saw_beside[c] = 0
+#endif
 }
 
 inline grant_at_once(c) {
@@ -119,7 +132,6 @@ inline grant_at_once(c) {
 
 /* What a server looks at next: its own pool's queue, then of every pool that those in it want the row, the queue if it
  * is another one, and the free slots. Each is one read. */
-#define AT(x, p) ((x) * POOLS + (p))
 #define OF_POOL(x) ((x) / 2)
 
 /* The first WINDOW claims of each line in the queue of p, and which of them are not to be passed. Those that take the same
@@ -129,7 +141,7 @@ inline grant_at_once(c) {
 #elif defined(LINES_IGNORE_CHOICES)
 #define SAME_LINE(o, c) (ALL_OF(o) == ALL_OF(c))
 #else
-#define SAME_LINE(o, c) (ALL_OF(o) == ALL_OF(c) && FITS(o, A) == FITS(c, A))
+#define SAME_LINE(o, c) (ALL_OF(o) == ALL_OF(c) && FITS(o, A) == FITS(c, A) && SAME_OWNER(o, c))
 #endif
 
 inline next_claim(x, p) {
@@ -181,9 +193,18 @@ inline next_slot(x, p) {
 #define READS_AGAIN(x, p) false
 #endif
 
-inline next_held(x, p) { whole[x] = HAS_NOBODY(p); }
+inline next_held(x, p) {
+#ifdef APART
+    next_parts(x)
+#else
+    whole[x] = HAS_NOBODY(p)
+#endif
+}
 
 inline next_whole(x, p) {
+#ifdef APART
+    reach(x, IS_SAME(x, p));
+#endif
     if
     :: whole[x] && IS_SAME(x, p) && !due[p] && !paused[p] && !(~seen_free[AT(x, p)] & WHOLE_OF(p)) -> whole[x] = WHOLE_OF(p)
     :: else -> whole[x] = 0
@@ -248,6 +269,9 @@ inline harm_by_grant(x, c, p) {
     is_server = 1;
     those = seen_queue[AT(x, p)];
     room = ROOM(x, p);
+#ifdef APART
+    had_by = whose[x];
+#endif
     gone = (IS_AMOUNT(p) -> 0 : OFFERED(x, c, p));
     choose(x, c, p);
     harm(c, p);
@@ -289,6 +313,9 @@ inline pick(x, p) {
            :: else ->
             harm_by_grant(x, (chosen[x] - 1), i);
             m = OVERTAKES | BIT(chosen[x] - 1);
+#ifdef APART
+            if :: IS_APART(i) -> name_parts(x) :: else fi;
+#endif
             seen_free[AT(x, i)] = gone;
             if :: !IS_CHECKED((chosen[x] - 1), i) -> fresh_pool[AT(x, i)] = 0 :: else fi
         fi;
@@ -297,6 +324,9 @@ inline pick(x, p) {
         fresh_free[AT(x, i)] = fresh_free[AT(x, i)] & seen_free[AT(x, i)];
         kept[AT(x, i)] = 0
     }
+#ifdef APART
+    if :: !chosen[x] || !COUNT((chosen[x] - 1), A) -> forget_parts(x) :: else fi;
+#endif
 #ifdef ONE_THING
     whole[x] = 0
 #endif
@@ -309,6 +339,9 @@ inline forget(x) {
     }
     chosen[x] = 0;
     at_pool[x] = 0;
+#ifdef APART
+    forget_parts(x);
+#endif
 #ifdef ONE_THING
     whole[x] = 0
 #endif
@@ -337,6 +370,7 @@ inline pass(c, p) {
 #ifdef COME_AGAIN
     those = queue[p];
     room = ROOM_NOW(p);
+    had_by = WHOSE_NOW;
     harm(c, p);
     for (k : 0 .. PLACES - 1) {
         if
@@ -361,6 +395,9 @@ inline overtake(o, p) {
 /* Everything that the commit names is still as it was read. */
 inline still(x) {
     w = (lease[chosen[x] - 1] == WAITING);
+#ifdef APART
+    if :: beside[x] != fresh_beside[x] -> w = 0 :: else fi;
+#endif
     for (i : 0 .. POOLS - 1) {
         if
         :: fresh_queue[AT(x, i)] != seen_queue[AT(x, i)] || fresh_free[AT(x, i)] != seen_free[AT(x, i)] -> w = 0

@@ -7,6 +7,9 @@
  *   FITS0..3     which slots of A the last step of job 0..3 may have: 1 the first, 2 the second, 3
  *                any. With one of these, claims choose among the slots of A, and take one       3
  *   ONE_THING    the slots of A are those of one thing: who takes A2 has it for itself
+ *   APART        and they are parts of a host that jobs share: who takes A2 takes two of them, and all who
+ *                have one at the same time have one owner
+ *   OWNER0..3    whose job 0..3 is                                                            0
  *   LIMIT_A LIMIT_B LIMIT_Q     what there is at the start; slots 0-2, an amount 0-3          1
  *   CHANGES                     how often an operator sets a limit: SET(n) is what the n-th
  *                               time, of the pool SET_POOL, which must be the first
@@ -64,6 +67,18 @@
 #endif
 #ifndef FITS3
 #define FITS3 3
+#endif
+#ifndef OWNER0
+#define OWNER0 0
+#endif
+#ifndef OWNER1
+#define OWNER1 0
+#endif
+#ifndef OWNER2
+#define OWNER2 0
+#endif
+#ifndef OWNER3
+#define OWNER3 0
 #endif
 #ifndef LIMIT_A
 #define LIMIT_A 1
@@ -130,6 +145,7 @@
 #define COUNT(c, p) ((ALL_OF(c) >> (2 * (p))) & 3)
 #define FITS(c, p) ((p) != A || (c) % 2 == 0 -> 3 : \
     ((c) == 1 -> (FITS0) : ((c) == 3 -> (FITS1) : ((c) == 5 -> (FITS2) : (FITS3)))))
+#define OWNER(c) ((c) / 2 == 0 -> 1 + (OWNER0) : ((c) / 2 == 1 -> 1 + (OWNER1) : ((c) / 2 == 2 -> 1 + (OWNER2) : 1 + (OWNER3))))
 #define OWN(c) (COUNT(c, A) -> A : (COUNT(c, B) -> B : Q))
 #define BIT(n) (1 << (n))
 #ifdef EACH_ITS_ORDER
@@ -150,7 +166,7 @@
 #define IS_MATCHED(p) IS_CHOSEN(p)
 #endif
 /* Whether c wants all slots of p, which are one thing. */
-#ifdef ONE_THING
+#if defined(ONE_THING) && !defined(APART)
 #define IS_WHOLE(c, p) ((p) == A && COUNT(c, A) == 2)
 #else
 #define IS_WHOLE(c, p) false
@@ -165,6 +181,12 @@
 #define IS_ONE_THING(p) ((p) == A)
 #else
 #define IS_ONE_THING(p) false
+#endif
+/* Whether the slots of p are parts of a host on which the jobs of one owner only may be. */
+#ifdef APART
+#define IS_APART(p) ((p) == A)
+#else
+#define IS_APART(p) false
 #endif
 
 /* leases: those of a step are one here */
@@ -205,11 +227,16 @@ bit to_acquire[PLACES], to_serve[POOLS], to_resize[POOLS];
 #define PER_POOL 2
 #endif
 byte serving[SERVERS], at_pool[SERVERS], chosen[SERVERS];
+#define AT(x, p) ((x) * POOLS + (p))
 byte seen_queue[SERVERS * POOLS], fresh_queue[SERVERS * POOLS], kept[SERVERS * POOLS];
 byte seen_free[SERVERS * POOLS], fresh_free[SERVERS * POOLS];
 bit fresh_pool[SERVERS * POOLS];
 #ifdef ONE_THING
 byte whole[SERVERS]; /* the slots of A, if they are known to be free as a whole */
+#endif
+#ifdef APART
+byte whose[SERVERS]; /* the owner of those who have a part, as it was read; 0 if nobody has one */
+byte beside[SERVERS], fresh_beside[SERVERS]; /* the parts that somebody has; then, all that the commit names and does not take */
 #endif
 #define RESIZERS 2
 byte resizing[RESIZERS], seen_slot[RESIZERS * 2], todo[RESIZERS * 2];
@@ -217,6 +244,9 @@ bit fresh_slot[RESIZERS * 2], fresh_limit[RESIZERS], seen_due[RESIZERS], seen_ov
 byte seen_limit[RESIZERS];
 byte looking[PLACES], saw_free[PLACES * 2]; /* of a claim that looks whether it can be granted at once */
 bit fresh_look[PLACES];
+#ifdef APART
+byte saw_beside[PLACES]; /* the parts that it saw, free or not */
+#endif
 byte busy;
 
 byte changes, pauses = PAUSES;
@@ -232,3 +262,4 @@ hidden short room;
 hidden short missed, best;
 hidden byte gone, rest[2], taker[4], useful, own; /* of slots that are chosen: sets, a bit each */
 hidden byte lacks, second, is_server;
+hidden byte had_by, could_by, parts, parts_by, rest_parts, rest_by, had_it; /* of a host that jobs share */

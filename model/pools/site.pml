@@ -17,6 +17,9 @@ inline wrote_slot(s0) {
     for (w : 0 .. SERVERS - 1) {
         fresh_free[w * POOLS + POOL_OF(s0)] = fresh_free[w * POOLS + POOL_OF(s0)] & ~BIT(s0 % 2)
     }
+#ifdef APART
+    wrote_part(s0);
+#endif
 #if CHANGES
     for (w : 0 .. RESIZERS - 1) {
         if :: POOL_OF(s0) == SET_POOL -> fresh_slot[w * 2 + s0 % 2] = 0 :: else fi
@@ -24,11 +27,11 @@ inline wrote_slot(s0) {
 #endif
 }
 
-/* A grant names the row of an amount, and that of a pool of which it takes a thing as a whole. */
+/* A grant names the row of an amount, and that of a pool of which it takes a thing as a whole, or parts of a host. */
 #ifdef WHOLE_UNCHECKED
 #define IS_CHECKED(c, p) (IS_AMOUNT(p) && COUNT(c, p))
 #else
-#define IS_CHECKED(c, p) ((IS_AMOUNT(p) && COUNT(c, p)) || IS_WHOLE(c, p))
+#define IS_CHECKED(c, p) ((IS_AMOUNT(p) && COUNT(c, p)) || IS_WHOLE(c, p) || (IS_APART(p) && COUNT(c, p)))
 #endif
 
 inline wrote_pool(p) {
@@ -59,6 +62,7 @@ inline come_again(c) {
 }
 
 #include "choices.pml"
+#include "parts.pml"
 #include "properties.pml"
 #include "queues.pml"
 #include "limits.pml"
@@ -72,8 +76,8 @@ inline crash() { crashes--; rounds = 0 }
 inline lose(m0) { losses--; m0 = 0; rounds = 0 }
 
 /* One of the two handlers that may serve a pool at once. Its steps: 1 the pool's queue, then 2 the queue, 3 the slots
- * and 4 the row of each pool that it needs to look at, 5 the grant. Where somebody may want a thing for itself, 3 is the
- * pool's row, 6 the slots, 7 who has any, and 4 the row again, or all of that if the row has changed. */
+ * and 4 the row of each pool that it needs to look at, 5 the grant. Where somebody may want a thing for itself, or parts of a host, 3
+ * is the pool's row, 6 the slots, 7 who has any, and 4 the row again, or all of that if the row has changed. */
 #define IS_WANTED(x, p) (((seen_queue[AT(x, OF_POOL(x))] & BIT(0)) && COUNT(0, p)) || \
     ((seen_queue[AT(x, OF_POOL(x))] & BIT(1)) && COUNT(1, p)) || \
     ((seen_queue[AT(x, OF_POOL(x))] & BIT(2)) && COUNT(2, p)) || \
@@ -118,8 +122,8 @@ end:
         serving[x] = 4; skip }
     :: d_step { serving[x] == 4 && !READS_AGAIN(x, at_pool[x]) ->
         next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); skip }
-#ifdef CHOICES
-    :: d_step { serving[x] == 4 -> second = 1; next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); second = 0; skip }
+#if defined(CHOICES) || defined(APART)
+    :: d_step { serving[x] == 4 && !READS_AGAIN(x, at_pool[x]) -> second = 1; next_pool(x, at_pool[x]); at_pool[x]++; look_on(x); second = 0; skip }
 #endif
     :: d_step { serving[x] == 5 -> grant(x, 1); forget(x); serving[x] = 1; skip }
     :: d_step { serving[x] == 5 && crashes -> crash(); grant(x, 0); forget(x); ends(serving[x]); skip }

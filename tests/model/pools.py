@@ -8,7 +8,7 @@ from typing import TypeGuard
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants
 from penstock.domain.pools.choices import ANY
-from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key
+from penstock.domain.pools.pools import Claim, Pool, Slot, pool_key, thing_of
 from penstock.domain.units.units import Unit
 from penstock.kernel.rows import Change, Create, Key, Replace, Row
 
@@ -59,6 +59,7 @@ def check_guard(name: str, changes: Sequence[Change], before: Mapping[Key, Row],
             assert pool.due or _held(after, pool) <= pool.limit, "granted beyond the limit"
         for unit in (row for row in _written(changes) if isinstance(row, Unit)):
             _check_choice(after, unit)
+            _check_named(changes, before, unit)
         units = {row.lease.job for row in _written(changes) if isinstance(row, Unit)}
         left = [row for row in after.values() if isinstance(row, Claim) and row.job in units]
         assert not left, "granted, and left in a queue"
@@ -75,10 +76,24 @@ def _check_choice(rows: Mapping[Key, Row], unit: Unit) -> None:
     assert all(choice.fits(thing, pool.labels.get(thing, {})) for thing in mine), f"{mine} does not fit {choice}"
     beside = [slot for slot in slots if slot.thing in mine and slot.unit != unit.id and slot_state(slot) != "off"]
     assert not (choice.exclusive and beside), f"granted as a whole, beside {beside}"
+    assert not choice.together or len(mine) == 1, f"granted parts of several things: {mine}"
+
+
+def _check_named(changes: Sequence[Change], before: Mapping[Key, Row], unit: Unit) -> None:
+    """[SEC-2] A grant of parts of a host that one owner has at a time names all its parts, and the pool's row."""
+    pool = before[pool_key(unit.lease.pool)]
+    assert isinstance(pool, Pool)
+    if pool.share is None or not pool.share.is_apart:
+        return
+    host, named = thing_of(unit.lease.slot), {change.was.key for change in changes if not isinstance(change, Create)}
+    parts = [row for row in before.values() if isinstance(row, Slot) and (row.pool, row.thing) == (pool.name, host)]
+    assert pool.key in named, "granted by a row that may be another by now"
+    missing = [slot.name for slot in parts if slot.key not in named and slot_state(slot) != "off"]
+    assert not missing, f"granted, whoever has {missing} by now"
 
 
 def check_promises(rows: Collection[Row]) -> None:
-    """[SLOT-1] [SLOT-2] [QUEUE-2]: what pools/properties.pml checks after a step."""
+    """[SLOT-1] [SLOT-2] [QUEUE-2] [SEC-2]: what pools/properties.pml checks after a step."""
     slots = [row for row in rows if isinstance(row, Slot)]
     pools = [row for row in rows if isinstance(row, Pool)]
     for pool in (pool for pool in pools if pool.is_amount):
@@ -87,6 +102,7 @@ def check_promises(rows: Collection[Row]) -> None:
         own = [slot_state(slot) for slot in slots if slot.pool == pool.name]
         assert own.count("free") + own.count("held") == pool.limit, f"{pool.name} is not as its row says"
         assert pool.over or "withdrawn" not in own, f"a release would overlook what was withdrawn of {pool.name}"
+    _check_apart(pools, slots)
     held = {(slot.pool, slot.name): slot.unit for slot in slots if slot.unit}
     wanted = {
         place: unit.id
@@ -96,6 +112,13 @@ def check_promises(rows: Collection[Row]) -> None:
     }
     assert held == wanted, "a unit has all that its lease takes, and nobody else has any of it"
     assert all(row.overtaken <= grants.MAX_OVERTAKEN for row in rows if isinstance(row, Claim)), "overtaken too often"
+
+
+def _check_apart(pools: Iterable[Pool], slots: Sequence[Slot]) -> None:
+    """[SEC-2] All who have parts of a host have one owner."""
+    for pool in (pool for pool in pools if pool.share and pool.share.is_apart):
+        held = {(slot.thing, slot.owner) for slot in slots if slot.pool == pool.name and slot.unit}
+        assert len({host for host, _ in held}) == len(held), f"several owners have parts of one host: {sorted(held)}"
 
 
 def _holds(row: Row) -> TypeGuard[Unit]:

@@ -74,10 +74,12 @@ class DyingStore(ObservedStore):
     """Dies at a commit when it is told to: before it, or when it is made."""
 
     dies: str = ""
+    commits: int = 0
 
     def commit(self, changes: Sequence[Change]) -> bool:
         """Commit, unless this is the end."""
         how, self.dies = self.dies, ""
+        self.commits += 1
         if how == "before":
             raise Died
         made = super().commit(changes)
@@ -88,6 +90,10 @@ class DyingStore(ObservedStore):
 
 class Scenario:
     """Four jobs, a budget of faults and an operator who sets limits and pauses pools, walked by the dice of a seed."""
+
+    site = SITE
+    scripts = SCRIPTS
+    limits: Mapping[str, int] = LIMITS
 
     def __init__(self, seed: int, faults: int) -> None:
         self.dice = random.Random(seed)
@@ -102,9 +108,13 @@ class Scenario:
         self._answer = self.twin.flows.succeed
         self.twin.flows.succeed = self._answer_or_lose  # type: ignore[method-assign]
         object.__setattr__(self.twin.on, "store", self.store)
-        apply.apply(self.twin.on, "admin", SITE, "site.toml")
+        apply.apply(self.twin.on, "admin", self.site, "site.toml")
+        self._prepare()
         self.twin.run()
-        self.jobs = [self._submit(script) for script in SCRIPTS]
+        self.jobs = [self._submit(script) for script in self.scripts]
+
+    def _prepare(self) -> None:
+        """What is there before any slot is made."""
 
     def _submit(self, script: str) -> str:
         wanted = {f"r{n}": dict(ask) for n, ask in enumerate(self.dice.choice(ASKS))}
@@ -151,6 +161,7 @@ class Scenario:
             return True
         if not events:
             self.twin.pass_time(self.pause)
+            self._after_a_while()
             self.pause = min(2 * self.pause, 86_400)
             sweep.sweep(self.twin.on)
             return not self._is_over()
@@ -166,10 +177,13 @@ class Scenario:
             self._call(self.dice.choice(self._agents()))
         return True
 
+    def _after_a_while(self) -> None:
+        """Time passed, and nothing was swept yet."""
+
     def _operate(self) -> None:
         """Somebody sets a limit, pauses a pool or resumes it; the handler may die."""
         self.orders -= 1
-        pool, most = self.dice.choice(sorted(LIMITS.items()))
+        pool, most = self.dice.choice(sorted(self.limits.items()))
         if self.dice.random() < 0.3:
             self._alive(lambda: apply.pause(self.twin.on, pool, paused=self.dice.random() < 0.5))
         else:
@@ -180,11 +194,11 @@ class Scenario:
         shut = [pool for pool in self.store.rows.values() if isinstance(pool, Pool) and self._is_shut(pool)]
         for pool in shut:
             apply.pause(self.twin.on, pool.name, paused=False)
-            apply.resize(self.twin.on, pool.name, LIMITS[pool.name])
+            apply.resize(self.twin.on, pool.name, self.limits[pool.name])
         return bool(shut)
 
     def _is_shut(self, pool: Pool) -> bool:
-        return pool.name in LIMITS and (pool.paused or pool.limit < LIMITS[pool.name])
+        return pool.name in self.limits and (pool.paused or pool.limit < self.limits[pool.name])
 
     def _deliver(self, place: int) -> None:
         message = self.twin.queues.messages[place]

@@ -30,6 +30,7 @@ HELPERS = {
     "wrote_claim", "wrote_slot", "wrote_pool", "come_again", "look_on", "forget", "forget_slots", "still", "pass",
     "serve_pools_of", "read_waiting", "look_further", "stop_looking", "check_pools", "check_served", "check_waits",
     "start_matching", "give_room", "harm_by_grant", "take_one", "take_slots", "check_kept",
+    "start_packing", "next_parts", "forget_parts", "name_parts", "wrote_part", "look_beside",
 }  # fmt: skip
 """Inlines that are the flow, a reply, the faults, or a part of an action."""
 

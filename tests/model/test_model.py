@@ -48,4 +48,5 @@ def test_every_negative_control_is_found_in_the_quick_run() -> None:
     controls |= {"ONE_QUEUE", "SETTLE_ONLY", "SETTLE_READS_FIRST", "EACH_ITS_ORDER", "NO_BOUND", "ONE_LINE"}
     controls |= {"FIRST_FREE", "BY_NUMBER", "LINES_IGNORE_CHOICES", "FEWEST_ONLY", "OWN_FIT_ONLY"}
     controls |= {"WHOLE_UNCHECKED", "HELD_UNREAD", "ROW_READ_ONCE", "READ_ONCE"}
+    controls |= {"PARTS_UNCHECKED", "PART_UNSEEN", "LINES_IGNORE_OWNERS", "PASSED_UNCOUNTED"}
     assert controls <= {switch for one in QUICK if one.expect == "found" for switch in one.switches}

@@ -12,8 +12,10 @@ from penstock.domain.pools.pools import Lease, lease_key
 from penstock.kernel.rows import Replace
 from tests.model.observer import ACTIONS, Stray, actions_of
 from tests.model.scenario import Scenario
+from tests.model.sharing import SharedHost
 
 SEEDS = 62
+SHARED_SEEDS = 20
 pytestmark = pytest.mark.xdist_group("traces")  # which share the walks
 
 
@@ -45,6 +47,33 @@ def test_every_commit_is_a_step_of_the_model(seed: int) -> None:
     assert not scenario.twin.drivers.hand.made
     if seed % 7 == 0:
         assert {scenario.job(job).end.outcome for job in scenario.jobs} == {Outcome.SUCCEEDED}
+
+
+@cache
+def shared(seed: int) -> SharedHost:
+    """The scenario with a shared host of a seed at its end."""
+    scenario = SharedHost(seed, faults=seed % 5)
+    scenario.walk()
+    return scenario
+
+
+@pytest.mark.parametrize("seed", range(SHARED_SEEDS))
+def test_every_commit_on_a_host_that_jobs_share_is_a_step_of_the_model(seed: int) -> None:
+    """SEC-2: after each of them, all who have parts of the host have one owner."""
+    scenario = shared(seed)
+    assert all(scenario.job(job).is_settled for job in scenario.jobs)
+    if seed % 5 == 0:
+        assert {scenario.job(job).end.outcome for job in scenario.jobs} == {Outcome.SUCCEEDED}
+
+
+def test_on_the_shared_host_jobs_wait_and_are_overtaken() -> None:
+    """And they are granted at once, and parts of the host go and come."""
+    found = [shared(seed).store for seed in range(SHARED_SEEDS)]
+    assert {"grant_at_once", "grant", "claim", "resize_slot", "release"} <= {
+        each for one in found for each in one.trace
+    }
+    moves = {move for one in found for move in one.seen}
+    assert {"overtaken: more", "slot: held -> withdrawn", "slot: off -> free"} <= moves
 
 
 def test_the_scenarios_take_every_action() -> None:

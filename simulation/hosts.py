@@ -158,7 +158,8 @@ class Loop:
     def obey(self, told: HostInstruction) -> None:
         """Do what the service says."""
         dice = self._engine.dice
-        self._machine.divide(told.parts)
+        if not self.part:
+            self._machine.divide(told.busy or ())
         if told.do == "work" and told.worker and told.key and not self.worker:
             self.worker, self._stage = told.worker, "working"
             self._machine.start(told.worker, told.key, told.container)
@@ -217,11 +218,11 @@ class HostMachine:
         """Whether a worker's agent runs here."""
         return worker in self._workers and self._workers[worker].lives
 
-    def divide(self, parts: int) -> None:
-        """Poll for each part of it. Those beyond end, once they have no worker."""
-        self.loops = [loop for loop in self.loops if loop.part <= parts or loop.worker or loop.busy]
+    def divide(self, busy: Sequence[int]) -> None:
+        """Poll for each part of it that has a worker. The others end, once they have none."""
+        self.loops = [loop for loop in self.loops if loop.part in (0, *busy) or loop.worker or loop.busy]
         known = {loop.part for loop in self.loops}
-        self.loops += [Loop(self, part) for part in range(1, parts + 1) if part not in known]
+        self.loops += [Loop(self, part) for part in busy if part not in known]
 
     def start(self, worker: str, key: str, container: Container | None) -> None:
         """Start a worker's agent, in a container where jobs share the host: it has what its job asked for."""

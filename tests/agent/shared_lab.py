@@ -80,7 +80,12 @@ class SharedLab(ControlPlane):
         return self._say("clean", worker)
 
     def _say(self, do: str, worker: str = "") -> dict[str, Any]:
-        return {"do": do, "seconds": 0.1, "lease_seconds": 4, "worker": worker, "parts": self.parts}
+        return {"do": do, "seconds": 0.1, "lease_seconds": 4, "worker": worker, "parts": self.parts, "busy": self.busy}
+
+    @property
+    def busy(self) -> list[int]:
+        """The parts that have a worker."""
+        return [number for number, room in self.rooms.items() if number and (room.on or room.left)]
 
     def plane_of(self, token: str) -> ControlPlane | None:
         return next((plane for plane in self.planes.values() if plane.token == token), None)

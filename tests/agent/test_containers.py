@@ -219,7 +219,7 @@ def host(engine: FakeEngine | None, tmp_path: Path, office: Office) -> tuple[Hos
     return Host(office, HostState(tmp_path), machine, agentfile.build(), made), made  # type: ignore[arg-type]
 
 
-SHARED = {**WAIT, "parts": 2}
+SHARED = {**WAIT, "parts": 2, "busy": [1, 2]}
 
 
 def test_a_shared_host_without_an_engine_says_what_to_do_once_and_is_away(

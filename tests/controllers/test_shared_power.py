@@ -21,11 +21,11 @@ def benches() -> Iterator[FaultyBenches]:
     made.end()
 
 
-def lab(benches: FaultyBenches) -> Twin:
+def lab(benches: FaultyBenches, **changes: object) -> Twin:
     """Two hosts with four parts each, both away."""
     twin = site(benches)
     given = {"driver": "hosts", "url": benches.url, "secret": "env:RACK", "timeout": "1s", "image": IMAGE}
-    apply(twin, site_toml(factories={"lab": given | {"power": {"idle": "10m"}}}, targets={"lab": SHARED}))
+    apply(twin, site_toml(factories={"lab": given | {"power": {"idle": "10m"}}}, targets={"lab": SHARED | changes}))
     return twin
 
 
@@ -82,11 +82,25 @@ def test_a_host_that_jobs_share_no_more_serves_them_whole(benches: FaultyBenches
     part = Part(twin, name, int(number))
     assert part.do() == "work"
     apply(twin, text(benches, True, names=["bench-7"], image=IMAGE))
-    assert host.ask().parts == 1, "a worker has it still"
+    assert (host.ask().parts, host.ask().busy) == (None, (int(number),))
     assert part.hello() == job
     part.report(job)
     assert part.clean().do == "forget"
-    assert host.ask().parts == 0
+    assert host.ask().busy is None
     mine = {slot: state for slot, state in states(twin).items() if slot.startswith("bench-7")}
     assert {slot for slot, state in mine.items() if state == "free"} == {"bench-7"}
     assert set(mine.values()) == {"free", "off"}
+
+
+def test_of_many_parts_all_are_looked_at(benches: FaultyBenches) -> None:
+    """More than one read of a queue has."""
+    names = [*NAMES, "bench-91", "bench-92"]
+    for name in names[3:]:
+        benches.service.hosts[name] = dict(benches.service.hosts["bench-9"])
+    twin = lab(benches, names=names, share={"parts": 32})
+    found = [Bench(twin, name) for name in names]
+    for _ in range(16):
+        for host in found:
+            host.ask()
+        after(twin, 45)
+    assert sorted(set(posts(benches))) == sorted(f"{name}/off" for name in names)

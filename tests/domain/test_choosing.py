@@ -433,7 +433,7 @@ def test_a_warm_unit_serves_who_lacks_what_a_new_one_would_use() -> None:
         }
         found = grants.pick(BENCH, stocks)
         assert found
-        assert [each.name for each in found.taken(BENCH)] == [given]
+        assert (found.rows[BENCH].job, [each.name for each in found.taken(BENCH)]) == ("A", [given])
     full = pool(name=quota, is_amount=True, limit=1, used=1)
     cold = {BENCH: Stock(benches(), [rows[0]], [slot("b2/1")]), quota: Stock(full, [rows[1]])}
     assert grants.pick(BENCH, cold) is None

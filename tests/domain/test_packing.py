@@ -95,6 +95,11 @@ def test_who_gets_which_parts(
     assert picked(queue, free, taken) == given
 
 
+def test_a_pool_that_is_not_named_yet_has_no_parts_to_miss() -> None:
+    free = parts("a/1")
+    assert packing.reachable(lab(names=None), free, [], "ada") == free
+
+
 def test_where_anybody_shares_it_does_not_matter_who_has_the_rest() -> None:
     queue = [wants("A", owner="eve"), wants("B")]
     for taken in (had("a/1", owner="ada"), None):
@@ -288,7 +293,7 @@ def test_what_a_job_takes_of_a_host() -> None:
     assert (found.slots, found.beside, found.choice) == (3, 5, replace(TOGETHER, labels="rack == 1"))
     anybody = sharing.of_shared(plain, replace(target, share=Sharing(8, Serves.SITE)), Machine())
     assert (anybody.slots, anybody.beside) == (1, 0)
-    mine = sharing.portion(MACHINE, Sharing(8), 3)
+    mine = sharing.portion(target, 3)
     assert (mine.cpus, mine.memory) == (3.0, 12 << 30)
 
 

@@ -183,6 +183,7 @@ def test_a_host_whose_agent_died_says_so_and_its_attempt_is_lost_at_once(twin: T
     bench.stage = "ended"
     assert bench.ask() == HostInstruction("wait", 1, LEASE, bench.worker)
     assert "its agent on bench-7 ended before it reported" in "\n".join(told(twin, job))
+    assert "before it reported:" not in "\n".join(told(twin, job))
     assert bench.clean().do == "forget"
     assert job_of(twin, job).attempt == 2
     assert bench.run() == job

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain.commands import AgentHost
 from penstock.domain.jobs.jobs import Outcome
-from penstock.domain.pools.pools import Slot, SlotState, collection
-from penstock.domain.site.site import Limits
+from penstock.domain.pools.grants import Pick
+from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.pools.serving import Turn
+from penstock.usecases.units import bells
+from penstock.usecases.workers import hosts
 from tests.usecases.lab_hosts import IMAGE, LEASE, SHARED, Bench, Part, apply, lab, states
 from tests.usecases.races import before_the_next_read, before_the_next_write_of
 from tests.usecases.steps import job_of, submit, sweep, worker_of
@@ -313,8 +317,20 @@ def test_many_grants_on_large_hosts_fit_into_their_commits(ada: User) -> None:
     users = [User(name=f"user-{number}", created=START) for number in range(1, 9)]
     waiting = [order(twin, user) for user in users]
     for number in range(1, 9):
-        Bench(twin, f"bench-{number}").ask()
+        host = Bench(twin, f"bench-{number}")
+        hosts.poll(twin.on, host.user, host.name, AgentHost("s" * 43, "machine"))
+    twin.run()
     assert [len(parts_of(twin, job)) for job in waiting] == [1] * 8
+
+
+def test_what_a_grant_checks_beside_is_counted_for_its_own_step(twin: Twin, ada: User) -> None:
+    job = job_of(twin, order(twin, ada))
+    claims = {
+        step: Claim(pool="p", job=job.id, attempt=1, step=step, count=1, pools=("p",), priority=0, since=START)
+        for step in (0, 1)
+    }
+    turns = [Turn(Pick({"p": claims[step]}, ()), of, ()) for step, of in ((0, job), (1, job), (0, None))]
+    assert [turn.beside for turn in turns] == [4, 0, 0]
 
 
 def test_a_part_that_comes_back_between_two_reads_is_not_overlooked(ada: User, eve: User) -> None:
@@ -342,11 +358,19 @@ def test_why_a_container_could_not_be_started_is_the_reason_of_the_attempt(twin:
     assert "manifest unknown" in str(job_of(twin, job).end.reason)
 
 
-def test_only_the_parts_of_a_host_wait_for_a_bell(twin: Twin) -> None:
-    bounds = Limits()
-    own, first = Bench(twin).ask(), Part(twin, "bench-7", 1).ask()
-    assert (own.do, own.seconds, own.bell) == ("wait", bounds.heartbeat, None)
-    assert first.bell
+def test_a_host_waits_for_the_bell_of_the_part_that_is_granted_next(twin: Twin, ada: User) -> None:
+    """So one poll is enough for all of its parts, until they have workers."""
+    own = Bench(twin)
+    said = own.ask()
+    assert (said.do, said.busy, said.seconds) == ("wait", None, bells.IDLE_SECONDS)
+    assert said.bell
+    for cpus, busy in ((2, (1,)), (1, (1, 3)), (1, (1, 3, 4))):
+        job = order(twin, ada, machine={"cpus": cpus})
+        slot = worker_of(twin, job).lease.slot
+        assert said.bell == f"memory://bells/target/lab/{slot}/1"
+        said = Bench(twin, slot.partition("/")[0]).ask()
+        assert (said.busy, said.parts) == (busy, 4)
+    assert (said.bell, said.seconds) == (None, 5)
 
 
 @pytest.mark.parametrize("name", ["lab", "new"])
@@ -370,7 +394,7 @@ def test_a_part_that_is_gone_from_the_site_is_cleaned_though_its_agent_forgot_it
     assert last.part == 3
     assert last.do() == "work"
     apply(twin, site(names=["bench-7"], share={"parts": 2}))
-    assert host.ask().parts == 4
+    assert host.ask().busy == (1, 3)
     anew = Part(twin, "bench-7", 3)
     assert anew.ask().parts == 2
     for job in jobs_:
@@ -379,13 +403,7 @@ def test_a_part_that_is_gone_from_the_site_is_cleaned_though_its_agent_forgot_it
     twin.run()
     anew.worker, anew.stage = last.worker, "ended"
     assert anew.clean().do == "forget"
-    first = part_now(twin)
-    assert host.ask().parts == max(2, first)
-
-
-def part_now(twin: Twin) -> int:
-    """The last part that a worker has."""
-    return max((int(slot.name.partition("/")[2]) for slot in held(twin)), default=0)
+    assert host.ask().busy == (1,)
 
 
 def test_a_host_with_jobs_of_two_owners_serves_neither_when_owners_are_to_be_apart(ada: User, eve: User) -> None:

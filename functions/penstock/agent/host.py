@@ -77,8 +77,8 @@ class Host:
             return BUSY_SECONDS
         reply = self._loop.ask(leaving=is_away)
         self._quiet_until = now() + AWAY_SECONDS if is_away else 0.0
-        parts = 0 if self._state.worker else int(reply.get("parts") or 0)
-        if self._parts.adjust(parts) and not is_away:
+        parts, busy = int(reply.get("parts") or 0), reply.get("busy") or []
+        if self._parts.adjust(*((0, []) if self._state.worker else (parts, busy))) and not is_away:
             return 0.0
         if reply["do"] != "wait" and self._parts.are_busy:
             return BUSY_SECONDS

@@ -1,7 +1,7 @@
-"""The parts of a host that several jobs share: each has a loop of its own, and a container for its worker.
+"""The parts of a host that several jobs share: each that has a worker has a loop of its own, and a container.
 
-Each loop is a thread. The host's own loop says that the host is there, and hears how many parts the site wants. A host
-has either a process of its own or containers, never both at a time: cleaning up after the process ends all that
+Each loop is a thread. The host's own loop says that the host is there, and hears which parts have workers. A host has
+either a process of its own or containers, never both at a time: cleaning up after the process ends all that
 descends from this agent, and what an engine starts may.
 
 <state>/parts/N/   the state of part N: see `hostloop`
@@ -28,13 +28,15 @@ NO_ENGINE = (
 
 
 class HostParts:
-    """The parts of a host. `count` is how many the site wants; more are there as long as they have workers."""
+    """The parts of a host. `count` is how many the site has of it, 0 if jobs do not share it."""
 
     def __init__(self, client: HostClient, folder: Path, program: bytes, engine: Engine | None) -> None:
         self._client, self._folder = client, folder / "parts"
         self._of = Containers(engine, client.host, client.url, folder, program) if engine else None
         self._states: dict[int, HostState] = {}
         self._loops: dict[int, tuple[HostLoop, threading.Thread]] = {}
+        self._wanted: set[int] = set()
+        self._lock = threading.Lock()  # a loop ends, or goes on, before somebody looks whether there is one
         self.count, self.failed = 0, False
         self._leaving, self._is_away, self._last_logged = False, False, ""
 
@@ -79,13 +81,15 @@ class HostParts:
             self._of.engine.is_in_doubt = False
         return ""
 
-    def adjust(self, count: int) -> bool:
-        """Have a loop for each of so many parts; those beyond end when they have no worker. Return as `check`."""
-        self.count = count
+    def adjust(self, count: int, busy: list[int]) -> bool:
+        """Have a loop for each part that has a worker; the others end when they have none. Return as `check`."""
+        self.count = max(count, *busy, 0)
         is_away = self.check()
-        for part in range(1, count + 1):
-            if self._of and not is_away and part not in self._loops:
-                self._start(part, self._of)
+        with self._lock:
+            self._wanted = set(busy)
+            for part in busy:
+                if self._of and not is_away and part not in self._loops:
+                    self._start(part, self._of)
         return is_away
 
     def _start(self, part: int, of: Containers) -> None:
@@ -101,7 +105,7 @@ class HostParts:
         """Serve one part. An agent with a bug ends: the next one goes on with the workers."""
         try:
             loop.resume()
-            while not self._leaving and (part <= self.count or loop.state.worker):
+            while self._goes_on(part, loop):
                 why = loop.step(lambda: self._turn(loop))
                 if why:
                     loop.wait_refused(why)
@@ -110,8 +114,14 @@ class HostParts:
         except Exception:
             log(f"{loop.name} failed:\n{traceback.format_exc()}")
             self.failed = True
-        finally:
+
+    def _goes_on(self, part: int, loop: HostLoop) -> bool:
+        """Return whether a part goes on asking. One that does not is forgotten, unless the agent leaves."""
+        with self._lock:
+            if self._leaving or part in self._wanted or loop.state.worker:
+                return not self._leaving
             del self._loops[part]
+            return False
 
     def _turn(self, loop: HostLoop) -> float:
         return AWAY_SECONDS if self._is_away and not loop.state.worker else loop.turn()

@@ -394,7 +394,12 @@ class HostInstruction:
     )
     bell: Bell = field(default=None, metadata=OPTIONAL)
     held_seconds: HeldSeconds = field(default=None, metadata=OPTIONAL)
-    parts: Annotated[int, "Into how many parts the host is divided, each of which asks; 0 if jobs do not share it."] = 0
+    parts: Annotated[int | None, "Into how many parts the host is divided. Absent unless jobs share it."] = field(
+        default=None, metadata=OPTIONAL
+    )
+    busy: Annotated[tuple[int, ...] | None, "The parts that have a worker, each of which asks for itself."] = field(
+        default=None, metadata=OPTIONAL
+    )
     container: Annotated[Container | None, "Where the worker runs. Absent unless jobs share the host."] = field(
         default=None, metadata=OPTIONAL
     )

@@ -123,7 +123,9 @@ class _Chooser:
                 yield slots
 
     def _options(self, wish: Wish) -> Iterable[Slots]:
-        """What one wish could take, whatever it chooses: a slot, all slots of a thing, or the first so many of one."""
+        """What one wish could take, whatever it chooses: a slot, all slots of a thing, or the first so many of one. Who
+        looks for the first that is free sees when it is taken.
+        """
         if wish.choice.exclusive:
             return self._whole.values()
         if not wish.choice.together:
@@ -131,7 +133,8 @@ class _Chooser:
         by_thing: dict[str, list[Slot]] = defaultdict(list)
         for slot in self._free:
             by_thing[slot.thing].append(slot)
-        return (tuple(slots[: wish.count]) for slots in by_thing.values() if len(slots) >= wish.count)
+        enough = (sorted(slots, key=lambda slot: slot.name) for slots in by_thing.values() if len(slots) >= wish.count)
+        return (tuple(slots[: wish.count]) for slots in enough)
 
     def _rank(self, choice: Choice, slots: Slots) -> tuple[bool, int]:
         left = self._left[slots[0].thing]

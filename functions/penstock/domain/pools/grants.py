@@ -323,8 +323,10 @@ def _has_all(found: Pick, stocks: Mapping[str, Stock]) -> bool:
 
 def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
     rows = _rows(claim, stocks)
-    found = rows and _with_choice(rows, stocks, turns)
-    if rows and found and not _has_all(found, stocks) and found.chosen:
+    if rows is None:
+        return None
+    found = _with_choice(rows, stocks, turns)
+    if found and found.chosen and not _has_all(found, stocks):
         found = _with_choice(rows, stocks, turns, warm_first=True)
     return _passing(found, stocks, turns) if found and _has_all(found, stocks) else None
 

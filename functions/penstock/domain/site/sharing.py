@@ -91,7 +91,9 @@ def of_shared(need: Need, target: Target, needs: Machine) -> Need:
     return replace(need, choice=choice, slots=taken, beside=parts - taken if target.share.serves is Serves.OWNER else 0)
 
 
-def portion(machine: Machine, share: Sharing, taken: int) -> Portion:
-    """What so many parts of a machine are."""
-    cpus, memory = machine.cpus or 1, machine.memory or 0
-    return Portion(cpus * taken / share.parts, Size(memory * taken // share.parts))
+def portion(target: Target, taken: int) -> Portion:
+    """What so many parts of a target's hosts are, which jobs share: so it is known what they have."""
+    assert target.share, "jobs share its hosts"
+    assert target.machine, "it is known what they have"
+    part = taken / target.share.parts
+    return Portion((target.machine.cpus or 0) * part, Size((target.machine.memory or 0) * part))

@@ -414,7 +414,7 @@ def _read_pool(
     if pool and pool.share and not before:  # the claims came before jobs shared its hosts
         return _read_pool(on, name, claims, again, is_shared=True)
     if before and pool and before.version != pool.version and again:
-        return _read_pool(on, name, claims, again - 1, is_shared=is_shared)
+        return _read_pool(on, name, claims, again - 1)
     return pool, cold, _known_whole(before, pool, had) if pool else None
 
 

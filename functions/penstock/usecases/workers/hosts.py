@@ -1,7 +1,7 @@
 """What a host's agent gets when it polls: to wait, work, clean up, or forget its last worker. [JOB-2]
 
-Each part of a host that jobs share polls as a host by itself, with the session of the host, and has a worker of its
-own. A worker that has several parts is that of the first.
+Each part of a host that jobs share polls as a host by itself once it has a worker, with the session of the host. A
+worker that has several parts is that of the first. Until then only the host polls, and hears which parts have one.
 
 A host polls with what it has: no worker, one that works, one whose agent has ended, or one that it has cleaned up
 after. Every answer follows from that and from the rows, so polling twice is safe.
@@ -13,10 +13,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from penstock.domain.commands import AgentHost
-from penstock.domain.jobfile.machine import Machine
 from penstock.domain.replies import Container, HostInstruction
 from penstock.domain.site import sharing
-from penstock.domain.site.site import Limits, Site, Target
+from penstock.domain.site.site import Limits, Site
 from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import CleanProof, Unit, UnitState
@@ -51,20 +50,14 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
         raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
     session = HostSession(name, target.pool if target else None, users.digest(status.session), status.machine)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))
-    answer = replace(_instruct(on, host, status, site), parts=_parts(on, host, status, target))
+    parts = target.share.parts if target and target.share else None
+    busy = presence.busy_parts(on, host) if not status.part else ()
+    answer = replace(_instruct(on, host, status, site), parts=parts, busy=busy or None)
     if target is None and answer.worker is None:
         raise not_found("host", name)
     if status.leaving:
         presence.sign_off(on, host)
     return answer
-
-
-def _parts(on: System, host: Host, status: AgentHost, target: Target | None) -> int:
-    """Into how many parts the host is divided. Its own poll is told of those too that a worker has still, although the
-    site divides it otherwise by now: its agent may know nothing of them any more. [UNIT-2]
-    """
-    parts = target.share.parts if target and target.share else 0
-    return parts if status.part else max(parts, presence.last_part(on, host))
 
 
 def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInstruction:
@@ -83,11 +76,10 @@ def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInst
 
 
 def _without_work(on: System, host: Host, part: int, site: Site) -> HostInstruction:
-    """A host waits for its next worker: for a bell, once its slot is free. One that jobs share has none by itself."""
+    """A host waits for its next worker: for a bell, once its slot is free, or that of the first part that is."""
     bounds, target = site.limits, site.of_host(host.name)
-    if target and target.share and not part:
-        return HostInstruction("wait", bounds.heartbeat, bounds.lease)
-    slot = presence.free_slot(on, host, part)
+    is_own = target is not None and target.share is not None and not part
+    slot = presence.first_free_slot(on, host) if is_own else presence.free_slot(on, host, part)
     bell = bells.url(on, bells.of_host(slot)) if slot else None
     seconds = min(bells.IDLE_SECONDS if slot else agents.POLL_SECONDS, bounds.heartbeat)
     return HostInstruction("wait", seconds, bounds.lease, bell=bell)
@@ -102,7 +94,7 @@ def _without_worker(on: System, unit: Unit, status: AgentHost, site: Site) -> Ho
     bounds = site.limits
     if unit.state is not UnitState.CREATING or status.leaving:
         return _clean_up(on, unit, bounds)
-    container = _container(site, unit) if status.part else None
+    container = _container(site, unit)
     if status.part and not container:
         return HostInstruction("wait", SETTLING_SECONDS, bounds.lease)
     key = bootstrap_key(on.signing_key(), unit.id)
@@ -117,7 +109,7 @@ def _container(site: Site, unit: Unit) -> Container | None:
     if not image or target is None or not target.share:
         return None
     taken = 1 + sum(pool == unit.lease.pool for pool, _ in unit.lease.also)
-    mine = sharing.portion(target.machine or Machine(), target.share, taken)
+    mine = sharing.portion(target, taken)
     return Container(image, mine.cpus, mine.memory // MIB)
 
 

@@ -213,16 +213,24 @@ def worker_on(on: System, host: Host, part: int) -> Unit | None:
     return unit if unit and unit.lease.slot == slot.name else None
 
 
-def last_part(on: System, host: Host) -> int:
-    """The last part of a host that a worker has; 0 if none has any. Its agent asks for it, even if it knows nothing of
-    it any more, and the site divides the host otherwise by now. [UNIT-2]
+def busy_parts(on: System, host: Host) -> tuple[int, ...]:
+    """The parts of a host that have a worker; of one that has several, the first. Its agent asks for these, even if it
+    knows nothing of them any more, and the site divides the host otherwise by now. [UNIT-2]
     """
-    held = _slots(on, host, SlotState.HELD)
-    return max((int(slot.name.partition("/")[2] or 0) for slot in held), default=0)
+    first: dict[str | None, Slot] = {}
+    for slot in _slots(on, host, SlotState.HELD):
+        first.setdefault(slot.unit, slot)
+    parts = (slot.name.partition("/")[2] for slot in first.values())
+    return tuple(int(part) for part in parts if part)
+
+
+def first_free_slot(on: System, host: Host) -> Slot | None:
+    """The first slot of a host that can be granted, which is that which the next worker gets."""
+    return next(iter(_slots(on, host, SlotState.FREE)), None)
 
 
 def _workers_on(on: System, host: Host) -> list[Unit]:
     """The workers that hold slots of a host."""
-    ids = dict.fromkeys(slot.unit or "" for slot in _slots(on, host, SlotState.HELD))
+    ids = dict.fromkeys(str(slot.unit) for slot in _slots(on, host, SlotState.HELD))
     rows = on.store.rows_at([unit_key(each) for each in ids])
     return [row for row in rows.values() if isinstance(row, Unit)]

@@ -75,9 +75,9 @@ class SharedHost:
         return self.engine.run("exec", worker, *words, check=False)
 
     def go(self, *workers: str) -> None:
-        """Let jobs that wait for it go on."""
+        """Let jobs that wait for it go on. Their container may be gone before the engine has seen how this ended."""
         for worker in workers:
-            assert self.inside(worker, "touch", "/tmp/go").returncode == 0, self.log()
+            self.inside(worker, "touch", "/tmp/go")
 
     def connects(self, worker: str, address: str) -> bool:
         """Whether something in a container reaches what listens at an address."""

@@ -93,7 +93,7 @@ def test_a_host_that_jobs_share_no_more_serves_them_whole(benches: FaultyBenches
 
 
 def test_of_many_parts_all_are_looked_at(benches: FaultyBenches) -> None:
-    """More than one read of a queue has."""
+    """Also where they are more than one read has: all hosts that were idle for long enough go off together."""
     names = [*NAMES, "bench-91", "bench-92"]
     for name in names[3:]:
         benches.service.hosts[name] = dict(benches.service.hosts["bench-9"])
@@ -103,4 +103,6 @@ def test_of_many_parts_all_are_looked_at(benches: FaultyBenches) -> None:
         for host in found:
             host.ask()
         after(twin, 45)
-    assert sorted(set(posts(benches))) == sorted(f"{name}/off" for name in names)
+        if posts(benches):
+            break
+    assert sorted(posts(benches)) == sorted(f"{name}/off" for name in names)

@@ -437,3 +437,10 @@ def test_a_warm_unit_serves_who_lacks_what_a_new_one_would_use() -> None:
     full = pool(name=quota, is_amount=True, limit=1, used=1)
     cold = {BENCH: Stock(benches(), [rows[0]], [slot("b2/1")]), quota: Stock(full, [rows[1]])}
     assert grants.pick(BENCH, cold) is None
+
+
+def test_who_is_harmed_where_nobody_shares_is_found_by_matching() -> None:
+    """The first could take what is taken, so that the other has what fits it."""
+    first, second = chooser("A", "rack == 1"), chooser("B", "name == b1")
+    stock = Stock(benches(), [first, second], [slot("b1/1"), slot("b2/1")])
+    assert stock.overtaken([first, second], [slot("b2/1")], "") == [second]

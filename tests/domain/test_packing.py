@@ -253,6 +253,7 @@ def test_how_many_rows_a_grant_has() -> None:
     need = Need(0, 0, "worker", "lab", LAB, "lab", choice=TOGETHER, slots=2, beside=6)
     plain = replace(need, choice=None, beside=0)
     assert grants.rows_of_grant([need], ()) == grants.rows_of_grant([plain], ()) + 7
+    assert grants.rows_of_grant([replace(plain, choice=Choice("rack == 1"))], ()) == grants.rows_of_grant([plain], ())
 
 
 def test_what_people_are_told() -> None:

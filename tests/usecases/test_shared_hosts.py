@@ -364,12 +364,14 @@ def test_a_host_waits_for_the_bell_of_the_part_that_is_granted_next(twin: Twin, 
     said = own.ask()
     assert (said.do, said.busy, said.seconds) == ("wait", None, bells.IDLE_SECONDS)
     assert said.bell
+    assert Part(twin, "bench-7", 3).ask().bell == "memory://bells/target/lab/bench-7/3/1"
     for cpus, busy in ((2, (1,)), (1, (1, 3)), (1, (1, 3, 4))):
         job = order(twin, ada, machine={"cpus": cpus})
         slot = worker_of(twin, job).lease.slot
         assert said.bell == f"memory://bells/target/lab/{slot}/1"
         said = Bench(twin, slot.partition("/")[0]).ask()
         assert (said.busy, said.parts) == (busy, 4)
+        assert Part(twin, slot.partition("/")[0], 4).ask().busy is None
     assert (said.bell, said.seconds) == (None, 5)
 
 

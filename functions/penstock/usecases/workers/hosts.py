@@ -65,7 +65,7 @@ def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInst
     if status.worker and (unit is None or unit.id != status.worker):
         return HostInstruction("forget", 0, bounds.lease, status.worker)
     if unit is None:
-        return _without_work(on, host, status.part, site)
+        return _without_work(on, host, status.part, bounds)
     if unit.state is UnitState.QUARANTINED:  # an operator decides; the host has nothing to do
         return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     if not status.worker:
@@ -75,11 +75,9 @@ def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInst
     return _after_worker(on, host, unit, status, site)
 
 
-def _without_work(on: System, host: Host, part: int, site: Site) -> HostInstruction:
+def _without_work(on: System, host: Host, part: int, bounds: Limits) -> HostInstruction:
     """A host waits for its next worker: for a bell, once its slot is free, or that of the first part that is."""
-    bounds, target = site.limits, site.of_host(host.name)
-    is_own = target is not None and target.share is not None and not part
-    slot = presence.first_free_slot(on, host) if is_own else presence.free_slot(on, host, part)
+    slot = presence.free_slot(on, host, part)
     bell = bells.url(on, bells.of_host(slot)) if slot else None
     seconds = min(bells.IDLE_SECONDS if slot else agents.POLL_SECONDS, bounds.heartbeat)
     return HostInstruction("wait", seconds, bounds.lease, bell=bell)

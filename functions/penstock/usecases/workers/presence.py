@@ -200,8 +200,11 @@ def orders_of(on: System, pool: Pool) -> dict[str, PowerOrder]:
 
 
 def free_slot(on: System, host: Host, part: int) -> Slot | None:
-    """A host's slot, or that of one of its parts, if nobody holds it and it can be granted."""
-    return _slot(on, host, SlotState.FREE, part)
+    """A host's slot, or that of one of its parts, if nobody holds it and it can be granted. Of a host that jobs share,
+    the first that can, which is that which the next worker gets.
+    """
+    own = _slot(on, host, SlotState.FREE, part)
+    return own if own or part else next(iter(_slots(on, host, SlotState.FREE)), None)
 
 
 def worker_on(on: System, host: Host, part: int) -> Unit | None:
@@ -222,11 +225,6 @@ def busy_parts(on: System, host: Host) -> tuple[int, ...]:
         first.setdefault(slot.unit, slot)
     parts = (slot.name.partition("/")[2] for slot in first.values())
     return tuple(int(part) for part in parts if part)
-
-
-def first_free_slot(on: System, host: Host) -> Slot | None:
-    """The first slot of a host that can be granted, which is that which the next worker gets."""
-    return next(iter(_slots(on, host, SlotState.FREE)), None)
 
 
 def _workers_on(on: System, host: Host) -> list[Unit]:

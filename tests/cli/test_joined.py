@@ -66,7 +66,7 @@ def test_states_of_a_set_come_from_its_list_and_logs_from_jobs_that_run(penstock
     walking(service, 500, lambda number: 2 if number <= 20 else 10**6)
     for job in list(service.jobs.values())[20:]:
         job.end = "never"
-    result = penstock("job", "join", "--set", "s1", "--timeout", "2")
+    result = penstock("job", "join", "--set", "s1", "--timeout", "5")  # 20 logs are opened by then
     assert result.exit_code == 124
     count = asked(service)
     read = {path.split("/")[3] for path in service.paths("GET") if "/events" in path}
@@ -109,7 +109,7 @@ def test_a_pipe_is_told_where_the_jobs_are_when_nothing_happens(
 ) -> None:
     monkeypatch.setattr(boards, "SILENCE", 0.2)
     walking(service, 2, lambda number: 10**6)
-    result = penstock("job", "join", "--set", "s1", "--timeout", "2")
+    result = penstock("job", "join", "--set", "s1", "--timeout", "5")  # 20 logs are opened by then
     said = "|=| 2 queued; build 1: the job waits for bench: held are bench-1 by j9; position 2 in the queue"
     lines = result.stderr.splitlines()
     assert said in lines

@@ -372,6 +372,7 @@ def test_a_host_waits_for_the_bell_of_the_part_that_is_granted_next(twin: Twin, 
         said = Bench(twin, slot.partition("/")[0]).ask()
         assert (said.busy, said.parts) == (busy, 4)
         assert Part(twin, slot.partition("/")[0], 4).ask().busy is None
+        assert Part(twin, slot.partition("/")[0], 2).ask().bell is None
     assert (said.bell, said.seconds) == (None, 5)
 
 

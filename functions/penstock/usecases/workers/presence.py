@@ -203,8 +203,9 @@ def free_slot(on: System, host: Host, part: int) -> Slot | None:
     """A host's slot, or that of one of its parts, if nobody holds it and it can be granted. Of a host that jobs share,
     the first that can, which is that which the next worker gets.
     """
-    own = _slot(on, host, SlotState.FREE, part)
-    return own if own or part else next(iter(_slots(on, host, SlotState.FREE)), None)
+    if part:
+        return _slot(on, host, SlotState.FREE, part)
+    return next(iter(_slots(on, host, SlotState.FREE)), None)
 
 
 def worker_on(on: System, host: Host, part: int) -> Unit | None:

@@ -96,8 +96,7 @@ def switch_idle_off(on: System, pool: Pool) -> None:
     maker, said = _switched(site, _target_of(site, pool.name))
     if said is None or said.idle is None or on.store.find(collection(pool.name), WAITING, Claim, limit=1):
         return
-    free = f"{SlotState.FREE}#"
-    for name, slots in _by_host(on.store.find(collection(pool.name), free, Slot, limit=limits.THINGS_SLOTS)).items():
+    for name, slots in _by_host(on.store.find(collection(pool.name), f"{SlotState.FREE}#", Slot)).items():
         if len(slots) >= (pool.share.parts if pool.share else 1):
             _off_if_idle(on, maker, name, slots, said.idle)
 

@@ -83,7 +83,7 @@ def _check_named(changes: Sequence[Change], before: Mapping[Key, Row], unit: Uni
     """[SEC-2] A grant of parts of a host that one owner has at a time names all its parts, and the pool's row."""
     pool = before[pool_key(unit.lease.pool)]
     assert isinstance(pool, Pool)
-    if pool.share is None or not pool.share.is_apart:
+    if not pool.keeps_apart:
         return
     host, named = thing_of(unit.lease.slot), {change.was.key for change in changes if not isinstance(change, Create)}
     parts = [row for row in before.values() if isinstance(row, Slot) and (row.pool, row.thing) == (pool.name, host)]
@@ -116,7 +116,7 @@ def check_promises(rows: Collection[Row]) -> None:
 
 def _check_apart(pools: Iterable[Pool], slots: Sequence[Slot]) -> None:
     """[SEC-2] All who have parts of a host have one owner."""
-    for pool in (pool for pool in pools if pool.share and pool.share.is_apart):
+    for pool in (pool for pool in pools if pool.keeps_apart):
         held = {(slot.thing, slot.owner) for slot in slots if slot.pool == pool.name and slot.unit}
         assert len({host for host, _ in held}) == len(held), f"several owners have parts of one host: {sorted(held)}"
 

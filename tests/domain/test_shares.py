@@ -8,7 +8,7 @@ from datetime import timedelta
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import grants, shares
 from penstock.domain.pools.pools import HoldTimes
-from penstock.domain.pools.shares import LISTING, WEIGHS, Sharing, Use
+from penstock.domain.pools.shares import LISTING, WEIGHS, Share, Use
 from penstock.domain.site.site import Shares
 from penstock.kernel import rows
 from penstock.kernel.rows import Key, Place
@@ -130,7 +130,7 @@ def test_who_is_furthest_above_its_share_stands_first() -> None:
     weighted = Shares(half_life=3600, weights={"ada": 2, "idle": 5})
     found = shares.standings([use(100, "bea"), use(300, "ada"), use(0.9, "idle"), use(600, "cyd")], weighted, NOW)
     assert found == [
-        Sharing("cyd", 1, 0.25, 0.6, 600), Sharing("bea", 1, 0.25, 0.1, 100), Sharing("ada", 2, 0.5, 0.3, 300),
+        Share("cyd", 1, 0.25, 0.6, 600), Share("bea", 1, 0.25, 0.1, 100), Share("ada", 2, 0.5, 0.3, 300),
     ]  # fmt: skip
     assert shares.standings([use(0.9)], weighted, NOW) == []
     assert [each.used_seconds for each in shares.standings([use(1.0)], weighted, NOW)] == [1]

@@ -49,6 +49,7 @@ def test_a_large_host_has_no_more_parts_than_a_commit_has_room_for() -> None:
         (f"{HOSTS}{MACHINE}share = {{ part = 8 }}", "share", "unknown key `part`", "did you mean `parts`?"),
         (f"{HOSTS}share = true", "share", "how many cpus and how much memory", "machine = {"),
         (f"{HOSTS}machine = {{ cpus = 4 }}\nshare = true", "share", "how many cpus and how much memory", ""),
+        (f"{HOSTS}{MACHINE.replace('4,', '1,')}share = true", "share", "there is nothing to share", "parts = 4"),
         (f"limit = 2\n{MACHINE}share = true", "share", "only hosts are shared", "`names`"),
         (
             f"names = {[f'bench-{number}' for number in range(40)]}\n{MACHINE}share = {{ parts = 32 }}",

@@ -418,3 +418,29 @@ def test_a_host_with_jobs_of_two_owners_serves_neither_when_owners_are_to_be_apa
     Bench(twin).ask()
     waiting = [order(twin, user) for user in (ada, eve)]
     assert [len(parts_of(twin, job)) for job in (first, second, *waiting)] == [1, 1, 0, 0]
+
+
+def test_an_image_is_refused_where_jobs_run_on_the_host_itself(ada: User) -> None:
+    """SEC-2: else the job would run without a container, and nobody would say so."""
+    twin = lab(site(names=["bench-7"], share=False))
+    Bench(twin).ask()
+    job = job_of(twin, order(twin, ada, image=OWN))
+    assert job.end.outcome is not Outcome.SUCCEEDED
+    assert "jobs run on host bench-7 itself" in str(job.end.reason)
+
+
+def test_a_second_machine_waits_while_a_worker_of_the_first_cannot_be_read(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JOB-2: rows that are read together may be left out. So these are read one by one."""
+    job = order(twin, ada)
+    mine = part(twin, job)
+    assert mine.do() == "work"
+    assert mine.hello() == job
+    for _ in range(4):
+        twin.pass_time(45)
+        mine.beat(job)
+        sweep(twin, 1)
+    monkeypatch.setattr(twin.store, "rows_at", lambda keys: {})
+    with pytest.raises(Refused, match="is served by another agent"):
+        Bench(twin, mine.name, "n").ask()

@@ -146,9 +146,8 @@ class _Chooser:
         gone = {slot.name for slot in taken}
         slots = [slot for slot in self._free if slot.name not in gone]
         things = [slots[0] for slots in self._whole.values() if gone.isdisjoint(slot.name for slot in slots)]
-        alone = [
-            wish for wish in wished if wish.choice.exclusive
-        ]  # a worker, which takes parts, is the only of its step
+        # A worker, which takes parts of a host, is the only one of its step: so there is no other of these here.
+        alone = [wish for wish in wished if wish.choice.exclusive]
         return self._is_matched(wished, slots) and self._is_matched(alone, things)
 
     def _is_matched(self, wished: Sequence[Wish], slots: Sequence[Slot]) -> bool:

@@ -101,7 +101,7 @@ def correct(use: Use, job: Job, shares: Shares, now: datetime) -> Use:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Share:
     """How an owner stands: what it is entitled to and what it has used, as parts of what all have used lately."""
 
     owner: str
@@ -111,13 +111,13 @@ class Sharing:
     used_seconds: int
 
 
-def standings(uses: Iterable[Use], shares: Shares, now: datetime) -> list[Sharing]:
+def standings(uses: Iterable[Use], shares: Shares, now: datetime) -> list[Share]:
     """How those stand who have used something lately, first who is furthest above its share."""
     lately = {use.owner: left(use.seconds, use.at, now, shares) for use in uses}
     lately = {owner: seconds for owner, seconds in lately.items() if seconds >= 1}
     weights, total = sum(map(shares.weight, lately)), sum(lately.values())
     found = [
-        Sharing(owner, shares.weight(owner), shares.weight(owner) / weights, seconds / total, int(seconds))
+        Share(owner, shares.weight(owner), shares.weight(owner) / weights, seconds / total, int(seconds))
         for owner, seconds in lately.items()
     ]
     return sorted(found, key=lambda each: (each.entitled - each.used, each.owner))

@@ -23,6 +23,8 @@ from penstock.toml.checks import Place, clip, flag, number, record, wanted
 
 EXAMPLE = "{ parts = 8 }"
 
+LEAST_PARTS = 2
+
 DIVIDED = ("cpus", "memory", "scratch", "gpu")
 """What of a machine its jobs divide among them."""
 
@@ -48,7 +50,7 @@ def check_serves(value: object, place: Place) -> Serves:
     return Serves.OWNER
 
 
-_share_keys = record({}, {"parts": number(2, limits.PARTS), "serves": check_serves}, EXAMPLE)
+_share_keys = record({}, {"parts": number(LEAST_PARTS, limits.PARTS), "serves": check_serves}, EXAMPLE)
 
 
 def check_share(value: object, place: Place) -> Mapping[str, Any] | None:
@@ -60,13 +62,17 @@ def check_share(value: object, place: Place) -> Mapping[str, Any] | None:
 
 
 def share(said: Mapping[str, Any], machine: Machine | None, hosts: int | None, place: Place) -> Sharing:
-    """How jobs share the hosts of a target, of which there are so many; None where it has no hosts."""
+    """How jobs share the hosts of a target. `hosts`: how many it has, None if it names none."""
     if hosts is None:
         place.fault("only hosts are shared, and this target names none", 'give it `names`, like ["bench-7"]')
     if machine is None or machine.cpus is None or machine.memory is None:
         hint = 'like machine = { cpus = 8, memory = "32GiB" }'
         place.fault("it has to be known of a host that jobs share how many cpus and how much memory it has", hint)
-    parts = said.get("parts") or min((machine and machine.cpus) or 1, limits.PARTS)
+    parts = said.get("parts") or min((machine and machine.cpus) or LEAST_PARTS, limits.PARTS)
+    if parts < LEAST_PARTS:
+        place.fault(
+            "a host with one cpu has one part, so there is nothing to share", "say how many: share = { parts = 4 }"
+        )
     if (hosts or 0) * parts > limits.THINGS_SLOTS:
         text = f"it has {hosts} hosts with {parts} parts each; there may be {limits.THINGS_SLOTS} parts in all"
         place.fault(text, "divide the hosts into fewer parts, or among several targets")

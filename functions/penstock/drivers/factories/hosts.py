@@ -78,6 +78,10 @@ class HostsFactory:
         """Ready at once: the machine exists, and its agent asks for the worker. Raises Unsatisfiable. [SEC-2]"""
         host, _, part = order.slot.partition("/")
         wrong = _wrong(order.options, self._images)
+        if order.options and not part:
+            wrong = [
+                f"jobs run on host {host} itself, and not in a container: leave `image` out, or choose another target"
+            ]
         if wrong:
             raise Unsatisfiable("; ".join(wrong))
         return Ready({"host": host, **({"image": order.options.get("image") or self._image} if part else {})})

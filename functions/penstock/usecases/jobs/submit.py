@@ -356,9 +356,12 @@ def _target(
         return asked, ""
     given = environment.privileges if environment else ()
     asker = machines.Asker(
-        user.name, lambda each: user.may(each.privilege) or each.privilege in given, fresh=bool(file.worker_options)
+        user.name,
+        lambda each: user.may(each.privilege) or each.privilege in given,
+        fresh=bool(file.worker_options),
+        needs=file.machine or Machine(),
     )
-    taken = accepted_or_raise(machines.choose(on, site, asker, asked, file.machine or Machine()))
+    taken = accepted_or_raise(machines.choose(on, site, asker, asked))
     return taken.target, taken.why
 
 

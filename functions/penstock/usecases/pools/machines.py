@@ -7,7 +7,6 @@ job gets a new worker there, or waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from penstock.domain.jobfile.machine import Machine
 from penstock.domain.pools import grants
@@ -34,8 +33,9 @@ class Asker:
     needs: Machine = Machine()
 
 
-def choose(on: System, site: Site, asker: Asker, asked: Target, needs: Machine) -> Taken | Refused:
+def choose(on: System, site: Site, asker: Asker, asked: Target) -> Taken | Refused:
     """The target on which a job is to run: of a family one of its members. Refused if none fits."""
+    needs = asker.needs
     if not asked.machines:
         return machines.check_plain(asked, needs, site.targets.values())
     members = site.members(asked)
@@ -43,7 +43,6 @@ def choose(on: System, site: Site, asker: Asker, asked: Target, needs: Machine) 
     if not fits:
         return machines.refuse(asked.name, members, needs)
     band = machines.in_band(fits, needs, asked.price_band or 1)
-    asker = replace(asker, needs=needs)
     first = Standing(fits[0], Stand.BUSY) if len(fits) == 1 else _soonest(on, site, asker, band)
     others = fits[len(band) :] if first.stand is not Stand.WARM else []
     warm = _warm_instead(on, site, asker, first.target, others) if others else None

@@ -12,7 +12,7 @@ from typing import TypeVar
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools import shares as rules
 from penstock.domain.pools.pools import HoldTimes
-from penstock.domain.pools.shares import LISTING, Sharing, Use, use_key
+from penstock.domain.pools.shares import LISTING, Share, Use, use_key
 from penstock.domain.site.site import Shares
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Create, Replace
@@ -60,7 +60,7 @@ def _write(on: System, owner: str, change: Callable[[Use], tuple[Use, T]]) -> T:
     return answer
 
 
-def list_shares(on: System, user: User) -> tuple[Shares | None, list[Sharing]]:
+def list_shares(on: System, user: User) -> tuple[Shares | None, list[Share]]:
     """The site's shares, and how those stand who have used something lately: whomever the user may see."""
     shares = current_site(on).shares
     if shares is None:

@@ -231,5 +231,5 @@ def busy_parts(on: System, host: Host) -> tuple[int, ...]:
 def _workers_on(on: System, host: Host) -> list[Unit]:
     """The workers that hold slots of a host."""
     ids = dict.fromkeys(str(slot.unit) for slot in _slots(on, host, SlotState.HELD))
-    rows = on.store.rows_at([unit_key(each) for each in ids])
-    return [row for row in rows.values() if isinstance(row, Unit)]
+    found = (on.store.get(unit_key(each), Unit) for each in ids)  # one by one: what cannot be read is not gone
+    return [unit for unit in found if unit]

@@ -109,7 +109,7 @@ def test_a_pipe_is_told_where_the_jobs_are_when_nothing_happens(
 ) -> None:
     monkeypatch.setattr(boards, "SILENCE", 0.2)
     walking(service, 2, lambda number: 10**6)
-    result = penstock("job", "join", "--set", "s1", "--timeout", "5")  # 20 logs are opened by then
+    result = penstock("job", "join", "--set", "s1", "--timeout", "2")
     said = "|=| 2 queued; build 1: the job waits for bench: held are bench-1 by j9; position 2 in the queue"
     lines = result.stderr.splitlines()
     assert said in lines

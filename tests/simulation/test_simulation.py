@@ -11,12 +11,13 @@ import pytest
 
 from simulation import runner
 from simulation.__main__ import main
+from simulation.engine import Engine
 from simulation.runner import Run
 
 ROOT = Path(__file__).parents[2]
 
-HOSTED = (81,)
-"""A seed with hosts, to which much happens."""
+HAPPENINGS = ("goes down", "is up", "forgets all", "leaves,", "is silent", "Refused: host", "is ended by its host")
+"""What the simulation tells of hosts."""
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -70,8 +71,15 @@ def test_an_unknown_kind_of_trouble_is_refused(capsys: pytest.CaptureFixture[str
 
 
 def test_hosts_come_and_go_and_do_their_jobs() -> None:
-    """Their machines go down, forget, are silent, leave, and are there twice."""
-    lines = [line for seed in HOSTED for line in runner.once(Run(seed)).lines]
-    for what in ("goes down", "is up", "forgets all", "leaves,", "is silent", "Refused: host", "is ended by its host"):
-        assert [line for line in lines if what in line], what
-    assert len([line for line in lines if "host attic" in line and ": clean" in line]) > 10
+    """Their machines go down, forget, are silent, leave, and are there twice.
+
+    No seed is chosen for it: what happens to hosts in one of them changes with each request that anybody sends.
+    """
+    missing, clean = set(HAPPENINGS), 0
+    for seed in (seed for seed in range(200) if Engine(seed).plan.shape.hosts):
+        lines = runner.once(Run(seed)).lines
+        missing -= {what for what in missing if any(what in line for line in lines)}
+        clean += sum("host attic" in line and ": clean" in line for line in lines)
+        if not missing and clean > 10:
+            return
+    raise AssertionError(f"no seed tells of {sorted(missing)}, or only {clean} workers were clean")

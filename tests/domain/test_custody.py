@@ -27,7 +27,7 @@ from penstock.domain.units.units import (
 )
 from penstock.domain.units.units import JOURNAL_ENTRIES as ENTRIES
 from penstock.kernel.errors import Refused
-from tests.domain.helpers import MINUTE, NOW, claim, job, lease, pool, slot, unit
+from tests.domain.helpers import MINUTE, NOW, SECOND, claim, job, lease, pool, slot, unit
 
 HOUR = timedelta(hours=1)
 HOLD = Hold("ada", "looking", NOW - HOUR, NOW + HOUR)
@@ -165,7 +165,8 @@ def test_a_held_resource_is_due_at_the_end_of_its_hold() -> None:
 
 def test_heartbeats_do_not_put_off_a_recycling() -> None:
     recycled = unit(state=UnitState.READY, due=NOW, drain=Drain("ada", "", NOW, at_once=True))
-    assert units.renew(recycled, NOW, MINUTE).due == NOW
+    renewed = units.renew(recycled, NOW + SECOND, MINUTE)
+    assert (renewed.due, renewed.session.heard) == (NOW, NOW + SECOND)  # its agent goes on for a lease, so it is noted
     assert units.renew(unit(drain=Drain("ada", "", NOW)), NOW, MINUTE).due == NOW + MINUTE
 
 

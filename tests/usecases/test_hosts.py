@@ -14,6 +14,7 @@ from penstock.domain.jobs.jobs import Outcome, Result, State
 from penstock.domain.pools.pools import Lease, LeaseState, Pool, Slot, SlotName, SlotState, lease_key, pool_key
 from penstock.domain.replies import HostInstruction
 from penstock.domain.site.site import Limits
+from penstock.domain.units import maintenance as unit_maintenance
 from penstock.domain.units.hosts import host_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState, add_entry
 from penstock.domain.users.users import User
@@ -632,6 +633,66 @@ def test_a_second_machine_is_not_given_what_the_first_may_be_about_to_begin(twin
         second.ask()
     assert first.hello() == job
     sweep(twin, LEASE)
+    assert second.do() == "clean"
+
+
+def test_a_second_machine_is_refused_while_the_script_of_a_recycled_worker_may_run(twin: Twin, ada: User) -> None:
+    """JOB-2, UNIT-2: it would say that it is clean, and the job would begin anew beside its own script."""
+    first, second = Bench(twin), Bench(twin, session="z")
+    first.ask()
+    job = order(twin, ada)
+    assert first.do() == "work"
+    first.hello()
+    twin.pass_time(LEASE - 30)  # the machine was cut off after its hello, with all that runs there
+    maintenance.recycle(twin.on, ada, UnitKind.WORKER, worker_of(twin, job).id, "it is hot")
+    assert (worker_of(twin, job).state, job_of(twin, job).attempt) == (UnitState.DIRTY, 2)
+    sweep(twin, 29)
+    fall_silent(twin)
+    with pytest.raises(Refused, match="served by another"):
+        second.ask()
+    twin.pass_time(1)
+    assert second.do() == "clean"
+
+
+def fall_silent(twin: Twin) -> None:
+    host = host_of(twin)
+    twin.store.commit([Replace(host, replace(host, due=twin.world.now()))])
+
+
+def test_a_second_machine_is_refused_while_a_worker_is_being_recycled(twin: Twin, ada: User) -> None:
+    """JOB-2: that it is due says only that its attempt has to end."""
+    first, second = Bench(twin), Bench(twin, session="z")
+    first.ask()
+    job = order(twin, ada)
+    first.do()
+    first.hello()
+    unit, now = worker_of(twin, job), twin.world.now()
+    recycled = unit_maintenance.recycle(unit, "ada", "it is hot", now)
+    twin.store.commit([Replace(unit, replace(recycled, due=now))])
+    fall_silent(twin)
+    with pytest.raises(Refused, match="served by another"):
+        second.ask()
+
+
+def test_a_second_machine_is_refused_while_a_worker_is_late_to_boot(twin: Twin, ada: User) -> None:
+    """JOB-2: it may still say hello, until its end is written."""
+    first, second = Bench(twin), Bench(twin, session="z")
+    first.ask()
+    unit = worker_of(twin, order(twin, ada))
+    first.do()
+    twin.store.commit([Replace(unit, replace(unit, due=twin.world.now()))])
+    fall_silent(twin)
+    with pytest.raises(Refused, match="served by another"):
+        second.ask()
+
+
+def test_a_second_machine_need_not_wait_for_a_script_that_has_ended(twin: Twin, ada: User) -> None:
+    first, second = Bench(twin), Bench(twin, session="z")
+    first.ask()
+    order(twin, ada)
+    first.do()
+    first.report(first.hello())
+    fall_silent(twin)
     assert second.do() == "clean"
 
 

@@ -475,13 +475,13 @@ def is_renewal_near(unit: Unit, now: datetime, heartbeat: timedelta) -> bool:
 
 
 def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
-    """A worker that was in contact. A recycled worker stays due: its attempt has to end in any case.
+    """A worker that was in contact. One that is recycled stays due: its attempt has to end in any case.
 
     The due index is written only once less than half a lease is left of the time that it has. So most heartbeats do not
     write it, and the sweep never looks at a worker that is in contact.
     """
     if unit.drain and unit.drain.at_once:
-        return unit
+        return replace(unit, session=replace(unit.session, heard=now))
     is_near = unit.indexed is None or unit.indexed.at < now + lease / 2
     indexed = None if is_near else unit.indexed
     return replace(unit, due=now + lease, session=replace(unit.session, heard=now), indexed=indexed)

@@ -62,7 +62,7 @@ def _check_in_changes(
         return [Create(came), *_arrival(on, order), *_make_due(on, [session.pool])], (came, [session.pool])
     is_known = hosts.is_known(was, session.session)
     if not is_known:
-        _refuse_second_agent(on, was, now)
+        _refuse_second_agent(on, was, now, lease)
     pool, moved = _served_pool(on, was, session.pool)
     if is_known and was.away is None and pool == was.pool:
         heard = hosts.renew(was, now, lease)
@@ -93,20 +93,27 @@ def _make_due(on: System, names: Sequence[str]) -> list[Change]:
     return [Replace(pool, replace(pool, due=on.world.now() + STEP_WITHIN)) for pool in found if pool]
 
 
-def _refuse_second_agent(on: System, host: Host, now: datetime) -> None:
+def _refuse_second_agent(on: System, host: Host, now: datetime, lease: timedelta) -> None:
     """Raises Refused 409 while the host's agent, or the worker on it, is heard from. [JOB-2]
 
     Two machines of one name are told apart by their sessions. The second is admitted when the first fell silent; the
     first is refused from then on, and neither gets a worker before it has cleaned up after its own last.
     """
-    if not hosts.is_silent(host, now) or any(_may_be_working(unit, now) for unit in _workers_on(on, host)):
+    if not hosts.is_silent(host, now) or any(_may_be_working(unit, now, lease) for unit in _workers_on(on, host)):
         text = f"host {host.name} is served by another agent" + (f", on {host.machine}" if host.machine else "")
         raise Refused(409, "host-taken", f"{text}; this one is let in when nothing was heard of that for a lease")
 
 
-def _may_be_working(unit: Unit, now: datetime) -> bool:
-    """Whether the agent of a host's worker may be at work there, or about to say hello. [JOB-2]"""
-    return unit.state is UnitState.CREATING or (unit.state is UnitState.READY and (unit.due or now) > now)
+def _may_be_working(unit: Unit, now: datetime, lease: timedelta) -> bool:
+    """Whether the agent of a host's worker may be at work there, or about to say hello. [JOB-2]
+
+    That it is recycled, or that its job is lost, does not end its script: it hears of it, or its lease runs out.
+    """
+    if unit.state is UnitState.CREATING:
+        return True
+    ends = [unit.due or now] if unit.state is UnitState.READY else []
+    ends += [unit.session.heard + lease] if unit.session.heard and (ends or unit.session.may_run) else []
+    return any(end > now for end in ends)
 
 
 def _served_pool(on: System, host: Host, wanted: str | None) -> tuple[str, list[Change]]:

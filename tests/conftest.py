@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -120,6 +122,21 @@ def _turn(item: pytest.Item) -> int:
     marker = item.get_closest_marker("xdist_group")
     name = marker.args[0] if marker else f"{folder_of(item.path)}/"
     return LONG.index(name) if name in LONG else len(LONG)
+
+
+NETWORKS = Path(tempfile.gettempdir()) / "penstock-tests-networks.lock"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """See that no browser is at work while a test makes networks: Chromium gives up what it loads when one comes or
+    goes, with ERR_NETWORK_CHANGED. The networks are the machine's, and so is the lock.
+    """
+    if not item.get_closest_marker("networks"):
+        return (yield)
+    with NETWORKS.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return (yield)
 
 
 @pytest.fixture(scope="session")

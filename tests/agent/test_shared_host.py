@@ -21,7 +21,7 @@ from tests.agent.shared_lab import SharedLab
 from tests.containers import podman
 from tests.containers.podman import NoEngine, Podman
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("engine")]
+pytestmark = [pytest.mark.e2e, pytest.mark.networks, pytest.mark.xdist_group("engine")]
 STRAY = f"stray-{secrets.token_hex(6)}"
 UP = "echo up; while ! [ -e /tmp/go ]; do sleep 0.1; done;"
 SERVE = "python3 -m http.server 8000 > /dev/null 2>&1 &"

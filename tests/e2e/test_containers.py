@@ -20,7 +20,7 @@ from tests.containers import podman
 from tests.containers.podman import NoEngine, Podman
 from tests.e2e.conftest import SITE, Local
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = [pytest.mark.networks, pytest.mark.xdist_group("e2e")]
 
 BOXES = """
 [factories.boxes]

@@ -15,7 +15,7 @@ from tests.containers.podman import NoEngine, Podman
 from tests.e2e.benches import Bench
 from tests.e2e.conftest import SITE, Local
 
-pytestmark = pytest.mark.xdist_group("e2e")
+pytestmark = [pytest.mark.networks, pytest.mark.xdist_group("e2e")]
 
 JOB = """#: name = "{name}"
 #: variety = "basic"

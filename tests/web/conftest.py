@@ -35,6 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.path.stem not in EACH_COMMIT:
                 item.add_marker("long")
             item.add_marker(pytest.mark.xdist_group("web"))
+            item.add_marker("networks")
 
 
 @pytest.fixture(scope="package")  # a running browser has an event loop, which others in this process must not meet

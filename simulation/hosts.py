@@ -6,7 +6,8 @@ back, with or without its memory; a second one of the same name comes; one falls
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal
 
@@ -25,6 +26,11 @@ TAKEN = 409
 """How a host's second agent is refused; it tries again."""
 
 Stage = Literal["working", "ended", "clean"]
+
+RESTARTED, DOWN, SET_UP = "a host's agent was restarted", "a host went down", "a host was set up anew"
+TWICE, LEFT, SILENT = "a host was there twice", "a host left", "a host fell silent"
+HAPPENINGS = (RESTARTED, DOWN, SET_UP, TWICE, LEFT, SILENT)
+"""What happens to hosts, each as often as the others."""
 
 CRASHES = 0.2
 """Of so much of the trouble of hosts a worker's agent has its share."""
@@ -242,8 +248,13 @@ class HostMachine:
 
     def suffer(self) -> None:
         """Something happens to it."""
-        dice = self.engine.dice
-        dice.choice((self._restart, self._reboot, self._lose_memory, self._doubled, self._leave, self._fall_silent))()
+        what = self.engine.dice.choice(HAPPENINGS)
+        self._farm.met[what] += 1
+        acts: Mapping[str, Callable[[], None]] = {
+            RESTARTED: self._restart, DOWN: self._reboot, SET_UP: self._lose_memory, TWICE: self._doubled,
+            LEFT: self._leave, SILENT: self._fall_silent,
+        }  # fmt: skip
+        acts[what]()
 
     def _pause(self, seconds: float) -> None:
         self.turn += 1
@@ -322,10 +333,11 @@ class HostMachine:
 
 
 class Hosts:
-    """All machines that have a host's name."""
+    """All machines that have a host's name. `met` counts what happened to them."""
 
     def __init__(self, engine: Run, names: Sequence[str], adopt: Callable[[str, Machine], None]) -> None:
         self.engine, self.adopt = engine, adopt
+        self.met: Counter[str] = Counter()
         self._machines: list[HostMachine] = []
         for name in names:
             self.add(name)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from penstock.domain.jobs.jobs import Job, State
-from penstock.domain.pools.pools import WORKER, Lease, lease_key
+from penstock.domain.pools.pools import WORKER, Lease, SlotState, lease_key, thing_of
 from penstock.domain.units.units import Unit, UnitState, unit_key
 from penstock.kernel.rows import Change, Check, Delete, Key, Row, key_of
 from penstock.testing.fake import Machine as Thing
 from simulation.chaos.interfaces import BadAgent, ChaosRun
-from simulation.chaos.scenario import WELLS
+from simulation.chaos.scenario import HOST_VCPUS, LAB_POOL, WELLS
+from simulation.hosts import HAPPENINGS
+from simulation.ports import slots_of
 from simulation.tasks import Task
 
 HOW = {
@@ -82,6 +84,8 @@ class Watch:
         for was, now in self._moves(changes, before):
             if isinstance(now, Unit) and now.state is UnitState.GONE:
                 self._ends(now)
+            if isinstance(now, Unit) and was is None and now.lease.pool == LAB_POOL:
+                self._comes_to_a_host(now)
             if isinstance(now, Job) and isinstance(was, Job):
                 self._moves_on(was, now)
 
@@ -97,6 +101,14 @@ class Watch:
         self._units[unit.id].gone = now
         left = [each.id for each in self._units[unit.id].things if each.exists(now)]
         self._must("UNIT-2", not left, f"{unit.id} is gone, says its row, and {left} exist")
+
+    def _comes_to_a_host(self, unit: Unit) -> None:
+        """Record whether a job came to a host that others have, or one that is its own."""
+        slots = slots_of(self._engine.store, LAB_POOL)
+        taken = [slot for slot in slots if slot.state is SlotState.HELD and slot.thing == thing_of(unit.lease.slot)]
+        is_shared = any(slot.unit != unit.id for slot in taken)
+        self.counts["a job beside another on its host"] += is_shared
+        self.counts["a job with all of its host"] += len(taken) == HOST_VCPUS and not is_shared
 
     def _moves_on(self, was: Job, now: Job) -> None:
         """Record what a commit means for a job."""
@@ -197,5 +209,6 @@ HARDER = (
     "an agent that was cut off stopped its job", "machines that a spot storm took", "a machine said: it is taken back",
     "an operator's hold", "an operator's release", "an operator's drain", "an operator's recycle",
     "an answer to an agent was lost", "a job was cancelled", "settled: cancelled",
+    *HAPPENINGS, "a job beside another on its host", "a job with all of its host",
 )  # fmt: skip
 """What must really have happened in a run of 1,000 jobs with the harder figures."""

@@ -38,7 +38,7 @@ OTHERS_LEAVE = 6
 
 LIKE_ARVADOS = Weather(switch=0.05)
 HARD = Weather(
-    switch=0.1, conflict=0.02, lose=0.02, double=0.05, late=0.03, die=0.01, forget=0.2, rogue=0.1, lag=0.3
+    switch=0.1, conflict=0.02, lose=0.02, double=0.05, late=0.03, die=0.01, forget=0.2, rogue=0.1, lag=0.3, hosts=0.01
 )  # fmt: skip
 
 
@@ -150,14 +150,20 @@ class Chaos(Engine):
         if not self.is_dark():
             return super()._beginnings()
         now = self.world.now()
-        acting = [machine for machine in self.machines.values() if machine.next_at <= now and not machine.busy]
+        acting = [machine for machine in self._actors() if machine.next_at <= now and not machine.busy]
         return [acting[0].act] if acting else []
+
+    def _actors(self) -> Sequence[Machine]:
+        """Who may act now. While nothing of ours answers, hosts and who runs there wait for it."""
+        found = self.machines.values()
+        return [machine for machine in found if isinstance(machine, BadMachine) or not self.is_dark()]
 
     def _wait(self, until: datetime) -> bool:
         """Move the clock to the next thing that happens."""
         dark = self.troubles.dark_until if self.is_dark() else None
         coming = [dark] if dark else [message[0] for message in self.queues.messages]
-        coming += [machine.next_at for machine in self.machines.values() if not machine.busy]
+        coming += [machine.next_at for machine in self._actors() if not machine.busy]
+        coming += [loop.next_at for loop in self.hosts.loops() if not loop.busy] if not dark else []
         coming += [self._next_sweep] if self.is_storm() and not dark else []
         coming += [self.troubles.next_at] if self.troubles.next_at and self.is_storm() else []
         if not coming or min(coming) > until:
@@ -166,7 +172,8 @@ class Chaos(Engine):
         return True
 
     def _sweep(self) -> None:
-        self.machines = {name: machine for name, machine in self.machines.items() if self._may_act(machine)}
+        for name in [name for name, machine in self.machines.items() if not self._may_act(machine)]:
+            del self.machines[name]
         super()._sweep()
 
     def _may_act(self, machine: Machine) -> bool:
@@ -182,5 +189,5 @@ class Chaos(Engine):
 
     def missing(self) -> list[str]:
         """The faults that the figures require and that never happened."""
-        happened = self.cloud.met + self.watch.counts
+        happened = self.cloud.met + self.watch.counts + self.hosts.met
         return [what for what in (HARDER if self.how.is_hard else ALWAYS) if not happened[what]]

@@ -46,7 +46,7 @@ def of(run: Chaos) -> Figures:
     return Figures(
         jobs=run.how.jobs, seconds=(watch.last - watch.first).total_seconds(), attempts=watch.attempts,
         machines=watch.made_workers, most=cloud.most, paid=watch.paid, worked=watch.worked, unknown=watch.unknown,
-        late=watch.late, losses=tuple(watch.losses), calls=watch.calls, met=dict(+cloud.met),
+        late=watch.late, losses=tuple(watch.losses), calls=watch.calls, met=dict(+cloud.met + run.hosts.met),
         counts=dict(+watch.counts),
     )  # fmt: skip
 

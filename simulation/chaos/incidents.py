@@ -13,7 +13,7 @@ from penstock.usecases.jobs import cancel
 from penstock.usecases.units import maintenance
 from simulation import operators
 from simulation.chaos.interfaces import ChaosRun
-from simulation.users import ADA
+from simulation.users import owner
 
 LEAPS = (100, 400, 1500)
 DARK = (1, 20, 90, 400)
@@ -166,4 +166,4 @@ class Troubles:
         if found and not engine.is_dark():
             job = engine.dice.choice(found)
             then = engine.watch.count_done("a job was cancelled")
-            engine.begin(f"ada cancels {job.id}", lambda: cancel.cancel(engine.on, ADA, job.id), then)
+            engine.begin(f"{job.owner} cancels {job.id}", lambda: cancel.cancel(engine.on, owner(job), job.id), then)

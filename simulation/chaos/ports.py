@@ -9,11 +9,12 @@ from penstock.kernel.errors import Throttled, Unreached
 from penstock.testing.fake import Faults
 from penstock.usecases.jobs import submit
 from simulation.chaos.interfaces import ChaosRun
+from simulation.chaos.scenario import LAB
 from simulation.cloud import Outside
 from simulation.errors import Broken
 from simulation.ports import SimulatedQueues
 from simulation.tasks import Died, Task
-from simulation.users import ADA, People
+from simulation.users import ADA, People, user
 
 MESSAGE = (0.02, 0.08)
 """Seconds that a message takes. Handlers themselves take none, but for what they wait for."""
@@ -49,6 +50,7 @@ class Submitters(People):
         """Submit the next job."""
         number, ask = self.left.pop(0)
         engine = self._engine
+        who = user(number) if ask["target"] == LAB else ADA
 
         def answered(task: Task) -> None:
             if task.error is None:
@@ -59,6 +61,6 @@ class Submitters(People):
                 raise Broken("JOB-1", f"job {number + 1} was refused: {task.error}")
 
         def call() -> str:
-            return submit.submit(engine.on, ADA, SubmitJob(**ask), str(number))
+            return submit.submit(engine.on, who, SubmitJob(**ask), str(number))
 
         engine.begin(f"submit job {number + 1}", call, answered)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulation.scenario import HEADER, Plan
+from penstock.domain.site.site import TARGET_POOLS
+from simulation.scenario import HEADER, IMAGE, Plan
 
 TYPES = (1, 2, 3, 4, 6, 8, 16)
 """vCPUs of the instance types; each has 1.1 GiB, and costs 0.123 an hour, per vCPU."""
@@ -28,6 +29,15 @@ SUBMITS = 100_000
 
 NARROW = "only-6"
 """A target that is served by the one type of which there is never any. It takes nothing of the quota."""
+
+FAMILY = "any"
+"""A target that leaves the size of its machine to the service: a job says what it needs."""
+
+LAB, LAB_POOL = "lab", f"{TARGET_POOLS}lab"
+HOSTS = ("lab-a", "lab-b", "lab-c", "lab-d")
+"""The hosts of a target, which jobs of one owner share."""
+
+HOST_VCPUS, HOST_GIB = 8, 16
 
 WARM = {"max": 2, "idle": 120, "life": 3600, "reuse": 4}
 WELLS = {"bench": 8, "licence": 6}
@@ -67,8 +77,8 @@ class Site:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """It has none."""
-        return ()
+        """The names of all hosts: only the harder figures have some."""
+        return HOSTS if self.is_hard else ()
 
     @property
     def booked(self) -> int:
@@ -79,6 +89,7 @@ class Site:
         """The site as operators write it."""
         lines = [self._target(f"cpu-{size}", [each for each in TYPES if each >= size]) for size in SIZES]
         lines.append(self._target(NARROW, [6]))
+        lines += [_family(), _lab()] if self.is_hard else []
         lines.append(f"[quotas.machines]\namount = {self.booked}")
         lines.append('[wells.spring]\ndriver = "fake"\nname = "spring"')
         lines += [self._resource(name, limit) for name, limit in WELLS.items()]
@@ -101,6 +112,8 @@ class Site:
             lines.append('zones = ["a", "b"]\nmarket = "spot-first"')
         uses = "uses = { machines = 1 }" if name != NARROW else ""
         lines.append(f'[targets.{name}]\nfactory = "{name}"\nlimit = {self.booked}\n{uses}')
+        if self.is_hard and name != NARROW:
+            lines.append(f'machine = {{ cpus = {sizes[0]}, memory = "{int(sizes[0] * GIB_PER_VCPU)}GiB" }}')
         return "\n".join([*lines, self._kept(name)])
 
     def _resource(self, name: str, limit: int) -> str:
@@ -111,6 +124,22 @@ class Site:
         return f"warm = {{ {kept} }}" if kept else ""
 
 
+def _family() -> str:
+    members = ", ".join(f'"cpu-{size}"' for size in SIZES)
+    return f"[targets.{FAMILY}]\nmachines = [{members}]\nprice_band = {BAND}"
+
+
+def _lab() -> str:
+    """Hosts that are divided into parts, which jobs of one owner share."""
+    names = ", ".join(f'"{name}"' for name in HOSTS)
+    return (
+        f'[factories.{LAB}]\ndriver = "hosts"\nimage = "{IMAGE}"\n'
+        f'[targets.{LAB}]\nfactory = "{LAB}"\nnames = [{names}]\n'
+        f'machine = {{ cpus = {HOST_VCPUS}, memory = "{HOST_GIB}GiB" }}\n'
+        f'share = {{ parts = {HOST_VCPUS}, serves = "owner" }}'
+    )
+
+
 def draw(dice: random.Random, jobs: int, *, is_hard: bool) -> Plan:
     """The site and the jobs. Only a job's resources are drawn; all else is by its number."""
     hours = 6 + jobs // 50
@@ -119,16 +148,24 @@ def draw(dice: random.Random, jobs: int, *, is_hard: bool) -> Plan:
 
 
 def target_of(number: int) -> str:
-    """Where a job runs. Of those that want type 6 one in ten accepts no other."""
+    """Where a job runs: on the type that it fits on. Of those that want type 6 one in ten accepts no other."""
     size = size_of(number)
     return NARROW if size == 6 and number % 40 == 5 else f"cpu-{size}"
+
+
+def _place(number: int) -> dict[str, Any]:
+    """Of five jobs one says what it needs and leaves the target to the service, and one wants a part of a host."""
+    if number % 5 not in (1, 3):
+        return {"target": target_of(number)}
+    needs = {"cpus": number % 8 + 1, "memory": f"{number % 3 + 1}GiB"}
+    return {"target": FAMILY if number % 5 == 1 else LAB, "machine": needs}
 
 
 def _job(dice: random.Random, number: int, *, is_hard: bool) -> dict[str, Any]:
     wanted = [name for name in WELLS if is_hard and dice.random() < 0.2]
     return {
         "script": HEADER,
-        "target": target_of(number),
+        **(_place(number) if is_hard else {"target": target_of(number)}),
         "resources": {name: {"type": name} for name in wanted},
         "priority": number % 20 + 1,
         "retries": 10,

@@ -1,6 +1,6 @@
 """The chaos test, small, and the bugs that it must find. In full: docs/internals/chaos.md.
 
-SLOT-1, JOB-1, JOB-2, UNIT-1, UNIT-2 and UNIT-3, beside all that the simulation checks.
+SLOT-1, SLOT-2, JOB-1, JOB-2, UNIT-1, UNIT-2, UNIT-3 and SEC-2, beside all that the simulation checks.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from simulation.chaos.checks import ALWAYS, DEADLINE, HARDER
 from simulation.chaos.scenario import How
 from tests.simulation.plants import Plant, release_without_fence, start_at_once
 from tests.simulation.plants_holds import the_sweep_forgets_holds
+from tests.simulation.plants_hosts import free_once_its_agent_ended
+from tests.simulation.plants_shares import all_parts_are_free_at_once, owners_are_not_asked, parts_of_two_hosts
 
 SMALL = How(60, is_hard=True)
 SEEDS = (0, 6, 1, 5, 7, 9)
@@ -96,6 +98,10 @@ def tagged_with_another_name(patch: pytest.MonkeyPatch) -> None:
         (start_at_once, {"JOB-2"}, ()),
         (the_sweep_forgets_holds, {"UNIT-3"}, ()),
         (release_without_fence, {"SLOT-1", "UNIT-2", "SLOT-3"}, ()),
+        (owners_are_not_asked, {"SEC-2"}, ()),
+        (parts_of_two_hosts, {"SLOT-2"}, ()),
+        (all_parts_are_free_at_once, {"UNIT-2"}, ()),
+        (free_once_its_agent_ended, {"UNIT-2"}, ()),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

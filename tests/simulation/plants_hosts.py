@@ -26,7 +26,7 @@ def free_once_its_agent_ended(patch: pytest.MonkeyPatch) -> None:
 
 def lets_a_second_machine_in(patch: pytest.MonkeyPatch) -> None:
     """A second machine with a host's name is admitted while the first has a worker."""
-    patch.setattr(presence, "_refuse_second_agent", lambda on, host, now: None)
+    patch.setattr(presence, "_refuse_second_agent", lambda *_: None)
 
 
 def lends_who_is_away(patch: pytest.MonkeyPatch) -> None:

@@ -326,7 +326,7 @@ def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick 
     if rows is None:
         return None
     found = _with_choice(rows, stocks, turns)
-    if found and not _has_all(found, stocks):
+    if found and found.chosen and not _has_all(found, stocks):
         found = _with_choice(rows, stocks, turns, warm_first=True)
     return _passing(found, stocks, turns) if found and _has_all(found, stocks) else None
 

@@ -480,11 +480,11 @@ def renew(unit: Unit, now: datetime, lease: timedelta) -> Unit:
     The due index is written only once less than half a lease is left of the time that it has. So most heartbeats do not
     write it, and the sweep never looks at a worker that is in contact.
     """
+    heard = replace(unit, session=replace(unit.session, heard=now))
     if unit.drain and unit.drain.at_once:
-        return replace(unit, session=replace(unit.session, heard=now))
+        return heard
     is_near = unit.indexed is None or unit.indexed.at < now + lease / 2
-    indexed = None if is_near else unit.indexed
-    return replace(unit, due=now + lease, session=replace(unit.session, heard=now), indexed=indexed)
+    return replace(heard, due=now + lease, indexed=None if is_near else unit.indexed)
 
 
 def end_lease(unit: Unit, reason: str, now: datetime, *, ended_well: bool = False) -> Unit:

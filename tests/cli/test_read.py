@@ -114,6 +114,15 @@ def test_show(penstock: Run, service: Service) -> None:
         assert part in shown
 
 
+def test_show_says_what_a_job_chooses(penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = service.add()
+    assert "CHOOSES" not in penstock("job", "show", job).stdout
+    kind, shown = type(service.jobs[job]), service.jobs[job].json()
+    chosen = [{**shown["resources"][0], "choice": "rack == 4"}]
+    monkeypatch.setattr(kind, "json", lambda self: {**shown, "resources": chosen})
+    assert "rack == 4" in penstock("job", "show", job).stdout
+
+
 def test_why(penstock: Run, service: Service) -> None:
     shown = penstock("job", "why", service.add()).stdout
     for part in ("the job waits for bench", "resource/bench: 1 of 1 held, 0 free", "bench-1", "j8"):

@@ -46,7 +46,7 @@ def test_a_job_is_shown_with_what_it_has(stage: Stage) -> None:
     ask = stage.service.ask
     shown = ask("GET", f"/v1/jobs/{stage.job}").json
     assert (shown["state"], shown["worker"], shown["owner"]) == ("running", stage.unit(0), "ada")
-    assert shown["resources"] == [{"name": "bench", "type": "bench", "state": "ready", "slot": "bench-1"}]
+    assert shown["resources"] == [{"name": "bench", "type": "bench", "state": "ready", "slot": "bench-1", "choice": ""}]
     why = ask("GET", f"/v1/jobs/{stage.waiting}/why").json
     assert (why["blocked_on"]["pool"], why["blocked_on"]["position"]) == ("resource/bench", 1)
     events = ask("GET", f"/v1/jobs/{stage.job}/events").json

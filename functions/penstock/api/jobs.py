@@ -51,6 +51,7 @@ class JobResource:
         "How far it is: not asked for yet, in the queue, granted, ready for use, being given back, given back.",
     ]
     slot: Annotated[str | None, "The slot that the job holds; null until one is granted."]
+    choice: Annotated[str, "What it chooses among the things of its type; empty if it takes any."] = ""
 
 
 @dataclass(frozen=True)
@@ -437,7 +438,8 @@ def _resources(row: Job, leases: Sequence[Lease]) -> list[JobResource]:
         lease = leases_by_order.get(need.order)
         if need.order != WORKER:
             state: Any = lease.state.value if lease else "wanted"
-            found.append(JobResource(need.name, need.type, state, lease.slot if lease else None))
+            slot = lease.slot if lease else None
+            found.append(JobResource(need.name, need.type, state, slot, str(need.choice or "")))
     return found
 
 

@@ -120,13 +120,15 @@ const RESOURCES: Column<Schemas["JobResource"]>[] = [
   { title: "State", cell: (row) => <State of={row.state} /> },
   { title: "Slot", cell: (row) => row.slot ?? <span class="faint">–</span> },
 ];
+const CHOICE: Column<Schemas["JobResource"]> = { title: "Chooses", cell: (row) => row.choice || <span class="faint">any</span> };
 
 export function Resources({ job }: { job: Job }) {
   if (job.resources.length === 0) return null;
+  const columns = job.resources.some((one) => one.choice) ? [...RESOURCES, CHOICE] : RESOURCES;
   return (
     <section class="card" aria-label="Resources">
       <h2>Resources</h2>
-      <Table caption="Resources of this attempt" columns={RESOURCES} rows={job.resources} id={(row) => row.name} empty="" />
+      <Table caption="Resources of this attempt" columns={columns} rows={job.resources} id={(row) => row.name} empty="" />
     </section>
   );
 }

@@ -102,6 +102,7 @@ HOLDERS = (Column("SLOT", "slot"), *NAMED_JOB, Column("SINCE", moment("since")))
 
 
 RESOURCES = (Column("NAME", "name"), Column("TYPE", "type"), Column("STATE", "state"), Column("SLOT", "slot"))
+CHOICE = Column("CHOOSES", "choice")
 
 
 HELD = (
@@ -196,7 +197,9 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
             *((name, Moment(time)) for name, time in job["times"].items() if time),
         ]
     )
-    for title, key, columns in (("resources", "resources", RESOURCES), ("attempts", "attempts", ATTEMPTS)):
+    chooses = any(resource.get("choice") for resource in job["resources"])
+    resources = (*RESOURCES, *[CHOICE] * chooses)
+    for title, key, columns in (("resources", "resources", resources), ("attempts", "attempts", ATTEMPTS)):
         if job.get(key):
             out.line(title, "dim")
             out.rows(job[key], columns, indent=2)

@@ -48,12 +48,14 @@ def test_only_the_jobs_stdout_is_on_stdout(penstock: Run, good: str) -> None:
 
 
 def test_everything_is_sent(penstock: Run, service: Service, good: str) -> None:
-    options = "-t lab -r bench -r db -O /work/* -T a=1 -e B=2=3 --name n --priority 5 --timeout 30m --retries 2"
-    assert penstock("job", "run", good, "--no-wait", *options.split()).exit_code == 0
+    options = "-t lab --host rack==4 -r bench -r db -O /work/* -T a=1 -e B=2=3"
+    numbers = "--name n --priority 5 --timeout 30m --retries 2"
+    assert penstock("job", "run", good, "--no-wait", *options.split(), *numbers.split()).exit_code == 0
     assert service.jobs["j1"].body == {
         "script": Path(good).read_text(),
         "path": "hello.sh",
         "target": "lab",
+        "host": {"labels": "rack==4"},
         "resources": ["bench", "db"],
         "output_rules": ["/work/*"],
         "tags": {"a": "1"},

@@ -29,7 +29,9 @@ def test_a_job_shows_what_it_chooses() -> None:
     needs = (
         Need(1, 1, "any", "bench", "resource/bench", "locks"),
         Need(2, 1, "one", "bench", "resource/bench", "locks", choice=Choice("rack == 4", exclusive=True)),
-        Need(0, 0, "worker", "u", "target/u", "f", choice=Choice("rack == 4")),
+        Need(0, 0, "worker", "u", "target/u", "f", choice=Choice("rack == 3")),
     )
     shown = show(job(needs=needs), [])
     assert [(one.name, one.choice) for one in shown.resources] == [("any", ""), ("one", "rack == 4 for itself")]
+    assert shown.host == "rack == 3"
+    assert show(job(), []).host is None

@@ -208,6 +208,7 @@ class JobView:
     chosen: Annotated[
         str | None, "Why it runs on that target, in a sentence; null if that was not chosen among several."
     ] = None
+    host: Annotated[str | None, "Which of the target's hosts it may be, if it asks for some; null for any."] = None
     cost: Annotated[
         JobCost | None,
         "What it cost; null until it is settled, and on a site without prices. Lists leave out new ones.",
@@ -421,10 +422,16 @@ def show(row: Job, leases: Sequence[Lease], kept: HeldUnits | None = None) -> Jo
         held=view(HeldJob, row.keep, **_held(kept)) if row.keep and kept else None,
         cache_scope=row.request.cache_scope or None,
         chosen=row.request.chosen or None,
+        host=_host(row),
         environment=row.review.environment if row.review else None,
         approved_by=(row.review.by or None) if row.review else None,
         cost=_cost(row.bill) if row.bill and row.bill.due is None else None,
     )
+
+
+def _host(row: Job) -> str | None:
+    choice = next((need.choice for need in row.request.needs if need.order == WORKER), None)
+    return (choice.labels or None) if choice else None
 
 
 def _cost(bill: Bill) -> JobCost:

@@ -28,6 +28,7 @@ export function Facts({ job }: { job: Job }) {
           {target !== job.target && <span class="faint"> asked for as {job.target}</span>}
         </Fact>
         {job.chosen && <Fact name="Chosen">{job.chosen}</Fact>}
+        {job.host && <Fact name="Host">{job.host}</Fact>}
         <Fact name="Worker">
           <UnitName id={job.worker} />
         </Fact>

@@ -188,6 +188,7 @@ def show_job(out: Output, job: Mapping[str, Any]) -> None:
             ),
             ("target", target if resolved in (None, target) else f"{target} (now {resolved})"),
             ("chosen", job.get("chosen")),
+            ("host", job.get("host")),
             *(
                 (name, job.get(name))
                 for name in ("worker", "attempt", "priority", "tags", "cache_scope", "environment", "approved_by")

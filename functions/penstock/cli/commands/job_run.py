@@ -24,6 +24,7 @@ SEE_LIST = "`penstock job list` shows it, `penstock job cancel` ends it"
 @click.command(cls=Command, epilog="Example: penstock job run build.sh -t ubuntu-24.04 -r bench -O '/work/*.log'")
 @click.argument("file", metavar="FILE|DIR")
 @click.option("-t", "--target", type=TARGET, metavar="TARGET", help="Target to run on (default: as the file says).")
+@click.option("--host", metavar="EXPRESSION", help='Which of the target\'s hosts it may be: "rack == 4 && probe".')
 @click.option("--image", metavar="IMAGE", help="Image of the worker's container: name@sha256:…")
 @click.option(
     "--machine",
@@ -228,12 +229,14 @@ def _wishes(
     tags: tuple[tuple[str, str], ...],
     env: tuple[tuple[str, str], ...],
     machine: tuple[tuple[str, str], ...],
+    host: str | None,
     **plain: object,
 ) -> dict[str, object]:
     """The options in the API's words."""
     needs = mapping(machine, "--machine")
     return {
         **plain,
+        "host": {"labels": host} if host else None,
         "machine": {name: int(value) if value.isdecimal() else value for name, value in needs.items()},
         "resources": list(resources),
         "output_rules": list(rules),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import os
 import signal
 import tempfile
 from collections.abc import Generator, Iterator
@@ -124,19 +125,19 @@ def _turn(item: pytest.Item) -> int:
     return LONG.index(name) if name in LONG else len(LONG)
 
 
-NETWORKS = Path(tempfile.gettempdir()) / "penstock-tests-networks.lock"
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """See that no browser is at work while a test makes networks: Chromium gives up what it loads when one comes or
-    goes, with ERR_NETWORK_CHANGED. The networks are the machine's, and so is the lock.
+    goes, with ERR_NETWORK_CHANGED. The networks are the machine's, and so is what is locked: any user can.
     """
     if not item.get_closest_marker("networks"):
         return (yield)
-    with NETWORKS.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    folder = os.open(tempfile.gettempdir(), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
         return (yield)
+    finally:
+        os.close(folder)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,8 @@
 """Stands in for the command of a container engine, for what a real one does not do when it is asked to.
 
 It keeps containers and networks as files: <folder>/container/NAME has a state, <folder>/network/NAME is there. A file
-<folder>/fails/WORD has what it says when it fails at the command WORD. <folder>/calls has its calls, as JSON.
+<folder>/fails/WORD has what it says when it fails at the command WORD. <folder>/calls has its calls, as JSON. With a
+file <folder>/unbounded it ignores how much memory a container may have.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def container(home: Path, words: list[str]) -> int:
         if not path.exists():
             print("no such container", file=sys.stderr)
             return 125
-        print(path.read_text(), 0, 3)
+        bound = 0 if (home.parent / "unbounded").exists() else 1 << 27
+        print(bound if "{{.HostConfig.Memory}}" in words else f"{path.read_text()} 0 3")
     elif words[0] in ("start", "stop"):
         path.write_text("running" if words[0] == "start" else "exited")
     elif words[0] == "rm":

@@ -356,3 +356,19 @@ def echo(listener: socket.socket) -> None:
         inner, _ = listener.accept()
         with inner:
             inner.sendall(received(inner))
+
+
+def test_an_engine_that_bounds_no_memory_starts_no_job(engine: FakeEngine, tmp_path: Path) -> None:
+    """Jobs of others on the host would pay for it. Nor is one started that was made before this was asked."""
+    (engine.folder / "unbounded").touch()
+    office = Office(WORK, WAIT)
+    loop, _ = made(engine, tmp_path, office)
+    for _ in range(2):
+        turn(loop)
+    why = "podman bounds no memory here: run it as root, or on a machine with cgroups v2"
+    assert office.asked[1][1:3] == ("ended", f"its container cannot be started: {why}")
+    assert engine.states() == {"w1": "created"}
+    loop, _ = made(engine, tmp_path, Office(WAIT))
+    loop.resume()
+    turn(loop)
+    assert engine.calls("start") == []

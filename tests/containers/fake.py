@@ -51,6 +51,7 @@ class Box:
     started: str = ""
     code: int = 0
     files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    is_bounded: bool = True
 
     def shown(self) -> dict[str, Any]:
         config = {"Labels": self.spec["Labels"], "Image": self.spec["Image"]}
@@ -64,6 +65,7 @@ class Box:
                 "ExitCode": self.code,
             },
             "Config": config,
+            "HostConfig": {"Memory": self.spec["HostConfig"].get("Memory", 0) if self.is_bounded else 0},
         }
 
     def listed(self) -> dict[str, Any]:
@@ -96,6 +98,8 @@ class FakeEngine:
         """The exit codes of commands that are run in containers; of those with None, the end does not come."""
         self.runs: list[tuple[str, str]] = []
         """In which container which command was run."""
+        self.bounds_memory = True
+        """Whether it does as it is told of memory: without root, on cgroups v1, Podman ignores it."""
         self.lock, self._number = threading.Lock(), 0
         self._server = Server(self.path, type("Bound", (Handler,), {"engine": self}))
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
@@ -126,7 +130,7 @@ class FakeEngine:
         if self.box(name):
             return 409, said(f'Conflict. The container name "/{name}" is already in use')
         self._number += 1
-        made = Box(f"{self._number:064x}", name, spec)
+        made = Box(f"{self._number:064x}", name, spec, is_bounded=self.bounds_memory)
         self.boxes[made.id] = made
         return 201, {"Id": made.id, "Warnings": []}
 

@@ -101,9 +101,18 @@ class Podman:
         for self.runtime in tried:
             done = self.run("run", "--rm", "--network", "none", self.image, "python3", "-c", "pass", check=False)
             if not done.returncode:
+                self._see_bounds()
                 return
             why.append(done.stderr.strip()[-200:])
         raise NoEngine(f"no container runs here: {'; '.join(why) or 'there is no crun and no runc'}")
+
+    def _see_bounds(self) -> None:
+        """Raises NoEngine where the engine ignores how much memory a container may have: then nothing is started."""
+        made = self.run("create", "--memory", "64m", self.image, "true").stdout.strip()
+        bound = self.run("container", "inspect", "--format", "{{.HostConfig.Memory}}", made).stdout.strip()
+        self.run("rm", made)
+        if bound == "0":
+            raise NoEngine("it bounds no memory: without root it needs cgroups v2")
 
     @contextmanager
     def serving(self) -> Iterator[None]:

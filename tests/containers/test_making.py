@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock import agentfile
+from penstock.domain.units.units import CleanProof
 from penstock.drivers import Registry
 from penstock.drivers.factories.container import containers
 from penstock.drivers.factories.container.spec import AGENT, CLOUD, CONFIG, RELAY
@@ -40,6 +41,17 @@ def test_a_container_has_few_rights_and_bounds(place: Place) -> None:
     assert (host["RestartPolicy"], host["Init"]) == ({"Name": "no"}, True)
     assert host["Tmpfs"] == {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=10m"}
     assert host["LogConfig"]["Config"] == {"max-size": "1m"}
+
+
+def test_an_engine_that_bounds_no_memory_starts_no_container(place: Place) -> None:
+    """Nor does it one that was made before; but that can be destroyed."""
+    place.engine.bounds_memory = False
+    for _ in range(2):
+        with pytest.raises(Misconfigured, match="bounds no memory: run it as root, or on a machine with cgroups v2"):
+            place.factory().create(order())
+    (box,) = place.engine.boxes.values()
+    assert box.state == "created"
+    assert isinstance(place.factory().destroy(WORKER, NOW), CleanProof)
 
 
 def test_the_agent_is_mounted_read_only_and_is_the_entry(place: Place) -> None:

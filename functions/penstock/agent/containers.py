@@ -197,6 +197,8 @@ class WorkerContainer:
         if found is None:
             self._pull(order["container"]["image"])
             self._of.create(worker, order["container"])
+        if not self._engine.bounds_memory(worker):  # as without root on cgroups v1
+            raise OSError(f"{self._engine.name} bounds no memory here: run it as root, or on a machine with cgroups v2")
         self._of.put(worker, order["key"])
         if self._unwanted.is_set():
             raise OSError("it is not wanted any more")

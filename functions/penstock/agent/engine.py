@@ -120,6 +120,10 @@ class Engine:
             return None
         return Container(state.lower(), int(pid), int(code))
 
+    def bounds_memory(self, name: str) -> bool:
+        """Return whether a container's memory has a bound: some engines ignore it without failing. Raises OSError."""
+        return int(self.run("container", "inspect", "--format", "{{.HostConfig.Memory}}", name)) > 0
+
     def has_image(self, image: str) -> bool:
         """Return whether an image is there."""
         try:

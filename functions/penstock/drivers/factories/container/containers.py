@@ -26,7 +26,8 @@ NO_CONTAINER = b"no such container"
 class Container:
     """A container of ours: the engine's id of it, its state, and why it failed, if the engine says so.
 
-    `started` is when it was started, as the engine writes it; `code` is with what its program ended.
+    `started` is when it was started, as the engine writes it; `code` is with what its program ended. `is_bounded`: the
+    engine bounds its memory, which some do not without root, and do not say.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Container:
     why: str = ""
     started: str = ""
     code: int = 0
+    is_bounded: bool = True
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Containers:
         found = answer.json()
         try:
             labels, state = found["Config"]["Labels"] or {}, found["State"]
-            made = _container(str(found["Id"]), state)
+            made = _container(str(found["Id"]), state, is_bounded=int(found["HostConfig"]["Memory"]) > 0)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise garbage("description of a container") from error
         if not self._is_ours(labels) or labels.get(UNIT) != unit:
@@ -138,9 +140,9 @@ class Containers:
         return output(self._engine, id)
 
 
-def _container(id: str, state: Mapping[str, Any]) -> Container:
+def _container(id: str, state: Mapping[str, Any], *, is_bounded: bool) -> Container:
     more = str(state.get("Error") or ""), str(state.get("StartedAt") or ""), int(state.get("ExitCode") or 0)
-    return Container(id, str(state["Status"]).lower(), *more)
+    return Container(id, str(state["Status"]).lower(), *more, is_bounded)
 
 
 def garbage(what: str) -> Unknown:

@@ -90,6 +90,8 @@ class ContainerFactory:
 
     def _start(self, found: Container, order: Order) -> None:
         """Put the agent's configuration into a container, and start it. If another call has, nothing happens."""
+        if not found.is_bounded:
+            raise Misconfigured("the engine bounds no memory: run it as root, or on a machine with cgroups v2")
         try:
             self._containers.put(found, files(order))
             self._containers.start(found)

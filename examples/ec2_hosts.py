@@ -15,6 +15,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
+from threading import Lock
 
 import boto3
 from botocore.exceptions import ClientError
@@ -43,32 +44,36 @@ def refusal(error):
 class Machines:
     def __init__(self, folder, url, template, type, client):
         self.folder, self.url, self.template, self.type, self.client = Path(folder), url, template, type, client
+        self.lock = Lock()  # who was not answered in time asks again, while the first call still goes on
 
     def status(self, unit):
         known = self.known(unit)
         return {"unit": unit, **{key: known[key] for key in FRESH}}
 
     def on(self, unit, order):
-        if order["missed"] and order["serial"] > self.newest(unit, order, "serial"):
-            self.stop(unit)  # it was on and did not come
-        self.note(unit, order, "serial")
-        self.start(unit)
-        self.save(unit, power="on")
-        return self.status(unit)
+        with self.lock:
+            if order["missed"] and order["serial"] > self.newest(unit, order, "serial"):
+                self.stop(unit)  # it was on and did not come
+            self.note(unit, order, "serial")
+            self.start(unit)
+            self.save(unit, power="on")
+            return self.status(unit)
 
     def off(self, unit, order):
-        self.note(unit, order, "serial")
-        self.stop(unit)
-        self.save(unit, power="off")
-        return self.status(unit)
+        with self.lock:
+            self.note(unit, order, "serial")
+            self.stop(unit)
+            self.save(unit, power="off")
+            return self.status(unit)
 
     def clean(self, unit, lease):  # asked for only if a job has the whole host
-        if self.newest(unit, lease, "fence") < lease["fence"] or self.known(unit)["state"] != "clean":
-            self.note(unit, lease, "fence", state="cleaning")
-            self.stop(unit)
-            if self.known(unit)["power"] == "on":
-                self.start(unit)
-            self.save(unit, state="clean")
+        with self.lock:
+            if self.newest(unit, lease, "fence") < lease["fence"] or self.known(unit)["state"] != "clean":
+                self.note(unit, lease, "fence", state="cleaning")
+                self.stop(unit)
+                if self.known(unit)["power"] == "on":
+                    self.start(unit)
+                self.save(unit, state="clean")
         return {**self.status(unit), "proof": {"checked": "its instance is terminated, and its disk with it"}}
 
     def console(self, unit):

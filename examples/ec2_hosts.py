@@ -27,8 +27,10 @@ FRESH = {"state": "ready", "fence": 0, "digest": None, "power": "off", "serial":
 NOTHING = {"launch": 1, "since": 0.0, "instance": ""}  # how often it was launched, when, and the instance if known
 LISTED_AFTER = 300  # seconds in which EC2 may not list an instance yet
 BOOT = """#!/bin/sh
+set -e
 umask 077
-mkdir -p "${{AGENT_HOME:=/var/lib/penstock-agent}}" && cd "$AGENT_HOME" || exit
+mkdir -p "${{AGENT_HOME:=/var/lib/penstock-agent}}"
+cd "$AGENT_HOME"
 printf %s {token} > token
 curl --fail --silent --show-error --retry 9 --output agent.pyz {url}/v1/agent/agent.pyz
 systemd-run --unit=penstock-agent --working-directory="$AGENT_HOME" --property=Restart=always \\

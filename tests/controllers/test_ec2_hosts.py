@@ -103,13 +103,17 @@ def test_an_instance_becomes_the_agent_when_it_boots(machines: Any, ec2: Ec2, tm
     for name in ("curl", "systemd-run"):
         (programs / name).write_text(f'#!/bin/sh\nfor word; do echo "$word"; done > {tmp_path}/{name}\n')
         (programs / name).chmod(0o755)
-    path = f"{programs}:{os.environ['PATH']}"
-    subprocess.run(["/bin/sh"], input=boot, check=True, env={"PATH": path, "AGENT_HOME": str(home)})
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "AGENT_HOME": str(home)}
+    subprocess.run(["/bin/sh"], input=boot, check=True, env=environment)
     assert (home / "token").read_text() == "it's secret"
     assert (home / "token").stat().st_mode & 0o077 == 0
     assert (tmp_path / "curl").read_text().split()[-2:] == ["agent.pyz", f"{URL}/v1/agent/agent.pyz"]
     words = f"agent.pyz host --url {URL} --host {HOST} --token-file token --state state --containers podman"
     assert (tmp_path / "systemd-run").read_text().split()[-len(words.split()) - 1 :] == ["python3", *words.split()]
+    (tmp_path / "systemd-run").unlink()
+    (programs / "curl").write_text("#!/bin/sh\nexit 22\n")
+    assert subprocess.run(["/bin/sh"], input=boot, check=False, env=environment).returncode == 22
+    assert not (tmp_path / "systemd-run").exists(), "without the agent's file nothing is started"
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

@@ -88,8 +88,8 @@ USER = "chroot $ROOT groupadd -g 12345 build; chroot $ROOT useradd -u 12345 -g 1
         pytest.param(RULE.format("ALL ALL=(root) NOPASSWD: /bin/cat"), "sudo allows it something", marks=NEEDS_SUDO),
         pytest.param(RULE.format("build ALL=(ALL:ALL) ALL"), "sudo allows it something", marks=NEEDS_SUDO),
         (USER.format("-G shadow"), "it is in the group shadow"),
-        (f"chroot $ROOT groupadd docker; {USER.format('-G docker')}", "it is in the group docker"),
-        (f"chroot $ROOT groupadd wheel; {USER.format('-G wheel,users')}", "it is in the group wheel"),
+        (f"chroot $ROOT groupadd -f docker; {USER.format('-G docker')}", "it is in the group docker"),
+        (f"chroot $ROOT groupadd -f wheel; {USER.format('-G wheel,users')}", "it is in the group wheel"),
     ],
 )
 def test_a_machine_that_gives_root_by_another_way_is_broken(machine, before, why):

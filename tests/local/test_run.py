@@ -63,7 +63,8 @@ class TestRun:
         decided = [line for line in service.splitlines() if line.startswith("|=|")]
         *before, last = decided
         assert " (target ubuntu-24.04, host " in last
-        assert set(before) <= {"|=| the job waits for a worker of ubuntu-24.04"}  # said where that takes a while
+        # A slow machine shows what the job waits for meanwhile: which of it, depends on when it was looked at.
+        assert [line for line in before if "the job waits for" not in line] == []
         log, _, cost = said.partition("\ncost\n")
         assert "hello" in log
         assert "at AWS list prices" in cost

@@ -99,8 +99,8 @@ def check(configuration: Configuration, with_trail: bool = False) -> Checked:
     return Checked(
         configuration,
         _outcome(said),
-        _number(r"(\d+) states, stored", said),
-        _number(r"depth reached (\d+)", said),
+        number_before(" states, stored", said),
+        number_after("depth reached ", said),
         time.monotonic() - begun,
         trail,
     )
@@ -124,8 +124,15 @@ def _outcome(said: str) -> str:
     return "holds"
 
 
-def _number(pattern: str, said: str) -> int:
-    found = re.search(pattern, said)
+def number_before(words: str, said: str) -> int:
+    """The number that spin says before some words; from a hundred million on it writes 1.0e+08. 0 if it says none."""
+    found = re.search(rf"([\d.e+]+){words}", said)
+    return round(float(found[1])) if found else 0
+
+
+def number_after(words: str, said: str) -> int:
+    """The whole number that spin says after some words; 0 if it says none."""
+    found = re.search(rf"{words}(\d+)", said)
     return int(found[1]) if found else 0
 
 

@@ -28,6 +28,12 @@ def test_spin_says_what_is_expected(configuration: run.Configuration) -> None:
     assert checked.states > 0
 
 
+def test_many_states_are_counted_too() -> None:
+    assert run.number_before(" states, stored", "\n   473 states, stored\n") == 473
+    assert run.number_before(" states, stored", "\n1.2345678e+08 states, stored\n") == 123456780
+    assert run.number_before(" states, stored", "killed") == 0
+
+
 def test_the_sample_is_of_both_models_and_both_verdicts() -> None:
     sampled = {(one.model, one.expect) for one in QUICK if one.name in SAMPLE}
     assert sampled == {(one.model, one.expect) for one in QUICK}

@@ -309,10 +309,20 @@ def test_the_commands_of_an_engine_are_not_reaped_by_others(engine: FakeEngine, 
         reaper.join()
 
 
-def test_an_engine_that_is_not_there_is_refused() -> None:
+def test_an_engine_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="--containers no-such-engine: this machine has no such command"):
-        find_engine("no-such-engine")
-    assert find_engine("sh").name == "sh"
+        find_engine("no-such-engine", tmp_path)
+    assert find_engine("sh", tmp_path).name == "sh"
+
+
+def test_the_commands_of_an_engine_run_in_a_folder_of_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that is given by its path from here is found there too."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "mine").symlink_to("/bin/sh")
+    monkeypatch.chdir(tmp_path)
+    assert find_engine("./mine", tmp_path / "state").run("-c", "pwd").strip() == str(tmp_path / "state")
 
 
 @pytest.mark.parametrize(

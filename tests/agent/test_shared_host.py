@@ -64,7 +64,7 @@ class SharedHost:
         words = ["--url", self.lab.url, "--host", "bench-7", "--state", str(self.folder / "state")]
         words += ["--token-file", str(self.folder / "token"), "--containers", str(self.engine.program())]
         with open(self.folder / "agent.log", "ab") as log:
-            agent = subprocess.Popen([PYTHON, str(self.agent), "host", *words, *more], stderr=log)
+            agent = subprocess.Popen([PYTHON, str(self.agent), "host", *words, *more], cwd=self.folder, stderr=log)
         self.agents.append(agent)
         return agent
 
@@ -168,6 +168,7 @@ def test_a_job_gets_no_more_memory_than_its_part_has(shared: Make) -> None:
     (told,) = host.lab.planes[worker].finishes
     assert (told["result"], told["failure"]["kind"]) == ("failed", "out_of_memory")
     assert host.lab.planes[worker].lines("stdout")[-1] == "begun"
+    assert not (host.folder / "oom").exists(), "Podman leaves it where its command runs"
 
 
 def test_jobs_go_on_when_the_hosts_agent_dies(shared: Make) -> None:

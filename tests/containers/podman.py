@@ -80,7 +80,8 @@ class Podman:
 
     def run(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command of Podman's. Raises NoEngine if it fails."""
-        done = subprocess.run([*self._command(), *words], env=self._environment(), capture_output=True, text=True)
+        command = [*self._command(), *words]
+        done = subprocess.run(command, cwd=self.folder, env=self._environment(), capture_output=True, text=True)
         if check and done.returncode:
             raise NoEngine(f"`podman {words[0]}` fails here: {done.stderr.strip()[-300:]}")
         return done

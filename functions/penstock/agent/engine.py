@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from .machine import now, reap_orphans
 
@@ -41,12 +42,13 @@ class Container:
 class Engine:
     """The engine. Its calls come from many threads, beside one that reaps what others leave to this process.
 
-    `is_in_doubt`: something of it failed, or nobody has asked it yet.
+    Its commands run in `folder`, if given: Podman leaves an empty file `oom` there after a container that was out of
+    memory. `is_in_doubt`: something of it failed, or nobody has asked it yet.
     """
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, folder: Path | None = None) -> None:
         self.name = os.path.basename(program)
-        self._program = program
+        self._program, self._folder = program, folder
         self.is_in_doubt = True
         self._children: set[int] = set()
         self._starting = threading.Lock()
@@ -90,6 +92,7 @@ class Engine:
         with self._starting:
             child = subprocess.Popen(
                 [self._program, *words],
+                cwd=self._folder,
                 stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -150,9 +153,12 @@ class Engine:
         return ("--opt", "isolate=true") if "podman" in self.run("--version").lower() else ()
 
 
-def find_engine(command: str) -> Engine:
-    """Return the engine of a command: a name or a path. Raises OSError if this machine has no such command."""
+def find_engine(command: str, folder: Path) -> Engine:
+    """Return the engine of a command: a name or a path. Raises OSError if this machine has no such command.
+
+    Its commands run in `folder`.
+    """
     found = shutil.which(command)
     if not found:
         raise OSError(f"--containers {command}: this machine has no such command")
-    return Engine(found)
+    return Engine(os.path.abspath(found), folder)

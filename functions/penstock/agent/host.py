@@ -127,7 +127,7 @@ def serve_host(
         token.read()
         if machine.account:
             check_apart(machine.account, machine, folder, token_file)
-        engine = find_engine(containers) if containers else None
+        engine = find_engine(containers, folder) if containers else None
     except (OSError, subprocess.SubprocessError) as why:
         log(f"this host cannot be served: {why}")
         return WRONG_USAGE

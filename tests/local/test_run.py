@@ -63,7 +63,7 @@ class TestRun:
         decided = [line for line in service.splitlines() if line.startswith("|=|")]
         *before, last = decided
         assert " (target ubuntu-24.04, host " in last
-        # A slow machine shows what the job waits for meanwhile: which of it, depends on when it was looked at.
+        # A slow machine says meanwhile what the job waits for; what that is depends on when it looks.
         assert [line for line in before if "the job waits for" not in line] == []
         log, _, cost = said.partition("\ncost\n")
         assert "hello" in log

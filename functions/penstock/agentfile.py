@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).with_name("agent")
 SHEBANG = b"#!/usr/bin/env python3\n"
 START = "import sys\n\nfrom agent.__main__ import main\n\nsys.exit(main(sys.argv))\n"
 VERSIONED = "agent/__init__.py"
-VERSION = re.compile(rb'^VERSION = ".+"', re.MULTILINE)
+VERSION = rb'(?m)^VERSION = ".+"'
 VERSION_CHARS = 8
 """Hex digits of a version. A worker's row has it, and is written in one unit as long as it has less than 1 KB."""
 
@@ -29,7 +29,7 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 @cache
 def build() -> bytes:
     """The file's bytes."""
-    sources = {**_sources(), VERSIONED: VERSION.sub(f'VERSION = "{version()}"'.encode(), _sources()[VERSIONED])}
+    sources = {**_sources(), VERSIONED: re.sub(VERSION, f'VERSION = "{version()}"'.encode(), _sources()[VERSIONED])}
     buffer = io.BytesIO()
     buffer.write(SHEBANG)
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:

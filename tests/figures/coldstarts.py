@@ -16,7 +16,8 @@ import statistics
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
@@ -143,12 +144,16 @@ class Deployed:
 
     def run(self, script: str) -> Any:
         """What a script prints in a new process."""
+        return json.loads(self.done(script).stdout.splitlines()[-1])
+
+    def done(self, script: str, *under: str) -> subprocess.CompletedProcess[str]:
+        """A script in a new process, started under another program if one is given. Raises RuntimeError if it fails."""
         start = f"import sys; sys.path[:0] = {self._folders!r}; sys.dont_write_bytecode = True\n"
-        command = [self._program, "-I", "-S", "-c", start + script]
+        command = [*under, self._program, "-I", "-S", "-c", start + script]
         done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(done.stderr)
-        return json.loads(done.stdout.splitlines()[-1])
+        return done
 
     def imported(self, module: str) -> float:
         """Milliseconds to import a module, without what a function makes at its start."""
@@ -185,17 +190,26 @@ def main() -> int:
     use_bundled()
     from infra import bytecode
 
-    program = bytecode.compiler()
-    if not program:
+    if not bytecode.compiler():
         print(bytecode.WARNING, file=sys.stderr)
         return 1
+    with deployed() as built:
+        return 0 if report(built, repeats) else 1
+
+
+@contextmanager
+def deployed() -> Iterator[Deployed]:
+    """What would be deployed, built now, for as long as the block lasts."""
+    from infra import bytecode
+
     server = ThreadingHTTPServer(("127.0.0.1", 0), Stub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with TemporaryDirectory() as folder:
-        deployed = Deployed(program, runtime(Path(folder)), f"http://127.0.0.1:{server.server_address[1]}")
-        kept = report(deployed, repeats)
-    server.shutdown()
-    return 0 if kept else 1
+    try:
+        with TemporaryDirectory() as folder:
+            url = f"http://127.0.0.1:{server.server_address[1]}"
+            yield Deployed(str(bytecode.compiler()), runtime(Path(folder)), url)
+    finally:
+        server.shutdown()
 
 
 def report(deployed: Deployed, repeats: int) -> bool:

@@ -13,8 +13,7 @@ import pytest
 from botocore.session import Session
 
 from penstock import bootstrap
-from penstock.aws import dynamodb
-from penstock.domain.jobs.jobs import Job
+from penstock.aws import dynamodb, plain
 
 ENVIRONMENT = {
     "AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "key",
@@ -79,16 +78,16 @@ def test_elsewhere_an_import_makes_no_client(monkeypatch: pytest.MonkeyPatch, se
     assert sessions == []
 
 
-def test_the_code_for_the_busiest_rows_is_written_then_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_the_busiest_rows_are_converted_is_worked_out_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "Penstock-schedule")
-    dynamodb.converter.cache_clear()
+    plain.way_of.cache_clear()
     bootstrap.prepare()
     gc.unfreeze()
-    made = dynamodb.converter()
-    hooks = made.get_structure_hook(Job), made.get_unstructure_hook(Job)
-    made._structure_func.clear_cache()  # as when cattrs writes code for one more kind
-    made._unstructure_func.clear_cache()
-    assert hooks == (made.get_structure_hook(Job), made.get_unstructure_hook(Job))
+    made = plain.way_of.cache_info().misses
+    for kind in dynamodb.BUSIEST:
+        plain.way_of(kind)
+    assert made
+    assert plain.way_of.cache_info().misses == made
 
 
 @pytest.mark.parametrize(

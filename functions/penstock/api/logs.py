@@ -29,7 +29,7 @@ router = Router("jobs")
 FAR = 10**11
 """More lines than a log can have."""
 
-NUMBER = re.compile(r"0|[1-9][0-9]{0,7}")
+NUMBER = r"0|[1-9][0-9]{0,7}"
 
 FOR_A_DAY = "private, max-age=86400, immutable"
 """A browser keeps for itself what cannot change; and no longer than a day, since logs are deleted."""
@@ -114,7 +114,7 @@ def read_segment(on: System, user: Reader, job: str, segment: str) -> SegmentVie
 
 def _segment(on: System, job: Job, segment: str) -> Reply:
     """A full segment. Raises Refused 404."""
-    if not NUMBER.fullmatch(segment):
+    if not re.fullmatch(NUMBER, segment):
         raise not_found("segment", segment[:20])
     events = [show(event) for event in logs.segment(on, job.id, int(segment))]
     return Reply(200, SegmentView(events, events[-1].seq), tag=tag_of_versions(job.id, segment))

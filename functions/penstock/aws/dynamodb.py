@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 from botocore.session import Session, get_session
-from cattrs import Converter
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.connection import Connection
 from pynamodb.exceptions import DeleteError, GetError, PutError, QueryError, TransactWriteError, UpdateError
@@ -27,7 +26,7 @@ from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
-from penstock.aws import clock
+from penstock.aws import clock, plain
 from penstock.domain.account import AccountDiff
 from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.inputs import Input
@@ -105,16 +104,6 @@ KINDS: Mapping[str, type[Row]] = {
 }  # fmt: skip
 
 
-@cache
-def converter() -> Converter:
-    """The converter. It writes the code for a kind when it first meets one: no process meets all."""
-    made = Converter(omit_if_default=True)
-    made.register_unstructure_hook(datetime, datetime.isoformat)
-    made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
-    made.register_structure_hook_func(lambda kind: kind is str, lambda text, _: text)
-    return made
-
-
 NOT_STORED = ("version", "indexed", "unknown")
 """Fields of a row that are attributes of the item, or say how it was read."""
 
@@ -123,23 +112,18 @@ BUSIEST = (Job, Spec, Lease, Pool, Slot, Claim, Unit)
 
 
 def prepare() -> None:
-    """Write the converter's code for the busiest kinds now: it takes 20 ms for a job, which a first call would pay.
-
-    It is registered, because cattrs forgets what it wrote whenever it writes more.
-    """
-    made = converter()
+    """Work out how rows of the busiest kinds are converted, which first calls would do otherwise."""
     for kind in BUSIEST:
-        made.register_structure_hook(kind, made.get_structure_hook(kind))
-        made.register_unstructure_hook(kind, made.get_unstructure_hook(kind))
+        plain.way_of(kind)
 
 
 def dump(row: Row) -> str:
     """A row as JSON, without its version and its due time, which are attributes of the item, and without defaults."""
-    fields = converter().unstructure(row)
+    fields = plain.write(row)
     for name in NOT_STORED:
         fields.pop(name, None)
     if row.unknown:
-        fields = row.unknown | fields
+        fields = {**row.unknown, **fields}
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -149,7 +133,7 @@ def load(kind: str, body: str, version: int, look: Look | None = None) -> Row:
     check_form(fields.get("form", 1))
     if kind not in KINDS:
         raise Newer(f"there are no rows of the kind {kind!r} in this release")
-    row: Row = converter().structure(fields | {"version": version}, KINDS[kind])
+    row = plain.read(KINDS[kind], fields | {"version": version})
     object.__setattr__(row, "indexed", look)
     known = _names(kind)
     unknown = {name: value for name, value in fields.items() if name not in known}

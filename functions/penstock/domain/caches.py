@@ -37,9 +37,9 @@ DOWNLOAD_SECONDS = DOWNLOAD_WITHIN - timedelta(minutes=10)
 EVICTIONS_PER_WRITE = 45
 """How many entries one write evicts: each is two rows, and a write has room for a hundred."""
 
-_NAME = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._-]{{0,{limits.CACHE_NAME_CHARS - 1}}}")
-_KEY = re.compile(rf"[ -~]{{0,{limits.CACHE_KEY_CHARS}}}")
-_SCOPE = re.compile(rf"[!-\"$-~]{{1,{limits.CACHE_SCOPE_CHARS}}}")
+_NAME = rf"[0-9A-Za-z][0-9A-Za-z._-]{{0,{limits.CACHE_NAME_CHARS - 1}}}"
+_KEY = rf"[ -~]{{0,{limits.CACHE_KEY_CHARS}}}"
+_SCOPE = rf"[!-\"$-~]{{1,{limits.CACHE_SCOPE_CHARS}}}"
 
 
 @dataclass(frozen=True)
@@ -145,17 +145,17 @@ def digest(paths: Iterable[str]) -> str:
 
 def is_name(text: str) -> bool:
     """Whether a text can name a cache."""
-    return _NAME.fullmatch(text) is not None
+    return re.fullmatch(_NAME, text) is not None
 
 
 def is_key(text: str) -> bool:
     """Whether a text can be a key, or the beginning of one."""
-    return _KEY.fullmatch(text) is not None
+    return re.fullmatch(_KEY, text) is not None
 
 
 def is_scope(text: str) -> bool:
     """Whether a text can be a scope."""
-    return _SCOPE.fullmatch(text) is not None
+    return re.fullmatch(_SCOPE, text) is not None
 
 
 def sources(scope: str) -> tuple[str, ...]:

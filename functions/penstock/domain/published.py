@@ -33,7 +33,7 @@ ALL_SERIES = "*"
 MAX_SERIES = 200
 """For how many series an owner may set who may read them."""
 
-_PART = re.compile(r"[0-9A-Za-z._-]{1,100}")
+_PART = r"[0-9A-Za-z._-]{1,100}"
 
 
 class Access(StrEnum):
@@ -121,7 +121,7 @@ def series_key(of: str, name: str) -> Key:
 
 def is_part(text: str) -> bool:
     """Whether a text can be a series, a version or a name. Names of only dots mean something else in a path."""
-    return _PART.fullmatch(text) is not None and bool(text.strip("."))
+    return re.fullmatch(_PART, text) is not None and bool(text.strip("."))
 
 
 def resolve(asked: Iterable[Publish], env: Mapping[str, str], job: str) -> tuple[Publication, ...] | Refused:

@@ -69,7 +69,7 @@ def clip(text: str, most: int = 80) -> str:
     return "".join(char if char.isprintable() else "?" for char in short)
 
 
-SHAPE = re.compile(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s)?")
+SHAPE = r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s)?"
 
 
 UNITS = (24 * 3600, 3600, 60, 1)
@@ -84,7 +84,7 @@ def parse_duration(value: object) -> int | str:
         return 'wanted a duration like "30m" or "1h30m", or a whole number of seconds'
     if isinstance(value, int):
         return value if 0 <= value <= MOST_SECONDS else f"wanted seconds from 0 to {MOST_SECONDS}"
-    found = SHAPE.fullmatch(value)
+    found = re.fullmatch(SHAPE, value)
     if not found or not value:
         return 'wanted a duration: whole numbers with the units d, h, m, s in this order, like "30m" or "1h30m"'
     return sum(int(count) * unit for count, unit in zip(found.groups(), UNITS, strict=True) if count)
@@ -92,11 +92,11 @@ def parse_duration(value: object) -> int | str:
 
 Check = Callable[[Any, Place], Any]
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 """What no line of text has: terminals and other readers obey it. Of these, U+202A and later reorder what is read."""
 
 
-NOT_TEXT = re.compile(r"[\x00\ud800-\udfff]")
+NOT_TEXT = r"[\x00\ud800-\udfff]"
 
 
 # How many faults of one table to report: guessing what was meant takes time, and a file may hold very many.
@@ -151,19 +151,18 @@ def text(value: object, place: Place, most: int = limits.NAME_CHARS, what: str =
         place.fault(f"{place.label} is empty")
     elif len(value) > most:
         place.fault(f"{place.label} has {len(value)} characters; it may have at most {most}")
-    elif bad := CONTROL.search(value):
+    elif bad := re.search(CONTROL, value):
         place.fault(f"{place.label} holds the control character U+{ord(bad[0]):04X}")
     return value
 
 
 def matching(pattern: str, what: str, hint: str) -> Check:
     """A string of one shape, called `what`."""
-    shape = re.compile(pattern)
 
     def check(value: object, place: Place) -> str:
         before = len(place.faults)
         found = text(value, place, what=what)
-        if len(place.faults) == before and not shape.fullmatch(found):
+        if len(place.faults) == before and not re.fullmatch(pattern, found):
             place.fault(f"{place.label}: `{clip(found)}` is not {what}", hint)
         return found
 

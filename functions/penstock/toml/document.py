@@ -21,17 +21,14 @@ from penstock.toml.checks import Path
 NESTING = 32
 KEY_PARTS = 32
 
-PIECES = re.compile(
-    r"""
+PIECES = r"""(?xs)
       (?P<space>[ \t]+|\#[^\n]*)
     | (?P<newline>\n)
     | (?P<string>\"{3}(?:\\.|[^\\])*?(?:\"{3,5}|\\?\Z) | '{3}.*?(?:'{3,5}|\Z)
         | \"(?:\\[^\n]|[^\"\\\n])*\"? | '[^'\n]*'?)
     | (?P<mark>[\[\]{},=.])
     | (?P<bare>[^\s\[\]{},=.\#\"']+|.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
 
 
 class Token(NamedTuple):
@@ -42,7 +39,7 @@ class Token(NamedTuple):
 
 def tokenise(text: str) -> list[Token]:
     """All tokens but white space and comments, and one `end` after the last."""
-    found = (Token(piece.lastgroup or "", piece[0], piece.start()) for piece in PIECES.finditer(text))
+    found = (Token(piece.lastgroup or "", piece[0], piece.start()) for piece in re.finditer(PIECES, text))
     return [*(token for token in found if token.kind != "space"), Token("end", "", len(text))]
 
 
@@ -201,7 +198,7 @@ TOML_HINTS = {
 HINTS = {**TOML_HINTS, "Expected '=' after a key": "a line is `key = value` or `[table]`; other text goes behind a `#`"}
 
 
-SURROGATE = re.compile(r"[\ud800-\udfff]")
+SURROGATE = r"[\ud800-\udfff]"
 
 
 @dataclass(frozen=True)
@@ -240,7 +237,7 @@ class Document:
 def read(source: str, path: str) -> Document | Fault:
     """The TOML of a text, or the one fault that leaves nothing to look at. Never raises, whatever the text."""
     text = Text(path, source.removeprefix(BOM).replace("\r\n", "\n"))
-    if bad := SURROGATE.search(text.text):
+    if bad := re.search(SURROGATE, text.text):
         return text.fault(bad.start(), f"U+{ord(bad[0]):04X} is no character", "save the text as UTF-8")
     if len(source.encode()) > SITE_BYTES:
         return text.fault(0, f"the site is larger than {SITE_BYTES // 1024} KiB", "keep what is big elsewhere")
@@ -258,13 +255,13 @@ def read(source: str, path: str) -> Document | Fault:
 def _not_toml(said: str, text: Text) -> Fault:
     """What the TOML parser said. Its errors are all kinds of ValueError; some don't tell a place."""
     hint = next((hint for start, hint in HINTS.items() if said.startswith(start)), None)
-    message = f"not TOML: {AT.sub('', said)}"
-    at = AT.search(said)
+    message = f"not TOML: {re.sub(AT, '', said)}"
+    at = re.search(AT, said)
     if at is None or at[1] is None:
         return text.fault(len(text.text), message, hint)
     return Fault(message, file=text.path, line=int(at[1]), column=int(at[2]), hint=hint)
 
 
-AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
+AT = r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z"
 
 BOM = "\ufeff"

@@ -69,7 +69,7 @@ PARTS_PER_CALL = 100
 """For how many parts one call gives permission to upload."""
 
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST = r"[0-9a-f]{64}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def name_parts(size: int, first: int, digests: Sequence[str]) -> list[Part]:
         raise ValueError(f"of its {count_parts(size)} parts, {first} to {last} were named")
     if len(digests) > PARTS_PER_CALL:
         raise ValueError(f"name at most {PARTS_PER_CALL} parts at once")
-    if not all(map(_DIGEST.fullmatch, digests)):
+    if not all(re.fullmatch(_DIGEST, each) for each in digests):
         raise ValueError("a part's SHA-256 has 64 hex digits, in lower case")
     return [Part(number, _size(size, number), digest) for number, digest in enumerate(digests, first)]
 

@@ -164,14 +164,14 @@ MAX_ANNOTATIONS = 50
 MAX_TEXT = 60_000
 """GitHub takes 65,535 characters of a summary."""
 
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+ESCAPES = r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 
 
-LINKS = re.compile(r"(\b[a-z]{2,10}:(?=//)|\bwww(?=\.))", re.IGNORECASE)
+LINKS = r"(?i)(\b[a-z]{2,10}:(?=//)|\bwww(?=\.))"
 """Where GitHub makes a link of plain text: after this."""
 
 
-MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|@~&])")
+MARKS = r"([\\`*_{}\[\]<>()#+!|@~&])"
 
 APPROVE = {"label": "Approve", "description": "Run the jobs of this commit", "identifier": "approve"}
 
@@ -288,14 +288,14 @@ def _summary(job: Job, outputs: Sequence[Artifact], url: str, reviewers: str) ->
 
 def tail(lines: Sequence[str]) -> str:
     """The last lines of a log, as a block of code that no line can end: each is indented."""
-    clean = (ESCAPES.sub("", line)[:MAX_COLUMNS] for line in lines[-MAX_LINES:])
+    clean = (re.sub(ESCAPES, "", line)[:MAX_COLUMNS] for line in lines[-MAX_LINES:])
     return "".join(f"    {line}\n" for line in clean)
 
 
 def escape(text: str) -> str:
     """A text in which nothing acts: neither Markdown, nor HTML, nor a mention of somebody."""
-    quiet = MARKS.sub(r"\\\1", ESCAPES.sub(" ", text)).replace("\\@", "@\u200b")
-    return LINKS.sub("\\1\u200b", quiet)
+    quiet = re.sub(MARKS, r"\\\1", re.sub(ESCAPES, " ", text)).replace("\\@", "@\u200b")
+    return re.sub(LINKS, "\\1\u200b", quiet)
 
 
 def _time(time: datetime) -> str:

@@ -34,22 +34,19 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The events and actions that matter."""
 
-_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_ID = r"[A-Za-z0-9-]{1,64}"
 
 
-_LOGIN = re.compile(LOGIN)
+_NAME = r"[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}"
 
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}")
+_SHA = r"[0-9a-f]{40}([0-9a-f]{24})?"
 
 
-_SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_BRANCH = r"[^\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]{1,255}"
 
 
-_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]{1,255}")
-
-
-_OWN = re.compile(r"[\x20-\x7e]{0,200}")
+_OWN = r"[\x20-\x7e]{0,200}"
 
 
 HEADS = "refs/heads/"
@@ -155,7 +152,7 @@ def delivery_key(id: str) -> Key:
 
 def is_id(text: str) -> bool:
     """Whether a text can be a delivery's id."""
-    return _ID.fullmatch(text) is not None
+    return re.fullmatch(_ID, text) is not None
 
 
 def is_relevant(name: str, action: str) -> bool:
@@ -165,7 +162,7 @@ def is_relevant(name: str, action: str) -> bool:
 
 def read(name: str, payload: Mapping[str, Any]) -> Event | None:
     """What a payload says; None when nothing follows from it, as from a tag. Raises Malformed."""
-    action = _match(payload, "action", re.compile(r"[a-z_]{1,50}")) if name != "push" else ""
+    action = _match(payload, "action", r"[a-z_]{1,50}") if name != "push" else ""
     readers = {"push": _push, "pull_request": _pull_request, "check_run": _check_run, "check_suite": _check_suite}
     more = readers[name](payload) if is_relevant(name, action) else None
     if more is None:
@@ -176,7 +173,7 @@ def read(name: str, payload: Mapping[str, Any]) -> Event | None:
         installation=_number(payload, "installation.id"),
         repository=_match(payload, "repository.full_name", _NAME).lower(),
         repository_id=_number(payload, "repository.id"),
-        sender=_match(payload, "sender.login", _LOGIN),
+        sender=_match(payload, "sender.login", LOGIN),
         is_private=_find(payload, "repository.private") is not False,  # whoever does not say so may be
         **{"app": 0, **more},
     )
@@ -188,16 +185,16 @@ def _push(payload: Mapping[str, Any]) -> dict[str, Any] | None:
     if not ref.startswith(HEADS) or payload.get("deleted") is True:
         return None
     branch = ref.removeprefix(HEADS)
-    if not _BRANCH.fullmatch(branch):
+    if not re.fullmatch(_BRANCH, branch):
         raise Malformed("`ref` is no branch")
-    people = (_match(payload, "sender.login", _LOGIN),)
+    people = (_match(payload, "sender.login", LOGIN),)
     return {"sha": _match(payload, "after", _SHA), "line": f"heads/{branch}", "branch": branch, "people": people}
 
 
 def _pull_request(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A pull request has a new end. Whose work it is: of who opened it, and of who pushed to it."""
     number = _number(payload, "pull_request.number")
-    people = {_match(payload, "pull_request.user.login", _LOGIN), _match(payload, "sender.login", _LOGIN)}
+    people = {_match(payload, "pull_request.user.login", LOGIN), _match(payload, "sender.login", LOGIN)}
     sha = _match(payload, "pull_request.head.sha", _SHA)
     return {"sha": sha, "line": f"pull/{number}", "number": number, "people": tuple(sorted(people))}
 
@@ -233,9 +230,9 @@ def _text(payload: Mapping[str, Any], path: str) -> str:
     return found
 
 
-def _match(payload: Mapping[str, Any], path: str, shape: re.Pattern[str]) -> str:
+def _match(payload: Mapping[str, Any], path: str, shape: str) -> str:
     found = _text(payload, path)
-    if not shape.fullmatch(found):
+    if not re.fullmatch(shape, found):
         raise Malformed(f"`{path}` does not look as it should")
     return found
 

@@ -22,7 +22,7 @@ from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Place, clip, entries, matching, record, text, wanted
 
-IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9.-]{0,99}(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]{0,99}){0,9}@sha256:[0-9a-f]{64}")
+IMAGE = r"[a-z0-9][A-Za-z0-9.-]{0,99}(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]{0,99}){0,9}@sha256:[0-9a-f]{64}"
 """The registry, the name and the digest of an image."""
 
 SERVICE_EXAMPLE = '[services.db] with image = "docker.io/library/postgres@sha256:…"'
@@ -51,7 +51,7 @@ def check_image(value: object, place: Place) -> str:
     if not isinstance(value, str):
         wanted("an image by its digest", value, place)
         return ""
-    if not IMAGE.fullmatch(value):
+    if not re.fullmatch(IMAGE, value):
         hint = "give name@sha256:… with 64 hex digits, which `docker image inspect` and `podman image inspect` show"
         place.fault(f"{place.label}: `{clip(value)}` does not name an image by its digest", hint)
     return value
@@ -59,7 +59,7 @@ def check_image(value: object, place: Place) -> str:
 
 def check_own_image(value: object, place: Place) -> str:
     """The image that a job names, in which a value of its matrix may stand: that is checked when it is filled in."""
-    is_open = isinstance(value, str) and REFERENCE.search(value)
+    is_open = isinstance(value, str) and re.search(REFERENCE, value)
     return str(value) if is_open else check_image(value, place)
 
 

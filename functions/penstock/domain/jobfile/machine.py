@@ -17,7 +17,7 @@ from penstock.toml.checks import Place, clip, matching, number, record, wanted
 
 UNITS = {"MiB": 1024**2, "GiB": 1024**3, "TiB": 1024**4}
 
-SIZE = re.compile(f"([0-9]{{1,9}})({'|'.join(UNITS)})")
+SIZE = f"([0-9]{{1,9}})({'|'.join(UNITS)})"
 
 MOST_BYTES = 1024**5
 
@@ -110,7 +110,7 @@ def check_machine(value: object, place: Place) -> Machine:
 
 def _size(value: object, place: Place) -> Size:
     """A number of bytes, with its unit."""
-    found = SIZE.fullmatch(value) if isinstance(value, str) else None
+    found = re.fullmatch(SIZE, value) if isinstance(value, str) else None
     if found is None:
         hint = f"a whole number and its unit: {', '.join(UNITS)}"
         if isinstance(value, str):

@@ -16,7 +16,7 @@ from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.toml.checks import Place, clip, did_you_mean, entries, listed, text, wanted
 
-AXIS = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
+AXIS = r"[A-Za-z_][0-9A-Za-z_]*"
 
 
 AXES = 8
@@ -57,7 +57,7 @@ def check_matrix(value: object, place: Place) -> Matrix:
     for name, content in entries(value, place, AXES + len(RESERVED), "a table of lists"):
         if name in RESERVED:
             given[name] = content
-        elif not AXIS.fullmatch(name):
+        elif not re.fullmatch(AXIS, name):
             (place / name).fault(f"{(place / name).label}: an axis is letters, digits and _", on_key=True)
         else:
             axes[name] = _values(content, place / name)
@@ -110,7 +110,7 @@ def check_references(document: Mapping[str, Any], matrix: Matrix, top: Place) ->
     """That every axis that is referred to is there."""
     for key in PLACES:
         for here, content in _strings(document.get(key), top / key):
-            for name in REFERENCE.findall(content):
+            for name in re.findall(REFERENCE, content):
                 if name not in matrix.axes:
                     here.fault(f"there is no axis `{clip(name)}`", did_you_mean(name, matrix.axes))
 

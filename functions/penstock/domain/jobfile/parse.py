@@ -121,11 +121,11 @@ TOOLCHAIN_FILE = "rust-toolchain.toml"
 MARK = "#:"
 
 
-INDENTED = re.compile(r"[ \t]+#:")
+INDENTED = r"[ \t]+#:"
 
 
 # `<<WORD`, `<<-WORD`, `<<'WORD'`; not `<<<`.
-HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*[\\'\"]?([A-Za-z_]\w*)")
+HERE_DOCUMENT = r"(?<!<)<<-?[ \t]*[\\'\"]?([A-Za-z_]\w*)"
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,9 @@ def _late(lines: list[str], start: int) -> Iterator[int]:
     at = start
     while at < len(lines):
         line = lines[at]
-        if line.startswith(MARK) or (at == start and INDENTED.match(line)):
+        if line.startswith(MARK) or (at == start and re.match(INDENTED, line)):
             yield at
-        found = None if line.startswith("#") else HERE_DOCUMENT.search(line)
+        found = None if line.startswith("#") else re.search(HERE_DOCUMENT, line)
         at += 1
         # A `<<WORD` that is never closed is no here-document but a shift.
         if found and last.get(found[1], -1) >= at:
@@ -348,13 +348,13 @@ def _located(found: Dependency, spots: dict[Path, Spot], header: Header) -> Depe
 def _toml_problem(error: ValueError, header: Header, path: str) -> Problem:
     """What the TOML parser said, at the file's line and column. Its errors are all kinds of `ValueError`."""
     said = str(error)
-    at = AT.search(said)
+    at = re.search(AT, said)
     if at and at[1]:
         line, column = header.place(int(at[1]), int(at[2]))
     else:
         line, column = header.spot(len(header.toml))
     hint = next((hint for start, hint in TOML_HINTS.items() if said.startswith(start)), None)
-    return Problem(path, line, column, f"not TOML: {AT.sub('', said)}", hint)
+    return Problem(path, line, column, f"not TOML: {re.sub(AT, '', said)}", hint)
 
 
 def _problem(fault: Fault, spots: dict[Path, Spot], header: Header, path: str) -> Problem:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import islice
@@ -158,7 +159,7 @@ def _option_faults(value: object, place: Place, depth: int) -> Iterator[tuple[Pl
 def _unfit(value: object) -> str | None:
     """What a single value would have to be, if it cannot be kept."""
     if isinstance(value, str):
-        return "text without NUL" if NOT_TEXT.search(value) else None
+        return "text without NUL" if re.search(NOT_TEXT, value) else None
     if isinstance(value, float):
         return None if math.isfinite(value) else "a finite number"
     if isinstance(value, int):

@@ -76,12 +76,12 @@ def _unwanted(char: str, sigils: str) -> str:
     return f"wanted '/', not {char!r}, in output rule"
 
 
-REFERENCE = re.compile(r"\$\{\{\s*matrix\.([^\s}]*)\s*\}\}")
+REFERENCE = r"\$\{\{\s*matrix\.([^\s}]*)\s*\}\}"
 
 
 def fill(content: str, values: Mapping[str, str]) -> str:
     """A text with the values of one combination."""
-    return REFERENCE.sub(lambda found: values.get(found[1], found[0]), content)
+    return re.sub(REFERENCE, lambda found: values.get(found[1], found[0]), content)
 
 
 POST_ON = ("success", "failure", "always")
@@ -115,7 +115,7 @@ def _post_script(value: object, place: Place) -> str:
         return ""
     if not value.strip():
         place.fault(f"{place.label} is empty")
-    elif bad := NOT_TEXT.search(value):
+    elif bad := re.search(NOT_TEXT, value):
         place.fault(f"{place.label} holds the character U+{ord(bad[0]):04X}, which is no text")
     return value
 
@@ -143,13 +143,13 @@ def check_posts(value: object, place: Place) -> tuple[Post, ...]:
 CACHE_EXAMPLE = '[cache.deps] with paths = ["deps"], key = "deps-1"'
 
 
-PLACEHOLDER = re.compile(r'\{\{\s*hash(\s+"[^"{}]+")+\s*\}\}')
+PLACEHOLDER = r'\{\{\s*hash(\s+"[^"{}]+")+\s*\}\}'
 
 
 PLACEHOLDER_HINT = 'there is {{ hash "FILE" }}, with one file or pattern in quotes, or more'
 
 
-PLAIN = re.compile(r"[ -~]*")
+PLAIN = r"[ -~]*"
 
 
 @dataclass(frozen=True)
@@ -201,11 +201,11 @@ def _cache_path(value: object, place: Place) -> str:
 def _cache_template(value: object, place: Place) -> str:
     """A text in which placeholders may stand, and references to values of a matrix."""
     found = text(value, place, most=limits.CACHE_KEY_CHARS)
-    left = PLACEHOLDER.sub("", REFERENCE.sub("", found))
+    left = re.sub(PLACEHOLDER, "", re.sub(REFERENCE, "", found))
     if "{{" in left or "}}" in left:
         at = max(left.find("{{"), 0)
         place.fault(f"{place.label}: `{clip(left[at:])}` is no placeholder", PLACEHOLDER_HINT)
-    elif not PLAIN.fullmatch(found):
+    elif not re.fullmatch(PLAIN, found):
         place.fault(f"{place.label} holds characters that are not ASCII", "letters, digits, spaces and punctuation")
     return found
 
@@ -272,7 +272,7 @@ def _output_path(value: object, place: Place) -> str:
 
 
 _publish_part = matching(
-    rf"(?!\.+\Z)(?:[0-9A-Za-z._-]|{REFERENCE.pattern}){{1,100}}",
+    rf"(?!\.+\Z)(?:[0-9A-Za-z._-]|{REFERENCE}){{1,100}}",
     "a part of a published name",
     "it has 1 to 100 of A-Z a-z 0-9 . _ -",
 )
@@ -365,10 +365,10 @@ def check_toolchain(value: object, place: Place) -> bool | str:
 check_access_repos = listed(_repository, REPOSITORIES, "repositories")
 
 
-ENV_NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
+ENV_NAME = r"[A-Za-z_][0-9A-Za-z_]*"
 
 
-TAG_NAME = re.compile(r"[0-9a-z._-]+")
+TAG_NAME = r"[0-9a-z._-]+"
 
 
 SIGILS = "a rule is `!`, `=`, `%` or nothing, then an absolute path: =/work/out/*.tar"
@@ -458,7 +458,7 @@ def _strings(value: object, place: Place, most: int, name_fault: Callable[[str],
             here.fault(f"{here.label}: {fault}", on_key=True)
         if not isinstance(entry, str):
             wanted("a string", entry, here, "put it in double quotes")
-        elif bad := NOT_TEXT.search(entry):
+        elif bad := re.search(NOT_TEXT, entry):
             here.fault(f"{here.label} holds the character U+{ord(bad[0]):04X}, which is no text")
         else:
             found[name] = entry
@@ -466,7 +466,7 @@ def _strings(value: object, place: Place, most: int, name_fault: Callable[[str],
 
 
 def _env_name(name: str) -> str | None:
-    if not ENV_NAME.fullmatch(name):
+    if not re.fullmatch(ENV_NAME, name):
         return "a variable's name is letters, digits and _, and starts with no digit"
     if name.startswith(("PENSTOCK_", "BUILDOMAT_")):
         return "names that start so are set by the service itself"
@@ -474,14 +474,14 @@ def _env_name(name: str) -> str | None:
 
 
 def _tag_name(name: str) -> str | None:
-    if not TAG_NAME.fullmatch(name):
+    if not re.fullmatch(TAG_NAME, name):
         return "a tag's name is lower-case letters, digits and . _ - only"
     if len(name) > limits.TAG_NAME_CHARS:
         return f"a tag's name has at most {limits.TAG_NAME_CHARS} characters"
     return None
 
 
-CHARACTER_SETS = re.compile(r"\[[!^]?([^\[\]!^/-]|[^\[\]!^/-]-[^\[\]!^/-])+\]")
+CHARACTER_SETS = r"\[[!^]?([^\[\]!^/-]|[^\[\]!^/-]-[^\[\]!^/-])+\]"
 
 
 PATTERN_HINT = "like src/**, or !docs/** to leave some out"
@@ -505,10 +505,10 @@ def _wrong_pattern(pattern: str) -> str | None:
         return "names no file: paths are from the top of the repository, and have no empty step, `.` or `..`"
     if "\\" in pattern:
         return "holds a backslash: steps are parted by `/`, and nothing is escaped"
-    if re.search(r"[\[\]]", CHARACTER_SETS.sub("", pattern)):
+    if re.search(r"[\[\]]", re.sub(CHARACTER_SETS, "", pattern)):
         return "holds a bracket that is not closed, or a set of no characters"
     if any(
-        first > last for each in CHARACTER_SETS.finditer(pattern) for first, last in re.findall(r"(.)-(.)", each[0])
+        first > last for each in re.finditer(CHARACTER_SETS, pattern) for first, last in re.findall(r"(.)-(.)", each[0])
     ):
         return "holds a range that ends before it begins"
     return None

@@ -21,7 +21,7 @@ SET, COMMIT = "set", "commit"
 MEMBER = "job#"
 """What the places of a set's jobs begin with."""
 
-_ID = re.compile(r"[A-Za-z0-9._:@-]{1,100}")
+_ID = r"[A-Za-z0-9._:@-]{1,100}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ def set_pk(owner: str, set: str) -> str:
 
 def is_set_id(text: str) -> bool:
     """Whether a text can be the id of a set: one that can stand in an address."""
-    return _ID.fullmatch(text) is not None
+    return re.fullmatch(_ID, text) is not None
 
 
 def member_of(job: Job, matrix: Mapping[str, str]) -> Member | None:

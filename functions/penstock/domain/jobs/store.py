@@ -14,7 +14,7 @@ from typing import ClassVar
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NAME = r"[A-Za-z0-9_.-]{1,64}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ def value_key(job: str, name: str) -> Key:
 
 def is_name(text: str) -> bool:
     """Whether a text can name a value."""
-    return _NAME.fullmatch(text) is not None
+    return re.fullmatch(_NAME, text) is not None
 
 
 def sealed_as(job: str, name: str) -> Mapping[str, str]:

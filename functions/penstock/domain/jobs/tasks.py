@@ -6,6 +6,7 @@ Each may have its own user and folder. Only the HTTP API takes them; a job file 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, field
 from typing import Annotated
@@ -65,7 +66,7 @@ def _check_task(task: NewTask, place: Place) -> None:
     script = place / "script"
     if not task.script.strip():
         script.fault(f"{script.label} is empty")
-    elif bad := NOT_TEXT.search(task.script):
+    elif bad := re.search(NOT_TEXT, task.script):
         script.fault(f"{script.label} holds the character U+{ord(bad[0]):04X}, which is no text")
     if task.workdir is not None:
         folder = place / "workdir"

@@ -81,7 +81,7 @@ def _test(text: str) -> Test:
     return _Parser(text).parse()
 
 
-_TOKEN = re.compile(r'\s*(?:(?P<word>[A-Za-z0-9._-]+)|"(?P<quoted>[^"]*)"|(?P<sign>==|!=|&&|\|\||[!()]))')
+_TOKEN = r'\s*(?:(?P<word>[A-Za-z0-9._-]+)|"(?P<quoted>[^"]*)"|(?P<sign>==|!=|&&|\|\||[!()]))'
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class _Token:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    at, end = 0, len(text.rstrip())
+    token, at, end = re.compile(_TOKEN), 0, len(text.rstrip())
     while at < end:
-        found = _TOKEN.match(text, at)
+        found = token.match(text, at)
         if found is None:
             column = at + 1 + len(text[at:]) - len(text[at:].lstrip())
             raise Unparsed(f"{text[column - 1]!r} at column {column} cannot stand here")

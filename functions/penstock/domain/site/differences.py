@@ -29,15 +29,15 @@ SHOWN_ENTRIES = 20
 KEYS = {(Warm, "least"): "min", (Warm, "most"): "max"}
 """The keys of a file whose fields have other names."""
 
-BARE = re.compile(r"[A-Za-z0-9_-]+")
+BARE = r"[A-Za-z0-9_-]+"
 
-SECRET_KEY = re.compile(r"pass|secret|token|key|cred|auth|private|pin$|user_?data", re.IGNORECASE)
+SECRET_KEY = r"(?i)pass|secret|token|key|cred|auth|private|pin$|user_?data"
 """What keys of a driver's settings are called whose value may be a secret."""
 
-REFERENCE = re.compile(r"(env|secretsmanager|ssm):[\w/+=.@#-]+")
+REFERENCE = r"(env|secretsmanager|ssm):[\w/+=.@#-]+"
 """Where a secret is, instead of the secret itself."""
 
-PLAIN = re.compile(r"[^\s@]{0,80}")
+PLAIN = r"[^\s@]{0,80}"
 """A text with nothing in it that may be a script, or a URL with a password."""
 
 HIDDEN = "(not shown)"
@@ -186,9 +186,11 @@ def _is_harmless(path: tuple[str, ...], value: Any) -> bool:
         return all(_is_harmless((*path, key), one) for key, one in value.items())
     if isinstance(value, list | tuple):
         return all(_is_harmless(path, one) for one in value)
-    if isinstance(value, str) and REFERENCE.fullmatch(value):
+    if isinstance(value, str) and re.fullmatch(REFERENCE, value):
         return True
-    return not any(map(SECRET_KEY.search, path[2:])) and (not isinstance(value, str) or bool(PLAIN.fullmatch(value)))
+    return not any(re.search(SECRET_KEY, each) for each in path[2:]) and (
+        not isinstance(value, str) or bool(re.fullmatch(PLAIN, value))
+    )
 
 
 def _shown(value: Any) -> str:
@@ -200,4 +202,4 @@ def _shown(value: Any) -> str:
 
 def _written(path: tuple[str, ...]) -> str:
     """A path as TOML has it: names with dots in quotes."""
-    return ".".join(key if BARE.fullmatch(key) else json.dumps(clip(key), ensure_ascii=False) for key in path)
+    return ".".join(key if re.fullmatch(BARE, key) else json.dumps(clip(key), ensure_ascii=False) for key in path)

@@ -60,7 +60,7 @@ RATES = (0.01, 1000)
 DAY = 24 * 3600
 
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 
 NAME_HINT = "letters, digits and . _ - only, at most 64, the first a letter or digit"
@@ -88,7 +88,7 @@ def _tables(read: Callable[[str, Any, Place], T], example: str) -> Check:
     def check(value: object, place: Place) -> dict[str, T]:
         found: dict[str, T] = {}
         for name, entry in entries(value, place, MAX_ENTRIES, f"tables like [{place.path[-1]}.NAME] with {example}"):
-            if not NAME.fullmatch(name):
+            if not re.fullmatch(NAME, name):
                 (place / name).fault(f"`{clip(name)}` cannot be a name", NAME_HINT, on_key=True)
             found[name] = read(name, entry, place / name)
         return found
@@ -264,7 +264,7 @@ _warm_keys = record(
 )
 
 
-_slot_names = listed(matching(NAME.pattern, "a name", NAME_HINT), MAX_SLOTS, "names")
+_slot_names = listed(matching(NAME, "a name", NAME_HINT), MAX_SLOTS, "names")
 
 
 _used = number(1, MAX_AMOUNT)

@@ -106,9 +106,7 @@ _resource_canary = record({**_canary_needs, "target": text}, _canary_may, f'{{ {
 MAX_REPOSITORIES = 1000
 
 
-API = re.compile(
-    r"https://[a-z0-9.-]{1,200}(:[0-9]{1,5})?(/[a-z0-9/._-]{0,100}[a-z0-9])?|http://127\.0\.0\.1:[0-9]{1,5}"
-)
+API = r"https://[a-z0-9.-]{1,200}(:[0-9]{1,5})?(/[a-z0-9/._-]{0,100}[a-z0-9])?|http://127\.0\.0\.1:[0-9]{1,5}"
 """Where GitHub's API is. What the App's key signs is shown there, so nobody on the way may read it."""
 
 GITHUB = 'app = 12345, repositories = ["oxide/hubris"]'
@@ -124,7 +122,7 @@ def check_github(value: object, place: Place) -> GitHubApp:
 def _api(value: object, place: Place) -> str:
     before = len(place.faults)
     found = text(value, place, most=400)
-    if len(place.faults) == before and not API.fullmatch(found):
+    if len(place.faults) == before and not re.fullmatch(API, found):
         place.fault(
             f"{place.label}: `{clip(found)}` is not the URL of an API", "like https://github.example.com/api/v3"
         )
@@ -302,7 +300,7 @@ _share_keys = record(
     '{ half_life = "1d" }',
 )
 
-CURRENCY = re.compile(r"[A-Z]{3}")
+CURRENCY = r"[A-Z]{3}"
 """ISO 4217 names a currency by three letters."""
 
 
@@ -340,7 +338,7 @@ def _dollar(value: object, place: Place) -> Micros:
 _price_keys = record(
     {},
     {
-        "currency": matching(CURRENCY.pattern, "a currency", "three capital letters, like EUR"),
+        "currency": matching(CURRENCY, "a currency", "three capital letters, like EUR"),
         "dollar": _dollar,
         "stored": price,
         "sent": price,

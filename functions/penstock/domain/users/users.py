@@ -43,13 +43,13 @@ LISTING, FORMER = "users", "former users"
 MAX_REVOCATIONS = 100
 """How many revocations are remembered of one user."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(:[a-z0-9._-]{1,100})?")
+_NAME = r"[a-z0-9][a-z0-9._-]{0,63}(:[a-z0-9._-]{1,100})?"
 
 
-_PRIVILEGE = re.compile(r"[a-z0-9][a-z0-9._:/-]{0,191}")
+_PRIVILEGE = r"[a-z0-9][a-z0-9._:/-]{0,191}"
 
 
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
+_TOKEN = r"[A-Za-z0-9_-]{43,128}"
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def digest(secret: str) -> str:
 
 def is_name(text: str) -> bool:
     """Whether a text can name a user, or a repository."""
-    return _NAME.fullmatch(text) is not None
+    return re.fullmatch(_NAME, text) is not None
 
 
 def is_person(text: str) -> bool:
@@ -224,12 +224,12 @@ def is_repository(name: str) -> bool:
 
 def is_privilege(text: str) -> bool:
     """Whether a text can name a privilege."""
-    return _PRIVILEGE.fullmatch(text) is not None
+    return re.fullmatch(_PRIVILEGE, text) is not None
 
 
 def is_strong(token: str) -> bool:
     """Whether a token chosen by somebody else is long and random enough in shape to be accepted."""
-    return _TOKEN.fullmatch(token) is not None
+    return re.fullmatch(_TOKEN, token) is not None
 
 
 DEFAULT_LIFE = timedelta(days=90)
@@ -345,11 +345,9 @@ def is_any_gone(ancestors: Iterable[Token | None], now: datetime) -> bool:
     return any(each is None or not each.is_good(now) for each in ancestors)
 
 
-_FORM = re.compile(
-    r"pst_(?:user|operator|host)_([0-7][0-9A-HJKMNP-TV-Z]{25})_[A-Za-z0-9_-]{20,128}([0-9A-HJKMNP-TV-Z]{7})"
-)
+_FORM = r"pst_(?:user|operator|host)_([0-7][0-9A-HJKMNP-TV-Z]{25})_[A-Za-z0-9_-]{20,128}([0-9A-HJKMNP-TV-Z]{7})"
 
-_OLD_FORM = re.compile(r"pst_[A-Za-z0-9_-]{43}")
+_OLD_FORM = r"pst_[A-Za-z0-9_-]{43}"
 
 
 def token_secret(sort: TokenKind, id: str, chance: str) -> str:
@@ -368,13 +366,13 @@ def _checksum(text: str) -> str:
 
 def token_id_in(secret: str) -> str | None:
     """The id of the token that a secret is of; None if it is no whole secret."""
-    found = _FORM.fullmatch(secret)
+    found = re.fullmatch(_FORM, secret)
     return found[1] if found and _checksum(secret[: -len(found[2])]) == found[2] else None
 
 
 def is_old_token(secret: str) -> bool:
     """Whether a secret has the form that tokens had before they had ids."""
-    return _OLD_FORM.fullmatch(secret) is not None
+    return re.fullmatch(_OLD_FORM, secret) is not None
 
 
 MEANINGS: Mapping[str, str] = {
@@ -394,7 +392,7 @@ ALL = "all"
 SCOPES = 20
 """How many scopes a token may have."""
 
-_POOL = re.compile(r"(target|resource|quota)/[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_POOL = r"(target|resource|quota)/[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
 
 class Scope(NamedTuple):
@@ -437,8 +435,8 @@ def parse_scope(text: str) -> Scope | None:
     name, colon, of = text.partition(":")
     is_narrowed = {
         "submit": lambda: is_name(of),
-        "operate": lambda: _POOL.fullmatch(of) is not None,
-        "host": lambda: _POOL.fullmatch(of.rpartition("/")[0]) is not None and is_name(of.rpartition("/")[2]),
+        "operate": lambda: re.fullmatch(_POOL, of) is not None,
+        "host": lambda: re.fullmatch(_POOL, of.rpartition("/")[0]) is not None and is_name(of.rpartition("/")[2]),
     }.get(name)
     if name not in MEANINGS or (name == "host" and not colon):
         return None

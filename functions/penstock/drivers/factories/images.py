@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ def is_allowed(image: str, allowed: Sequence[str]) -> bool:
     named = any(
         each in (image, name) or (each.endswith(EVERYTHING_BELOW) and name.startswith(each[:-1])) for each in allowed
     )
-    return named and IMAGE.fullmatch(image) is not None
+    return named and re.fullmatch(IMAGE, image) is not None
 
 
 def _entry(value: object, place: Place) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -181,7 +182,7 @@ def check(files: Sequence[AgentFile], most: int) -> Sequence[AgentFile]:
     for file in files:
         if not file.path.startswith("/"):
             raise Refused(400, "bad-request", f"{file.path[:200]!r} is no absolute path")
-        if unsafe := CONTROL.search(file.path):
+        if unsafe := re.search(CONTROL, file.path):
             why = f"the path {file.path[:200]!r} holds the control character U+{ord(unsafe[0]):04X}"
             raise Refused(400, "bad-request", f"{why}: rename the file")
         uploads.check("output", file.path, file, most)

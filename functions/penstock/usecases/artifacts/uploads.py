@@ -19,7 +19,7 @@ from penstock.kernel.errors import Refused
 from penstock.ports import Grant
 from penstock.system import System
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST = r"[0-9a-f]{64}"
 
 NO_UPLOAD = Upload(method="", url="", headers={}, part_bytes=0)
 
@@ -27,7 +27,7 @@ NO_UPLOAD = Upload(method="", url="", headers={}, part_bytes=0)
 def check(kind: str, name: str, file: NewFile, most: int) -> None:
     """Raises Refused 400 for an invalid declaration, 413 for more than `most` bytes."""
     digests = [file.sha256, *([file.composite] if file.composite else [])]
-    if file.size < 0 or not all(map(_DIGEST.fullmatch, digests)):
+    if file.size < 0 or not all(re.fullmatch(_DIGEST, each) for each in digests):
         raise Refused(
             400, "bad-request", f"{name[:200]!r} needs a size, and 64 hex digits, in lower case, for a SHA-256"
         )

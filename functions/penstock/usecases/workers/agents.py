@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -325,7 +326,7 @@ def _credible(on: System, job: Job, line: Line) -> Line:
 
     Raises Refused 400 for a stream of the service's own decisions: nobody else says what it decided. [SEC-2]
     """
-    if line.stream in domain_logs.SERVICE_STREAMS or CONTROL.search(line.stream):
+    if line.stream in domain_logs.SERVICE_STREAMS or re.search(CONTROL, line.stream):
         raise Refused(400, "bad-stream", f"{line.stream[:64]!r} is not a stream that a worker writes to")
     since = job.times.started or job.times.submitted
     return domain_logs.within(line, since - CLOCKS_DIFFER, on.world.now() + CLOCKS_DIFFER)

@@ -165,10 +165,17 @@ def files(draw: st.DrawFn) -> str:
 
 
 def compare(text: str) -> None:
-    """Both say the same, except where docs/internals/corpus.md says that we know more, or are stricter."""
+    """Both say the same, except where docs/internals/corpus.md says that we know more, or are stricter.
+
+    We refuse names in `access_repos` that are not `owner/name`, which buildomat accepts.
+    """
     asked, (found, rules) = oracle.read(text.encode()), ours.read(text.encode())
     if asked.rule in ("no name", "no variety") and "#:" not in text:
         assert found.rule == oracle.ACCEPTED, "a plain script"
+        return
+    if asked.parse and any("/" not in name for name in asked.parse.get("access_repos", [])):
+        assert found.rule != oracle.ACCEPTED
+        assert all("`access_repos`" in rule for rule in rules), rules
         return
     assert ours.agree(asked, found, rules), (asked, found, rules)
 
@@ -177,6 +184,7 @@ def compare(text: str) -> None:
 @example("#!/bin/bash\n#: name = 'a'\n#: variety = 'basic'\n#: [dependencies.x]\n#: job = 'a'\n")
 @example("#!/bin/bash\n#: name = 'a'\n#: variety = 'basic'\n#: publish = [{from_output='x', series='s', name='n'}]\n")
 @example("#!/bin/bash\n#: name = 'a'\n#: variety = 'basic'\n#: enable = false\n#: target = 3\n#: taget = 1\n")
+@example("#!/bin/bash\n#: name = 'a'\n#: variety = 'basic'\n#: target = 'a'\n#: access_repos = ['x']\n")
 @example("#!/bin/bash\necho\n")
 @example("")
 def test_both_say_the_same_of_whatever_could_be_a_file(text: str) -> None:

@@ -138,7 +138,7 @@ class Works(Twin):
             self.sizes.append(sum(len(dynamodb.dump(self.store.rows[key])) for key in keys))
         for key in keys:
             del self.store.rows[key]
-        flow = self.flows.executions.pop((job.id, job.attempt))
+        flow = self.flows.executions.pop((job.id, job.attempt), None)  # none if all was free at once
         self.flows.tokens = {token: each for token, each in self.flows.tokens.items() if each is not flow}
         del self.open[job.id]
         self.outcomes[str(job.end.outcome)] += 1

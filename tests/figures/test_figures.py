@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.pools.pools import SlotState
-from tests.figures import grants, packing, report, shares, sweeping
+from tests.figures import grants, packing, report, scale, shares, sweeping
 
 
 def test_a_grant_takes_the_same_with_any_number_waiting() -> None:
@@ -62,3 +62,10 @@ def test_small_jobs_that_share_machines_are_done_sooner_and_for_less() -> None:
     assert packing.is_better(plain, apart)
     assert packing.is_better(plain, mixed)
     assert mixed.paid_for_work <= apart.paid_for_work
+
+
+def test_many_jobs_one_after_the_other_succeed_and_leave_nothing() -> None:
+    few, more = scale.run(60), scale.run(120)
+    assert few.outcomes == {"succeeded": 60}
+    assert more.outcomes == {"succeeded": 120}
+    assert few.rows_left == more.rows_left

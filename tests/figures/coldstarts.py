@@ -187,27 +187,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.figures.coldstarts", description=__doc__)
     parser.add_argument("--repeats", type=int, default=9)
     repeats = parser.parse_args().repeats
-    use_bundled()
-    from infra import bytecode
-
-    if not bytecode.compiler():
-        print(bytecode.WARNING, file=sys.stderr)
-        return 1
     with deployed() as built:
         return 0 if report(built, repeats) else 1
 
 
 @contextmanager
 def deployed() -> Iterator[Deployed]:
-    """What would be deployed, built now, for as long as the block lasts."""
+    """What would be deployed, built now, for as long as the block lasts. Exits if the functions' Python is not here."""
+    use_bundled()
     from infra import bytecode
 
+    program = bytecode.compiler()
+    if not program:
+        raise SystemExit(bytecode.WARNING)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Stub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         with TemporaryDirectory() as folder:
             url = f"http://127.0.0.1:{server.server_address[1]}"
-            yield Deployed(str(bytecode.compiler()), runtime(Path(folder)), url)
+            yield Deployed(program, runtime(Path(folder)), url)
     finally:
         server.shutdown()
 

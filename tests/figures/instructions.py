@@ -12,7 +12,6 @@ import re
 import shutil
 import sys
 
-from infra.node import use_bundled
 from tests.figures.coldstarts import EVENTS, IMPORT, MOST_OF_BOTO3, Deployed, deployed
 from tests.figures.report import table
 
@@ -43,7 +42,6 @@ def main() -> int:
     if unknown or not shutil.which(COUNTER[0]):
         print(f"no function is called {unknown[0]!r}" if unknown else "install valgrind, which counts", file=sys.stderr)
         return 1
-    use_bundled()
     with deployed() as built:
         report(built, sys.argv[1:] or list(EVENTS))
     return 0

@@ -1,4 +1,4 @@
-"""How many instructions it takes to import each function, as deployed: the same in each run, whatever else runs.
+"""How many instructions it takes to import each function, as deployed: within half a percent the same in each run.
 
     python -m tests.figures.instructions [FUNCTION ...]
 

@@ -3,7 +3,8 @@
     HOSTS_SECRET=$(openssl rand -hex 32) python3 examples/http_hosts.py 8702 /tmp/hosts http://127.0.0.1:8000
 
 Each folder below /tmp/hosts is a host, and has its token in the file `token`. A host that is on is a process that
-fetches the agent from the deployment, and becomes it. A lab would switch an outlet here, and write an image to a disk.
+fetches the agent from the deployment, and runs it again whenever it ends, as systemd would. A lab would switch an
+outlet here, and write an image to a disk.
 """
 
 import json
@@ -22,10 +23,15 @@ from penstock.drivers.http.serving import Endpoint, Later, Refused, server
 HOST, WORKER = "LAB_HOST", "PENSTOCK_WORKER_ID"  # by which the processes of a host, and those of its jobs, are found
 FRESH = {"state": "ready", "fence": 0, "digest": None, "power": "off", "serial": 0}
 BOOT = """
-import os, sys, urllib.request
+import sys, subprocess, time, urllib.request
 url, *words = sys.argv[1:]
-open("agent.pyz", "wb").write(urllib.request.urlopen(url + "/v1/agent/agent.pyz", timeout=30).read())
-os.execv(sys.executable, [sys.executable, "agent.pyz", "host", "--url", url, *words])
+while True:
+    try:
+        open("agent.pyz", "wb").write(urllib.request.urlopen(url + "/v1/agent/agent.pyz", timeout=30).read())
+        subprocess.run([sys.executable, "agent.pyz", "host", "--url", url, *words])
+    except Exception as why:
+        print("the agent could not be fetched:", why, file=sys.stderr, flush=True)
+    time.sleep(2)
 """
 
 

@@ -6,6 +6,7 @@ So does the controller of the other tests. [JOB-2] [UNIT-2]
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -35,10 +36,16 @@ Make = Callable[[], HostsFactory]
 
 
 class Agents(BaseHTTPRequestHandler):
-    """A deployment that has an agent which only waits."""
+    """A deployment that has an agent which only waits. It does not answer the first requests: `trouble` of them."""
+
+    trouble = 0
 
     def do_GET(self) -> None:
         assert self.path == "/v1/agent/agent.pyz"
+        if Agents.trouble:
+            Agents.trouble -= 1
+            self.send_error(503)
+            return
         self.send_response(200)
         self.send_header("Content-Length", str(len(AGENT)))
         self.end_headers()
@@ -131,23 +138,40 @@ def test_a_controller_cleans_after_a_lease_and_switches_on_for_the_next(controll
     assert switch(controller, 2, is_on=True) == Ready()
 
 
-def test_a_host_of_the_example_is_one_process_that_becomes_the_agent(
-    example: Make, home: Path, deployment: str
-) -> None:
+def running() -> set[int]:
+    """The processes of the host: that which keeps the agent running, and the agent."""
+    until(lambda: len(tagged("LAB_HOST", HOST)) == 2)
+    return tagged("LAB_HOST", HOST)
+
+
+def test_a_host_of_the_example_runs_the_agent(example: Make, home: Path, deployment: str) -> None:
     switch(example, 1, is_on=True)
     until((home / "words").exists)
     until(lambda: (home / "words").read_text())
     said = f"host --url {deployment} --host {HOST} --token-file {home}/token --state {home}/disk"
     assert (home / "words").read_text() == said
-    first = tagged("LAB_HOST", HOST)
+    first = running()
     switch(example, 1, is_on=True)
     switch(example, 2, is_on=True)
     assert tagged("LAB_HOST", HOST) == first
-    assert len(first) == 1
     switch(example, 3, is_on=True, missed=1)
-    until(lambda: len(tagged("LAB_HOST", HOST)) == 1)
-    assert tagged("LAB_HOST", HOST) != first, "who did not come is switched off and on"
+    assert not running() & first, "who did not come is switched off and on"
     switch(example, 4, is_on=False)
+    assert not tagged("LAB_HOST", HOST)
+
+
+def test_a_host_of_the_example_runs_the_agent_again_when_it_ended(
+    example: Make, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the deployment does not answer for a while."""
+    monkeypatch.setattr(Agents, "trouble", 1)
+    switch(example, 1, is_on=True)
+    until((home / "words").exists)
+    assert "503" in (home / "console").read_text()
+    (agent,) = running() - {min(running())}
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: len(tagged("LAB_HOST", HOST)) == 2 and agent not in tagged("LAB_HOST", HOST))
+    switch(example, 2, is_on=False)
     assert not tagged("LAB_HOST", HOST)
 
 
@@ -165,15 +189,13 @@ def test_a_host_of_the_example_tells_what_it_printed(tmp_path: Path, home: Path,
 def test_a_host_of_the_example_has_a_new_disk_after_a_lease(example: Make, home: Path) -> None:
     """UNIT-2"""
     switch(example, 1, is_on=True)
-    first = tagged("LAB_HOST", HOST)
+    first = running()
     (home / "disk").mkdir()
     (home / "disk" / "left").write_text("of the job")
     for _ in range(2):
         assert isinstance(example().with_context(UnitContext(HOST, 3)).destroy("w-1", NOW), CleanProof)
     assert not (home / "disk" / "left").exists()
-    second = tagged("LAB_HOST", HOST)
-    assert len(second) == 1
-    assert second != first
+    assert not running() & first
     (home / "disk").mkdir(exist_ok=True)
     (home / "disk" / "left").write_text("of the next")
     example().with_context(UnitContext(HOST, 3)).destroy("w-1", NOW)

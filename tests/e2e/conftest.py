@@ -121,9 +121,9 @@ class Local:
         """All lines of a job's log."""
         return list(self.call("GET", f"/v1/jobs/{job}/events?limit=1000").json()["items"])
 
-    def until(self, happened: Callable[[], Any]) -> Any:
-        """Wait until something is so, and return it."""
-        return cloud_wait(happened, self.left)
+    def until(self, happened: Callable[[], Any], more: Callable[[], Any] = lambda: "") -> Any:
+        """Wait until something is so, and return it. Else the test fails, and says what is left, and `more`."""
+        return cloud_wait(happened, lambda: (self.left(), more()))
 
     def settled(self, job: str) -> dict[str, Any]:
         """Wait until a job is settled."""

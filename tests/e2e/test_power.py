@@ -28,8 +28,8 @@ names = ["dark-1", "dark-2"]
 
 
 @pytest.fixture
-def dark(local: Local, tmp_path: Path) -> Iterator[None]:
-    """Two hosts that are off, and their controller."""
+def dark(local: Local, tmp_path: Path) -> Iterator[Path]:
+    """Two hosts that are off, and their controller: the folder of its hosts."""
     program = Program(tmp_path, EXAMPLE, "HOSTS_SECRET", str(tmp_path / "hosts"), local.running.url)
     (tmp_path / "dark.secret").write_text(SECRET)
     site = tmp_path / "site.toml"
@@ -41,7 +41,7 @@ def dark(local: Local, tmp_path: Path) -> Iterator[None]:
         (tmp_path / "hosts" / name / "token").write_text(made["token"])
     try:
         with local.having(site):
-            yield
+            yield tmp_path / "hosts"
     finally:
         program.end()
         assert all(process.kill_all("LAB_HOST", name) for name in ("dark-1", "dark-2"))
@@ -57,17 +57,28 @@ def power(local: Local, name: str) -> str:
     return next((str(slot["host"]["power"]) for slot in shown["slots"] if slot["slot"] == name), "")
 
 
-def test_a_host_is_switched_on_for_a_job_and_off_when_it_is_idle(local: Local, dark: None) -> None:
+def told(local: Local, consoles: Path) -> list[str]:
+    """What is known of both hosts, for whoever looks for why a test failed."""
+    return [f"{name}: {power(local, name)}\n{console(consoles / name)}" for name in ("dark-1", "dark-2")]
+
+
+def console(host: Path) -> str:
+    path = host / "console"
+    return path.read_text()[-3000:] if path.exists() else ""
+
+
+def test_a_host_is_switched_on_for_a_job_and_off_when_it_is_idle(local: Local, dark: Path) -> None:
     """JOB-2, UNIT-2: one of two; and the controller cleans it in between."""
     job = local.submit("echo lit\n", "-t", "dark")
     local.until(
-        lambda: "dark-1, which was never heard of (" in local.json("job", "why", job)["summary"] or is_on("dark-1")
+        lambda: "dark-1, which was never heard of (" in local.json("job", "why", job)["summary"] or is_on("dark-1"),
+        lambda: told(local, dark),
     )
     assert local.settled(job)["outcome"] == "succeeded"
     assert [line["payload"] for line in local.log(job) if line["stream"] == "stdout"] == ["lit"]
     assert not is_on("dark-2")
     with local.sweeping():
-        local.until(lambda: "switched off since" in power(local, "dark-1"))
+        local.until(lambda: "switched off since" in power(local, "dark-1"), lambda: told(local, dark))
         assert not is_on("dark-1")
         assert "switched off since" in local.cli("pool", "show", "target/dark").stdout
         again = local.submit("echo again\n", "-t", "dark")

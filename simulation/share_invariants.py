@@ -101,11 +101,12 @@ def nobody_loses_a_host(moment: Moment) -> Iterator[Broke]:
 
 def _states(moment: Moment, pool: Pool, claim: Claim, taken: Collection[str]) -> tuple[packings.Hosts, packings.Hosts]:
     """The hosts before a claim was granted, and after. What the commit gave to those behind it, is free in both."""
+    behind = {was.job for was, now in moment.of(Claim) if was and now is None and was.order > claim.order}
     later = {
         now.name
         for was, now in moment.of(Slot)
         if now and was and was.state is SlotState.FREE and now.state is SlotState.HELD
-        and now.pool == pool.name and now.name not in taken and (now.job or "") > claim.job
+        and now.pool == pool.name and now.name not in taken and now.job in behind
     }  # fmt: skip
     slots = slots_of(moment.store, pool.name)
     free = {slot.name for slot in slots if slot.state is SlotState.FREE} | later

@@ -114,7 +114,9 @@ class Sweep:
         assert before.minutes == wanted, f"{scenario} took {before.minutes} minutes, not {wanted}: a hint is not sent"
         calls = list(before.runtime.seam.calls)
         well = End(before.minutes, states=trail.states)
-        branches = Branches(points(calls, modes, of, every=every), well, first=first)
+        faults = points(calls, modes, of, every=every)
+        assert faults, f"{scenario} has no call of {', '.join(of) or 'anybody'} that can go wrong so"
+        branches = Branches(faults, well, first=first)
         self._part(scenario, branches, before)
         assert not branches.missed(), (
             f"{branches.missed()} calls were not made the second time: a run is not repeatable"

@@ -62,7 +62,8 @@ def test_nothing_is_broken(
 @pytest.mark.long
 @pytest.mark.parametrize("mode", [Mode.TWICE, Mode.OVERTAKEN])
 def test_whatever_happens_in_between_of_what_grants(sweep: Sweep, mode: Mode) -> None:
-    tally = sweep.sweep("submit", [mode], ["schedule"])
+    """Of a job that is granted a resource: one without is granted its worker in the commit that it comes with."""
+    tally = sweep.sweep("acquire", [mode], ["schedule"])
     assert tally.points
     assert not tally.found, "\n".join(map(str, tally.found))
 

@@ -13,7 +13,7 @@ import pytest
 from botocore.session import Session
 
 from penstock import bootstrap
-from penstock.aws import dynamodb, plain
+from penstock.aws import codec, dynamodb
 
 ENVIRONMENT = {
     "AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "key",
@@ -80,14 +80,14 @@ def test_elsewhere_an_import_makes_no_client(monkeypatch: pytest.MonkeyPatch, se
 
 def test_how_the_busiest_rows_are_converted_is_worked_out_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "Penstock-schedule")
-    plain.way_of.cache_clear()
+    codec.codec_of.cache_clear()
     bootstrap.prepare()
     gc.unfreeze()
-    made = plain.way_of.cache_info().misses
+    made = codec.codec_of.cache_info().misses
     for kind in dynamodb.BUSIEST:
-        plain.way_of(kind)
+        codec.codec_of(kind)
     assert made
-    assert plain.way_of.cache_info().misses == made
+    assert codec.codec_of.cache_info().misses == made
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 AGENT_FILE = "agent.pyz"
-NOT_COUNTED = ("testing.", "kernel.frozen", "aws.plain")
+NOT_COUNTED = ("testing.", "kernel.frozen", "aws.codec")
 """The twin stands for AWS, and is no part of Penstock; and what a dataclass does, and how it is stored,
 is nowhere to be read but in its own declaration.
 """

@@ -26,7 +26,7 @@ from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
-from penstock.aws import clock, plain
+from penstock.aws import clock, codec
 from penstock.domain.account import AccountDiff
 from penstock.domain.artifacts.artifacts import Artifact, Pin
 from penstock.domain.artifacts.inputs import Input
@@ -114,12 +114,12 @@ BUSIEST = (Job, Spec, Lease, Pool, Slot, Claim, Unit)
 def prepare() -> None:
     """Work out how rows of the busiest kinds are converted, which first calls would do otherwise."""
     for kind in BUSIEST:
-        plain.way_of(kind)
+        codec.codec_of(kind)
 
 
 def dump(row: Row) -> str:
     """A row as JSON, without its version and its due time, which are attributes of the item, and without defaults."""
-    fields = plain.write(row)
+    fields = codec.dump(row)
     for name in NOT_STORED:
         fields.pop(name, None)
     if row.unknown:
@@ -133,7 +133,7 @@ def load(kind: str, body: str, version: int, look: Look | None = None) -> Row:
     check_form(fields.get("form", 1))
     if kind not in KINDS:
         raise Newer(f"there are no rows of the kind {kind!r} in this release")
-    row = plain.read(KINDS[kind], fields | {"version": version})
+    row = codec.load(KINDS[kind], fields | {"version": version})
     object.__setattr__(row, "indexed", look)
     known = _names(kind)
     unknown = {name: value for name, value in fields.items() if name not in known}

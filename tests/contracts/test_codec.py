@@ -1,4 +1,4 @@
-"""Rows as plain values: what is written can be read again, defaults are left out, and bad values are refused."""
+"""Rows as JSON has them: what is dumped can be loaded again, defaults are left out, and bad values are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.aws import dynamodb, plain
+from penstock.aws import codec, dynamodb
 from penstock.kernel.frozen import dataclass
 
 AT = datetime(2026, 11, 29, 4, 36, 2, 5000, UTC)
@@ -54,14 +54,14 @@ PLAIN = {
 }  # fmt: skip
 
 
-def test_a_value_is_written_plain_and_read_again() -> None:
-    assert plain.write(FULL) == PLAIN
-    assert plain.read(Outer, json.loads(json.dumps(PLAIN))) == FULL
+def test_a_value_is_dumped_and_loaded_again() -> None:
+    assert codec.dump(FULL) == PLAIN
+    assert codec.load(Outer, json.loads(json.dumps(PLAIN))) == FULL
 
 
 def test_defaults_are_left_out_also_those_that_are_made_anew() -> None:
-    assert plain.write(Outer("n", named={})) == {"name": "n"}
-    assert plain.read(Outer, {"name": "n"}) == Outer("n")
+    assert codec.dump(Outer("n", named={})) == {"name": "n"}
+    assert codec.load(Outer, {"name": "n"}) == Outer("n")
 
 
 def test_none_is_written_where_it_is_not_the_default() -> None:
@@ -69,8 +69,8 @@ def test_none_is_written_where_it_is_not_the_default() -> None:
     class Asked:
         most: int | None = 3
 
-    assert plain.write(Asked(None)) == {"most": None}
-    assert plain.read(Asked, {"most": None}) == Asked(None)
+    assert codec.dump(Asked(None)) == {"most": None}
+    assert codec.load(Asked, {"most": None}) == Asked(None)
 
 
 def test_an_enumeration_is_a_text_and_becomes_a_member_again() -> None:
@@ -78,9 +78,9 @@ def test_an_enumeration_is_a_text_and_becomes_a_member_again() -> None:
     class Painted:
         colour: Colour
 
-    assert type(plain.write(Painted(Colour.RED))["colour"]) is str
-    assert plain.write(Painted("red")) == {"colour": "red"}  # type: ignore[arg-type]
-    assert plain.read(Painted, {"colour": "red"}).colour is Colour.RED
+    assert type(codec.dump(Painted(Colour.RED))["colour"]) is str
+    assert codec.dump(Painted("red")) == {"colour": "red"}  # type: ignore[arg-type]
+    assert codec.load(Painted, {"colour": "red"}).colour is Colour.RED
 
 
 @pytest.mark.parametrize(
@@ -96,19 +96,19 @@ def test_an_enumeration_is_a_text_and_becomes_a_member_again() -> None:
 )
 def test_what_cannot_be_read_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
-        plain.read(Outer, wrong)
+        codec.load(Outer, wrong)
 
 
 def test_unknown_names_are_passed_over() -> None:
-    assert plain.read(Inner, {"count": 1, "later": 2}) == Inner(1)
+    assert codec.load(Inner, {"count": 1, "later": 2}) == Inner(1)
 
 
 @pytest.mark.parametrize("hint", [int | str | None, Mapping[int, str], bytes, list[int], "Inner"])
 def test_a_type_that_no_row_has_is_refused(hint: Any) -> None:
     with pytest.raises(TypeError):
-        plain.way_of(hint)
+        codec.codec_of(hint)
 
 
 @pytest.mark.parametrize("kind", dynamodb.KINDS.values(), ids=dynamodb.KINDS)
-def test_all_fields_of_all_rows_have_a_way(kind: Any) -> None:
-    assert callable(plain.way_of(kind).read)
+def test_all_fields_of_all_rows_have_a_codec(kind: Any) -> None:
+    assert callable(codec.codec_of(kind).load)

@@ -23,11 +23,11 @@ def _same(value: Any) -> Any:
     return value
 
 
-class Way(NamedTuple):
-    """How values of a type become plain, and how they are made again of what is plain."""
+class Codec(NamedTuple):
+    """How values of a type are dumped and loaded."""
 
-    write: Convert = _same
-    read: Convert = _same
+    dump: Convert = _same
+    load: Convert = _same
 
 
 class _Member(NamedTuple):
@@ -35,31 +35,31 @@ class _Member(NamedTuple):
 
     name: str
     default: Any
-    way: Way
+    codec: Codec
 
 
-def write(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass, plain, without those that have their default."""
+def dump(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass, without those that have their default."""
     kind: Any = type(value)
-    found: dict[str, Any] = way_of(kind).write(value)
+    found: dict[str, Any] = codec_of(kind).dump(value)
     return found
 
 
-def read(kind: type[T], plain: Mapping[str, Any]) -> T:
+def load(kind: type[T], plain: Mapping[str, Any]) -> T:
     """A dataclass of its plain fields; unknown names are passed over.
 
     Raises TypeError if a field without a default is missing, and ValueError or TypeError for a value of another type.
     """
     of: Any = kind
-    made: T = way_of(of).read(plain)
+    made: T = codec_of(of).load(plain)
     return made
 
 
 @cache
-def way_of(hint: Any) -> Way:
-    """How values of a type are converted. Raises TypeError for a type that no row has."""
+def codec_of(hint: Any) -> Codec:
+    """The codec of a type. Raises TypeError for one that no row has."""
     if hint is Any:  # a class, since Python 3.11
-        return Way()
+        return Codec()
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return _optional(hint)
@@ -72,64 +72,64 @@ def way_of(hint: Any) -> Way:
     raise TypeError(f"rows have no fields of the type {hint}")
 
 
-def _single(kind: type) -> Way:
+def _single(kind: type) -> Codec:
     if is_dataclass(kind):
         return _record(kind)
     if issubclass(kind, datetime):
-        return Way(kind.isoformat, kind.fromisoformat)
+        return Codec(kind.isoformat, kind.fromisoformat)
     if issubclass(kind, StrEnum):
-        return Way(str, kind)
+        return Codec(str, kind)
     if kind in (int, float, bool):
-        return Way(_same, kind)
+        return Codec(_same, kind)
     if kind is str:
-        return Way()
+        return Codec()
     raise TypeError(f"rows have no fields of the type {kind}")
 
 
-def _optional(hint: Any) -> Way:
+def _optional(hint: Any) -> Codec:
     kinds = [kind for kind in get_args(hint) if kind is not NoneType]
     if len(kinds) > 1:
         raise TypeError(f"a field of a row has one type, or it and None: not {hint}")
-    write, read = way_of(kinds[0])
-    return Way(
-        lambda value: None if value is None else write(value), lambda plain: None if plain is None else read(plain)
+    dump, load = codec_of(kinds[0])
+    return Codec(
+        lambda value: None if value is None else dump(value), lambda plain: None if plain is None else load(plain)
     )
 
 
-def _tuple(*kinds: Any) -> Way:
+def _tuple(*kinds: Any) -> Codec:
     """Of as many as there are values, if the second is `...`; else one of each."""
     if kinds[-1] is Ellipsis:
-        write, read = way_of(kinds[0])
-        return Way(lambda value: list(map(write, value)), lambda plain: tuple(map(read, plain)))
-    writes, reads = zip(*map(way_of, kinds), strict=True)
-    return Way(
-        lambda value: [write(one) for write, one in zip(writes, value, strict=True)],
-        lambda plain: tuple(read(one) for read, one in zip(reads, plain, strict=True)),
+        dump, load = codec_of(kinds[0])
+        return Codec(lambda value: list(map(dump, value)), lambda plain: tuple(map(load, plain)))
+    dumps, loads = zip(*map(codec_of, kinds), strict=True)
+    return Codec(
+        lambda value: [dump(one) for dump, one in zip(dumps, value, strict=True)],
+        lambda plain: tuple(load(one) for load, one in zip(loads, plain, strict=True)),
     )
 
 
-def _mapping(key: Any, kind: Any) -> Way:
+def _mapping(key: Any, kind: Any) -> Codec:
     if key is not str:
         raise TypeError(f"the names of a mapping are texts in JSON, not {key}")
-    write, read = way_of(kind)
-    return Way(
-        lambda value: {name: write(one) for name, one in value.items()},
-        lambda plain: {name: read(one) for name, one in plain.items()},
+    dump, load = codec_of(kind)
+    return Codec(
+        lambda value: {name: dump(one) for name, one in value.items()},
+        lambda plain: {name: load(one) for name, one in plain.items()},
     )
 
 
-def _record(kind: type) -> Way:
+def _record(kind: type) -> Codec:
     hints = get_type_hints(kind)
-    members = [_Member(each.name, _default(each), way_of(hints[each.name])) for each in fields(kind)]
+    members = [_Member(each.name, _default(each), codec_of(hints[each.name])) for each in fields(kind)]
 
-    def write(value: Any) -> dict[str, Any]:
+    def dump(value: Any) -> dict[str, Any]:
         held = vars(value)
-        return {name: way.write(held[name]) for name, default, way in members if held[name] != default}
+        return {name: codec.dump(held[name]) for name, default, codec in members if held[name] != default}
 
-    def read(plain: Mapping[str, Any]) -> Any:
-        return kind(**{name: way.read(plain[name]) for name, _, way in members if name in plain})
+    def load(plain: Mapping[str, Any]) -> Any:
+        return kind(**{name: codec.load(plain[name]) for name, _, codec in members if name in plain})
 
-    return Way(write, read)
+    return Codec(dump, load)
 
 
 def _default(field: Field[Any]) -> Any:

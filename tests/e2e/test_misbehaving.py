@@ -131,9 +131,9 @@ def test_a_driver_that_ends_its_process_is_named_when_no_answer_can_come_any_mor
     """That is after three minutes: until then a function may still be at it."""
     job = odd.submit("true", "--resource", "exits")
     for _ in range(2):
-        if not says(odd, job, "did not answer"):
+        if not says(odd, job, "left no answer"):
             with suppress(pytest.fail.Exception):
-                odd.until(lambda: says(odd, job, "did not answer"))
-    assert says(odd, job, "did not answer")
+                odd.until(lambda: says(odd, job, "left no answer"))
+    assert says(odd, job, "left no answer")
     assert odd.json("well", "show", "exits")["failures"]
     end(odd, [job])

@@ -252,6 +252,15 @@ def test_show_pool_says_why_its_units_fail(penstock: Run, monkeypatch: pytest.Mo
     assert "2 came to nothing, the last as its agent did not say hello; tried again from 2026-01-01T10:00:00Z" in said
 
 
+def test_show_pool_says_when_more_jobs_wait_than_it_shows(
+    penstock: Run, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "jobs wait" not in penstock("pool", "show", "resource/bench").stdout
+    monkeypatch.setitem(POOL, "waiting", 1201)
+    service.queue = [{"position": place, "job": f"j{place}", "since": "2026-01-01T10:00:00Z"} for place in (1, 2)]
+    assert "1201 jobs wait; the first 2 are shown" in penstock("pool", "show", "resource/bench").stdout
+
+
 def test_show_pool_says_why_a_slot_does_not_come_back(penstock: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "resource r1 is held by root until 2026-01-01T10:00:00Z: a look"
     assert "KEPT BECAUSE" not in penstock("pool", "show", "resource/bench").stdout

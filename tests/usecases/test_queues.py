@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from penstock.api import pools
 from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Outcome, State
-from penstock.domain.pools.pools import Claim, Slot, collection
+from penstock.domain.pools.pools import Claim, HoldTimes, Slot, collection
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Create
@@ -157,8 +158,38 @@ def test_positions_and_counts_are_true_above_what_is_read_of_a_queue(twin: Twin,
     assert twin.metrics.last(metrics.JOBS_WAITING) == 1501
     assert twin.metrics.last(metrics.POOL_WAITING, pool="target/linux") == 1501
     whole = pools.get_pool(twin.on, ada, "target", "linux")
-    assert [(each.position, each.job) for each in whole.queue or ()][::999] == [(1, "000000"), (1000, "000999")]
-    assert len(whole.queue or ()) == 1000
+    assert [(each.position, each.job) for each in whole.queue or ()][::99] == [(1, "000000"), (100, "000099")]
+    assert len(whole.queue or ()) == 100
+
+
+def test_a_pools_page_reads_as_much_however_many_wait(twin: Twin, ada: User) -> None:
+    """Of each line the first hundred claims, and the names of those that are shown."""
+    apply.resize(twin.on, "target/linux", 1)
+    twin.run()
+    for _ in range(2):
+        submit(twin, ada)
+    twin.run()
+    (waiting,) = twin.store.find(collection("target/linux"), "wait#", Claim)
+    for number in range(300):
+        twin.store.commit([Create(replace(waiting, job=f"00{number:04d}"))])
+    twin.store.commit([Create(HoldTimes(pool="target/linux", holds=3, mean_hold=60.0))])
+    find, rows_at, read = twin.store.find, twin.store.rows_at, Counter[str]()
+
+    def finding(pk: str, prefix: str, kind: Any, **how: Any) -> Any:
+        found = find(pk, prefix, kind, **how)
+        read["counted" if "upto" in how else prefix] += len(found)
+        return found
+
+    def reading(keys: Any) -> Any:
+        read["jobs"] += len(keys)
+        return rows_at(keys)
+
+    twin.store.find, twin.store.rows_at = finding, reading  # type: ignore[method-assign]
+    whole = pools.get_pool(twin.on, ada, "target", "linux")
+    assert (whole.waiting, len(whole.queue or ())) == (301, 100)
+    assert [place for place, each in enumerate(whole.queue or (), 1) if each.expected] == list(range(1, 21))
+    assert read["wait#"] <= 200
+    assert read["jobs"] <= 110
 
 
 def test_the_place_of_a_claim_is_behind_those_before_it_in_every_line(twin: Twin) -> None:

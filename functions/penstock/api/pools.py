@@ -40,7 +40,7 @@ Wholes = Annotated[
 
 Reason = Annotated[str, Bound(most=HOLD_REASON_CHARS), "Why, for others to read. By default no reason is given."]
 
-QUEUED = 1000
+QUEUED = 100
 """How many jobs in a queue are shown."""
 
 

@@ -160,6 +160,9 @@ def show_pool(out: Output, pool: Mapping[str, Any]) -> None:
             out.line()
             out.line(title, "dim")
             out.rows(rows, columns)
+    if queue and pool["waiting"] > len(queue):
+        out.line()
+        out.line(f"{pool['waiting']} jobs wait; the first {len(queue)} are shown", "dim")
     if has_turns:
         out.line()
         out.line("served by priority, then by turn: later than its submit by what its owner used and asked for lately")

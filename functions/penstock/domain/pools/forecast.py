@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from penstock.domain.pools import pools
 from penstock.domain.pools.delays import Cause, Delay
-from penstock.domain.pools.grants import Pick, Stock, can_grant, heads, pick
+from penstock.domain.pools.grants import Pick, Stock, can_grant, heads_in_order, pick
 from penstock.domain.pools.pools import RECENT_HOLDERS, WORKER, Claim, HoldTimes, Pool, Slot, SlotState, serving_order
 from penstock.domain.pools.stops import in_words
 from penstock.kernel.frozen import dataclass
@@ -335,7 +335,7 @@ class Simulation:
     def _heads_of(self, name: str) -> list[Claim]:
         """The heads of a pool's queue. They are looked for anew only when the queue has changed."""
         if name not in self._heads:
-            self._heads[name] = heads(self._claims[name])
+            self._heads[name] = heads_in_order(self._claims[name])
         return self._heads[name]
 
     def _grant(self, found: Pick) -> None:

@@ -87,9 +87,14 @@ def choosing_among(claims: Sequence[Claim], pool: str) -> list[Choice]:
 
 def heads(queue: Iterable[Claim], most: int = WINDOW) -> list[Claim]:
     """The first claims of each line, in the order in which they are granted."""
+    return heads_in_order(sorted(queue, key=lambda claim: claim.order), most)
+
+
+def heads_in_order(queue: Iterable[Claim], most: int = WINDOW) -> list[Claim]:
+    """The same of a queue that is in that order already."""
     places: Counter[str] = Counter()
     found: list[Claim] = []
-    for claim in sorted(queue, key=lambda claim: claim.order):
+    for claim in queue:
         places[claim.line] += 1
         if places[claim.line] <= most:
             found.append(claim)

@@ -41,6 +41,9 @@ ROWS_READ = 1000
 FORESEEN = 20
 """For how many claims of a queue it is estimated when they are granted: each takes a simulation of those before it."""
 
+FORESEEN_AMONG = 100
+"""How many claims of each line are read for that. Those behind them want the same, and stand behind all of these."""
+
 POOLS = 1000
 """How many pools are read for the graph."""
 
@@ -67,7 +70,7 @@ def forecast_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | No
 def expected_grants(on: System, claims: Sequence[Claim]) -> dict[ClaimId, datetime]:
     """When the first FORESEEN of some claims may be granted, of those for which that can be estimated."""
     now, some = on.world.now(), claims[:FORESEEN]
-    queues = _read_queues(on, some)
+    queues = _read_queues(on, some, FORESEEN_AMONG)
     kept = delays.delays_of(on, [slot for queue in queues.values() for slot in queue.held])
     found: dict[ClaimId, datetime] = {}
     for claim in some:
@@ -77,15 +80,15 @@ def expected_grants(on: System, claims: Sequence[Claim]) -> dict[ClaimId, dateti
     return found
 
 
-def _read_queues(on: System, claims: Sequence[Claim]) -> dict[str, Queue]:
+def _read_queues(on: System, claims: Sequence[Claim], most: int = ROWS_READ) -> dict[str, Queue]:
     """The queues of some claims, and of everything that the claims in these queues wait for, and those who hold
-    something.
+    something; of each line at most so many claims.
     """
     found: dict[str, Queue] = {}
-    wanted = [claim.pool for claim in claims]
+    wanted = list(dict.fromkeys(claim.pool for claim in claims))
     followed = delays.HOLDERS_READ
     for name in wanted:  # which grows
-        queue = read_queue(on, name)
+        queue = read_queue(on, name, most)
         if queue:
             found[name] = queue
             more = [pool for claim in queue.claims for pool in claim.pools]
@@ -162,8 +165,8 @@ def _read_graph(on: System) -> Graph:
     return graph.graph([queue for queue in found if queue])
 
 
-def read_queue(on: System, name: str) -> Queue | None:
-    """What a pool has and who waits for it; None when there is no such pool."""
+def read_queue(on: System, name: str, most: int = ROWS_READ) -> Queue | None:
+    """What a pool has and who waits for it, of each line at most so many; None when there is no such pool."""
     pool = on.store.get(pool_key(name), Pool)
     if pool is None:
         return None
@@ -171,7 +174,7 @@ def read_queue(on: System, name: str) -> Queue | None:
     states = (SlotState.HELD,) if pool.is_amount else (SlotState.FREE, SlotState.HELD)
     slots = [slot for state in states for slot in on.store.find(pk, f"{state}#", Slot, limit=ROWS_READ)]
     idle = on.store.find(pk, f"{SlotState.IDLE}#", Slot, limit=ROWS_READ)
-    claims = first_waiting(on, name, ROWS_READ)[:ROWS_READ]
+    claims = first_waiting(on, name, most)[:ROWS_READ]
     return Queue(*pools.as_free(pool, slots, idle), claims, on.store.get(HoldTimes(pool=name).key, HoldTimes))
 
 

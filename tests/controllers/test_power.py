@@ -16,6 +16,7 @@ from penstock.drivers.factories.hosts import HostsFactory
 from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
 from penstock.kernel.rows import Change
 from penstock.ports import NotYet, Ready, Switching, UnitContext
+from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply as site_apply
@@ -410,6 +411,71 @@ def test_no_host_is_switched_off_while_somebody_waits(benches: FaultyBenches) ->
         )
         power.switch_idle_off(twin.on, pool)
     assert states(twin)["bench-7"] == "free"
+
+
+def left_on(benches: FaultyBenches) -> Twin:
+    """A host that was switched on for a job that was cancelled since, and that never came."""
+    twin = site(benches, {"idle": "20m"}, names=["bench-7"])
+    job = waits(twin)
+    cancel.cancel(twin.on, ADA, job)
+    twin.run()
+    after(twin, BOOT + 1)
+    assert (posts(benches), order_of(twin).missed) == (["bench-7/on"], 1)
+    return twin
+
+
+def test_a_host_that_is_on_and_never_came_is_switched_off_when_nobody_waits(benches: FaultyBenches) -> None:
+    twin = left_on(benches)
+    after(twin, 60, times=8)
+    assert posts(benches) == ["bench-7/on"]
+    after(twin, 60, times=3)
+    assert posts(benches) == ["bench-7/on", "bench-7/off"]
+    assert benches.lit == []
+    after(twin, 60, times=30)
+    assert posts(benches) == ["bench-7/on", "bench-7/off"]
+    waits(twin)
+    assert posts(benches)[2:] == ["bench-7/on"]
+
+
+def test_so_is_one_that_fell_silent(benches: FaultyBenches) -> None:
+    twin = site(benches, {"idle": "10m"}, names=["bench-7"])
+    waits(twin)
+    bench = Bench(twin)
+    bench.ask()
+    assert bench.do() == "work"
+    bench.report(bench.hello())
+    bench.stage = "ended"
+    assert bench.do() == "forget"
+    anew = Bench(twin)
+    for _ in range(8):
+        after(twin, 60)
+        anew.ask()
+    assert states(twin)["bench-7"] == "free"
+    anew.ask(leaving=True)
+    after(twin, 60, times=9)
+    assert states(twin)["bench-7"] == "away"
+    assert posts(benches) == ["bench-7/on"], "it was there for a while"
+    after(twin, 60, times=2)
+    assert posts(benches) == ["bench-7/on", "bench-7/off"]
+
+
+def test_it_stays_on_while_somebody_waits_or_its_pool_is_paused(benches: FaultyBenches) -> None:
+    """An operator who works at a host paused its pool."""
+    twin = left_on(benches)
+    site_apply.pause(twin.on, "target/lab", paused=True)
+    after(twin, 60, times=20)
+    assert posts(benches) == ["bench-7/on"]
+    site_apply.pause(twin.on, "target/lab", paused=False)
+    after(twin, 60)
+    assert posts(benches) == ["bench-7/on", "bench-7/off"]
+
+
+def test_a_host_that_somebody_switched_on_by_hand_stays_on(benches: FaultyBenches) -> None:
+    twin, bench = idle_since_long(benches)
+    bench.ask(leaving=True)
+    after(twin, 60, times=30)
+    assert states(twin)["bench-7"] == "away"
+    assert posts(benches) == []
 
 
 @pytest.mark.parametrize("said", [True, {}, None])

@@ -20,6 +20,7 @@ from penstock.kernel.rows import Create, Key, Replace, Row
 from penstock.ports import Switching
 from penstock.testing.twin import ScriptedDriver, Twin
 from penstock.usecases import cooldowns
+from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import drivers
 from penstock.usecases.workers import power, presence
@@ -222,6 +223,90 @@ def test_a_host_whose_slot_is_still_free_but_who_left_is_not_switched_off(benche
     assert states(twin)["bench-7"] == "free"
     switched_off(twin)
     assert order_of(twin).is_on
+
+
+def left_on(benches: FaultyBenches) -> Twin:
+    """A host that is on and never came, at the moment at which it is to be switched off."""
+    twin = site(benches, {"idle": "20m"}, names=["bench-7"])
+    job = waits(twin)
+    cancel.cancel(twin.on, ADA, job)
+    twin.run()
+    after(twin, BOOT + 1)
+    twin.pass_time(600)
+    return twin
+
+
+def test_a_host_that_comes_before_it_is_switched_off_stays_on(benches: FaultyBenches) -> None:
+    """JOB-2: nothing is granted on a host that is about to lose its power."""
+    twin = left_on(benches)
+    before_the_next_write_of(twin, PowerOrder, Bench(twin).ask)
+    switched_off(twin)
+    assert not order_of(twin).is_shut
+    assert posts(benches) == ["bench-7/on"]
+
+
+def test_so_does_one_that_comes_while_its_rows_are_read(benches: FaultyBenches) -> None:
+    """JOB-2"""
+    twin = left_on(benches)
+    get, bench, of_it = twin.store.get, Bench(twin), (power_key("bench-7"), host_key("bench-7"))
+
+    def comes(key: Key, kind: type[Any]) -> Any:
+        found = get(key, kind)
+        if key in of_it:
+            twin.store.get = get  # type: ignore[method-assign]
+            bench.ask()
+        return found
+
+    twin.store.get = comes  # type: ignore[method-assign]
+    switched_off(twin)
+    assert host_of(twin).away is None
+    assert not order_of(twin).is_shut
+
+
+def test_one_whose_slot_follows_in_a_moment_stays_on_too(benches: FaultyBenches) -> None:
+    """JOB-2"""
+    twin = left_on(benches)
+    came_behind_a_resize(twin, "bench-7")
+    switched_off(twin)
+    assert states(twin)["bench-7"] == "away"
+    assert not order_of(twin).is_shut
+
+
+def test_two_sweeps_at_a_time_switch_a_host_off_once(benches: FaultyBenches) -> None:
+    twin = left_on(benches)
+    before_the_next_write_of(twin, PowerOrder, lambda: switched_off(twin))
+    switched_off(twin)
+    assert (order_of(twin).serial, orders(twin)) == (2, 1)
+    twin = left_on(benches)
+    rows_at = twin.store.rows_at
+
+    def after_another(keys: Any) -> Any:
+        found = rows_at(keys)
+        twin.store.rows_at = rows_at  # type: ignore[method-assign]
+        switched_off(twin)
+        return found
+
+    twin.store.rows_at = after_another  # type: ignore[method-assign]
+    switched_off(twin)
+    assert (order_of(twin).serial, orders(twin)) == (2, 1)
+
+
+def test_hosts_that_are_off_are_not_read_one_by_one(benches: FaultyBenches) -> None:
+    twin = left_on(benches)
+    switched_off(twin)
+    get, read = twin.store.get, list[Key]()
+    twin.store.get = lambda key, kind: read.append(key) or get(key, kind)  # type: ignore[method-assign,func-returns-value]
+    switched_off(twin)
+    assert power_key("bench-7") not in read
+
+
+def test_an_agent_is_not_let_in_while_its_host_is_switched_off(benches: FaultyBenches) -> None:
+    """JOB-2"""
+    twin = left_on(benches)
+    switched_off(twin)
+    assert (order_of(twin).is_shut, orders(twin)) == (True, 1)
+    Bench(twin).ask()
+    assert (host_of(twin).away, states(twin)["bench-7"]) == (twin.world.now(), "away")
 
 
 def test_a_host_that_is_to_be_switched_off_and_on_is_not_let_in_between(benches: FaultyBenches) -> None:

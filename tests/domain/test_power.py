@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -271,6 +271,28 @@ def test_a_host_is_switched_off_when_it_was_idle_for_long_enough() -> None:
     assert power.rest(IDLE, "bench-7", 4, 2 * MINUTE, end) == power.switch_off(IDLE, end)
     assert power.rest(IDLE, "bench-7", 5, 2 * MINUTE, end) == replace(IDLE, idle=end, fence=5), "it had a job"
     assert power.switch_off(IDLE, end).idle is None
+
+
+@pytest.mark.parametrize(
+    ("order", "away", "minutes", "is_left_on"),
+    [
+        (THERE, None, 1.9, False),
+        (THERE, None, 2, True),
+        (THERE, NOW - MINUTE, 2, True),
+        (THERE, NOW + MINUTE, 2.9, False),
+        (THERE, NOW + MINUTE, 3, True),
+        (DONE, None, 60, False),
+        (power.miss(DONE, NOW), None, 60, True),
+        (IDLE, NOW, 60, False),
+        (FAILED, None, 60, False),
+        (power.confirm(OFF, NOW, BOOT), None, 60, False),
+    ],
+)
+def test_a_host_that_was_switched_on_and_is_away_for_so_long_is_left_on(
+    order: PowerOrder, away: datetime | None, minutes: float, is_left_on: bool
+) -> None:
+    """Not one that is awaited still, that nobody switched on, or of which nobody knows whether it is on."""
+    assert power.is_left_on(order, away, 2 * MINUTE, NOW + minutes * MINUTE) is is_left_on
 
 
 @pytest.mark.parametrize(

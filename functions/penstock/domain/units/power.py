@@ -4,10 +4,13 @@
                              ▲     └──nothing came of it──▶ on, at rest, asked again after a pause          │
                              └──────────────────────────────a job waits─────────────────────────────────────┘
 
+A host that is on and away for as long is switched off too: nobody knows what it does, and it costs.
+
 Each order has a serial number, which only grows, so the row is never deleted. A controller refuses an older number than
 it has seen: a late request changes nothing. While an order may still take a host's power, the host is shut: its
 agent is not let in, so nothing is granted on a machine that is about to go off. [JOB-2]
 docs/decisions/0100-hosts-are-switched-on-for-jobs.md
+docs/decisions/0108-a-host-that-is-on-and-away-is-switched-off.md
 """
 
 from __future__ import annotations
@@ -258,6 +261,16 @@ def rest(was: PowerOrder | None, host: str, fence: int, idle: timedelta, now: da
         base = was or PowerOrder(host=host, is_on=True, since=now)
         return replace(base, idle=now, fence=fence)
     return switch_off(was, now) if now - was.idle >= idle else None
+
+
+def is_left_on(order: PowerOrder, away: datetime | None, idle: timedelta, now: datetime) -> bool:
+    """Whether a host was switched on, and nothing of it was heard for so long that it is to be switched off again.
+
+    `away` is since when it is, None if it never came.
+    """
+    if not order.is_on or order.done is None or order.due is not None:
+        return False
+    return now - max(order.done, away or order.done) >= idle
 
 
 def pause(failures: int) -> timedelta:

@@ -7,9 +7,10 @@ else may call a controller. The sweep repeats a message that was lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import cast
 
 from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.cooldowns import maker_of
@@ -89,24 +90,30 @@ def _order_on(on: System, site: Site, maker: str, host: str, was: PowerOrder | N
 
 
 def switch_idle_off(on: System, pool: Pool) -> None:
-    """Have those of a pool's hosts switched off that were idle for long enough, while nobody waits for the pool."""
+    """Have those of a pool's hosts switched off that were idle for long enough, while nobody waits for the pool: those
+    that are free, and those that are on and away, unless an operator paused the pool to work at them.
+    """
     if not pool.hosts:
         return
     site = current_site(on)
     maker, said = _switched(site, _target_of(site, pool.name))
     if said is None or said.idle is None or on.store.find(collection(pool.name), WAITING, Claim, limit=1):
         return
-    for name, slots in _by_host(on.store.find(collection(pool.name), f"{SlotState.FREE}#", Slot)).items():
-        if len(slots) >= (pool.share.parts if pool.share else 1):
-            _off_if_idle(on, maker, name, slots, said.idle)
+    for name, slots in _whole_hosts(on, pool, SlotState.FREE).items():
+        _off_if_idle(on, maker, name, slots, said.idle)
+    away = [] if pool.is_paused else list(_whole_hosts(on, pool, SlotState.AWAY))
+    for order in cast("Iterable[PowerOrder]", _rows_at(on, [power_key(name) for name in away]).values()):
+        if power.is_left_on(order, None, said.idle, on.world.now()):
+            _off_if_left_on(on, maker, order.host, said.idle)
 
 
-def _by_host(slots: Sequence[Slot]) -> Mapping[str, list[Slot]]:
-    """Slots by the host that they are of."""
+def _whole_hosts(on: System, pool: Pool, state: SlotState) -> Mapping[str, list[Slot]]:
+    """The slots of each of a pool's hosts of which all slots are in a state."""
     found: dict[str, list[Slot]] = {}
-    for slot in slots:
+    for slot in on.store.find(collection(pool.name), f"{state}#", Slot):
         found.setdefault(slot.thing, []).append(slot)
-    return found
+    parts = pool.share.parts if pool.share else 1
+    return {name: slots for name, slots in found.items() if len(slots) >= parts}
 
 
 def _off_if_idle(on: System, maker: str, name: str, slots: Sequence[Slot], idle: timedelta) -> None:
@@ -123,6 +130,20 @@ def _off_if_idle(on: System, maker: str, name: str, slots: Sequence[Slot], idle:
     elif on.store.commit([written, *_leave(on, slots, host)]):
         on.queues.power(name, maker=maker)
         on.queues.schedule({"do": "resize", "pool": slots[0].pool})
+
+
+def _off_if_left_on(on: System, maker: str, name: str, idle: timedelta) -> None:
+    """Have a host switched off that is on and away. Its agent that comes changes the order, so that is read first: then
+    either this comes first, and the agent is not let in, or nothing is written. [JOB-2]
+    """
+    order = on.store.get(power_key(name), PowerOrder)
+    host, now = on.store.get(host_key(name), Host), on.world.now()
+    is_there = host is not None and host.away is None
+    assert order, "its row is never deleted"
+    if is_there or not power.is_left_on(order, host.away if host else None, idle, now):
+        return
+    if on.store.commit([Replace(order, power.switch_off(order, now))]):
+        on.queues.power(name, maker=maker)
 
 
 def _leave(on: System, slots: Sequence[Slot], host: Host | None) -> Iterator[Change]:

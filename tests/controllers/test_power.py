@@ -459,7 +459,24 @@ def test_so_is_one_that_fell_silent(benches: FaultyBenches) -> None:
     assert posts(benches) == ["bench-7/on", "bench-7/off"]
 
 
-def test_it_stays_on_while_somebody_waits_or_its_pool_is_paused(benches: FaultyBenches) -> None:
+def test_a_host_that_may_be_about_to_come_stays_on(benches: FaultyBenches) -> None:
+    """It was just cleaned, and boots; one that is free is switched off after a minute."""
+    twin = site(benches, {"idle": "1m"}, names=["bench-7"])
+    waits(twin)
+    bench = Bench(twin)
+    bench.ask()
+    assert bench.do() == "work"
+    bench.report(bench.hello())
+    bench.stage = "ended"
+    assert bench.do() == "forget"
+    bench.ask(leaving=True)
+    after(twin, 60, times=BOOT // 60 - 1)
+    assert posts(benches) == ["bench-7/on"]
+    after(twin, 60, times=2)
+    assert posts(benches) == ["bench-7/on", "bench-7/off"]
+
+
+def test_a_host_of_a_paused_pool_stays_on(benches: FaultyBenches) -> None:
     """An operator who works at a host paused its pool."""
     twin = left_on(benches)
     site_apply.pause(twin.on, "target/lab", paused=True)

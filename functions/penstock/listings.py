@@ -1,4 +1,4 @@
-"""Listings, read to their end: however many rows a site has, none is left out."""
+"""Listings and collections, read to their end: however many rows a site has, none is left out."""
 
 from __future__ import annotations
 
@@ -25,3 +25,13 @@ def every(on: System, name: str, kind: type[R], after: str = "") -> Iterator[R]:
         if len(page) < PAGE:
             return
         after = max(row.place.sort for row in page if row.place)
+
+
+def every_of(on: System, pk: str, prefix: str, kind: type[R], after: str = "") -> Iterator[R]:
+    """All rows of a collection whose sort key begins with a prefix, behind another sort key, in order."""
+    while True:
+        page = on.store.find(pk, prefix, kind, limit=PAGE, after=after)
+        yield from page
+        if len(page) < PAGE:
+            return
+        after = page[-1].key.sk

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock import listings
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units.power import PowerOrder, power_key
 from penstock.drivers import MAKER, Registry
@@ -626,6 +627,20 @@ def test_the_host_that_a_job_chooses_is_switched_on(benches: FaultyBenches) -> N
 
 
 # What a host printed
+
+
+def test_hosts_beyond_a_page_are_switched_too(benches: FaultyBenches, monkeypatch: pytest.MonkeyPatch) -> None:
+    """QUEUE-1: of a pool's slots that are away, all are read."""
+    monkeypatch.setattr(listings, "PAGE", 1)
+    twin = site(benches, {"idle": "20m"})
+    waiting = [waits(twin) for _ in range(3)]
+    after(twin, 1)
+    assert posts(benches) == ["bench-7/on", "bench-8/on", "bench-9/on"]
+    for job in waiting:
+        cancel.cancel(twin.on, ADA, job)
+    twin.run()
+    after(twin, 60, times=35)
+    assert sorted(posts(benches)[3:]) == ["bench-7/off", "bench-8/off", "bench-9/off"]
 
 
 def talking(benches: FaultyBenches, **more: Any) -> HostsFactory:

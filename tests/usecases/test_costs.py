@@ -164,7 +164,6 @@ def test_the_longest_period_may_be_asked_for(twin: Twin, root: User) -> None:
 def test_page_after_page_is_read_and_too_many_are_refused(
     twin: Twin, ada: User, root: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(costs, "PAGE", 2)
     monkeypatch.setattr("penstock.listings.PAGE", 2)
     for number in range(5):
         row = Spend(owner="ada", target=f"t{number}", day="2026-01-01", currency="EUR", part=0, jobs=1)

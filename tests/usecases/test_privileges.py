@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock import listings
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Claim, SlotState
 from penstock.domain.units.units import UnitKind
@@ -266,7 +267,7 @@ def test_only_what_waits_is_refused(twin: Twin, eve: User, change: dict[str, obj
 def test_all_who_wait_are_told_however_many_these_are(
     twin: Twin, eve: User, root: User, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    monkeypatch.setattr(privileges, "PAGE", page)
+    monkeypatch.setattr(listings, "PAGE", page)
     holds, *waits = (submit(twin, eve, resources=["bench"]) for _ in range(4))
     twin.run()
     found = revoke(twin, root)

@@ -12,7 +12,7 @@ from penstock.domain.jobs.jobs import Bill, Job
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
-from penstock.listings import PAGE, every
+from penstock.listings import every, every_of
 from penstock.system import System
 
 ROWS_MOST = 20_000
@@ -48,17 +48,8 @@ def list_costs(
 
 def of_owner(on: System, owner: str, first: date, last: date) -> Iterator[Spend]:
     """The sums of an owner's jobs that ended on some days, day by day."""
-    return takewhile(lambda row: row.day <= last.isoformat(), _rows(on, owner, costs.before(first)))
-
-
-def _rows(on: System, owner: str, after: str) -> Iterator[Spend]:
-    """All sums of an owner behind a place."""
-    while True:
-        page = on.store.find(costs.collection(owner), costs.PREFIX, Spend, limit=PAGE, after=after)
-        yield from page
-        if len(page) < PAGE:
-            return
-        after = page[-1].key.sk
+    rows = every_of(on, costs.collection(owner), costs.PREFIX, Spend, costs.before(first))
+    return takewhile(lambda row: row.day <= last.isoformat(), rows)
 
 
 def _of_all(on: System, first: date, last: date) -> Iterator[Spend]:

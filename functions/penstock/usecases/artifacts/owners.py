@@ -16,8 +16,8 @@ from penstock.domain.artifacts import artifacts
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, artifact_key
 from penstock.domain.artifacts.inputs import Input
 from penstock.domain.artifacts.volumes import object_name
-from penstock.kernel import limits
 from penstock.kernel.rows import Change, Create, Delete, Replace
+from penstock.listings import every_of
 from penstock.system import System, transact
 from penstock.usecases.users import users
 
@@ -32,13 +32,8 @@ def find(on: System, id: str) -> Artifact | None:
 
 def made_for(on: System, job: str) -> Iterator[Artifact]:
     """All artifacts that were made for a job, by age, without those that are being destroyed."""
-    after = ""
-    while True:
-        found = on.store.find(f"job#{job}", "artifact#", Artifact, limit=limits.OUTPUTS, after=after)
-        yield from (row for row in found if row.state is not ArtifactState.DESTROYING)
-        if len(found) < limits.OUTPUTS:
-            return
-        after = found[-1].key.sk
+    found = every_of(on, f"job#{job}", "artifact#", Artifact)
+    return (row for row in found if row.state is not ArtifactState.DESTROYING)
 
 
 def outputs_of(on: System, job: str) -> Iterator[Artifact]:

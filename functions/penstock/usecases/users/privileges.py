@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TypeVar
 
 from penstock.domain.jobs import jobs as rules
 from penstock.domain.jobs.jobs import Job, State, job_key
@@ -17,16 +16,12 @@ from penstock.domain.users import users
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Check, Replace, Row
+from penstock.kernel.rows import Change, Check, Replace
+from penstock.listings import every_of
 from penstock.system import System, current_site, transact
 from penstock.usecases.jobs import cancel, flow, settle
 from penstock.usecases.logs import logs
 from penstock.usecases.users import users as granting
-
-R = TypeVar("R", bound=Row)
-
-PAGE = 500
-"""How many claims, or held slots, are read at once."""
 
 
 @dataclass(frozen=True)
@@ -94,20 +89,9 @@ def _jobs_needing_privileges(on: System, owner: Sequence[str]) -> Iterator[Job]:
     """
     known: dict[str, None] = {}
     for pool in sorted(current_site(on).guarded()):
-        known |= {claim.job: None for claim in _all(on, pool, WAITING, Claim)}
-        known |= {str(slot.job): None for slot in _all(on, pool, "held#", Slot)}
+        known |= {claim.job: None for claim in every_of(on, collection(pool), WAITING, Claim)}
+        known |= {str(slot.job): None for slot in every_of(on, collection(pool), "held#", Slot)}
     for job_id in known:
         job = on.store.get(job_key(job_id), Job)
         if job and job.owner in owner:
             yield job
-
-
-def _all(on: System, pool: str, prefix: str, kind: type[R]) -> Iterator[R]:
-    """All rows of a kind that a pool has, page by page."""
-    after = ""
-    while True:
-        found = on.store.find(collection(pool), prefix, kind, limit=PAGE, after=after)
-        yield from found
-        if len(found) < PAGE:
-            return
-        after = found[-1].key.sk

@@ -25,6 +25,7 @@ from penstock.domain.units.units import STEP_WITHIN, UnitKind
 from penstock.kernel import limits
 from penstock.kernel.errors import DriverError, RateLimited, Unknown
 from penstock.kernel.rows import Change, Create, Key, Replace, Row
+from penstock.listings import every_of
 from penstock.ports import NotYet, Switching
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns
@@ -46,7 +47,7 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     maker, said = _switched(site, _target_of(site, name))
     if said is None:
         return
-    found = on.store.find(collection(name), f"{SlotState.AWAY}#", Slot)
+    found = list(every_of(on, collection(name), f"{SlotState.AWAY}#", Slot))
     names = list(dict.fromkeys(slot.thing for slot in found))
     rows = _rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
     here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
@@ -112,7 +113,7 @@ def switch_idle_off(on: System, pool: Pool) -> None:
 def _whole_hosts(on: System, pool: Pool, state: SlotState) -> Mapping[str, list[Slot]]:
     """The slots of each of a pool's hosts of which all slots are in a state."""
     found: dict[str, list[Slot]] = {}
-    for slot in on.store.find(collection(pool.name), f"{state}#", Slot):
+    for slot in every_of(on, collection(pool.name), f"{state}#", Slot):
         found.setdefault(slot.thing, []).append(slot)
     parts = pool.share.parts if pool.share else 1
     return {name: slots for name, slots in found.items() if len(slots) >= parts}

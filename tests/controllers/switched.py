@@ -12,7 +12,7 @@ from penstock.drivers.factories.hosts import HostsFactory
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns, sweep
-from penstock.usecases.jobs import jobs
+from penstock.usecases.jobs import cancel, jobs
 from tests.controllers.benches import FaultyBenches
 from tests.usecases.lab_hosts import Bench, apply
 from tests.usecases.steps import job_of, submit
@@ -87,3 +87,13 @@ def idle_since_long(benches: FaultyBenches, **more: Any) -> tuple[Twin, Bench]:
         twin.pass_time(60)
         bench.ask()
     return twin, bench
+
+
+def left_on(benches: FaultyBenches) -> Twin:
+    """A host that was switched on for a job that was cancelled since, and that did not come in time."""
+    twin = site(benches, {"idle": "20m"}, names=["bench-7"])
+    job = waits(twin)
+    cancel.cancel(twin.on, ADA, job)
+    twin.run()
+    after(twin, BOOT + 1)
+    return twin

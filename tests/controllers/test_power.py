@@ -31,6 +31,7 @@ from tests.controllers.switched import (
     after,
     failures,
     idle_since_long,
+    left_on,
     order_of,
     posts,
     site,
@@ -414,19 +415,22 @@ def test_no_host_is_switched_off_while_somebody_waits(benches: FaultyBenches) ->
     assert states(twin)["bench-7"] == "free"
 
 
-def left_on(benches: FaultyBenches) -> Twin:
-    """A host that was switched on for a job that was cancelled since, and that never came."""
-    twin = site(benches, {"idle": "20m"}, names=["bench-7"])
-    job = waits(twin)
-    cancel.cancel(twin.on, ADA, job)
-    twin.run()
-    after(twin, BOOT + 1)
-    assert (posts(benches), order_of(twin).missed) == (["bench-7/on"], 1)
-    return twin
+def after_a_job(benches: FaultyBenches, idle: str) -> tuple[Twin, Bench]:
+    """A host that was switched on for a job, which has ended; it was cleaned since."""
+    twin = site(benches, {"idle": idle}, names=["bench-7"])
+    waits(twin)
+    bench = Bench(twin)
+    bench.ask()
+    assert bench.do() == "work"
+    bench.report(bench.hello())
+    bench.stage = "ended"
+    assert bench.do() == "forget"
+    return twin, Bench(twin)
 
 
 def test_a_host_that_is_on_and_never_came_is_switched_off_when_nobody_waits(benches: FaultyBenches) -> None:
     twin = left_on(benches)
+    assert (posts(benches), order_of(twin).missed) == (["bench-7/on"], 1)
     after(twin, 60, times=8)
     assert posts(benches) == ["bench-7/on"]
     after(twin, 60, times=3)
@@ -439,20 +443,12 @@ def test_a_host_that_is_on_and_never_came_is_switched_off_when_nobody_waits(benc
 
 
 def test_so_is_one_that_fell_silent(benches: FaultyBenches) -> None:
-    twin = site(benches, {"idle": "10m"}, names=["bench-7"])
-    waits(twin)
-    bench = Bench(twin)
-    bench.ask()
-    assert bench.do() == "work"
-    bench.report(bench.hello())
-    bench.stage = "ended"
-    assert bench.do() == "forget"
-    anew = Bench(twin)
+    twin, bench = after_a_job(benches, "10m")
     for _ in range(8):
         after(twin, 60)
-        anew.ask()
+        bench.ask()
     assert states(twin)["bench-7"] == "free"
-    anew.ask(leaving=True)
+    bench.ask(leaving=True)
     after(twin, 60, times=9)
     assert states(twin)["bench-7"] == "away"
     assert posts(benches) == ["bench-7/on"], "it was there for a while"
@@ -462,14 +458,7 @@ def test_so_is_one_that_fell_silent(benches: FaultyBenches) -> None:
 
 def test_a_host_that_may_be_about_to_come_stays_on(benches: FaultyBenches) -> None:
     """It was just cleaned, and boots; one that is free is switched off after a minute."""
-    twin = site(benches, {"idle": "1m"}, names=["bench-7"])
-    waits(twin)
-    bench = Bench(twin)
-    bench.ask()
-    assert bench.do() == "work"
-    bench.report(bench.hello())
-    bench.stage = "ended"
-    assert bench.do() == "forget"
+    twin, bench = after_a_job(benches, "1m")
     bench.ask(leaving=True)
     after(twin, 60, times=BOOT // 60 - 1)
     assert posts(benches) == ["bench-7/on"]

@@ -20,12 +20,23 @@ from penstock.kernel.rows import Create, Key, Replace, Row
 from penstock.ports import Switching
 from penstock.testing.twin import ScriptedDriver, Twin
 from penstock.usecases import cooldowns
-from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import drivers
 from penstock.usecases.workers import power, presence
 from tests.controllers.benches import FaultyBenches
-from tests.controllers.switched import ADA, BOOT, after, failures, idle_since_long, order_of, posts, site, text, waits
+from tests.controllers.switched import (
+    ADA,
+    BOOT,
+    after,
+    failures,
+    idle_since_long,
+    left_on,
+    order_of,
+    posts,
+    site,
+    text,
+    waits,
+)
 from tests.usecases.lab_hosts import Bench, apply, host_of, states
 from tests.usecases.races import before_the_next_write_of
 from tests.usecases.steps import submit
@@ -225,20 +236,16 @@ def test_a_host_whose_slot_is_still_free_but_who_left_is_not_switched_off(benche
     assert order_of(twin).is_on
 
 
-def left_on(benches: FaultyBenches) -> Twin:
+def about_to_go(benches: FaultyBenches) -> Twin:
     """A host that is on and never came, at the moment at which it is to be switched off."""
-    twin = site(benches, {"idle": "20m"}, names=["bench-7"])
-    job = waits(twin)
-    cancel.cancel(twin.on, ADA, job)
-    twin.run()
-    after(twin, BOOT + 1)
+    twin = left_on(benches)
     twin.pass_time(600)
     return twin
 
 
 def test_a_host_that_comes_before_it_is_switched_off_stays_on(benches: FaultyBenches) -> None:
     """JOB-2: nothing is granted on a host that is about to lose its power."""
-    twin = left_on(benches)
+    twin = about_to_go(benches)
     before_the_next_write_of(twin, PowerOrder, Bench(twin).ask)
     switched_off(twin)
     assert not order_of(twin).is_shut
@@ -247,7 +254,7 @@ def test_a_host_that_comes_before_it_is_switched_off_stays_on(benches: FaultyBen
 
 def test_so_does_one_that_comes_while_its_rows_are_read(benches: FaultyBenches) -> None:
     """JOB-2"""
-    twin = left_on(benches)
+    twin = about_to_go(benches)
     get, bench, of_it = twin.store.get, Bench(twin), (power_key("bench-7"), host_key("bench-7"))
 
     def comes(key: Key, kind: type[Any]) -> Any:
@@ -265,7 +272,7 @@ def test_so_does_one_that_comes_while_its_rows_are_read(benches: FaultyBenches) 
 
 def test_one_whose_slot_follows_in_a_moment_stays_on_too(benches: FaultyBenches) -> None:
     """JOB-2"""
-    twin = left_on(benches)
+    twin = about_to_go(benches)
     came_behind_a_resize(twin, "bench-7")
     switched_off(twin)
     assert states(twin)["bench-7"] == "away"
@@ -273,11 +280,11 @@ def test_one_whose_slot_follows_in_a_moment_stays_on_too(benches: FaultyBenches)
 
 
 def test_two_sweeps_at_a_time_switch_a_host_off_once(benches: FaultyBenches) -> None:
-    twin = left_on(benches)
+    twin = about_to_go(benches)
     before_the_next_write_of(twin, PowerOrder, lambda: switched_off(twin))
     switched_off(twin)
     assert (order_of(twin).serial, orders(twin)) == (2, 1)
-    twin = left_on(benches)
+    twin = about_to_go(benches)
     rows_at = twin.store.rows_at
 
     def after_another(keys: Any) -> Any:
@@ -292,7 +299,7 @@ def test_two_sweeps_at_a_time_switch_a_host_off_once(benches: FaultyBenches) -> 
 
 
 def test_hosts_that_are_off_are_not_read_one_by_one(benches: FaultyBenches) -> None:
-    twin = left_on(benches)
+    twin = about_to_go(benches)
     switched_off(twin)
     get, read = twin.store.get, list[Key]()
     twin.store.get = lambda key, kind: read.append(key) or get(key, kind)  # type: ignore[method-assign,func-returns-value]
@@ -302,7 +309,7 @@ def test_hosts_that_are_off_are_not_read_one_by_one(benches: FaultyBenches) -> N
 
 def test_an_agent_is_not_let_in_while_its_host_is_switched_off(benches: FaultyBenches) -> None:
     """JOB-2"""
-    twin = left_on(benches)
+    twin = about_to_go(benches)
     switched_off(twin)
     assert (order_of(twin).is_shut, orders(twin)) == (True, 1)
     Bench(twin).ask()

@@ -91,7 +91,7 @@ def heads(queue: Iterable[Claim], most: int = WINDOW) -> list[Claim]:
 
 
 def heads_in_order(queue: Iterable[Claim], most: int = WINDOW) -> list[Claim]:
-    """The same of a queue that is in that order already."""
+    """The same, for a queue that is in that order already."""
     places: Counter[str] = Counter()
     found: list[Claim] = []
     for claim in queue:

@@ -4,7 +4,7 @@
                              ▲     └──nothing came of it──▶ on, at rest, asked again after a pause          │
                              └──────────────────────────────a job waits─────────────────────────────────────┘
 
-A host that is on and away for as long is switched off too: nobody knows what it does, and it costs.
+A host that is on and stays away is switched off too: nobody knows what it does, and it costs.
 
 Each order has a serial number, which only grows, so the row is never deleted. A controller refuses an older number than
 it has seen: a late request changes nothing. While an order may still take a host's power, the host is shut: its

@@ -12,6 +12,9 @@ WORKER, KEY, JOB = f"worker-{os.getpid()}", "bootstrap-key-of-the-worker", "job-
 IDENTITY = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ1c2VyOmFkYSJ9.c2lnbmF0dXJlLW9mLWEtdG9rZW4"
 PATIENCE_SECONDS = 60.0
 
+ONE_STREAM = "exec 2>&1"
+"""Begins a script whose lines are compared in order: two pipes have none, if their reader finds both full."""
+
 IDLE = {"idle": True, "seconds": 0.05, "lease_seconds": 60}
 """The answer to the hello of an agent that is to wait for its next job."""
 

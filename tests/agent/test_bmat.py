@@ -8,7 +8,7 @@ import pytest
 
 from penstock.agent import bmat as command
 from tests.agent.conftest import PYTHON
-from tests.agent.control_plane import WORKER
+from tests.agent.control_plane import ONE_STREAM, WORKER
 
 ADDRESSES = [
     {"name": "extra", "cidr": "10.0.0.0/28", "routed": False, "gateway": "10.0.0.1"},
@@ -28,12 +28,12 @@ VARIABLES = {"PGHOST": "db.internal", "PGPASSWORD": "it's $(id)", "host": "db.in
 
 @pytest.fixture
 def bmat(worker):
-    """Run a script in a job that holds resources; return the lines of its stdout and stderr."""
+    """Run a script in a job that holds resources; return what it prints, in order."""
 
     def run(script):
-        job = worker(script=script, resources=RESOURCES)
+        job = worker(script=f"{ONE_STREAM}\n{script}", resources=RESOURCES)
         assert job.finish()["result"] == "succeeded", job.plane.lines()
-        return job.plane.lines("stdout", "stderr")
+        return job.plane.lines("stdout")
 
     return run
 
@@ -83,10 +83,10 @@ def odd(worker):
 
     def run(script, metadata=ODD):
         told = {"type": "database", "metadata": metadata, "public": list(metadata)}
-        job = worker(script=script, resources={"4th-db": told})
+        job = worker(script=f"{ONE_STREAM}\n{script}", resources={"4th-db": told})
         assert job.finish()["result"] == "succeeded", job.plane.lines()
         assert not (job.root / "work" / "hacked").exists()
-        return job.plane.lines("stdout", "stderr")
+        return job.plane.lines("stdout")
 
     return run
 

@@ -1,7 +1,7 @@
 """`bmat process start`: processes beside a task, which end with it."""
 
 from tests.agent.conftest import is_alive
-from tests.agent.control_plane import PATIENCE_SECONDS
+from tests.agent.control_plane import ONE_STREAM, PATIENCE_SECONDS
 
 UP = "until [ -e up ]; do sleep 0.05; done; rm up"
 """Waits in a task until a process beside it has printed its line."""
@@ -55,12 +55,12 @@ def test_descendants_end_too_and_those_that_ignore_term_are_killed(worker):
 
 def test_a_process_that_cannot_be_started(worker):
     job = worker(
-        script="bmat process start a sleep 60; bmat process start a sleep 60; echo $?\n"
+        script=f"{ONE_STREAM}\nbmat process start a sleep 60; bmat process start a sleep 60; echo $?\n"
         "bmat process start b /no/such/program; echo $?; bmat process start c/d true; echo $?\n"
         "mkdir gone; cd gone; rmdir ../gone; bmat process start e true; test $? -ne 0"
     )
     assert job.finish()["result"] == "succeeded", job.plane.lines()
-    lines = job.plane.lines("stdout", "stderr")
+    lines = job.plane.lines("stdout")
     assert lines[:2] == ["bmat: there is a process a already", "1"]
     assert lines[2].startswith("bmat: /no/such/program cannot be started: ")
     assert lines[3:6] == ["1", "bmat: 'c/d' is no name: 1 to 48 of A-Z a-z 0-9 . _ -", "1"]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.agent.control_plane import ONE_STREAM
+
 FAR, PAST = "2099-01-01T00:00:00+00:00", "2020-01-01T00:00:00+00:00"
 SHOW = f"""{sys.executable} -I - <<'END'
 import boto3
@@ -32,10 +34,10 @@ def job(worker):
     """Run a script in a job whose resource is as the service first said; return what it printed, and the service."""
 
     def run(script, first, fresh, misbehave=lambda endpoint, count: None):
-        made = worker(misbehave, script=script, resources={"aws": first})
+        made = worker(misbehave, script=f"{ONE_STREAM}\n{script}", resources={"aws": first})
         made.plane.fresh = {"aws": fresh}
         assert made.finish()["result"] == "succeeded", made.plane.lines()
-        return made.plane.lines("stdout", "stderr"), made.plane
+        return made.plane.lines("stdout"), made.plane
 
     return run
 

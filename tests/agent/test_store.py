@@ -1,6 +1,6 @@
 """`bmat store`: values that a job puts and waits for. [SEC-1]"""
 
-from tests.agent.control_plane import PATIENCE_SECONDS
+from tests.agent.control_plane import ONE_STREAM, PATIENCE_SECONDS
 
 SECRET = "Tr0ub4dor&3/+x"
 
@@ -17,9 +17,9 @@ def test_one_task_gets_what_another_puts(worker):
 
 
 def test_get_without_waiting_fails_if_there_is_no_value(worker):
-    job = worker(script="bmat store get -W nothing; echo $?; bmat store put a/b x; echo $?")
+    job = worker(script=f"{ONE_STREAM}; bmat store get -W nothing; echo $?; bmat store put a/b x; echo $?")
     assert job.finish()["result"] == "succeeded"
-    assert job.plane.lines("stdout", "stderr") == [
+    assert job.plane.lines("stdout") == [
         "bmat: there is no value 'nothing'", "1", "bmat: HTTP 400: that is no name", "1",
     ]  # fmt: skip
 

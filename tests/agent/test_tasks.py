@@ -1,8 +1,26 @@
 """What a task runs, in which environment, and which of its output arrives."""
 
 import shlex
+import sys
 
 from tests.agent.control_plane import WORKER
+
+WRITE_IN_TURN = """\
+import array, fcntl, os, termios, time
+
+def write(descriptor, text):
+    os.write(descriptor, text.encode())
+    left = array.array("i", [1])
+    while left[0]:
+        time.sleep(0.001)
+        fcntl.ioctl(descriptor, termios.FIONREAD, left)
+
+for i in (1, 2, 3):
+    write(1, f"out {i}\\n")
+    write(2, f"err {i}\\n")
+write(1, "partial")
+"""
+"""Writes to both pipes, each time only when the agent has read what is in them."""
 
 
 def test_a_job_succeeds(worker):
@@ -26,9 +44,8 @@ def test_a_job_succeeds(worker):
 
 
 def test_lines_of_both_streams_arrive_in_order_with_their_times(worker):
-    script = "for i in 1 2 3; do echo out $i; sleep 0.05; echo err $i >&2; sleep 0.05; done; printf partial"
-    job = worker(script=script)
-    job.finish()
+    job = worker(script=f"{sys.executable} -I - <<'END'\n{WRITE_IN_TURN}END\n")
+    assert job.finish()["result"] == "succeeded", job.plane.lines()
     expected = [f"{stream} {i}" for i in (1, 2, 3) for stream in ("out", "err")]
     assert job.plane.lines("stdout", "stderr") == [*expected, "partial"]
     times = [job.plane.events[number]["time"] for number in sorted(job.plane.events)]

@@ -466,7 +466,7 @@ def test_a_host_that_may_be_about_to_come_stays_on(benches: FaultyBenches) -> No
     assert posts(benches) == ["bench-7/on", "bench-7/off"]
 
 
-def test_a_host_of_a_paused_pool_stays_on(benches: FaultyBenches) -> None:
+def test_a_host_of_a_paused_pool_that_is_away_stays_on(benches: FaultyBenches) -> None:
     """An operator who works at a host paused its pool."""
     twin = left_on(benches)
     site_apply.pause(twin.on, "target/lab", paused=True)
@@ -475,6 +475,18 @@ def test_a_host_of_a_paused_pool_stays_on(benches: FaultyBenches) -> None:
     site_apply.pause(twin.on, "target/lab", paused=False)
     after(twin, 60)
     assert posts(benches) == ["bench-7/on", "bench-7/off"]
+
+
+def test_a_free_host_of_a_paused_pool_stays_on(benches: FaultyBenches) -> None:
+    twin, bench = idle_since_long(benches)
+    site_apply.pause(twin.on, "target/lab", paused=True)
+    for _ in range(20):
+        after(twin, 60)
+        bench.ask()
+    assert (states(twin)["bench-7"], posts(benches)) == ("free", [])
+    site_apply.pause(twin.on, "target/lab", paused=False)
+    after(twin, 60)
+    assert posts(benches) == ["bench-7/off"]
 
 
 def test_a_host_that_somebody_switched_on_by_hand_stays_on(benches: FaultyBenches) -> None:

@@ -92,10 +92,10 @@ def _order_on(on: System, site: Site, maker: str, host: str, was: PowerOrder | N
 
 def switch_idle_off(on: System, pool: Pool) -> None:
     """Have those of a pool's hosts switched off that were idle for long enough, while nobody waits for the pool: those
-    that are free, and those that are on and away, unless an operator paused the pool to work at them. Who is away may
-    be about to come, so that is no less than a host may take to boot.
+    that are free, and those that are on and away. Who is away may be about to come, so that is no less than a host may
+    take to boot. All hosts of a paused pool stay on: an operator works at them.
     """
-    if not pool.hosts:
+    if not pool.hosts or pool.is_paused:
         return
     site = current_site(on)
     maker, said = _switched(site, _target_of(site, pool.name))
@@ -103,9 +103,9 @@ def switch_idle_off(on: System, pool: Pool) -> None:
         return
     for name, slots in _whole_hosts(on, pool, SlotState.FREE).items():
         _off_if_idle(on, maker, name, slots, said.idle)
-    away = [] if pool.is_paused else list(_whole_hosts(on, pool, SlotState.AWAY))
+    away = _rows_at(on, [power_key(name) for name in _whole_hosts(on, pool, SlotState.AWAY)])
     idle = max(said.idle, timedelta(seconds=site.limits.boot))
-    for order in cast("Iterable[PowerOrder]", _rows_at(on, [power_key(name) for name in away]).values()):
+    for order in cast("Iterable[PowerOrder]", away.values()):
         if power.is_left_on(order, None, idle, on.world.now()):
             _off_if_left_on(on, maker, order.host, idle)
 

@@ -30,6 +30,11 @@ class Part:
     shows: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def shares_out(self) -> bool:
+        """Whether each piece uses several processes itself; otherwise several pieces run at once."""
+        return "{processes}" in self.run
+
     def command(self, piece: str, processes: int) -> list[str]:
         """What Python is called with for one piece."""
         return [word.format(piece=piece, processes=processes) for word in self.run]

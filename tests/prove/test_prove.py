@@ -52,6 +52,29 @@ def test_it_goes_on_with_what_did_not_pass(record: Path, capsys: pytest.CaptureF
     assert "good 1:2 (2 of 2) ..." in capsys.readouterr().out
 
 
+MEETS = """
+import pathlib, sys, time
+pathlib.Path("{piece}").touch()
+until = time.monotonic() + 30
+while not pathlib.Path("b" if "{piece}" == "a" else "a").exists():
+    if time.monotonic() > until: sys.exit("the other piece does not run")
+    time.sleep(0.01)
+"""
+ALONE = """
+import pathlib, time
+pathlib.Path("busy").mkdir()
+time.sleep(0.1)
+pathlib.Path("busy").rmdir()
+"""
+
+
+def test_pieces_run_at_once_unless_each_uses_all_processes(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meet = Part("meet", "they wait for each other", ("-c", MEETS), ("a", "b"))
+    alone = Part("alone", "each uses two", ("-c", ALONE, "{processes}"), ("1", "2", "3"))
+    monkeypatch.setattr(parts, "load", lambda: {"meet": meet, "alone": alone})
+    assert prove.main(["meet", "alone", "--processes", "2"]) == 0
+
+
 def test_another_commit_is_proved_anew_and_what_is_not_committed_is_not_recorded(
     record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

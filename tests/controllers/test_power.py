@@ -456,6 +456,28 @@ def test_so_is_one_that_fell_silent(benches: FaultyBenches) -> None:
     assert posts(benches) == ["bench-7/on", "bench-7/off"]
 
 
+def test_so_is_one_whose_agent_says_every_few_minutes_that_it_takes_no_jobs(benches: FaultyBenches) -> None:
+    """Its container engine does not answer, for example."""
+    twin, bench = after_a_job(benches, "20m")
+    bench.ask(leaving=True)
+    for _ in range(4):
+        assert posts(benches) == ["bench-7/on"]
+        after(twin, 60, times=5)
+        bench.ask(leaving=True)
+    after(twin, 60)
+    assert posts(benches) == ["bench-7/on", "bench-7/off"]
+
+
+def test_a_host_whose_agent_takes_no_jobs_has_not_come(benches: FaultyBenches) -> None:
+    twin = site(benches)
+    waits(twin)
+    order, bench = order_of(twin), Bench(twin)
+    bench.ask(leaving=True)
+    assert order_of(twin) == order
+    after(twin, BOOT + 1)
+    assert order_of(twin).missed == 1
+
+
 def test_a_host_that_may_be_about_to_come_stays_on(benches: FaultyBenches) -> None:
     """It was just cleaned, and boots; one that is free is switched off after a minute."""
     twin, bench = after_a_job(benches, "1m")

@@ -112,6 +112,23 @@ def test_a_host_that_leaves_is_granted_no_more(twin: Twin, ada: User) -> None:
     assert bench.do() == "work"
 
 
+@pytest.mark.parametrize("came", [True, False])
+def test_a_host_that_says_again_and_again_that_it_takes_no_jobs_is_away_since_the_first_time(
+    twin: Twin, came: bool
+) -> None:
+    bench = Bench(twin)
+    if came:
+        bench.ask()
+    bench.ask(leaving=True)
+    assert states(twin)["bench-7"] == "away"
+    first = host_of(twin)
+    twin.pass_time(300)
+    bench.ask(leaving=True)
+    assert host_of(twin) == first
+    bench.ask()
+    assert host_of(twin).away is None
+
+
 def test_an_idle_host_costs_a_write_in_half_a_lease(twin: Twin) -> None:
     bench = Bench(twin)
     bench.ask()

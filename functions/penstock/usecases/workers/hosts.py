@@ -48,7 +48,8 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
     pool = target.pool if target else presence.last_pool(on, name)
     if not user.covers(HOST.scope, f"{pool}/{name}"):
         raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
-    session = HostSession(name, target.pool if target else None, users.digest(status.session), status.machine)
+    digest = users.digest(status.session)
+    session = HostSession(name, target.pool if target else None, digest, status.machine, status.leaving)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))
     parts = target.share.parts if target and target.share else None
     busy = presence.busy_parts(on, host) if not status.part else ()

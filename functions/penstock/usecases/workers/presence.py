@@ -25,12 +25,15 @@ from penstock.system import System, transact
 
 @dataclass(frozen=True)
 class HostSession:
-    """A host's agent, as it introduces itself. `pool` is that of the target which the site says it serves, if any."""
+    """A host's agent, as it introduces itself. `pool` is that of the target which the site says it serves, if any;
+    `is_leaving`: it takes no jobs, so a host that is away stays away.
+    """
 
     name: str
     pool: str | None
     session: str
     machine: str = ""
+    is_leaving: bool = False
 
 
 def check_in(on: System, session: HostSession, lease: timedelta) -> Host:
@@ -58,11 +61,15 @@ def _check_in_changes(
             raise not_found("host", session.name)
         new = Host(name=session.name, pool=session.pool, session=session.session, machine=session.machine, since=now)
         order = on.store.get(power_key(session.name), PowerOrder)
-        came = hosts.disconnect(new, now) if _is_shut(order) else hosts.connect(None, new, now, lease)
-        return [Create(came), *_arrival(on, order), *_make_due(on, [session.pool])], (came, [session.pool])
+        is_out = session.is_leaving or _is_shut(order)
+        came = hosts.disconnect(new, now) if is_out else hosts.connect(None, new, now, lease)
+        arrived = [] if is_out else _arrival(on, order)
+        return [Create(came), *arrived, *_make_due(on, [session.pool])], (came, [session.pool])
     is_known = hosts.is_known(was, session.session)
     if not is_known:
         _refuse_second_agent(on, was, now, lease)
+    if session.is_leaving:
+        return [], (was, [])
     pool, moved = _served_pool(on, was, session.pool)
     if is_known and was.away is None and pool == was.pool:
         heard = hosts.renew(was, now, lease)
@@ -81,10 +88,8 @@ def _is_shut(order: PowerOrder | None) -> bool:
 
 
 def _arrival(on: System, order: PowerOrder | None) -> Sequence[Change]:
-    """The changes by which a host that comes is on, if it may."""
-    if order is None or order.is_shut:
-        return []
-    return [Replace(order, power.arrive(order, on.world.now()))]
+    """The changes by which a host that comes is on."""
+    return [Replace(order, power.arrive(order, on.world.now()))] if order else []
 
 
 def _make_due(on: System, names: Sequence[str]) -> list[Change]:

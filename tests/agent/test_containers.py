@@ -61,7 +61,7 @@ def made(engine: FakeEngine, tmp_path: Path, office: Office) -> tuple[HostLoop, 
 
 
 def until(happened: Callable[[], Any]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120  # for machines that do much else
     while not happened():
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -90,7 +90,7 @@ def run_on_terminal(words: Sequence[str], *, columns: int = 80, lines: int = 24,
     os.close(slave)
     try:
         written, screens = _read(master)
-        return Seen(running.wait(10), written, screens)
+        return Seen(running.wait(60), written, screens)
     finally:
         running.kill()
         running.wait()

@@ -1,13 +1,12 @@
 """What a shell is offered at Tab: jobs, pools, targets, resource types, outputs; and nothing when that fails."""
 
 import socket
-import time
 from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner
 
-from penstock.cli import completion
+from penstock.cli import client, completion
 from penstock.cli.app import cli
 from tests.cli.ids import id_at
 from tests.cli.service import TOKEN, Service
@@ -18,7 +17,8 @@ Offer = Callable[..., list[str]]
 
 @pytest.fixture
 def offer(service: Service, monkeypatch: pytest.MonkeyPatch) -> Offer:
-    """What bash is offered for the words of a line, the last of which is at the cursor."""
+    """What bash is offered for the words of a line, the last of which is at the cursor. A slow machine may take long."""
+    monkeypatch.setattr(completion, "SECONDS", 60.0)
     monkeypatch.setenv("PENSTOCK_URL", service.url)
     monkeypatch.setenv("PENSTOCK_TOKEN", TOKEN)
     for id in IDS:
@@ -92,10 +92,9 @@ def test_no_service_at_all() -> None:
     assert offers("--profile", "nowhere", "pool", "show", "") == []
 
 
-def test_a_service_that_does_not_answer() -> None:
-    """What it is waited for is less than a second, and far less than a request's own timeout."""
+def test_a_service_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for less than a second. Who waited for a request's own timeout would not end here."""
     assert completion.SECONDS < 1
+    monkeypatch.setattr(client, "TIMEOUT_SECONDS", 3600.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        started = time.monotonic()
         assert offers("--url", f"http://127.0.0.1:{silent.getsockname()[1]}", "job", "show", "") == []
-        assert completion.SECONDS <= time.monotonic() - started < 20

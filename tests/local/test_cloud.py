@@ -200,7 +200,7 @@ def test_up_workers_sets_the_limit_of_targets(restarted: tuple[Running, subproce
 @SHARED
 @pytest.mark.e2e
 def test_up_clears_what_a_killed_cloud_left(restarted: tuple[Running, subprocess.Popen[bytes]]) -> None:
-    assert restarted[1].wait(5) is not None
+    assert restarted[1].wait(WAIT_SECONDS) is not None
 
 
 @SHARED
@@ -218,7 +218,7 @@ def test_killing_the_owner_ends_everything(place: StateFolder) -> None:
     os.kill(other.pid, signal.SIGKILL)
     other.wait()
     assert ends(place)
-    assert not process.started(worker.pid) or worker.wait(5) is not None
+    assert not process.started(worker.pid) or worker.wait(WAIT_SECONDS) is not None
 
 
 @pytest.mark.e2e
@@ -228,7 +228,7 @@ def test_killing_the_emulator_ends_everything(up: Running, place: StateFolder) -
     (host,) = [pid for pid in left(place) if "penstock.local.emulator" in _command(pid)]
     os.kill(host, signal.SIGKILL)
     assert ends(place)
-    assert worker.wait(5) is not None
+    assert worker.wait(WAIT_SECONDS) is not None
     assert cloud.status(place) is None
 
 

@@ -17,7 +17,7 @@ Offer = Callable[..., list[str]]
 
 @pytest.fixture
 def offer(service: Service, monkeypatch: pytest.MonkeyPatch) -> Offer:
-    """What bash is offered for the words of a line, the last of which is at the cursor. A slow machine may take long."""
+    """What bash is offered for the words of a line, the last at the cursor. Slow machines may take long."""
     monkeypatch.setattr(completion, "SECONDS", 60.0)
     monkeypatch.setenv("PENSTOCK_URL", service.url)
     monkeypatch.setenv("PENSTOCK_TOKEN", TOKEN)

@@ -44,7 +44,7 @@ class Part:
         total: Counter[str] = Counter()
         for output in outputs:
             for found in re.finditer(self.shows, output) if self.shows else ():
-                total.update({name: int(text) for name, text in found.groupdict().items()})
+                total.update({name: int(text) for name, text in found.groupdict().items() if text})
         return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in total.items())
 
 

@@ -122,6 +122,14 @@ def test_pieces_are_names_or_ranges() -> None:
     assert sites.command("0:250", 3) == ["-m", "simulation", "--seeds", "0:250", "--processes", "3"]
 
 
+def test_what_was_skipped_is_told() -> None:
+    tests = parts.load()["long"]
+    assert (
+        tests.figures(["== 190 passed in 2s ==", "== 1 passed, 12 skipped, 1 warning in 9s =="])
+        == "191 tests, 12 skipped"
+    )
+
+
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     told = {"b": Proved(HEAD, "2026-01-31", "3 things"), "a": Proved(HEAD, "2026-01-30", "")}
     proved.write(told, tmp_path / "record.toml")

@@ -13,7 +13,7 @@ IDENTITY = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ1c2VyOmFkYSJ9.c2lnbmF0dXJlLW9mLWEtdG
 PATIENCE_SECONDS = 60.0
 
 ONE_STREAM = "exec 2>&1"
-"""Begins a script whose lines are compared in order: two pipes have none, if their reader finds both full."""
+"""Begins a script whose lines are compared in order: two pipes have no order, if their reader finds both full."""
 
 IDLE = {"idle": True, "seconds": 0.05, "lease_seconds": 60}
 """The answer to the hello of an agent that is to wait for its next job."""

@@ -61,7 +61,7 @@ def _prove(part: Part, outputs: Outputs, head: str, processes: int, again: bool)
         piece = missing[at]
         _run(part, piece, outputs, processes, f"{part.name} {piece}".strip(), f"{at + 1} of {len(missing)}")
 
-    with ThreadPoolExecutor(1 if part.shares_out else processes) as pool:
+    with ThreadPoolExecutor(1 if part.is_parallel else processes) as pool:
         list(pool.map(run, range(len(missing))))  # it waits for all, and who interrupts it starts no more
     if outputs.missing(part):
         return False

@@ -31,7 +31,7 @@ class Part:
     env: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def shares_out(self) -> bool:
+    def is_parallel(self) -> bool:
         """Whether each piece uses several processes itself; otherwise several pieces run at once."""
         return "{processes}" in self.run
 

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there is no {unknown[0]}; there are {', '.join(known)}")
     wanted = [known[name] for name in given.parts or known]
     if given.list:
-        print("\n".join(f"{part.name:<12} {len(part.pieces):>3} {part.says}" for part in wanted))
+        print("\n".join(_lines(wanted)))
         return 0
     head = proved.commit()
     outputs = Outputs(head)
@@ -42,10 +42,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(failed))
 
 
+def _lines(wanted: Sequence[Part]) -> list[str]:
+    record, code = proved.read(), proved.code()
+    standing = {name: each.standing(code) for name, each in record.items()}
+    return [
+        f"{part.name:<12} {len(part.pieces):>3}  {standing.get(part.name, 'not yet passed'):<47}  {part.says}"
+        for part in wanted
+    ]
+
+
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.prove", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(names))
-    parser.add_argument("--list", action="store_true", help="say what there is, in how many pieces, and run nothing")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="run nothing; say what there is, in how many pieces, and whether it passed with the code as it is now",
+    )
     parser.add_argument("--again", action="store_true", help="run what has passed on this commit again")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="at once (2)")
     return parser
@@ -65,9 +78,10 @@ def _prove(part: Part, outputs: Outputs, head: str, processes: int, again: bool)
         list(pool.map(run, range(len(missing))))  # it waits for all, and who interrupts it starts no more
     if outputs.missing(part):
         return False
-    found = Proved(head, datetime.now(UTC).date().isoformat(), outputs.figures(part))
-    print(f"{part.name}: passed whole, {found.figures}", flush=True)
+    figures = outputs.figures(part)
+    print(f"{part.name}: passed whole, {figures}", flush=True)
     if head.isalnum():
+        found = Proved(head, datetime.now(UTC).date().isoformat(), figures, proved.code(head))
         proved.write(proved.read() | {part.name: found})
     return True
 

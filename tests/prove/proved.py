@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,17 +25,27 @@ def commit() -> str:
     return f"{head}-{sha256((status + changed).encode()).hexdigest()[:12]}" if status else head
 
 
+def code(commit: str = "HEAD") -> str:
+    """What git calls the product's code at a commit: two commits with the same code have the same name for it."""
+    return _git("rev-parse", f"{commit}:functions")
+
+
 def _git(*words: str) -> str:
     return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
 @dataclass(frozen=True)
 class Proved:
-    """A part that passed whole: on which commit, on which day, and its figures."""
+    """A part that passed whole: on which commit, on which day, its figures, and what git calls the code that ran."""
 
     commit: str
     day: str
     figures: str
+    code: str
+
+    def standing(self, code: str) -> str:
+        """What it says of this code."""
+        return f"passed on {self.day}{' with this code' if self.code == code else ', functions/ changed since'}"
 
 
 class Outputs:
@@ -86,4 +96,4 @@ HEAD = "# When each part of `make prove` passed whole the last time. `make prove
 
 
 def _table(name: str, proved: Proved) -> str:
-    return f'[{name}]\ncommit = "{proved.commit}"\nday = "{proved.day}"\nfigures = "{proved.figures}"\n'
+    return f"[{name}]\n" + "".join(f'{key} = "{value}"\n' for key, value in asdict(proved).items())

@@ -13,6 +13,8 @@ from tests.prove.parts import Part
 from tests.prove.proved import Proved
 
 HEAD = "a" * 40
+CODE = "c" * 40
+WHO = ["-c", "user.name=a", "-c", "user.email=a"]
 COUNTS = "print('{piece} tried 1200 things'); raise SystemExit('{piece}' == '2:3')"
 
 
@@ -24,6 +26,7 @@ def record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     bad = Part("bad", "it fails", ("-c", COUNTS), ("1:2", "2:3", "3:4"))
     monkeypatch.setattr(parts, "load", lambda: {"good": good, "bad": bad})
     monkeypatch.setattr(proved, "commit", lambda: HEAD)
+    monkeypatch.setattr(proved, "code", lambda commit="HEAD": CODE)
     path = tmp_path / "record.toml"
     monkeypatch.setattr(proved, "read", lambda: proved_of(path))
     monkeypatch.setattr(proved, "write", lambda record: write(record, path))
@@ -89,8 +92,7 @@ def test_another_commit_is_proved_anew_and_what_is_not_committed_is_not_recorded
 
 def test_what_it_writes_itself_does_not_change_the_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    who = ["-c", "user.name=a", "-c", "user.email=a"]
-    for words in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "it"]):
+    for words in (["init", "-q"], [*WHO, "commit", "-q", "--allow-empty", "-m", "it"]):
         subprocess.run(["git", *words], check=True)
     clean = proved.commit()
     assert len(clean) == 40
@@ -115,6 +117,35 @@ def test_an_unknown_part_is_refused_and_all_parts_are_listed(capsys: pytest.Capt
     ]
 
 
+def test_the_list_says_what_passed_with_the_code_as_it_is_now(
+    record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prove.main(["good"])
+    day = proved_of(record)["good"].day
+    capsys.readouterr()
+    prove.main(["--list"])
+    monkeypatch.setattr(proved, "code", lambda: "d" * 40)
+    prove.main(["--list", "good"])
+    assert [line.split(None, 2)[2].split("  ")[0] for line in capsys.readouterr().out.splitlines()] == [
+        f"passed on {day} with this code",
+        "not yet passed",
+        f"passed on {day}, functions/ changed since",
+    ]
+
+
+def test_a_commit_that_leaves_the_code_alone_has_the_same_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("functions").mkdir()
+    found = []
+    for path in ("functions/a.py", "notes", "functions/a.py"):
+        with Path(path).open("a") as file:
+            file.write("it\n")
+        for words in (["init", "-q"], ["add", "."], [*WHO, "commit", "-q", "-m", "it"]):
+            subprocess.run(["git", *words], check=True)
+        found.append(proved.code())
+    assert found[0] == found[1] != found[2]
+
+
 def test_pieces_are_names_or_ranges() -> None:
     assert parts.split("0:10:4") == ("0:4", "4:8", "8:10")
     assert parts.split("readers") == parts.NAMED["readers"]
@@ -131,6 +162,6 @@ def test_what_was_skipped_is_told() -> None:
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
-    told = {"b": Proved(HEAD, "2026-01-31", "3 things"), "a": Proved(HEAD, "2026-01-30", "")}
+    told = {"b": Proved(HEAD, "2026-01-31", "3 things", CODE), "a": Proved(HEAD, "2026-01-30", "", CODE)}
     proved.write(told, tmp_path / "record.toml")
     assert proved.read(tmp_path / "record.toml") == told

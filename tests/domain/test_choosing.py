@@ -101,6 +101,15 @@ def test_a_warm_unit_that_fits_comes_first() -> None:
     assert names(choose(offer("b1/1", warm=warm), [Wish(0, Choice("name == b1"))])) == {0: ["b1/1"]}
 
 
+def test_what_a_unit_takes_beside_its_own_slot_has_no_kept_unit() -> None:
+    """SLOT-1: a unit that is kept there would lose its slot. Who makes room destroys it first. Seed 1349."""
+    warm, beside = [slot("b1/1", unit="r-1")], Wish(1, ANY, is_beside=True)
+    assert names(choose(offer("b3/1", warm=warm), [beside])) == {1: ["b3/1"]}
+    assert choose(offer(warm=warm), [beside]) is None
+    assert names(choose(offer("b1/2", warm=warm), [Wish(0, RACK_1), beside])) == {0: ["b1/1"], 1: ["b1/2"]}
+    assert choose(offer("b1/2", warm=[slot("b3/1", unit="r-3")]), [Wish(0, RACK_1), beside]) is None
+
+
 def test_somebody_who_takes_any_takes_what_those_ahead_do_not_choose() -> None:
     """It is granted before a claim that waits for its bench, and does not take that."""
     ahead = chooser("A", "name == b1", pools=(BENCH, "target/u"))

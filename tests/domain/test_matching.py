@@ -184,7 +184,7 @@ def test_a_thing_for_oneself_is_there_once_however_many_leases_it_serves() -> No
 def test_only_a_lease_of_the_pools_own_type_chooses_there() -> None:
     """A lease of another type that also uses a bench takes any."""
     both = claim("J1", takes=({"resource/db": 1, BENCH: 2}, {BENCH: 1}), choices=(Choice("x"), Choice("rack == 1")))
-    assert matching.wishes(both, BENCH) == [Wish(0, ANY, 2), Wish(1, Choice("rack == 1"))]
+    assert matching.wishes(both, BENCH) == [Wish(0, ANY, 2, is_beside=True), Wish(1, Choice("rack == 1"))]
     assert matching.wishes(both, "resource/db") == [Wish(0, Choice("x"))]
     assert matching.choosing([both], BENCH) == [Choice("rack == 1")]
     assert matching.choosing([claim("J2", takes=({BENCH: 1},))], BENCH) == []

@@ -31,6 +31,14 @@ def test_only_a_free_slot_can_be_taken(state: SlotState) -> None:
         pools.take(slot(state=state), claim(), 1, "r-1", NOW)
 
 
+def test_a_slot_with_a_kept_unit_is_taken_for_that_unit_only() -> None:
+    """SLOT-1: the unit would lose its slot."""
+    kept = slot(unit="r-1")
+    assert pools.take(kept, claim("J1"), 1, "r-1", NOW).unit == "r-1"
+    with pytest.raises(ValueError, match="is free, with r-1"):
+        pools.take(kept, claim("J1"), 1, "r-2", NOW)
+
+
 @pytest.mark.parametrize(("withdrawn", "after"), [(False, FREE), (True, OFF)])
 def test_a_slot_that_is_given_back_keeps_its_fence_and_nothing_of_its_holder(withdrawn: bool, after: SlotState) -> None:
     held = replace(pools.take(slot(fence=4), claim(), 1, "r-1", NOW), withdrawn=withdrawn)

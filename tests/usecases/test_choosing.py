@@ -13,7 +13,7 @@ from penstock.domain.jobs.jobs import State
 from penstock.domain.pools import grants
 from penstock.domain.pools.choices import Choice
 from penstock.domain.pools.grants import Pick
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, Warm, pool_key
+from penstock.domain.pools.pools import Claim, Pool, Slot, SlotState, Warm, collection, pool_key
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -24,7 +24,7 @@ from penstock.usecases.jobs import leases, submit_lease
 from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
-from tests.usecases.exact import lease_of, lease_of_or_none, site
+from tests.usecases.exact import lease_of, lease_of_or_none, site, unit_of
 from tests.usecases.races import before_the_next_commit, before_the_next_read
 from tests.usecases.steps import TOKEN, finish, hello, job_of, slots, submit, sweep
 
@@ -398,3 +398,23 @@ def test_a_grant_has_room_for_all_slots_of_a_thing() -> None:
         takes=({BENCH: 2},), choices=(whole,),
     )  # fmt: skip
     assert serving.Turn(Pick({BENCH: asked}, (), {BENCH: {0: slots}}), None, ()).rows == 1 + 2 + 2 * 3 + 1
+
+
+def test_a_kept_unit_keeps_its_slot_where_another_unit_takes_one_beside_its_own() -> None:
+    """SLOT-1: somebody chooses a database, so it matters which slots are taken. Seed 1349."""
+    database = {"well": "spring", "leases": 2, "things": {"db-1": {"labels": {"rack": "1"}}}}
+    twin = site(
+        site_toml(
+            targets={"default": {"limit": 4}},
+            wells={"spring": "hand"},
+            resources={
+                "bench": {"well": "spring", "limit": 1, "uses": {"database": 1}},
+                "database": {**database, "warm": {"max": 1, "idle": "1h"}},
+            },
+        )
+    )
+    end(twin, queued(twin, resources=["database"]))
+    (kept,) = twin.store.find(collection("resource/database"), "free#warm#", Slot)
+    job = queued(twin, resources={"bench": {}, "database": {"labels": "rack == 1"}})
+    assert lease_of(twin, job, 2).unit == kept.unit
+    assert unit_of(twin, job, 1).lease.also != (("resource/database", kept.name),)

@@ -129,12 +129,16 @@ class _Chooser:
         if wish.choice.exclusive:
             return self._whole.values()
         if not wish.choice.together:
-            return ((slot,) for slot in self._free)
+            return ((slot,) for slot in self._for(wish))
         by_thing: dict[str, list[Slot]] = defaultdict(list)
         for slot in self._free:
             by_thing[slot.thing].append(slot)
         enough = (sorted(slots, key=lambda slot: slot.name) for slots in by_thing.values() if len(slots) >= wish.count)
         return (tuple(slots[: wish.count]) for slots in enough)
+
+    def _for(self, wish: Wish) -> Sequence[Slot]:
+        """The free slots that one wish may take. A slot with a kept unit serves a lease of that unit only. [SLOT-1]"""
+        return self._offer.cold if wish.is_beside else self._free
 
     def _rank(self, choice: Choice, slots: Slots) -> tuple[bool, int]:
         left = self._left[slots[0].thing]
@@ -148,7 +152,8 @@ class _Chooser:
         things = [slots[0] for slots in self._whole.values() if gone.isdisjoint(slot.name for slot in slots)]
         # A worker, which takes parts of a host, is the only one of its step: so there is no other of these here.
         alone = [wish for wish in wished if wish.choice.exclusive]
-        return self._is_matched(wished, slots) and self._is_matched(alone, things)
+        beside, cold = [wish for wish in wished if wish.is_beside], [slot for slot in slots if slot.unit is None]
+        return self._is_matched(wished, slots) and self._is_matched(alone, things) and self._is_matched(beside, cold)
 
     def _is_matched(self, wished: Sequence[Wish], slots: Sequence[Slot]) -> bool:
         matching = Matching(self._sorting.count(slots))

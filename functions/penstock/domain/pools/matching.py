@@ -24,11 +24,15 @@ Kind = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Wish:
-    """What one lease of a claim wants of a pool: so many slots of things that fit, of one of them, or all of its."""
+    """What one lease of a claim wants of a pool: so many slots of things that fit, of one of them, or all of its.
+
+    `is_beside`: its own slot is of another pool, so no unit that is kept here serves it.
+    """
 
     lease: int
     choice: Choice
     count: int = 1
+    is_beside: bool = False
 
     @property
     def is_of_one_thing(self) -> bool:
@@ -41,8 +45,9 @@ def wishes(claim: Claim, pool: str) -> list[Wish]:
     found = []
     for at, takes in enumerate(claim.takes):
         if pool in takes:
-            choice = claim.choices[at] if claim.choices and next(iter(takes)) == pool else ANY
-            found.append(Wish(at, choice, takes[pool]))
+            is_beside = next(iter(takes)) != pool
+            choice = claim.choices[at] if claim.choices and not is_beside else ANY
+            found.append(Wish(at, choice, takes[pool], is_beside))
     return found
 
 

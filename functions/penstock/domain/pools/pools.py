@@ -344,8 +344,8 @@ def move(was: Slot, after: Slot) -> tuple[Change, ...]:
 
 def take(slot: Slot, claim: Claim, order: int, unit: str, now: datetime) -> Slot:
     """A free slot, held for one lease of a claim, with the next fence. [SLOT-1] [SLOT-3]"""
-    if slot.state is not SlotState.FREE:
-        raise ValueError(f"only a free slot can be taken; {slot.pool}/{slot.name} is {slot.state}")
+    if slot.state is not SlotState.FREE or slot.unit not in (None, unit):
+        raise ValueError(f"only a free slot can be taken; {slot.pool}/{slot.name} is {slot.state}, with {slot.unit}")
     return replace(
         slot,
         state=SlotState.HELD,

@@ -68,8 +68,10 @@ def test_nothing_is_taken_ahead_from_a_pool_that_is_paused_or_made_smaller(close
     pool = Pool(name=TARGET, limit=2)
     assert prewarm.is_open(pool)
     assert not prewarm.is_open(replace(pool, **closed))  # type: ignore[arg-type]
-    amount = replace(pool, is_amount=True)
+    amount, named = replace(pool, is_amount=True), replace(pool, names=("0", "1"))
     assert prewarm.is_open(replace(amount, **closed)) is ("paused" not in closed)  # type: ignore[arg-type]
+    # Which slots of names are to go they say themselves, and they may be held for long.
+    assert prewarm.is_open(replace(named, **closed)) is ("over" in closed)  # type: ignore[arg-type]
 
 
 def test_a_unit_takes_its_slot_and_all_that_its_type_uses_in_one_commit() -> None:

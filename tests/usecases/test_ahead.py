@@ -20,6 +20,7 @@ from penstock.domain.users.users import User
 from penstock.kernel.errors import NoCapacity, Refused, Unsatisfiable
 from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
+from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import serving
@@ -411,6 +412,25 @@ def test_what_the_site_would_not_have_made_so_is_made_anew(twin: Twin, other: st
     twin.run()
     assert worn_out(twin, agent)
     assert only(twin).id != agent.worker
+
+
+def test_a_unit_does_not_keep_for_ever_what_the_site_took_out() -> None:
+    """SLOT-1: its own slot is as it was; the bench that it takes besides is the site's no more. Seed 7124."""
+
+    def text(*benches: str) -> str:
+        sandbox = {"well": "spring", "limit": 1, "uses": {"bench": 1}, "warm": {"min": 1, "max": 1, "idle": "10m"}}
+        bench = {"well": "spring", "names": list(benches)}
+        return site_toml(wells={"spring": "hand"}, resources={"sandbox": sandbox, "bench": bench})
+
+    twin = a_twin(text("bench-1", "bench-2"))
+    sweep(twin)
+    (first,) = only(twin).lease.also
+    apply.apply(twin.on, "admin", text(*{"bench-1", "bench-2"} - {first[1]}), "site.toml")
+    twin.run()
+    for _ in range(8):
+        sweep(twin, 100)
+    assert only(twin).lease.also not in ((), (first,))
+    assert [slot.name for slot in slots(twin, "resource/bench", "off#")] == [first[1]]
 
 
 def test_a_target_that_the_site_has_no_more_makes_nothing(twin: Twin) -> None:

@@ -146,6 +146,14 @@ def test_a_unit_that_the_site_has_no_room_for_is_destroyed(twin: Twin, instead: 
     assert said(twin) == ""
 
 
+@pytest.mark.parametrize("names", [replace(POOL, names=("0",), over=True), replace(OTHER, names=("0",), over=True)])
+def test_a_unit_stays_while_others_hold_what_the_site_took_out(twin: Twin, names: Row) -> None:
+    scene(twin, names)
+    kept = keep(twin)
+    assert kept
+    assert kept.state is UnitState.IDLE
+
+
 @pytest.mark.parametrize("without", [POOL, OTHER, AMOUNT])
 def test_a_unit_whose_pool_is_no_more_is_destroyed(twin: Twin, without: Row) -> None:
     scene(twin, without=without)

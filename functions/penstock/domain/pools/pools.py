@@ -127,11 +127,18 @@ class Pool(Row):
         return own or next(iter(self.stops), None)
 
     @property
-    def is_closed(self) -> bool:
-        """Whether nothing may be granted: it is paused; or it has slots by number, and more than those that the limit
-        allows may be held. Then a resize decides which of them are free. [SLOT-1]
+    def is_above_limit(self) -> bool:
+        """Whether it has slots by number, and more than those that the limit allows may be held. Names tell themselves
+        which slots are to go.
         """
-        return self.is_paused or (self.over and self.names is None and not self.is_amount)
+        return self.over and self.names is None and not self.is_amount
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing may be granted: it is paused, or above its limit. Then a resize decides which of its slots
+        are free. [SLOT-1]
+        """
+        return self.is_paused or self.is_above_limit
 
     @property
     def keeps_apart(self) -> bool:

@@ -84,7 +84,7 @@ def is_open(pool: Pool) -> bool:
 
     An amount has no slots that could be resized.
     """
-    is_as_said = pool.is_amount or not (pool.over or pool.due)
+    is_as_said = pool.is_amount or not (pool.is_above_limit or pool.due)
     return is_as_said and not pool.is_paused
 
 

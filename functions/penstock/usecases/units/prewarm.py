@@ -163,11 +163,11 @@ def _stay_changes(on: System, unit_id: str) -> tuple[Sequence[Change], bool]:
 
 
 def _matches_site(on: System, site: Site, unit: Unit) -> bool:
-    """Whether the site would have the unit made by the same maker, with the same quotas."""
-    kind = _kind(site, unit.lease.pool)
-    if kind is None or site.maker(kind).name != unit.maker:
+    """Whether the site would have the unit made by the same maker, with the same quotas, and from what it still has."""
+    kind, slots = _kind(site, unit.lease.pool), slots_of(on, unit)
+    if kind is None or site.maker(kind).name != unit.maker or any(slot.withdrawn for slot in slots):
         return False
-    return pools.amounts(slots_of(on, unit)[1:]) == site.takes(kind.uses)
+    return pools.amounts(slots[1:]) == site.takes(kind.uses)
 
 
 def arrival_changes(on: System, unit: Unit, token_hash: str | None, lease: timedelta) -> list[Change]:

@@ -136,5 +136,7 @@ def why_not_kept(on: System, unit: Unit, pool: Pool | None, slots: Sequence[Slot
 def _fits(on: System, unit: Unit, pool: Pool, slots: Sequence[Slot]) -> bool:
     """Whether the site still has room for all that a unit takes."""
     amounts = (on.store.get(pool_key(name), Pool) for name, _ in unit.lease.also)
-    is_over = pool.over or any(one is None or one.over or (one.is_amount and one.used > one.limit) for one in amounts)
+    is_over = pool.is_above_limit or any(
+        one is None or one.is_above_limit or (one.is_amount and one.used > one.limit) for one in amounts
+    )
     return not is_over and len(slots) == 1 + len(unit.lease.also) and not any(slot.withdrawn for slot in slots)

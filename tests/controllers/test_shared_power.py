@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pytest
 
+from penstock.domain.jobs.jobs import State
+from penstock.domain.units.power import power_key
+from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
+from penstock.domain.users.users import User
 from penstock.testing.site import site_toml
-from penstock.testing.twin import Twin
+from penstock.testing.twin import START, Twin
+from penstock.usecases.pools import scheduler
+from penstock.usecases.site import apply as site_apply
+from penstock.usecases.units import maintenance
+from penstock.usecases.workers import power
 from tests.controllers.benches import FaultyBenches
-from tests.controllers.switched import ADA, NAMES, after, posts, site, text
-from tests.usecases.lab_hosts import IMAGE, SHARED, Bench, Part, apply, states
-from tests.usecases.steps import submit, worker_of
+from tests.controllers.switched import ADA, NAMES, after, order_of, posts, site, text
+from tests.usecases.lab_hosts import IMAGE, SHARED, Bench, Part, apply, host_of, states
+from tests.usecases.steps import job_of, submit, worker_of
+
+ROOT = User(name="root", privileges=("admin",), created=START)
 
 
 @pytest.fixture
@@ -24,13 +35,17 @@ def benches() -> Iterator[FaultyBenches]:
 def lab(benches: FaultyBenches, **changes: object) -> Twin:
     """Two hosts with four parts each, both away."""
     twin = site(benches)
-    given = {"driver": "hosts", "url": benches.url, "secret": "env:RACK", "timeout": "1s", "image": IMAGE}
-    apply(twin, site_toml(factories={"lab": given | {"power": {"idle": "10m"}}}, targets={"lab": SHARED | changes}))
+    change(twin, benches, {"power": {"idle": "10m"}}, **changes)
     return twin
 
 
+def change(twin: Twin, benches: FaultyBenches, power: Mapping[str, object], **changes: object) -> None:
+    given = {"driver": "hosts", "url": benches.url, "secret": "env:RACK", "timeout": "1s", "image": IMAGE}
+    apply(twin, site_toml(factories={"lab": {**given, **power}}, targets={"lab": SHARED | changes}))
+
+
 def order(twin: Twin, count: int, cpus: int) -> list[str]:
-    jobs = [submit(twin, ADA, target="lab", machine={"cpus": cpus}) for _ in range(count)]
+    jobs = [submit(twin, ADA, target="lab", machine={"cpus": cpus}, retries=0) for _ in range(count)]
     twin.run()
     return jobs
 
@@ -106,3 +121,107 @@ def test_of_many_parts_all_are_looked_at(benches: FaultyBenches) -> None:
         if posts(benches):
             break
     assert sorted(posts(benches)) == sorted(f"{name}/off" for name in names)
+
+
+def begun(benches: FaultyBenches, **changes: object) -> tuple[Twin, str, Part]:
+    """A job runs on a part of bench-7, which was switched on for it."""
+    twin = lab(benches, **changes)
+    (job,) = order(twin, 1, 1)
+    Bench(twin).ask()
+    part = Part(twin, "bench-7", int(worker_of(twin, job).lease.slot.partition("/")[2]))
+    assert part.do() == "work"
+    assert part.hello() == job
+    return twin, job, part
+
+
+def lost(benches: FaultyBenches) -> tuple[Twin, Unit]:
+    """The host lost its power, and with it the job."""
+    twin, _, part = begun(benches)
+    after(twin, 45, times=6)
+    assert host_of(twin).away
+    return twin, unit_at(twin, part.worker)
+
+
+def unit_at(twin: Twin, name: str) -> Unit:
+    found = twin.store.get(unit_key(name), Unit)
+    assert found
+    return found
+
+
+def cleaned(twin: Twin, worker: str) -> UnitState:
+    """The host boots, and its agent does as it is told."""
+    Bench(twin).ask()
+    part = Part(twin, "bench-7", int(unit_at(twin, worker).lease.slot.partition("/")[2]))
+    part.worker = worker
+    assert part.clean().do == "forget"
+    return unit_at(twin, worker).state
+
+
+def test_a_host_that_lost_its_power_is_switched_on_to_clean_up(benches: FaultyBenches) -> None:
+    """UNIT-1: nobody waits for it; but what the job left is there, and its parts are had."""
+    twin, unit = lost(benches)
+    assert unit.state is UnitState.DIRTY
+    assert posts(benches) == ["bench-7/on"] * 2
+    assert cleaned(twin, unit.id) is UnitState.GONE
+
+
+def test_it_is_asked_for_again_if_it_does_not_come(benches: FaultyBenches) -> None:
+    twin, unit = lost(benches)
+    after(twin, 60, times=30)
+    assert posts(benches)[1:] == ["bench-7/on"] * 3
+    assert order_of(twin).missed == 2
+    assert cleaned(twin, unit.id) is UnitState.GONE
+    assert order_of(twin).missed == 0
+
+
+def test_a_host_that_runs_a_job_is_not_switched_while_its_agent_is_away(benches: FaultyBenches) -> None:
+    """JOB-2: one that did not come may be switched off first. Who waits gets another host."""
+    twin, job, part = begun(benches)
+    twin.store.rows[power_key("bench-7")] = replace(order_of(twin), missed=1)
+    for _ in range(8):
+        twin.pass_time(45)
+        part.beat(job)
+        after(twin, 1)
+    assert host_of(twin).away
+    order(twin, 1, 1)
+    assert posts(benches) == ["bench-7/on", "bench-8/on"]
+    assert job_of(twin, job).state is State.RUNNING
+
+
+def test_so_it_is_where_nobody_knows_who_has_the_other_parts(
+    benches: FaultyBenches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin, job, part = begun(benches, names=["bench-7"])
+    for _ in range(8):
+        twin.pass_time(45)
+        part.beat(job)
+        after(twin, 1)
+    order(twin, 1, 1)
+    stocks = scheduler.read_stocks(twin.on, "target/lab")
+    unknown = {name: replace(stock, had=None) for name, stock in stocks.items()}
+    power.switch_on(twin.on, "target/lab", unknown)
+    twin.run()
+    assert posts(benches) == ["bench-7/on"]
+
+
+@pytest.mark.parametrize(
+    "why", ["an operator holds it", "the pool is paused", "nobody switches", "it is there", "it is no host any more"]
+)
+def test_a_host_stays_as_it_is(benches: FaultyBenches, why: str) -> None:
+    """UNIT-3: an operator looks at what the job left; or works at the hosts; or there is nothing to switch."""
+    twin, _, part = begun(benches)
+    match why:
+        case "an operator holds it":
+            maintenance.hold(twin.on, ROOT, UnitKind.WORKER, part.worker, "to see", 7200)
+        case "the pool is paused":
+            site_apply.pause(twin.on, "target/lab", paused=True)
+        case "nobody switches":
+            change(twin, benches, {})
+        case "it is no host any more":
+            change(twin, benches, {"power": True}, names=["bench-8"])
+    for _ in range(40):
+        if why == "it is there":
+            Bench(twin).ask()
+        after(twin, 60)
+    assert unit_at(twin, part.worker).state in (UnitState.DIRTY, UnitState.QUARANTINED)
+    assert posts(benches) == ["bench-7/on"]

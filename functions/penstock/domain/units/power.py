@@ -11,6 +11,7 @@ it has seen: a late request changes nothing. While an order may still take a hos
 agent is not let in, so nothing is granted on a machine that is about to go off. [JOB-2]
 docs/decisions/0100-hosts-are-switched-on-for-jobs.md
 docs/decisions/0108-a-host-that-is-on-and-away-is-switched-off.md
+docs/decisions/0109-a-host-is-switched-on-to-be-cleaned.md
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def chosen(
     """
     parts = stock.pool.share.parts if stock.pool.share else 1
     have = [*there, *(host for host, order in orders.items() if order.is_coming for _ in range(parts))]
-    open_ = [host for host in away if _may_be_asked(orders.get(host), now)]
+    open_ = [host for host in away if may_be_switched_on(orders.get(host), now)]
     left = sorted(open_, key=lambda host: (_failures(orders.get(host)), host))
     found: list[str] = []
     while host := _next(claims, stock, [*have, *found * parts], [host for host in left if host not in found]):
@@ -180,7 +181,7 @@ def _next_shared(claims: Sequence[Claim], stock: Stock, have: Mapping[str, int],
     return None
 
 
-def _may_be_asked(order: PowerOrder | None, now: datetime) -> bool:
+def may_be_switched_on(order: PowerOrder | None, now: datetime) -> bool:
     """Whether a host may be ordered to be switched on: one that is being switched off at once."""
     if order is None or not order.is_on:
         return True

@@ -40,6 +40,7 @@ from penstock.usecases.units import (
     reuse,
 )
 from penstock.usecases.units.drivers import bootstrap_key
+from penstock.usecases.workers import power
 
 
 def advance(on: System, unit_id: str) -> None:
@@ -67,7 +68,8 @@ def _step_by_state(on: System, unit: Unit) -> None:
     """The step that belongs to the unit's state."""
     match unit.state:
         case UnitState.DIRTY:
-            release.destroy(on, unit)
+            if release.destroy(on, unit):
+                power.switch_on_to_clean(on, unit)
         case UnitState.QUARANTINED:
             quarantine.remind(on, unit)
         case UnitState.CLEANING:

@@ -49,20 +49,25 @@ SAMPLED = 8
 log = Logger(child=True)
 
 
-def destroy(on: System, unit: Unit) -> None:
-    """Destroy a unit when it is its turn among the attempt's releases; then free its slots. [UNIT-2]"""
+def destroy(on: System, unit: Unit) -> bool:
+    """Destroy a unit when it is its turn among the attempt's releases; then free its slots. [UNIT-2]
+
+    Whether its driver was asked, and is not done.
+    """
     pause = flow.turn_pause(on, unit)
     if pause:  # whoever is released before it wakes it; the sweep makes up for a lost message
         on.store.commit([Replace(unit, retries.retry_later(unit, unit.step.reason, on.world.now(), pause))])
-        return
+        return False
     if unit.health.broken and drivers.quarantines(on, current_site(on), unit):
         enter_quarantine(on, unit, f"it is broken: {unit.health.broken}")
-        return
+        return False
     site = _site(on)
     begun = _begin(on, site, unit)
-    if begun:
-        _call_destroy(on, begun, site)
-        drivers.unlock(on, begun)
+    if not begun:
+        return False
+    is_under_way = _call_destroy(on, begun, site)
+    drivers.unlock(on, begun)
+    return is_under_way
 
 
 def _begin(on: System, site: Site | None, unit: Unit) -> Unit | None:
@@ -72,8 +77,8 @@ def _begin(on: System, site: Site | None, unit: Unit) -> Unit | None:
     return unit if drivers.makes_nothing(on, site, unit) else _record_destroy(on, unit)
 
 
-def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
-    """Ask the driver, if its maker may be called, and record its answer."""
+def _call_destroy(on: System, unit: Unit, site: Site | None) -> bool:
+    """Ask the driver, if its maker may be called, and record its answer. Whether that is that it is not done."""
     try:
         site = site or current_site(on)
         wait = cooldowns.take_call(on, site, unit)
@@ -81,16 +86,16 @@ def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
             driver_calls.retry_later(
                 on, unit, f"no more calls a second are made to {unit.maker} than its `rate` says", wait
             )
-            return
+            return False
         driver = drivers.driver_of(on, site, unit)
         proof = drivers.destroy(on, maker_of(unit.is_a, unit.maker), driver, unit.id)
     except DriverError as error:
         cooldowns.destroy_failed(on, unit, error)
         _destroy_failed(on, unit, error)
-        return
+        return False
     if isinstance(proof, NotYet):
         _not_yet(on, unit, proof, timedelta(seconds=site.limits.lease))
-        return
+        return True
     wait = visibility.wait_for_absence(unit, proof) if proof.lag else 0
     if wait:
         driver_calls.retry_later(on, unit, visibility.NOT_LISTED_YET, wait)
@@ -98,6 +103,7 @@ def _call_destroy(on: System, unit: Unit, site: Site | None) -> None:
         if unit.is_a is UnitKind.WORKER and site.of_host(unit.lease.slot):
             presence.mark_cleaned(on, unit.lease.slot)
         unit_destroyed(on, unit, proof, site)
+    return False
 
 
 def _site(on: System) -> Site | None:

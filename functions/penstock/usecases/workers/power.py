@@ -7,7 +7,7 @@ else may call a controller. The sweep repeats a message that was lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import cast
@@ -16,12 +16,12 @@ from penstock.domain import cooldowns as cooling_rules
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.pools import pools
 from penstock.domain.pools.grants import Stock
-from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection, pool_key
+from penstock.domain.pools.pools import WAITING, Claim, Pool, Slot, SlotState, collection, pool_key, thing_of
 from penstock.domain.site.site import Maker, Site, Target
 from penstock.domain.units import hosts, power
 from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.units.power import Power, PowerOrder, power_key
-from penstock.domain.units.units import STEP_WITHIN, UnitKind
+from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel import limits
 from penstock.kernel.errors import DriverError, RateLimited, Unknown
 from penstock.kernel.rows import Change, Create, Key, Replace, Row
@@ -38,7 +38,8 @@ NOT_COME = "HostNotCome"
 def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     """Have as many of a pool's hosts that are away switched on as its claims want, and have not. [QUEUE-1]
 
-    A claim that lacks something else as well waits for that first. `stocks`: what its claims' pools have.
+    A claim that lacks something else as well waits for that first. `stocks`: what its claims' pools have. A host that
+    is in use stays as it is: its agent alone may be away.
     """
     stock = stocks.get(name)
     if stock is None or not stock.pool.hosts or stock.pool.is_closed:
@@ -51,12 +52,54 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     names = list(dict.fromkeys(slot.thing for slot in found))
     rows = _rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
     here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
+    in_use = _in_use(on, stock, set(names) - here)
     orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
     waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
-    away = [host for host in names if host not in here]
+    away = [host for host in names if host not in here and host not in in_use]
     there = [slot.thing for slot in (*stock.free, *(slot for slot in found if slot.thing in here))]
     for host in power.chosen(waiting, stock, there, away, orders, on.world.now()):
         _order_on(on, site, maker, host, orders.get(host))
+
+
+def _in_use(on: System, stock: Stock, names: Collection[str]) -> set[str]:
+    """Which of a pool's hosts that are away are in use. Only one that jobs share has a part that nobody has besides."""
+    if not stock.pool.share or not names:
+        return set()
+    held = stock.had if stock.had is not None else every_of(on, collection(stock.name), f"{SlotState.HELD}#", Slot)
+    return _kept_on(on, [slot for slot in held if slot.thing in names])
+
+
+def _kept_on(on: System, held: Sequence[Slot]) -> set[str]:
+    """The hosts of these slots that must not lose their power: a worker may be at work there, or an operator. [JOB-2]
+
+    A host that did not come may be switched off first. It is away, so no worker begins there meanwhile.
+    """
+    units = _rows_at(on, [unit_key(str(slot.unit)) for slot in held])
+    ended = {
+        row.id for row in units.values() if isinstance(row, Unit) and row.state is UnitState.DIRTY and not row.hold
+    }
+    return {slot.thing for slot in held if slot.unit not in ended}
+
+
+def switch_on_to_clean(on: System, unit: Unit) -> None:
+    """Have the host of a worker that is to be cleaned up switched on, if it is away: nobody else cleans it. [UNIT-1]
+
+    Of a host that jobs share, that is; a controller cleans any other itself, whatever its power.
+    """
+    host = thing_of(unit.lease.slot)
+    if unit.is_a is not UnitKind.WORKER or host == unit.lease.slot:
+        return
+    site = current_site(on)
+    maker, said = _switched(site, site.of_host(host))
+    if said is None:
+        return
+    row, order = on.store.get(host_key(host), Host), on.store.get(power_key(host), PowerOrder)
+    pool = on.store.get(pool_key(unit.lease.pool), Pool)
+    if row is None or row.away is None or pool is None or pool.is_paused:
+        return
+    held = on.store.find(collection(pool.name), f"{SlotState.HELD}#{host}/", Slot)
+    if power.may_be_switched_on(order, on.world.now()) and not _kept_on(on, held):
+        _order_on(on, site, maker, host, order)
 
 
 def _lacks_nothing_else(claim: Claim, own: str, stocks: Mapping[str, Stock]) -> bool:

@@ -8,6 +8,7 @@ cloud               what factories and wells have made, on the fake cloud that s
 interfaces          what agents, users and checks may use of a run
 agents              agents on machines: late, silent, doubled, missing, or acting after their time
 hosts               machines that exist already, their agents, and the workers on them
+controllers         who switches hosts on and off, and cleans them
 stale_tokens        agents that show keys and tokens that have expired
 users               users
 operators           operators who hold, release, drain and recycle units

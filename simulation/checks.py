@@ -18,6 +18,7 @@ from penstock.domain.pools.pools import (
     collection,
     lease_prefix,
     pool_key,
+    thing_of,
 )
 from penstock.domain.pools.stops import Stop
 from penstock.domain.replies import Assignment, Idle
@@ -194,11 +195,14 @@ class Promises:
     def _has_room(self, claim: Claim, name: str) -> bool:
         """Whether the claim is the first in that pool's queue, and what it wants there is to be had.
 
-        What is idle is to be had: it is used, or destroyed to make room. What is leaving will be.
+        What is idle is to be had: it is used, or destroyed to make room. What is leaving will be. While a resize of
+        hosts that jobs share is due, nobody knows what is free of one.
         """
         store, pool = self._engine.store, self._engine.store.rows.get(pool_key(name))
         first = self._queue(name)[:1]
         if not isinstance(pool, Pool) or pool.is_paused or not first or first[0].job != claim.job:
+            return False
+        if pool.share and pool.due is not None:
             return False
         if pool.share:
             slots = slots_of(store, name)
@@ -280,10 +284,23 @@ class Promises:
             on = {slot.name for slot in slots_of(self._engine.store, pool.name) if slot.state is not SlotState.OFF}
             fits = on == set(pool.names[: pool.limit]) if pool.names is not None else len(on) == pool.limit
             away = [slot.name for slot in slots_of(self._engine.store, pool.name) if slot.state is SlotState.AWAY]
-            if away:
+            yield from self._left_on(pool)
+            if any(self._has_power(name) for name in away):
                 yield "QUEUE-1", f"{away} of {pool.name} are away, though their hosts' agents call"
             if not fits or pool.due:
                 yield "SLOT-1", f"{pool.name} has slots {sorted(on)}; its limit is {pool.limit}, names {pool.names}"
+
+    def _has_power(self, slot: str) -> bool:
+        """Whether the host of a slot has power: all have, where no controller switches them."""
+        controller = self._engine.outside.controller
+        return controller is None or controller.is_on(thing_of(slot))
+
+    def _left_on(self, pool: Pool) -> Iterator[tuple[str, str]]:
+        """Hosts that have power, though nobody needs them and their site has them switched off."""
+        is_switched = pool.hosts and "idle" in self._engine.plan.shape.power
+        on = [name for name in pool.names or () if self._has_power(name)] if is_switched else []
+        if on:
+            yield "UNIT-1", f"{on} of {pool.name} are never switched off"
 
 
 def _is_going(store: SimulatedStore, claim: Claim, name: str) -> bool:

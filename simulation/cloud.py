@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from zlib import crc32
 
 from penstock.domain.units.units import CleanProof
 from penstock.drivers import MAKER
-from penstock.drivers.factories.hosts import HostsFactory
+from penstock.drivers.factories.hosts import IMAGES, HostsFactory
 from penstock.drivers.wells.lock import LockWell
 from penstock.kernel.errors import DriverError, Unsatisfiable
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, Switching
 from penstock.testing.fake import Cloud, FakeDriver, Faults, Machine
 from simulation.faults import Weather
 from simulation.ports import Host
@@ -41,6 +42,22 @@ def faults(weather: Weather) -> Faults:
     )  # fmt: skip
 
 
+class Controls(Protocol):
+    """The controller of hosts."""
+
+    def is_on(self, host: str) -> bool:
+        """Whether a host has power."""
+
+    def press(self, host: str) -> None:
+        """Switch a host on or off by hand."""
+
+    def switch(self, host: str, to: Switching) -> Ready | NotYet:
+        """Switch a host on or off."""
+
+    def clean(self, host: str, fence: int, now: datetime) -> CleanProof | NotYet:
+        """Clean a host from outside."""
+
+
 class Outside:
     """Everything that exists outside. `before_*` are called before a change, and `made` after a creation."""
 
@@ -49,6 +66,7 @@ class Outside:
         self.cloud = cloud
         self.proofs: dict[str, CleanProof] = {}
         self.cleanings: dict[str, CleanProof] = {}
+        self.controller: Controls | None = None
         self.untagged = {"somebody-elses-machine"}
         self.before_create: Callable[[Order], None] = lambda _: None
         self.before_clean: Callable[[str], None] = lambda _: None
@@ -132,11 +150,12 @@ class Locks(LockWell):
 
 
 class WatchedHosts(HostsFactory):
-    """The driver of hosts without a controller, at whose calls another handler may go on."""
+    """The driver of hosts, at whose calls another handler may go on. Their controller, if any, is that of the run."""
 
     def __init__(self, outside: Outside, settings: Mapping[str, Any]) -> None:
-        super().__init__(settings, {})
+        super().__init__({key: settings[key] for key in settings if key in IMAGES}, {})
         self._outside = outside
+        self._units: Any = outside.controller
 
     def create(self, order: Order) -> Ready | NotYet:
         """Ready at once: the host asks for its worker."""
@@ -147,8 +166,20 @@ class WatchedHosts(HostsFactory):
         return super().create(order)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
-        """Wait for the host's word."""
-        return self._outside.host.at("destroy", lambda: super(WatchedHosts, self).destroy(unit, now), effect=True)
+        """Wait for the host's word, or for its controller's, which is noted."""
+        return self._outside.host.at("destroy", lambda: self._destroy(unit, now), effect=True)
+
+    def _destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
+        if self._units and not self._part:
+            self._outside.before_destroy(unit)
+        done = super().destroy(unit, now)
+        if isinstance(done, CleanProof):
+            done = self._outside.proofs[unit] = replace(done, checked=f"{unit}: {done.checked}")
+        return done
+
+    def switch(self, host: str, to: Switching) -> Ready | NotYet:
+        """Have the controller switch a host."""
+        return self._outside.host.at("switch", lambda: super(WatchedHosts, self).switch(host, to), effect=True)
 
 
 class MadeUp:

@@ -75,7 +75,9 @@ class Handlers(Twin):
         self._plug(seed)
         self.promises = Promises(self, blind, watched=watched)
         self.people = self._people()
-        self.hosts = Hosts(self, self.plan.shape.hosts, self.machines.__setitem__)
+        shape = self.plan.shape
+        self.hosts = Hosts(self, shape.hosts, self.machines.__setitem__, is_switched=bool(shape.power))
+        self.outside.controller = self.hosts.controller
 
     def _drawn(self, seed: int, jobs: int | None, without: Collection[str]) -> tuple[Weather, Plan]:
         dice = random.Random(f"{seed} plan")

@@ -19,6 +19,7 @@ from penstock.kernel.errors import Refused
 from penstock.testing.twin import START
 from penstock.usecases.workers import hosts
 from simulation.agents import NEVER, Machine
+from simulation.controllers import Act, Controller
 from simulation.interfaces import Run
 from simulation.tasks import Task
 
@@ -62,15 +63,21 @@ class HostWorker(Machine):
     def go_down(self) -> None:
         """Its machine goes down: an agent that had begun its job never runs it again."""
         self._is_up = False
-        if self.state != "booting":
+        if self.state == "booting":
+            self.next_at = self._engine.world.now() + NEVER
+        else:
             self.stop("goes down with its machine")
-        self.next_at = max(self.next_at, self._engine.world.now() + NEVER) if self.lives else self.next_at
 
     def come_back(self) -> None:
         """Its machine is up again, and its host's agent starts it, if it had not begun its job."""
         if self.state == "booting":
             self._is_up = True
             self.next_at = self._engine.world.now() + timedelta(seconds=self._engine.dice.randint(1, 30))
+
+    def behave(self) -> None:
+        """The trouble is over; while its machine is down it does nothing."""
+        if self._is_up:
+            super().behave()
 
     def cut(self, until: timedelta) -> None:
         """Nobody hears of it for a while."""
@@ -192,7 +199,8 @@ class Loop:
             self.wait(60)
             return False
         self._stage, self._trouble, self._cleaned = "clean", "", f"{worker}: nothing is left"
-        engine.outside.proofs[worker] = CleanProof(self.name, now, self._cleaned)
+        if self.part or not self._machine.is_cleaned_outside:
+            engine.outside.proofs[worker] = CleanProof(self.name, now, self._cleaned)
         self.wait(engine.dice.randint(0, 20))
         return True
 
@@ -210,7 +218,7 @@ class HostMachine:
         self.engine, self.name, self.number = farm.engine, name, number
         self.about = f"machine {number}"
         self.user = User(name=f"host-{name}", privileges=(f"host.{name}",), created=START, version=1)
-        self.turn, self.is_up = 0, True
+        self.turn, self.is_up, self.is_on = 0, True, True
         self._farm, self._lives = farm, 0
         self._workers: dict[str, HostWorker] = {}
         self.loops = [Loop(self)]
@@ -219,6 +227,28 @@ class HostMachine:
     def session(self) -> str:
         """What identifies its agent, for as long as it has its memory."""
         return f"{self.name}-{self.number}-{self._lives}-{'s' * 43}"
+
+    def power_on(self) -> None:
+        """It has power, and boots, which may take too long."""
+        dice = self.engine.dice
+        self.is_on = True
+        self.engine.tell(f"{self.name} has power")
+        self._pause(dice.choice((400, 900)) if self.engine.chance("mute") else dice.randint(5, 120))
+
+    def power_off(self) -> None:
+        """It has no power, and is down until it has."""
+        self.is_on = False
+        self._go_down(NEVER.total_seconds(), "has no power")
+
+    def write_anew(self) -> None:
+        """It is written anew, and boots if it has power."""
+        seconds = self.engine.dice.choice((10, 60, 300)) if self.is_on else NEVER.total_seconds()
+        self._empty(seconds, "is written anew")
+
+    @property
+    def is_cleaned_outside(self) -> bool:
+        """Whether its own word is no proof that it is clean."""
+        return self._farm.controller is not None
 
     def runs(self, worker: str) -> bool:
         """Whether a worker's agent runs here."""
@@ -247,8 +277,8 @@ class HostMachine:
             self._workers[worker].stop("is ended by its host")
 
     def suffer(self) -> None:
-        """Something happens to it."""
-        what = self.engine.dice.choice(HAPPENINGS)
+        """Something happens to it. No second machine comes where a controller knows the one that it switches."""
+        what = self.engine.dice.choice([each for each in HAPPENINGS if each != TWICE or not self.is_cleaned_outside])
         self._farm.met[what] += 1
         acts: Mapping[str, Callable[[], None]] = {
             RESTARTED: self._restart, DOWN: self._reboot, SET_UP: self._lose_memory, TWICE: self._doubled,
@@ -277,7 +307,11 @@ class HostMachine:
 
     def _lose_memory(self) -> None:
         """It is set up anew."""
-        self._go_down(self.engine.dice.choice((10, 200, 600)), "goes down, and forgets all that it knew")
+        self._empty(self.engine.dice.choice((10, 200, 600)), "goes down, and forgets all that it knew")
+
+    def _empty(self, seconds: float, how: str) -> None:
+        """It goes down, and has nothing when it comes back."""
+        self._go_down(seconds, how)
         for worker in self._workers.values():
             worker.stop("is gone with its machine's disk")
         self._lives += 1
@@ -321,7 +355,9 @@ class HostMachine:
         self._pause(until.total_seconds())
 
     def behave(self, *, stays: bool) -> None:
-        """The trouble is over. Of two machines of one name only one stays."""
+        """The trouble is over. Of two machines of one name only one stays; if it has no power, as it is."""
+        if stays and not self.is_on:
+            return
         if stays and self.is_up:
             self._pause(self.engine.dice.randint(0, 5))
         elif stays:
@@ -333,25 +369,50 @@ class HostMachine:
 
 
 class Hosts:
-    """All machines that have a host's name. `met` counts what happened to them."""
+    """All machines that have a host's name. `met` counts what happened to them. Where a controller switches them, some
+    have no power at first.
+    """
 
-    def __init__(self, engine: Run, names: Sequence[str], adopt: Callable[[str, Machine], None]) -> None:
+    def __init__(
+        self, engine: Run, names: Sequence[str], adopt: Callable[[str, Machine], None], *, is_switched: bool = False
+    ) -> None:
         self.engine, self.adopt = engine, adopt
         self.met: Counter[str] = Counter()
         self._machines: list[HostMachine] = []
+        self._newest: dict[str, HostMachine] = {}
+        self.controller = Controller(engine, self) if is_switched else None
         for name in names:
             self.add(name)
+            if is_switched and engine.dice.random() < 0.7:
+                self.power_off(name)
 
     def add(self, name: str) -> None:
         """One machine more."""
-        self._machines.append(HostMachine(self, name, len(self._machines)))
+        self._newest[name] = HostMachine(self, name, len(self._machines))
+        self._machines.append(self._newest[name])
 
-    def loops(self) -> Iterator[Loop]:
-        """Whoever calls for them."""
-        return (loop for machine in self._machines for loop in machine.loops)
+    def is_on(self, host: str) -> bool:
+        """Whether a host's machine has power: of several the newest, which the controller switches."""
+        return self._newest[host].is_on
+
+    def power_on(self, host: str) -> None:
+        """A host's machine has power."""
+        self._newest[host].power_on()
+
+    def power_off(self, host: str) -> None:
+        """A host's machine has no power."""
+        self._newest[host].power_off()
+
+    def write_anew(self, host: str) -> None:
+        """A host's machine is written anew."""
+        self._newest[host].write_anew()
+
+    def loops(self) -> Iterator[Loop | Act]:
+        """Whoever calls for them, and what their controller does later."""
+        yield from (loop for machine in self._machines for loop in machine.loops)
+        yield from self.controller.acts if self.controller else ()
 
     def behave(self) -> None:
         """The trouble is over: of each name the newest machine stays."""
-        newest = {machine.name: machine for machine in self._machines}
         for machine in self._machines:
-            machine.behave(stays=newest[machine.name] is machine)
+            machine.behave(stays=self._newest[machine.name] is machine)

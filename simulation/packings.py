@@ -17,7 +17,9 @@ class Hosts:
     def __init__(self, pool: Pool, free: Collection[str], had: Mapping[str, str]) -> None:
         self._pool = pool
         self._free = Counter(map(thing_of, free))
-        self._owners = {thing_of(name): owner for name, owner in had.items()}
+        self._owners: dict[str, set[str]] = {}
+        for name, owner in had.items():
+            self._owners.setdefault(thing_of(name), set()).add(owner)
         self._is_apart = pool.share is not None and pool.share.serves is Serves.OWNER
 
     def fit(self, claim: Claim) -> list[str]:
@@ -30,7 +32,7 @@ class Hosts:
         return [host for host in fits if self._free[host] == max(self._free[each] for each in fits)]
 
     def _is_open(self, host: str, claim: Claim) -> bool:
-        return not self._is_apart or self._owners.get(host, claim.owner) == claim.owner
+        return not self._is_apart or self._owners.get(host, set()) <= {claim.owner}
 
     def _chosen(self, claim: Claim) -> list[str]:
         choice, labels = next(iter(claim.choices), ANY), self._pool.labels

@@ -257,6 +257,10 @@ class SimulatedQueues(MemoryQueues):
         queue = "factory" if is_worker else "well"
         self._request(queue, {"unit": unit}, after)
 
+    def power(self, host: str, after: int = 0, maker: str = "") -> None:
+        assert 0 <= after <= 900, f"SQS delays a message by 900 s at most, not by {after}"
+        self._request("factory", {"do": "power", "host": host}, after)
+
     def sweep(self, message: Mapping[str, Any]) -> None:
         self._request("sweep", json.loads(json.dumps(message)), 0)
 

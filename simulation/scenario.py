@@ -39,6 +39,8 @@ class Shape:
     band: int = 0
     labs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     shares: Mapping[str, Mapping[str, str | int]] = field(default_factory=dict)
+    power: str = ""
+    is_switched: bool = True
 
     def toml(self) -> str:
         """The site as operators write it. The target `vault` needs a privilege; types in `locks` are only slots."""
@@ -70,6 +72,8 @@ class Shape:
     def _hosted(self) -> list[str]:
         """The targets of hosts."""
         lines = [f'[factories.benches]\ndriver = "hosts"\nimage = "{IMAGE}"'] if self.labs else []
+        lines += [CONTROLLER] if self.power else []
+        lines += [f"power = {self.power}"] if self.power and self.is_switched else []
         for name, names in self.labs.items():
             quoted = ", ".join(f'"{each}"' for each in names)
             lines.append(f'[targets.{name}]\nfactory = "benches"\nnames = [{quoted}]')
@@ -120,7 +124,11 @@ class Shape:
             name: {**kept, "max": dice.choice((0, 1, 2))} for name, kept in self.warm.items() if dice.random() < 0.7
         }
         labs, shares = _other_labs(dice, self.labs), _other_shares(dice, self.shares)
-        return replace(self, targets=targets, counts=counts, names=names, warm=warm, labs=labs, shares=shares)
+        is_switched = not self.power or dice.random() < 0.8
+        return replace(
+            self, targets=targets, counts=counts, names=names, warm=warm, labs=labs, shares=shares,
+            is_switched=is_switched,
+        )  # fmt: skip
 
 
 def _labelled(kind: str, name: str) -> str:
@@ -170,6 +178,10 @@ class Drawn(Protocol):
     @property
     def hosts(self) -> Sequence[str]:
         """The names of all hosts."""
+
+    @property
+    def power(self) -> str:
+        """What the site says of their power; "" where no controller switches them."""
 
     def varied(self, dice: random.Random) -> Drawn:
         """A site that an operator may make of this one."""
@@ -221,6 +233,9 @@ IMAGE = f"registry.example.com/python@sha256:{'a' * 64}"
 HOSTED = 0.1
 """In how many sites there are hosts."""
 
+CONTROLLER = 'url = "https://lab.example.com"\nsecret = "secretsmanager:penstock/lab"'
+POWERS = ("true", '{ idle = "1m" }', '{ idle = "2m" }', '{ idle = "10m" }')
+
 CHOICES = ("rack == 0", "rack == 1", "rack != 0", "name == {first}", "name == {first} || rack == 1")
 
 
@@ -259,6 +274,13 @@ def _ask_for_hosts(shape: Shape, jobs: list[dict[str, Any]]) -> None:
                 job["target"] = dice.choice(labs)
                 job.pop("machine", None)
         _share_hosts(dice, shape, jobs)
+        _switch_hosts(shape)
+
+
+def _switch_hosts(shape: Shape) -> None:
+    """In half of these sites a controller switches the hosts. These dice leave the others alone."""
+    dice = random.Random(f"power of {shape.toml()}")
+    shape.power = dice.choice(POWERS) if dice.random() < 0.5 else ""
 
 
 def _share_hosts(dice: random.Random, shape: Shape, jobs: list[dict[str, Any]]) -> None:

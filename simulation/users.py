@@ -98,11 +98,18 @@ class People:
 
     def act(self) -> None:
         """Somebody does something."""
-        doings = (
+        doings = [
             self._cancel, self._cancel, self._look, self._resize, self._pause, self._apply, self._intrude,
             self._operate, self._operate,
-        )  # fmt: skip
+        ]  # fmt: skip
+        doings += [self._press] * 3 if self._engine.outside.controller else []
         self._engine.dice.choice(doings)()
+
+    def _press(self) -> None:
+        """Somebody switches a host by hand."""
+        controller, hosts = self._engine.outside.controller, self._engine.plan.shape.hosts
+        if controller:
+            controller.press(self._engine.dice.choice(hosts))
 
     def _some_job(self) -> Job | None:
         found = [row for row in self._engine.store.rows.values() if isinstance(row, Job)]

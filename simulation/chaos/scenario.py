@@ -74,6 +74,7 @@ class Site:
     is_hard: bool
     queue: int
     warm: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    power: str = ""
 
     @property
     def hosts(self) -> Sequence[str]:

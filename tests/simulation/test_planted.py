@@ -19,7 +19,15 @@ from penstock.usecases.units import reconcile
 from penstock.usecases.units.reconcile import Reconciled
 from simulation.__main__ import main
 from simulation.ports import SimulatedStore
-from tests.simulation import plants_ahead, plants_choices, plants_hosts, plants_shares, plants_warm, plants_world
+from tests.simulation import (
+    plants_ahead,
+    plants_choices,
+    plants_hosts,
+    plants_power,
+    plants_shares,
+    plants_warm,
+    plants_world,
+)
 from tests.simulation.plants import (
     Plant,
     an_end_counts_for_nothing,
@@ -42,9 +50,11 @@ FIRST = {
     "idle_makes_no_room": 95, "key_opens_again": 129, "any_job_of_the_worker": 303, "makes_past_the_limit": 20,
     "believe_that_it_was_sent": 271, "an_event_ends_whatever_runs": 103, "time_only_goes_on": 10,
     "idle_counts_for_nothing": 5, "serves_anybody": 82, "takes_what_others_wait_for": 66,
-    "free_once_its_agent_ended": 8, "lets_a_second_machine_in": 27, "lends_who_is_away": 8,
+    "free_once_its_agent_ended": 8, "lets_a_second_machine_in": 341, "lends_who_is_away": 8,
     "owners_are_not_asked": 8, "parts_of_two_hosts": 8, "a_part_is_enough": 8, "too_many_parts": 8,
     "all_parts_are_free_at_once": 8, "last_comes_first_on_a_host": 65,
+    "lets_in_who_may_lose_its_power": 9, "switches_off_before_it_is_away": 9, "switches_what_is_in_use": 456,
+    "nobody_switches_on_to_clean": 9,
     "an_end_counts_for_nothing": 133, "takes_what_does_not_fit": 11, "gives_a_part_as_the_whole": 16,
 }  # fmt: skip
 """Where to begin to look for what few seeds find. All others are looked at as well, should the dice fall otherwise."""
@@ -133,6 +143,10 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_hosts.free_once_its_agent_ended, {"UNIT-2"}, ()),
     (plants_hosts.lets_a_second_machine_in, {"JOB-2"}, ()),
     (plants_hosts.lends_who_is_away, {"SLOT-1"}, ()),
+    (plants_power.lets_in_who_may_lose_its_power, {"RULE-3", "JOB-2"}, ()),
+    (plants_power.switches_off_before_it_is_away, {"JOB-2"}, ()),
+    (plants_power.switches_what_is_in_use, {"JOB-2"}, ()),
+    (plants_power.nobody_switches_on_to_clean, {"UNIT-1", "QUEUE-3"}, ()),
     (plants_shares.owners_are_not_asked, {"SEC-2"}, ()),
     (plants_shares.parts_of_two_hosts, {"SLOT-2"}, ()),
     (plants_shares.a_part_is_enough, {"SLOT-2"}, ()),

@@ -16,7 +16,7 @@ from penstock.domain.pools import grants, packing
 from penstock.domain.pools.choices import Choice, Placement
 from penstock.domain.pools.grants import MAX_OVERTAKEN, Allocator, Stock
 from penstock.domain.pools.packing import Packing, Place, Prospect
-from penstock.domain.pools.pools import Claim, Need, Pool, Serves, Sharing, Slot, SlotState, line_of
+from penstock.domain.pools.pools import Claim, Need, Pool, Serves, Sharing, Slot, SlotState, line_of, pool_key
 from penstock.domain.site import sharing
 from penstock.domain.site.site import Target
 from penstock.domain.units import power
@@ -243,10 +243,11 @@ def test_after_a_commit_its_parts_are_checked_as_it_wrote_them() -> None:
     assert (checked.version, checked.fence) == (1, 1)  # type: ignore[attr-defined]
 
 
-def test_where_anybody_shares_nothing_is_checked() -> None:
+def test_where_anybody_shares_no_other_part_is_checked_but_that_it_is_so() -> None:
+    """SEC-2: an operator who keeps owners apart from now on writes the pool's row. Seed 270."""
     hand = Allocator({LAB: stock([], NAMES, (), share=SITE)})
     hand.order(wants("A"), unit(), Need(0, 0, "worker", "lab", LAB, "lab"), {LAB: tuple(parts("a/1"))})
-    assert not [each for each in hand.changes() if isinstance(each, Check)]
+    assert [each.was.key for each in hand.changes() if isinstance(each, Check)] == [pool_key(LAB)]
 
 
 def test_how_many_rows_a_grant_has() -> None:

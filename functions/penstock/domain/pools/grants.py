@@ -624,8 +624,9 @@ class Allocator:
         """Give a unit that will be made its own slots, those that were chosen for it if some were, and all that its
         type uses.
 
-        What a thing has as a whole changes with its pool's row only. So a commit that gives one checks that. [SLOT-1]
-        Where jobs of one owner only may be on a machine, it also checks the parts beside those that it gives. [SEC-2]
+        What a thing has as a whole, and who may share a machine, changes with its pool's row only. So a commit that
+        gives one of these checks that. [SLOT-1] Where jobs of one owner only may be on a machine, it also checks the
+        parts beside those that it gives. [SEC-2]
         """
         own, *others = [
             slot
@@ -633,7 +634,7 @@ class Allocator:
             for slot in self._take(claim, pool, count, unit, chosen.get(pool, ()))
         ]
         pool = self._before[need.pool]
-        if need.is_exclusive or pool.keeps_apart:
+        if need.is_exclusive or pool.share:
             self._checked.append(Check(pool))
         if pool.keeps_apart:
             self._checked += map(Check, self._beside(own))

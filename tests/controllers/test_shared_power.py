@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from penstock.domain.jobs.jobs import State
+from penstock.domain.pools.pools import pool_key
+from penstock.domain.units.hosts import host_key
 from penstock.domain.units.power import power_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Key
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
+from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import scheduler
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.units import maintenance
@@ -223,5 +228,125 @@ def test_a_host_stays_as_it_is(benches: FaultyBenches, why: str) -> None:
         if why == "it is there":
             Bench(twin).ask()
         after(twin, 60)
-    assert unit_at(twin, part.worker).state in (UnitState.DIRTY, UnitState.QUARANTINED)
-    assert posts(benches) == ["bench-7/on"]
+    assert unit_at(twin, part.worker).state is UnitState.DIRTY
+    assert (posts(benches), order_of(twin).serial) == (["bench-7/on"], 1)
+
+
+def dirty(benches: FaultyBenches) -> tuple[Twin, Unit, Part]:
+    """The worker of a host's part is lost, and that of another part is at work, while the host's agent is silent."""
+    twin, _, part = begun(benches)
+    (other,) = order(twin, 1, 1)
+    Bench(twin).ask()
+    second = Part(twin, "bench-7", int(worker_of(twin, other).lease.slot.partition("/")[2]))
+    assert second.do() == "work"
+    assert second.hello() == other
+    for _ in range(8):
+        twin.pass_time(45)
+        second.beat(other)
+        after(twin, 1)
+    lost = unit_at(twin, part.worker)
+    assert (lost.state, host_of(twin).away is None) == (UnitState.DIRTY, False)
+    return twin, lost, second
+
+
+def test_a_host_is_not_switched_on_to_clean_one_part_while_another_is_in_use(benches: FaultyBenches) -> None:
+    """JOB-2: until that worker is lost too."""
+    twin, lost, _ = dirty(benches)
+    power.switch_on_to_clean(twin.on, lost)
+    assert order_of(twin).serial == 1
+    after(twin, 45, times=5)
+    power.switch_on_to_clean(twin.on, lost)
+    assert order_of(twin).serial == 2
+
+
+def test_nor_for_the_next_job_while_an_operator_holds_what_is_left(benches: FaultyBenches) -> None:
+    """UNIT-3: what the operator looks at may lose its power."""
+    twin, job, part = begun(benches, names=["bench-7"])
+    cancel.cancel(twin.on, ADA, job)
+    maintenance.hold(twin.on, ROOT, UnitKind.WORKER, part.worker, "to see", 7200)
+    after(twin, 45, times=6)
+    assert (unit_at(twin, part.worker).state, host_of(twin).away is None) == (UnitState.DIRTY, False)
+    order(twin, 1, 1)
+    assert order_of(twin).serial == 1
+
+
+def test_what_is_no_part_of_a_host_switches_none(benches: FaultyBenches) -> None:
+    """A host of its own is cleaned by its controller; and a resource may have the name of a host's part."""
+    twin, unit = lost(benches)
+    serial = order_of(twin).serial
+    twin.store.rows[power_key("bench-7")] = at_rest = replace(order_of(twin), due=None, again=None)
+    whole = replace(unit, lease=replace(unit.lease, slot="bench-7"))
+    for other in (whole, replace(unit, is_a=UnitKind.RESOURCE)):
+        power.switch_on_to_clean(twin.on, other)
+        assert order_of(twin) == at_rest
+    power.switch_on_to_clean(twin.on, unit)
+    assert order_of(twin).serial == serial + 1
+
+
+@pytest.mark.parametrize("gone", [host_key("bench-7"), pool_key("target/lab")])
+def test_what_is_gone_meanwhile_is_not_switched(benches: FaultyBenches, gone: Key) -> None:
+    twin, unit = lost(benches)
+    twin.store.rows[power_key("bench-7")] = at_rest = replace(order_of(twin), due=None, again=None)
+    del twin.store.rows[gone]
+    power.switch_on_to_clean(twin.on, unit)
+    assert order_of(twin) == at_rest
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_who_has_a_host_is_read_only_where_it_matters(
+    benches: FaultyBenches, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Of a host that is away, by a server that does not know it; and of each worker there, no other."""
+    twin, lost, second = dirty(benches)
+    Bench(twin, "bench-8").ask()
+    order(twin, 1, 4)  # on bench-8, all of it
+    order(twin, 1, 1)
+    stocks = scheduler.read_stocks(twin.on, "target/lab")
+    stocks = {name: replace(stock, had=stock.had if known else None) for name, stock in stocks.items()}
+    held, units = reads(twin, monkeypatch)
+    power.switch_on(twin.on, "target/lab", stocks)
+    assert held == ([] if known else ["held#"])
+    assert set(units) == {lost.id, second.worker}
+
+
+def reads(twin: Twin, patch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
+    """What is read from now on: the prefixes of held slots, and the ids of units that are read together."""
+    held: list[str] = []
+    units: list[str] = []
+    find, rows_at = twin.store.find, twin.store.rows_at
+
+    def found(pk: str, prefix: str, *how: Any, **more: Any) -> Any:
+        held.extend([prefix] if prefix.startswith("held#") else [])
+        return find(pk, prefix, *how, **more)
+
+    def rows(keys: Sequence[Key]) -> Any:
+        units.extend(key.pk.partition("#")[2] for key in keys if key.pk.startswith("unit#"))
+        return rows_at(keys)
+
+    patch.setattr(twin.store, "find", found)
+    patch.setattr(twin.store, "rows_at", rows)
+    return held, units
+
+
+def test_hosts_that_nobody_shares_are_not_asked_who_has_them(
+    benches: FaultyBenches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin = site(benches)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(power, "switch_on", lambda *told: None)
+        submit(twin, ADA, target="lab")
+        twin.run()
+    held, units = reads(twin, monkeypatch)
+    power.switch_on(twin.on, "target/lab", scheduler.read_stocks(twin.on, "target/lab"))
+    assert (held, units, order_of(twin).serial) == ([], [], 1)
+
+
+def test_nor_is_anybody_while_all_hosts_are_there(benches: FaultyBenches, monkeypatch: pytest.MonkeyPatch) -> None:
+    twin = lab(benches)
+    for name in ("bench-7", "bench-8"):
+        Bench(twin, name).ask()
+    order(twin, 3, 4)
+    stocks = scheduler.read_stocks(twin.on, "target/lab")
+    held, units = reads(twin, monkeypatch)
+    power.switch_on(twin.on, "target/lab", {name: replace(stock, had=None) for name, stock in stocks.items()})
+    assert (held, units) == ([], [])

@@ -55,7 +55,7 @@ def choose(
     """
     chooser = _Chooser(offer, [*(wish.choice for wish in wished), *others], harm)
     each = [wish for wish in wished for _ in range(1 if wish.is_of_one_thing else wish.count)]
-    ordered = sorted(each, key=lambda wish: chooser.options(wish.choice))
+    ordered = sorted(each, key=chooser.options)
     found = chooser.fill(ordered, ())
     if found is None:
         return None
@@ -76,10 +76,10 @@ class _Chooser:
         self._whole = _whole(offer)
         self._tries = TRIES
 
-    def options(self, choice: Choice) -> int:
-        """How many slots fit a choice."""
-        kinds = self._sorting.count(self._free)
-        return sum(kinds[kind] for kind in self._sorting.fit(choice, kinds))
+    def options(self, wish: Wish) -> int:
+        """How many slots fit a wish."""
+        kinds = self._sorting.count(self._for(wish))
+        return sum(kinds[kind] for kind in self._sorting.fit(wish.choice, kinds))
 
     def fill(self, wished: Sequence[Wish], taken: Slots) -> list[Slots] | None:
         """What each wish takes beside what is taken already; None if some wish comes to nothing."""
@@ -152,8 +152,7 @@ class _Chooser:
         things = [slots[0] for slots in self._whole.values() if gone.isdisjoint(slot.name for slot in slots)]
         # A worker, which takes parts of a host, is the only one of its step: so there is no other of these here.
         alone = [wish for wish in wished if wish.choice.exclusive]
-        beside, cold = [wish for wish in wished if wish.is_beside], [slot for slot in slots if slot.unit is None]
-        return self._is_matched(wished, slots) and self._is_matched(alone, things) and self._is_matched(beside, cold)
+        return self._is_matched(wished, slots) and self._is_matched(alone, things)
 
     def _is_matched(self, wished: Sequence[Wish], slots: Sequence[Slot]) -> bool:
         matching = Matching(self._sorting.count(slots))

@@ -74,10 +74,8 @@ def _kept_on(on: System, held: Sequence[Slot]) -> set[str]:
 
     A host that did not come may be switched off first. It is away, so no worker begins there meanwhile.
     """
-    units = _rows_at(on, [unit_key(str(slot.unit)) for slot in held])
-    ended = {
-        row.id for row in units.values() if isinstance(row, Unit) and row.state is UnitState.DIRTY and not row.hold
-    }
+    units = cast("Iterable[Unit]", _rows_at(on, [unit_key(str(slot.unit)) for slot in held]).values())
+    ended = {unit.id for unit in units if unit.state is UnitState.DIRTY and not unit.hold}
     return {slot.thing for slot in held if slot.unit not in ended}
 
 

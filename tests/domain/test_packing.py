@@ -250,6 +250,12 @@ def test_where_anybody_shares_no_other_part_is_checked_but_that_it_is_so() -> No
     assert [each.was.key for each in hand.changes() if isinstance(each, Check)] == [pool_key(LAB)]
 
 
+def test_where_nobody_shares_anything_nothing_is_checked() -> None:
+    hand = Allocator({LAB: stock([], NAMES, (), share=None)})
+    hand.order(wants("A"), unit(), Need(0, 0, "worker", "lab", LAB, "lab"), {LAB: tuple(parts("a/1"))})
+    assert not [each for each in hand.changes() if isinstance(each, Check)]
+
+
 def test_how_many_rows_a_grant_has() -> None:
     need = Need(0, 0, "worker", "lab", LAB, "lab", choice=TOGETHER, slots=2, beside=6)
     plain = replace(need, choice=None, beside=0)

@@ -106,6 +106,17 @@ def test_a_site_that_was_changed_a_moment_ago_is_the_one_that_counts(twin: Twin,
     assert unit_of(twin, unit.id).state is UnitState.DIRTY
 
 
+def test_a_unit_of_another_maker_does_not_stay(twin: Twin) -> None:
+    """The site was written a moment ago, and its pools are as they were."""
+    unit = unit_of(twin, at_rest(twin).worker)
+    assert prewarm._stay_changes(twin.on, unit.id)[1]
+    row = twin.store.get(SITE_KEY, SiteText)
+    assert row
+    other = SITE.replace('linux]\nfactory = "hand"', 'linux]\nfactory = "new"')
+    assert twin.store.commit([Replace(row, replace(row, toml=f'[factories.new]\ndriver = "hand"\n{other}'))])
+    assert prewarm._stay_changes(twin.on, unit.id) == ([], False)
+
+
 def test_a_hello_and_its_factorys_word_at_once_are_both_noted() -> None:
     twin = wanting()
     prewarm.fill(twin.on, LINUX)

@@ -31,8 +31,3 @@ def gives_a_part_as_the_whole(patch: pytest.MonkeyPatch) -> None:
         return found
 
     patch.setattr(choosing, "_whole", parts)
-
-
-def takes_what_is_kept_beside(patch: pytest.MonkeyPatch) -> None:
-    """A unit that takes a slot beside its own may take that of a kept unit."""
-    patch.setattr(choosing._Chooser, "_for", lambda self, wish: self._free)

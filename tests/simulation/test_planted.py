@@ -53,7 +53,7 @@ FIRST = {
     "free_once_its_agent_ended": 8, "lets_a_second_machine_in": 341, "lends_who_is_away": 8,
     "owners_are_not_asked": 8, "parts_of_two_hosts": 8, "a_part_is_enough": 8, "too_many_parts": 8,
     "all_parts_are_free_at_once": 8, "last_comes_first_on_a_host": 65,
-    "lets_in_who_may_lose_its_power": 9, "switches_off_before_it_is_away": 9, "switches_what_is_in_use": 456,
+    "lets_in_who_may_lose_its_power": 45, "switches_off_before_it_is_away": 9, "switches_what_is_in_use": 456,
     "nobody_switches_on_to_clean": 9,
     "an_end_counts_for_nothing": 133, "takes_what_does_not_fit": 11, "gives_a_part_as_the_whole": 16,
 }  # fmt: skip

@@ -36,7 +36,7 @@ class Machines(Protocol):
         """Give a host's machine power: it boots."""
 
     def power_off(self, host: str) -> None:
-        """Take a host's machine its power."""
+        """Cut the power of a host's machine."""
 
     def write_anew(self, host: str) -> None:
         """Write a host's machine anew: it is empty, and boots if it has power."""

@@ -260,7 +260,7 @@ def test_a_host_is_not_switched_on_to_clean_one_part_while_another_is_in_use(ben
 
 
 def test_nor_for_the_next_job_while_an_operator_holds_what_is_left(benches: FaultyBenches) -> None:
-    """UNIT-3: what the operator looks at may lose its power."""
+    """UNIT-3: what the operator looks at could lose its power."""
     twin, job, part = begun(benches, names=["bench-7"])
     cancel.cancel(twin.on, ADA, job)
     maintenance.hold(twin.on, ROOT, UnitKind.WORKER, part.worker, "to see", 7200)

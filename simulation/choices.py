@@ -5,7 +5,8 @@ A claim's wishes are matched to slots one at a time (Kuhn's algorithm); penstock
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from penstock.domain.pools.choices import Choice
 from penstock.domain.pools.matching import wishes
@@ -81,17 +82,51 @@ def _things(pool: Pool) -> dict[str, list[str]]:
     return found
 
 
-def harmed(ahead: Sequence[Claim], pool: Pool, left: Collection[str], taken: Collection[str]) -> list[Claim]:
+class Everything:
+    """All that pools have, given to claims one after the other as if nobody had anything."""
+
+    def __init__(self, pool: Callable[[str], Pool | None]) -> None:
+        self._pool = pool
+        self._given: dict[str, Given] = {}
+        self._asked = Counter[str]()
+
+    def add(self, claim: Claim) -> bool:
+        """One claim more. Whether each of its pools has what it wants, beside those before; if not, it gets nothing."""
+        wanted = sum(map(Counter, claim.takes), Counter[str]())
+        if any(self._asked[name] + count > self._most(name) for name, count in wanted.items()):
+            return False
+        added = [(self._things_of(name), wished(claim, name)) for name in claim.pools if self._names(name)]
+        if not all([given.add(choice) for given, choices in added for choice in choices]):
+            for given, choices in added:
+                given.drop(len(choices))
+            return False
+        self._asked += wanted
+        return True
+
+    def _most(self, name: str) -> int:
+        pool = self._pool(name)
+        return pool.limit if pool and not pool.is_paused else 0
+
+    def _names(self, name: str) -> Sequence[str]:
+        pool = self._pool(name)
+        return (pool.names or ())[: pool.limit] if pool else ()
+
+    def _things_of(self, name: str) -> Given:
+        pool = self._pool(name)
+        return self._given.setdefault(name, Given(self._names(name), pool.labels if pool else {}))
+
+
+def harmed(
+    ahead: Sequence[Claim], pool: Pool, left: Collection[str], taken: Collection[str], everything: Everything
+) -> list[Claim]:
     """Those of the claims ahead for whom what is left is not enough, and who could have used what was taken. But for
     those who could not be granted with those before them even if nobody had anything.
     """
-    everything = Given(() if pool.is_paused else (pool.names or ())[: pool.limit], pool.labels)
     given, found, number = Given(left, pool.labels), list[Claim](), 0
     for other in ahead:
-        wants = wished(other, pool.name)
-        if not all([everything.add(choice) for choice in wants]):
-            everything.drop(len(wants))
+        if not everything.add(other):
             continue
+        wants = wished(other, pool.name)
         got = [given.add(choice) for choice in wants]
         if any(not has and given.would_serve(number + at, taken) for at, has in enumerate(got)):
             found.append(other)

@@ -98,7 +98,7 @@ class Moment:
         row = self.store.rows.get(unit_key(slot.unit or ""))
         return row if isinstance(row, Unit) else None
 
-    def taken(self, but: Collection[str]) -> tuple[list[Slot], Counter[str]]:
+    def _granted(self, but: Collection[str]) -> tuple[list[Slot], Counter[str]]:
         """What the commit gave to jobs but some: slots that were warm, as they were, and how much else of each pool."""
         warm, cold = list[Slot](), Counter[str]()
         for was, now in self.of(Slot):
@@ -110,14 +110,16 @@ class Moment:
                     cold[now.pool] += now.count
         return warm, cold
 
-    def has_room(self, claim: Claim, warm: Sequence[Slot], cold: Mapping[str, int]) -> bool:
+    def has_room(self, claim: Claim, but: Collection[str]) -> bool:
         """Whether all pools of a claim had room for it since the handler looked.
 
-        `warm` and `cold` are what was granted instead; what a warm unit takes, it brings along, if it serves the
-        claim's owner. What is kept for a claim that was overtaken too often is no room; nor does anyone look beyond the
-        first WINDOW of a line, or grant what passes more claims than that, for a transaction has its bounds.
+        What the commit gave to jobs `but` these counts as room: those were before it. What a warm unit takes, it brings
+        along, if it serves the claim's owner. What is kept for a claim that was overtaken too often is no room. Nobody
+        looks beyond the first WINDOW of a line, or grants what passes more claims than that: a transaction has its
+        bounds.
         """
         looked = self.task.looked if self.task else {}
+        warm, cold = self._granted(but)
         passed = 0
         wants = self._wants(claim, warm)
         for name in claim.pools:
@@ -131,7 +133,7 @@ class Moment:
             ahead = [other for other in queue if other.order < row.order]
             passed += len(ahead)
             if self.chooses(pool, row):
-                if passed > WINDOW or row not in heads(queue) or not self._may_have(row, pool, ahead, looked):
+                if passed > WINDOW or row not in heads(queue) or not self._may_have(row, pool, ahead, but):
                     return False
                 continue
             taken = sum(slot.pool == name for slot in warm) + cold.get(name, 0)
@@ -149,27 +151,28 @@ class Moment:
         queue = self.store.scan(collection(pool.name), WAITING, Claim)
         return bool(matching.choosing([claim, *queue], pool.name))
 
-    def _may_have(self, row: Claim, pool: Pool, ahead: Sequence[Claim], looked: Mapping[str, int]) -> bool:
+    def _may_have(self, row: Claim, pool: Pool, ahead: Sequence[Claim], but: Collection[str]) -> bool:
         """Whether a pool where somebody chooses had what a claim wants, and surely kept it for nobody: neither for one
         that was overtaken too often, nor for one that wants a thing for itself.
         """
         pk = collection(pool.name)
+        looked = self.task.looked.get(pk, -1) if self.task else -1
         alone = any(choice.exclusive for choice in matching.choosing([row, *ahead], pool.name))
         is_kept = alone or any(other.overtaken >= OVERTAKEN for other in ahead)
-        names = {slot.name for slot in self.store.scan(pk, "free#cold#", Slot)} | self.names_taken(pool.name)
-        is_later = self.facts.opened[pool.name] > looked.get(pk, -1)
+        taken = {now.name for was, now in self._taken(pool.name) if not was.unit and now.job not in but}
+        names = {slot.name for slot in self.store.scan(pk, "free#cold#", Slot)} | taken
+        is_later = self.facts.opened[pool.name] > looked
         return not is_kept and not is_later and choices.can_have(row, pool, names)
 
-    def names_taken(self, pool: str, job: str = "") -> set[str]:
-        """The cold slots of a pool that the commit gave to jobs, or to one."""
-        return {
-            now.name
-            for was, now in self.of(Slot)
-            if now
-            and was
-            and (now.pool, now.state, was.state) == (pool, SlotState.HELD, SlotState.FREE)
-            and (now.job == job or (not job and not was.unit))
-        }
+    def names_taken(self, pool: str, job: str) -> set[str]:
+        """The slots of a pool that the commit gave to a job."""
+        return {now.name for _, now in self._taken(pool) if now.job == job}
+
+    def _taken(self, pool: str) -> Iterator[tuple[Slot, Slot]]:
+        """The slots of a pool that the commit gave to jobs, as they were, and as they are."""
+        for was, now in self.of(Slot):
+            if was and now and (now.pool, now.state, was.state) == (pool, SlotState.HELD, SlotState.FREE):
+                yield was, now
 
     def room(self, name: str) -> int:
         """How much of a pool has no lease: what is free, and what kept units have."""
@@ -192,7 +195,8 @@ class Moment:
             return []
         left = [slot.name for state in ("free#", "idle#") for slot in self.store.scan(pk, state, Slot)]
         ahead = [other for other in queue if other.order < claim.order]
-        return choices.harmed(ahead, pool, left, self.names_taken(claim.pool, claim.job))
+        taken = self.names_taken(claim.pool, claim.job)
+        return choices.harmed(ahead, pool, left, taken, choices.Everything(self._pool))
 
     def harmed(self, claim: Claim, left: int) -> list[Claim]:
         """Those before a claim in its queue for whom, and those before them, what is left after it is not enough.
@@ -200,18 +204,16 @@ class Moment:
         But for those who could not be granted with those before them even if nobody had anything.
         """
         found: list[Claim] = []
-        asked, wanted = Counter[str](), 0
+        everything, wanted = choices.Everything(self._pool), 0
         for other in heads(self.store.scan(collection(claim.pool), WAITING, Claim)):
-            needs = sum((Counter(takes) for takes in other.takes), Counter[str]())
-            if other.order < claim.order and all(asked[name] + needs[name] <= self._could(name) for name in needs):
-                asked += needs
+            if other.order < claim.order and everything.add(other):
                 wanted += other.count
                 found += [other] if wanted > left else []
         return found
 
-    def _could(self, name: str) -> int:
-        pool = self.store.rows.get(pool_key(name))
-        return pool.limit if isinstance(pool, Pool) and not pool.is_paused else 0
+    def _pool(self, name: str) -> Pool | None:
+        row = self.store.rows.get(pool_key(name))
+        return row if isinstance(row, Pool) else None
 
     def decided_alone(self, claim: Claim) -> bool:
         """Whether nothing moved in a granted claim's pools since its handler looked, but for what came free."""

@@ -228,7 +228,7 @@ def nobody_is_passed(moment: Moment) -> Iterator[Broke]:
             is_before = other.order < was.order and moment.facts.born.get(other.key, 0) <= looked
             stands_there = set(was.pools) <= set(other.pools) and moment.could_see(other)
             earlier = {each.job for each in granted if each.order < other.order}
-            if is_before and stands_there and moment.has_room(other, *moment.taken(but=earlier)):
+            if is_before and stands_there and moment.has_room(other, but=earlier):
                 yield "QUEUE-2", f"{was.job} was granted {was.pool} before {other.job}, though there was room"
         for other in moment.harmed_by(was) if moment.decided_alone(was) else ():
             moment.facts.overtaken[other.key] += 1

@@ -25,3 +25,8 @@ def switches_what_is_in_use(patch: pytest.MonkeyPatch) -> None:
 def nobody_switches_on_to_clean(patch: pytest.MonkeyPatch) -> None:
     """A host that lost its power with a job stays off."""
     patch.setattr(power, "switch_on_to_clean", lambda *told: None)
+
+
+def switches_what_another_pool_has(patch: pytest.MonkeyPatch) -> None:
+    """A host that the site moved is switched by its next pool while a job of the last one runs on it."""
+    patch.setattr(power, "_is_had_elsewhere", lambda *told: False)

@@ -54,7 +54,7 @@ FIRST = {
     "owners_are_not_asked": 8, "parts_of_two_hosts": 8, "a_part_is_enough": 8, "too_many_parts": 8,
     "all_parts_are_free_at_once": 8, "last_comes_first_on_a_host": 65,
     "lets_in_who_may_lose_its_power": 45, "switches_off_before_it_is_away": 9, "switches_what_is_in_use": 456,
-    "nobody_switches_on_to_clean": 9,
+    "nobody_switches_on_to_clean": 9, "switches_what_another_pool_has": 881,
     "an_end_counts_for_nothing": 133, "takes_what_does_not_fit": 11, "gives_a_part_as_the_whole": 16,
 }  # fmt: skip
 """Where to begin to look for what few seeds find. All others are looked at as well, should the dice fall otherwise."""
@@ -146,6 +146,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_power.lets_in_who_may_lose_its_power, {"RULE-3", "JOB-2"}, ()),
     (plants_power.switches_off_before_it_is_away, {"JOB-2"}, ()),
     (plants_power.switches_what_is_in_use, {"JOB-2"}, ()),
+    (plants_power.switches_what_another_pool_has, {"JOB-2"}, ()),
     (plants_power.nobody_switches_on_to_clean, {"UNIT-1", "QUEUE-3"}, ()),
     (plants_shares.owners_are_not_asked, {"SEC-2"}, ()),
     (plants_shares.parts_of_two_hosts, {"SLOT-2"}, ()),

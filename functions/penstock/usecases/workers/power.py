@@ -52,7 +52,9 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     names = list(dict.fromkeys(slot.thing for slot in found))
     rows = _rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
     here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
-    in_use = _in_use(on, stock, set(names) - here)
+    in_use = _in_use(on, stock, set(names) - here) | {
+        row.name for row in rows.values() if isinstance(row, Host) and _is_had_elsewhere(on, row, name)
+    }
     orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
     waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
     away = [host for host in names if host not in here and host not in in_use]
@@ -67,6 +69,16 @@ def _in_use(on: System, stock: Stock, names: Collection[str]) -> set[str]:
         return set()
     held = stock.had if stock.had is not None else every_of(on, collection(stock.name), f"{SlotState.HELD}#", Slot)
     return _kept_on(on, [slot for slot in held if slot.thing in names])
+
+
+def _is_had_elsewhere(on: System, host: Host, pool: str) -> bool:
+    """Whether a host that the site moved to a pool still has a worker in the last one. Until that is gone, it serves
+    nobody else, and what it needs is that worker's affair. [JOB-2]
+    """
+    if host.pool == pool:
+        return False
+    held = every_of(on, collection(host.pool), f"{SlotState.HELD}#{host.name}", Slot)
+    return any(slot.thing == host.name for slot in held)
 
 
 def _kept_on(on: System, held: Sequence[Slot]) -> set[str]:
@@ -148,7 +160,7 @@ def switch_idle_off(on: System, pool: Pool) -> None:
     idle = max(said.idle, timedelta(seconds=site.limits.boot))
     for order in cast("Iterable[PowerOrder]", away.values()):
         if power.is_left_on(order, None, idle, on.world.now()):
-            _off_if_left_on(on, maker, order.host, idle)
+            _off_if_left_on(on, maker, pool.name, order.host, idle)
 
 
 def _whole_hosts(on: System, pool: Pool, state: SlotState) -> Mapping[str, list[Slot]]:
@@ -176,15 +188,17 @@ def _off_if_idle(on: System, maker: str, name: str, slots: Sequence[Slot], idle:
         on.queues.schedule({"do": "resize", "pool": slots[0].pool})
 
 
-def _off_if_left_on(on: System, maker: str, name: str, idle: timedelta) -> None:
-    """Have a host switched off that is on and away. Its agent that comes changes the order, so that is read first: then
-    either this comes first, and the agent is not let in, or nothing is written. [JOB-2]
+def _off_if_left_on(on: System, maker: str, pool: str, name: str, idle: timedelta) -> None:
+    """Have a host of a pool switched off that is on and away. Its agent that comes changes the order, so that is read
+    first: then either this comes first, and the agent is not let in, or nothing is written. [JOB-2]
     """
     order = on.store.get(power_key(name), PowerOrder)
     host, now = on.store.get(host_key(name), Host), on.world.now()
     is_there = host is not None and host.away is None
     assert order, "its row is never deleted"
     if is_there or not power.is_left_on(order, host.away if host else None, idle, now):
+        return
+    if host and _is_had_elsewhere(on, host, pool):
         return
     if on.store.commit([Replace(order, power.switch_off(order, now))]):
         on.queues.power(name, maker=maker)

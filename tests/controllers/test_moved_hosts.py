@@ -1,0 +1,140 @@
+"""A host that the site moves to another target while a job runs on it, and a controller that switches it. [JOB-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.domain.jobs.jobs import State
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units.power import power_key
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
+from penstock.usecases.workers import power
+from tests.controllers.benches import FaultyBenches
+from tests.controllers.switched import ADA, after, order_of, posts, site
+from tests.usecases.lab_hosts import IMAGE, SHARED, Bench, Part, apply, host_of, states
+from tests.usecases.steps import job_of, submit, worker_of
+
+
+@pytest.fixture
+def benches() -> Iterator[FaultyBenches]:
+    made = FaultyBenches("bench-7", "bench-70", "bench-8")
+    yield made
+    made.end()
+
+
+def targets(twin: Twin, benches: FaultyBenches, old: Sequence[str], new: Sequence[str], *, shared: bool) -> None:
+    """Which hosts two targets of one factory have."""
+    made = {"driver": "hosts", "url": benches.url, "secret": "env:RACK", "timeout": "1s", "image": IMAGE}
+    each = SHARED if shared else {"factory": "lab"}
+    found = {name: each | {"names": list(names)} for name, names in (("old", old), ("new", new))}
+    apply(twin, site_toml(factories={"lab": made | {"power": {"idle": "10m"}}}, targets=found))
+
+
+def moved(benches: FaultyBenches, *, shared: bool) -> tuple[Twin, str, Bench]:
+    """A job runs on bench-7, which was switched on for it, and has another target since; its own agent is silent."""
+    twin = site(benches)
+    targets(twin, benches, ["bench-7", "bench-70"], ["bench-8"], shared=shared)
+    job = waits_for(twin, "old")
+    Bench(twin).ask()
+    number = worker_of(twin, job).lease.slot.partition("/")[2]
+    bench = Part(twin, "bench-7", int(number)) if number else Bench(twin)
+    assert bench.do() == "work"
+    assert bench.hello() == job
+    targets(twin, benches, ["bench-70"], ["bench-7", "bench-8"], shared=shared)
+    works(twin, bench, job, 6)
+    assert host_of(twin).away
+    return twin, job, bench
+
+
+def waits_for(twin: Twin, target: str) -> str:
+    job = submit(twin, ADA, target=target, retries=0)
+    twin.run()
+    return job
+
+
+def works(twin: Twin, bench: Bench, job: str, times: int) -> None:
+    """Its worker's agent is there, as long as the host's own is not heard of."""
+    for _ in range(times):
+        twin.pass_time(45)
+        bench.beat(job)
+        after(twin, 1)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_it_is_not_switched_off_by_its_next_target(benches: FaultyBenches, shared: bool) -> None:
+    twin, job, bench = moved(benches, shared=shared)
+    works(twin, bench, job, 20)
+    assert posts(benches) == ["bench-7/on"]
+    assert job_of(twin, job).state is State.RUNNING
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_nor_switched_on_for_who_waits_there(benches: FaultyBenches, shared: bool) -> None:
+    """One that did not come may be switched off first. Another host serves who waits, even one that failed more."""
+    twin, job, bench = moved(benches, shared=shared)
+    twin.store.rows[power_key("bench-7")] = was = replace(order_of(twin), missed=1)
+    twin.store.rows[power_key("bench-8")] = replace(was, host="bench-8", missed=2)
+    waits_for(twin, "new")
+    works(twin, bench, job, 2)
+    assert posts(benches) == ["bench-7/on", "bench-8/on"]
+    assert job_of(twin, job).state is State.RUNNING
+
+
+def test_when_nobody_has_it_any_more_its_next_target_switches_it_off(benches: FaultyBenches) -> None:
+    """Its worker is lost, and the controller cleans up."""
+    twin, _, _ = moved(benches, shared=False)
+    after(twin, 60, times=20)
+    assert posts(benches) == ["bench-7/on", "bench-7/off"]
+    assert host_of(twin).pool == "target/old"
+
+
+def test_unless_it_comes_while_that_is_looked_at(benches: FaultyBenches) -> None:
+    """JOB-2: then it may begin on the next job at once."""
+    twin, _, _ = moved(benches, shared=False)
+    after(twin, 60, times=5)
+    assert states(twin, "target/old")["bench-7"] != "held"
+    twin.pass_time(600)
+    find = twin.store.find
+
+    def comes(pk: str, prefix: str, *how: Any, **more: Any) -> Any:
+        found = find(pk, prefix, *how, **more)
+        if prefix.startswith("held#bench-7"):
+            twin.store.find = find  # type: ignore[method-assign]
+            Bench(twin).ask()
+        return found
+
+    twin.store.find = comes  # type: ignore[method-assign]
+    pool = twin.store.get(pool_key("target/new"), Pool)
+    assert pool
+    power.switch_idle_off(twin.on, pool)
+    twin.run()
+    assert (host_of(twin).pool, host_of(twin).away) == ("target/new", None)
+    assert (posts(benches), order_of(twin).is_shut) == (["bench-7/on"], False)
+
+
+def test_or_on_for_who_waits_there(benches: FaultyBenches) -> None:
+    """It did not come again since, so it still counts for its last target."""
+    twin, _, _ = moved(benches, shared=False)
+    after(twin, 60, times=20)
+    waits_for(twin, "new")
+    assert posts(benches)[2:] == ["bench-7/on"]
+
+
+def test_a_worker_on_a_host_with_a_longer_name_is_not_on_it(benches: FaultyBenches) -> None:
+    twin = site(benches)
+    targets(twin, benches, ["bench-7", "bench-70"], ["bench-8"], shared=False)
+    Bench(twin).ask()
+    Bench(twin).ask(leaving=True)
+    other = Bench(twin, "bench-70")
+    other.ask()
+    job = waits_for(twin, "old")
+    assert other.do() == "work"
+    assert other.hello() == job
+    targets(twin, benches, ["bench-70"], ["bench-7"], shared=False)
+    waits_for(twin, "new")
+    assert posts(benches) == ["bench-7/on"]

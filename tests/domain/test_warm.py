@@ -225,6 +225,10 @@ def test_what_is_idle_counts_as_free_for_who_looks_ahead() -> None:
         (2, 0, [slot("1", unit="w-1"), slot("2")], "1"),
         (1, 2, [slot("1", HELD), slot("2", unit="w-2")], "2"),
         (1, 2, [slot("1"), slot("2", unit="w-2")], ""),
+        (0, 0, [slot("1", IDLE, unit="w-1", withdrawn=True)], "1"),
+        (0, 0, [slot("1", IDLE, unit="w-1", withdrawn=True, leaving=True)], ""),
+        (1, 0, [slot("1", IDLE, unit="w-1")], ""),
+        (0, 0, [slot("1", HELD, unit="w-1", withdrawn=True)], ""),
     ],
 )
 def test_a_resize_destroys_warm_units_that_are_too_many(limit: int, most: int, slots: list[Slot], gone: str) -> None:

@@ -222,6 +222,19 @@ def test_lowering_a_limit_takes_nothing_from_a_holder(twin: Twin, ada: User) -> 
     assert len(slots(twin, "target/linux", SlotState.FREE)) == 1
 
 
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_pool_is_not_above_its_limit_any_longer_than_it_is(twin: Twin, ada: User, which: int) -> None:
+    """Nobody has to wait for it for that to be seen: nothing is kept or made ahead of need from it meanwhile."""
+    made = [submit(twin, ada) for _ in slots(twin, "target/linux", SlotState.FREE)]
+    twin.run()
+    limit(twin, len(made) - 1)()
+    assert apply.find(twin.on, "target/linux").over
+    run_to_end(twin, made[which])
+    sweep(twin)
+    pool = apply.find(twin.on, "target/linux")
+    assert (pool.over, pool.due) == (False, None)
+
+
 def test_fences_only_grow(twin: Twin, ada: User) -> None:
     """SLOT-3: each holder of a slot has a higher fence, also after the slot was withdrawn and came back."""
     seen: list[int] = []

@@ -35,7 +35,8 @@ def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[t
 
 
 def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
-    """Free slots whose units must be destroyed first: withdrawn, or more than the pool keeps warm.
+    """Slots whose kept units must be destroyed first: more than the pool keeps warm, and what the site took out, as a
+    unit's own slot or beside it.
 
     Units that are not made yet come first.
     """
@@ -43,7 +44,8 @@ def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
     wanted = _wanted(pool, everything)
     warm = sorted((slot for slot in everything if _is_warm(slot)), key=lambda slot: slot.since is None)
     kept = [slot for slot in warm if slot.name in wanted][: pool.warm.most if pool.warm else 0]
-    return [slot for slot in warm if slot not in kept]
+    beside = [slot for slot in everything if slot.state is SlotState.IDLE and slot.withdrawn and not slot.leaving]
+    return [*(slot for slot in warm if slot not in kept), *beside]
 
 
 def _is_warm(slot: Slot) -> bool:

@@ -41,11 +41,17 @@ def resize(on: System, pool_name: str) -> None:
                 if settled == pool or on.store.commit([Replace(pool, settled)]):
                     break
             moved = _apply_plan(on, pool, todo)
-            for slot in worn:
-                retire.retire(on, slot.unit or "", "the site keeps fewer warm")
+            _retire(on, worn)
         on.world.pause(tries)
         tries = 0 if moved else tries + 1
     scheduler.freed(on, serving.with_others(on, pool_name))
+
+
+def _retire(on: System, slots: Sequence[Slot]) -> None:
+    """Have the units of slots destroyed."""
+    for slot in slots:
+        why = f"the site took out {slot.pool} {slot.name}" if slot.withdrawn else "the site keeps fewer warm"
+        retire.retire(on, slot.unit or "", why)
 
 
 def _slots(on: System, pool_name: str) -> list[Slot] | None:

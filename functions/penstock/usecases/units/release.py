@@ -211,6 +211,8 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     if pool is None:
         return back
     learned = _count_broken(pool, unit, slots)
+    if pool.is_above_limit:  # the sweep sees whether it still is
+        learned = replace(learned, due=on.world.now())
     if pool.is_amount:
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
         return [Replace(pool, left), *map(Delete, slots)]

@@ -161,6 +161,11 @@ def test_what_was_skipped_is_told() -> None:
     )
 
 
+def test_of_random_sites_the_last_line_counts_which_has_those_before() -> None:
+    told = [f"{done} of 250 seeds, {done} jobs, {2 * done} commits, 0.33 s a seed\n" for done in (100, 200, 250)]
+    assert parts.load()["simulation"].figures(["".join(told)] * 2) == "500 sites, 500 jobs, 1,000 commits"
+
+
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     told = {"b": Proved(HEAD, "2026-01-31", "3 things", CODE), "a": Proved(HEAD, "2026-01-30", "", CODE)}
     proved.write(told, tmp_path / "record.toml")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from penstock.domain.pools import choosing
+from penstock.domain.pools import choosing, pools
 
 
 def takes_what_does_not_fit(patch: pytest.MonkeyPatch) -> None:
@@ -31,3 +32,10 @@ def gives_a_part_as_the_whole(patch: pytest.MonkeyPatch) -> None:
         return found
 
     patch.setattr(choosing, "_whole", parts)
+
+
+def takes_a_slot_with_anothers_unit(patch: pytest.MonkeyPatch) -> None:
+    """What a lease takes beside its own slot may be a slot on which a unit is kept for somebody else."""
+    take = pools.take
+    patch.setattr(choosing._Chooser, "_for", lambda self, wish: self._free)
+    patch.setattr(pools, "take", lambda slot, *told: take(replace(slot, unit=None), *told))

@@ -56,6 +56,7 @@ FIRST = {
     "lets_in_who_may_lose_its_power": 45, "switches_off_before_it_is_away": 9, "switches_what_is_in_use": 456,
     "nobody_switches_on_to_clean": 9, "switches_what_another_pool_has": 881,
     "an_end_counts_for_nothing": 133, "takes_what_does_not_fit": 11, "gives_a_part_as_the_whole": 16,
+    "takes_a_slot_with_anothers_unit": 855,
 }  # fmt: skip
 """Where to begin to look for what few seeds find. All others are looked at as well, should the dice fall otherwise."""
 
@@ -140,6 +141,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_ahead.makes_past_the_limit, {"SLOT-1"}, ()),
     (plants_choices.takes_what_does_not_fit, {"SLOT-2"}, ()),
     (plants_choices.gives_a_part_as_the_whole, {"SLOT-1"}, ()),
+    (plants_choices.takes_a_slot_with_anothers_unit, {"SLOT-1"}, ()),
     (plants_hosts.free_once_its_agent_ended, {"UNIT-2"}, ()),
     (plants_hosts.lets_a_second_machine_in, {"JOB-2"}, ()),
     (plants_hosts.lends_who_is_away, {"SLOT-1"}, ()),

@@ -74,7 +74,7 @@ def test_it_is_not_switched_off_by_its_next_target(benches: FaultyBenches, share
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_nor_switched_on_for_who_waits_there(benches: FaultyBenches, shared: bool) -> None:
+def test_it_is_not_switched_on_for_who_waits_for_its_next_target(benches: FaultyBenches, shared: bool) -> None:
     """One that did not come may be switched off first. Another host serves who waits, even one that failed more."""
     twin, job, bench = moved(benches, shared=shared)
     twin.store.rows[power_key("bench-7")] = was = replace(order_of(twin), missed=1)
@@ -93,8 +93,8 @@ def test_when_nobody_has_it_any_more_its_next_target_switches_it_off(benches: Fa
     assert host_of(twin).pool == "target/old"
 
 
-def test_unless_it_comes_while_that_is_looked_at(benches: FaultyBenches) -> None:
-    """JOB-2: then it may begin on the next job at once."""
+def test_a_host_that_comes_while_its_last_pool_is_read_stays_on(benches: FaultyBenches) -> None:
+    """JOB-2: it may begin on the next job at once."""
     twin, _, _ = moved(benches, shared=False)
     after(twin, 60, times=5)
     assert states(twin, "target/old")["bench-7"] != "held"
@@ -117,7 +117,7 @@ def test_unless_it_comes_while_that_is_looked_at(benches: FaultyBenches) -> None
     assert (posts(benches), order_of(twin).is_shut) == (["bench-7/on"], False)
 
 
-def test_or_on_for_who_waits_there(benches: FaultyBenches) -> None:
+def test_when_nobody_has_it_any_more_it_is_switched_on_for_who_waits_for_the_next(benches: FaultyBenches) -> None:
     """It did not come again since, so it still counts for its last target."""
     twin, _, _ = moved(benches, shared=False)
     after(twin, 60, times=20)

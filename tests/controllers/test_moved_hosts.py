@@ -10,9 +10,9 @@ import pytest
 
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.pools import Pool, pool_key
-from penstock.domain.units.power import power_key
+from penstock.domain.units.power import PowerOrder, power_key
 from penstock.testing.site import site_toml
-from penstock.testing.twin import Twin
+from penstock.testing.twin import START, Twin
 from penstock.usecases.workers import power
 from tests.controllers.benches import FaultyBenches
 from tests.controllers.switched import ADA, after, order_of, posts, site
@@ -49,6 +49,34 @@ def moved(benches: FaultyBenches, *, shared: bool) -> tuple[Twin, str, Bench]:
     works(twin, bench, job, 6)
     assert host_of(twin).away
     return twin, job, bench
+
+
+def to_be_cleaned(benches: FaultyBenches) -> tuple[Twin, Bench]:
+    """A job left something on bench-7. Only its next target has a controller, so its agent has to clean up."""
+    twin = site(benches)
+    apply(twin, yard_and_lab(benches, ["bench-7", "bench-70"], ["bench-8"]))
+    bench = Bench(twin)
+    bench.ask()
+    job = waits_for(twin, "old")
+    assert bench.do() == "work"
+    assert bench.hello() == job
+    apply(twin, yard_and_lab(benches, ["bench-70"], ["bench-7", "bench-8"]))
+    bench.report(job)
+    bench.stage = "ended"
+    return twin, bench
+
+
+def yard_and_lab(benches: FaultyBenches, old: Sequence[str], new: Sequence[str]) -> str:
+    lab = {"driver": "hosts", "url": benches.url, "secret": "env:RACK", "timeout": "1s", "power": {"idle": "10m"}}
+    found = {
+        name: {"factory": made, "names": names} for name, made, names in (("old", "yard", old), ("new", "lab", new))
+    }
+    return site_toml(factories={"yard": "hosts", "lab": lab}, targets=found)
+
+
+def last_of_all(twin: Twin) -> None:
+    """The other host of the next target failed more often, so that a job that waits has bench-7 switched on first."""
+    twin.store.rows[power_key("bench-8")] = PowerOrder(host="bench-8", is_on=True, since=START, missed=2)
 
 
 def waits_for(twin: Twin, target: str) -> str:
@@ -123,6 +151,48 @@ def test_when_nobody_has_it_any_more_it_is_switched_on_for_who_waits_for_the_nex
     after(twin, 60, times=20)
     waits_for(twin, "new")
     assert posts(benches)[2:] == ["bench-7/on"]
+
+
+def test_one_that_only_its_agent_can_clean_is_switched_on_for_who_waits_for_its_next_target(
+    benches: FaultyBenches,
+) -> None:
+    """UNIT-1: it lost its power before its agent had cleaned up, and nobody else cleans it."""
+    twin, bench = to_be_cleaned(benches)
+    after(twin, 60, times=6)
+    assert host_of(twin).away
+    job = waits_for(twin, "new")
+    after(twin, 60)
+    assert "bench-7/on" in posts(benches)
+    assert bench.clean().do == "forget"
+    bench.ask()
+    assert bench.do() == "work"
+    assert bench.hello() == job
+
+
+def test_one_whose_agent_is_cleaning_up_is_not_switched_on_for_who_waits_for_its_next_target(
+    benches: FaultyBenches,
+) -> None:
+    """It is on. Another is switched on instead, even one that failed more often."""
+    twin, bench = to_be_cleaned(benches)
+    last_of_all(twin)
+    assert bench.do() == "clean"
+    waits_for(twin, "new")
+    assert posts(benches) == ["bench-8/on"]
+
+
+def test_no_other_is_switched_on_while_one_that_nobody_has_is_about_to_come(benches: FaultyBenches) -> None:
+    """Its agent hears of its next target when it asks again."""
+    twin = site(benches)
+    apply(twin, yard_and_lab(benches, ["bench-7", "bench-70"], ["bench-8"]))
+    bench = Bench(twin)
+    bench.ask()
+    last_of_all(twin)
+    apply(twin, yard_and_lab(benches, ["bench-70"], ["bench-7", "bench-8"]))
+    job = waits_for(twin, "new")
+    assert posts(benches) == []
+    bench.ask()
+    assert bench.do() == "work"
+    assert bench.hello() == job
 
 
 def test_a_worker_on_a_host_with_a_longer_name_is_not_on_it(benches: FaultyBenches) -> None:

@@ -29,4 +29,4 @@ def nobody_switches_on_to_clean(patch: pytest.MonkeyPatch) -> None:
 
 def switches_what_another_pool_has(patch: pytest.MonkeyPatch) -> None:
     """A host that the site moved is switched by its next pool while a job of the last one runs on it."""
-    patch.setattr(power, "_is_had_elsewhere", lambda *told: False)
+    patch.setattr(power, "_had_elsewhere", lambda *told: [])

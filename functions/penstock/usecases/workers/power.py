@@ -53,7 +53,7 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     rows = _rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
     here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
     in_use = _in_use(on, stock, set(names) - here) | {
-        row.name for row in rows.values() if isinstance(row, Host) and _is_had_elsewhere(on, row, name)
+        row.name for row in rows.values() if isinstance(row, Host) and _is_in_use_elsewhere(on, row, name)
     }
     orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
     waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
@@ -71,14 +71,20 @@ def _in_use(on: System, stock: Stock, names: Collection[str]) -> set[str]:
     return _kept_on(on, [slot for slot in held if slot.thing in names])
 
 
-def _is_had_elsewhere(on: System, host: Host, pool: str) -> bool:
-    """Whether a host that the site moved to a pool still has a worker in the last one. Until that is gone, it serves
-    nobody else, and what it needs is that worker's affair. [JOB-2]
+def _is_in_use_elsewhere(on: System, host: Host, pool: str) -> bool:
+    """Whether a host that the site moved to a pool is still in use in the last one. One that is away, and only to be
+    cleaned up, is not: its agent can't without power, and the host serves nobody until then. [JOB-2] [UNIT-1]
     """
+    held = _had_elsewhere(on, host, pool)
+    return bool(held) and (host.away is None or bool(_kept_on(on, held)))
+
+
+def _had_elsewhere(on: System, host: Host, pool: str) -> list[Slot]:
+    """The slots of a host that somebody has in its last pool, if the site moved it."""
     if host.pool == pool:
-        return False
+        return []
     held = every_of(on, collection(host.pool), f"{SlotState.HELD}#{host.name}", Slot)
-    return any(slot.thing == host.name for slot in held)
+    return [slot for slot in held if slot.thing == host.name]
 
 
 def _kept_on(on: System, held: Sequence[Slot]) -> set[str]:
@@ -198,7 +204,7 @@ def _off_if_left_on(on: System, maker: str, pool: str, name: str, idle: timedelt
     assert order, "its row is never deleted"
     if is_there or not power.is_left_on(order, host.away if host else None, idle, now):
         return
-    if host and _is_had_elsewhere(on, host, pool):
+    if host and _had_elsewhere(on, host, pool):
         return
     if on.store.commit([Replace(order, power.switch_off(order, now))]):
         on.queues.power(name, maker=maker)

@@ -1,11 +1,12 @@
-"""Listings and collections, read to their end: however many rows a site has, none is left out."""
+"""Listings and collections, read to their end, and rows by many keys: however many there are, none is left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from penstock.kernel.rows import Row
+from penstock.kernel import limits
+from penstock.kernel.rows import Key, Row
 from penstock.system import System
 
 PAGE = 500
@@ -35,3 +36,11 @@ def every_of(on: System, pk: str, prefix: str, kind: type[R], after: str = "") -
         if len(page) < PAGE:
             return
         after = page[-1].key.sk
+
+
+def rows_at(on: System, keys: Sequence[Key]) -> dict[Key, Row]:
+    """Rows by their keys, read consistently, without those that are gone or cannot be read."""
+    found: dict[Key, Row] = {}
+    for at in range(0, len(keys), limits.BATCH_KEYS):
+        found |= on.store.rows_at(keys[at : at + limits.BATCH_KEYS])
+    return found

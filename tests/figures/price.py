@@ -224,6 +224,7 @@ class BilledTwin(Twin):
         self.on = replace(self.on, store=self.store, flows=self.flows, vault=BilledVault(self.store))
         apply.apply(self.on, "root", site, "site.toml")
         self.run()
+        apply.go_on(self.on)  # the site's rollout ends before the job comes
         self.store.bill = Bill()
 
     @property

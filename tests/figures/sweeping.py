@@ -167,6 +167,7 @@ class Flooded(Twin):
         self.on = replace(self.on, store=self.store)
         apply.apply(self.on, "root", SITE, "site.toml")
         self.run()
+        apply.go_on(self.on)  # its rollout would take the other pools for such that the site has no more
         self.seen = Swept()
         self._template = self._submitted()
         self._fill([Pool(name=f"quota/q{number:05d}", limit=1) for number in range(pools)])

@@ -19,9 +19,11 @@ SITE = site_toml(
 
 
 def new_twin() -> Twin:
+    """A twin whose site is applied, and rolled out."""
     made = Twin()
     apply.apply(made.on, "admin", SITE, "site.toml")
     made.run()
+    apply.go_on(made.on)
     return made
 
 

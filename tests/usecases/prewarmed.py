@@ -37,6 +37,7 @@ def a_twin(site: str = SITE) -> Twin:
     made = Twin()
     apply.apply(made.on, "admin", site, "site.toml")
     made.run()
+    apply.go_on(made.on)
     return made
 
 

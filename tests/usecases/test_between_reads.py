@@ -101,13 +101,13 @@ def test_a_limit_that_changes_and_comes_back_while_its_pool_is_resized_holds(
 ) -> None:
     """SLOT-1: the pool has as many slots as it may, also if the message of the last change is lost."""
     pool = "resource/licence"
-    apply.resize(twin.on, pool, limit)
+    apply.resize(twin.on, pool, limit, "root")
     twin.run()
 
     def change() -> None:
-        apply.resize(twin.on, pool, meanwhile)
+        apply.resize(twin.on, pool, meanwhile, "root")
         twin.run()
-        apply.resize(twin.on, pool, limit)
+        apply.resize(twin.on, pool, limit, "root")
         twin.queues.messages.clear()
 
     done = after_read(twin, number, change)

@@ -238,7 +238,7 @@ def lose_second(tale: Tale) -> None:
 def lower(tale: Tale) -> None:
     with tale.operating():
         for pool, limit in (("target/default", 1), ("quota/cores", 4)):
-            apply.resize(tale.on, pool, limit)
+            apply.resize(tale.on, pool, limit, "root")
             tale.expected[pool] = limit
             resize.resize(tale.on, pool)
 
@@ -246,7 +246,7 @@ def lower(tale: Tale) -> None:
 def raise_(tale: Tale) -> None:
     with tale.operating():
         for pool, limit in (("target/default", 3), ("quota/cores", 9), ("resource/bench", 2)):
-            apply.resize(tale.on, pool, limit)
+            apply.resize(tale.on, pool, limit, "root")
             tale.expected[pool] = limit
     tale.twin.run()
 
@@ -302,7 +302,7 @@ def change_minds(tale: Tale) -> None:
     for pool, limit in (("target/default", 1), ("target/default", 3), ("quota/cores", 7)):
         with tale.operating():
             if not tale.came:
-                tale.do(lambda pool=pool, limit=limit: apply.resize(tale.on, pool, limit))  # type: ignore[misc]
+                tale.do(lambda pool=pool, limit=limit: apply.resize(tale.on, pool, limit, "root"))  # type: ignore[misc]
                 tale.expected[pool] = limit
             tale.deliver()
     tale.hello(tale.first)

@@ -179,6 +179,7 @@ def test_what_its_function_did_not_finish_the_sweep_does(twin: Twin, monkeypatch
 
 
 def test_what_takes_too_long_goes_on_with_the_sweep(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep(twin)  # the site's rollout ends
     with monkeypatch.context() as patch:
         patch.setattr(stops, "WITHIN", timedelta(0))
         stops.stop(twin.on, "root", "site", "a move")

@@ -54,7 +54,7 @@ from penstock.domain.pools.shares import Use
 from penstock.domain.pools.stops import Stop
 from penstock.domain.probes.canaries import Canary
 from penstock.domain.published import Published, Series
-from penstock.domain.site.site import SiteText
+from penstock.domain.site.site import Rollout, SiteText
 from penstock.domain.units.comparison import Comparison, LastSweep
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.power import PowerOrder
@@ -95,7 +95,7 @@ KINDS: Mapping[str, type[Row]] = {
     kind.kind: kind
     for kind in (
         Job, Spec, Lease, Batch, Pool, HoldTimes, Use, Slot, SlotName, Claim, Unit, User, Token, Submission, Watch,
-        SiteText, Tally, Spend, Login, LoginPace, Member,
+        SiteText, Rollout, Tally, Spend, Login, LoginPace, Member,
         AccountDiff, Hour, Stop, CoolDown, Failure, Budget, Comparison, LastSweep, Host, PowerOrder, Canary, Entry,
         Dependent, Input, ReviewRequest, PrivilegeRequest, Backlogged, Value,
         Retention, LatestFailure, Artifact, Inventory, Pin, Published, Series, CacheEntry, CacheUse, Archive,

@@ -122,6 +122,8 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
             gauges.report_pools(on, current_site(on), found, waited_for)
         case {"stop": str(scope)}:
             _spread_stop(on, scope)
+        case {"rollout": str()}:
+            _roll_out(on)
         case _:
             log.error("unknown message")
     on.metrics.add(metrics.FAILED_NUDGES, rows.failed)
@@ -157,8 +159,8 @@ def nudge(on: System, kind: str, key: Key) -> None:
             on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
     elif kind == "pool":
         on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
-    elif kind == "stop":
-        _spread_stop(on, key.sk.partition("#")[2])
+    elif kind in ("stop", "rollout"):
+        _nudge_site(on, kind, key)
     elif kind in ("host", "power"):
         _nudge_host(on, kind, key.pk.partition("#")[2])
     elif kind == "user":
@@ -181,10 +183,24 @@ def _nudge_host(on: System, kind: str, name: str) -> None:
         on.queues.power(name)
 
 
+def _nudge_site(on: System, kind: str, key: Key) -> None:
+    """Pools are brought to a stop, or to the site that was applied."""
+    if kind == "stop":
+        _spread_stop(on, key.sk.partition("#")[2])
+    else:
+        _roll_out(on)
+
+
 def _spread_stop(on: System, scope: str) -> None:
     """Bring pools to a stop; after a while, another call of the function goes on."""
     if not stops.spread(on, scope):
         on.queues.sweep({"stop": scope})
+
+
+def _roll_out(on: System) -> None:
+    """Do what is left of a site's rollout; after a while, another call of the function goes on."""
+    if not apply.go_on(on):
+        on.queues.sweep({"rollout": "site"})
 
 
 def _nudge_job(on: System, key: Key) -> None:

@@ -527,6 +527,32 @@ class SiteText(Row):
 SITE_KEY = Key("site", "site")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Rollout(Row):
+    """What remains of applying a site: its pools, stops and canaries follow the commit of its text. It is due until all
+    of them do.
+
+    `since`: when the site was applied. `is_done`: all was done once; the second time nothing is due any more, because a
+    list of pools may lack one that was just made.
+    """
+
+    kind: ClassVar[str] = "rollout"
+    since: datetime
+    is_done: bool = False
+    due: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return ROLLOUT_KEY
+
+    @property
+    def deadline(self) -> datetime | None:
+        return self.due
+
+
+ROLLOUT_KEY = Key("site", "rollout")
+
+
 def step_leaders(site: Site) -> dict[str, str]:
     """For each resource type the first, by name, of the types that it shares pools with, perhaps over others."""
     leader = {name: name for name in site.resources}

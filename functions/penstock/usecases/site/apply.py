@@ -1,26 +1,35 @@
-"""Applying a site: its text is checked as a whole, then pools and canaries follow. Also resizes and pauses pools."""
+"""Applying a site: its text is checked as a whole and committed; then its rollout brings pools, stops and canaries to
+it. Also resizes and pauses pools.
+
+Every write of a pool names the site's row as it was read: if another site was applied meanwhile, that one's rollout
+brings the pools. A rollout is due until all is done, so the sweep does what is left when the time of the request is
+over, or its function died.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from penstock import listings
+from penstock.domain import metrics
 from penstock.domain.pools.pools import Pool, pool_key, thing_of
-from penstock.domain.pools.stops import ByHand
+from penstock.domain.pools.stops import AGAIN, ByHand
 from penstock.domain.site import keys, parse
 from penstock.domain.site.differences import Difference, compare
-from penstock.domain.site.site import SITE_KEY, Shape, Site, SiteText
+from penstock.domain.site.site import ROLLOUT_KEY, SITE_KEY, Rollout, Shape, Site, SiteText
 from penstock.domain.units import maintenance
 from penstock.domain.units.units import STEP_WITHIN
 from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, not_found
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Check, Create, Replace
 from penstock.system import System, current_site, parse_site, transact
 from penstock.toml import document
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import stops
 from penstock.usecases.users import audit
@@ -34,12 +43,20 @@ ONLY_TEXT = "nothing but comments, spelling or order"
 UNSET = "none"
 """The tag of a site that was never applied."""
 
+WITHIN = timedelta(seconds=15)
+"""How long one call rolls a site out before it leaves the rest to another."""
+
+GOES_ON = "pools that are not as the site says yet follow within minutes"
+"""What is told with the changes if the rollout goes on after the answer."""
+
 
 def check(on: System, toml: str, path: str) -> Site:
     """The site that a text describes. Raises Refused 422 with everything that is wrong."""
     found = parse.parse(toml, path)
     faults = (
-        list(found) if isinstance(found, tuple) else [*_driver_faults(on, found, path), *_host_faults(on, found, path)]
+        list(found)
+        if isinstance(found, tuple)
+        else [*_driver_faults(on, found, path), *_host_faults(on, found, path), *_size_faults(found, path)]
     )
     if faults or isinstance(found, tuple):
         raise Refused(422, "bad-site", f"{path} cannot be applied", faults)
@@ -77,6 +94,16 @@ def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
             yield Fault(text, where=f"{here}.share", file=path, hint=hint)
 
 
+def _size_faults(site: Site, path: str) -> Iterator[Fault]:
+    """The pools whose row has no room for all names of their slots."""
+    for name, shape in site.pools().items():
+        size = len(json.dumps([shape.names, shape.labels], ensure_ascii=False).encode()) if shape.names else 0
+        if size > limits.ROW_BYTES:
+            text = f"the names and labels of its slots take {size} bytes as JSON; there is room for {limits.ROW_BYTES}"
+            kind, _, own = name.partition("/")
+            yield Fault(text, where=f"{kind}s.{own}", file=path, hint="divide them among several, or shorten the names")
+
+
 def apply(on: System, by: str, toml: str, path: str, base: str = "") -> list[str]:
     """Apply a site and return what changed. Applying the same again changes nothing.
 
@@ -93,33 +120,115 @@ def apply(on: System, by: str, toml: str, path: str, base: str = "") -> list[str
             return [], []
         _check_base(was, base)
         changed = [str(each) for each in differences(was, toml, site)]
-        row = SiteText(toml=toml, applied_at=on.world.now(), applied_by=by)
-        written = [Replace(was, row) if was else Create(row)]
+        now = on.world.now()
+        row = SiteText(toml=toml, applied_at=now, applied_by=by)
+        written = [Replace(was, row) if was else Create(row), _begin_rollout(on, now)]
         return audit.record(on, written, by, "apply config", path, "; ".join(changed) or ONLY_TEXT), changed
 
     changed = transact(on, decide)
-    changed += _fit_pools(on, site)
-    for row in stops.list_stops(on):
-        stops.spread(on, row.scope)  # a target may have another factory now
-    return changed + canaries.schedule_new(on, site)
+    text = on.store.get(SITE_KEY, SiteText)
+    if text is None or text.toml != toml:
+        return changed  # another site was applied since
+    return changed + _roll_out(on, text, site)
 
 
-def _fit_pools(on: System, site: Site) -> list[str]:
-    """Write every pool's row as the site says; pools that the site no longer has lose their slots as they fall free."""
-    wanted = site.pools()
-    existing = {pool.name: pool for pool in every_pool(on)}
-    gone = {name: replace(shape_of(pool), limit=0) for name, pool in existing.items() if name not in wanted}
-    changed = []
-    for name, shape in {**wanted, **gone}.items():
-        was = on.store.get(pool_key(name), Pool)
-        if was and shape_of(was) == shape and was.spec == shape.spec and was.due is None and was.setback is None:
-            continue
-        set_pool(on, name, shape)
+def _begin_rollout(on: System, now: datetime) -> Change:
+    """The site's rollout is due: whoever dies after this commit leaves it to the sweep."""
+    was, begun = on.store.get(ROLLOUT_KEY, Rollout), Rollout(since=now, due=now + STEP_WITHIN)
+    return Replace(was, begun) if was else Create(begun)
+
+
+def _roll_out(on: System, text: SiteText, site: Site) -> list[str]:
+    """Roll a site out in the request that applied it, and tell what changed. What was set by hand is taken back."""
+    now, rollout = on.world.now(), on.store.get(ROLLOUT_KEY, Rollout)
+    work = Work(on, text, site, now, now + WITHIN, is_anew=True)
+    if not work.run():
+        return [*work.changed, GOES_ON]
+    if rollout and not rollout.is_done:
+        _done(on, rollout)
+    return work.changed
+
+
+def go_on(on: System) -> bool:
+    """Do what is left of a site's rollout, pool by pool; what was set by hand since it was applied stays so.
+
+    Returns False if its time was over. What failed is counted, and stays due.
+    """
+    rollout = on.store.get(ROLLOUT_KEY, Rollout)  # first: a site that is applied after this replaces it
+    text = on.store.get(SITE_KEY, SiteText)
+    if rollout is None or rollout.due is None or text is None:
+        return True
+    work = Work(on, text, parse_site(text.toml), rollout.since, on.world.now() + WITHIN)
+    if work.run():
+        _done(on, rollout)
+    on.metrics.add(metrics.FAILED_NUDGES, work.pools.failed)
+    return not work.is_over
+
+
+def _done(on: System, rollout: Rollout) -> None:
+    """All follows a site. After a while it is looked at once more. Another site's rollout is not touched."""
+    due = None if rollout.is_done else on.world.now() + AGAIN
+    on.store.commit([Replace(rollout, replace(rollout, is_done=True, due=due))])
+
+
+@dataclass
+class Work:
+    """One call's work on a rollout: every pool's row as the site says, and all that follows from it.
+
+    What was set by hand after `since` stays. `is_anew`: pools are written besides whose slots do not follow yet, or
+    that have a setback. `until` is when the time is over. A pool that cannot be written costs only itself.
+    """
+
+    on: System
+    text: SiteText
+    site: Site
+    since: datetime
+    until: datetime
+    is_anew: bool = False
+    pools: Isolation = field(default_factory=Isolation)
+    changed: list[str] = field(default_factory=list)
+    is_over: bool = False
+
+    def run(self) -> bool:
+        """Whether all is done."""
+        for name, (was, shape) in self._all().items():
+            if self.on.world.now() >= self.until:
+                self.is_over = True
+                return False
+            with self.pools.step("bringing a pool to the site", pool=name):
+                self._fit(name, was, shape)
+        if not all([stops.spread(self.on, row.scope, self.until) for row in stops.list_stops(self.on)]):
+            self.is_over = True  # a target may have another factory now
+            return False
+        self.changed += canaries.schedule_new(self.on, self.site)
+        return not self.pools.failed
+
+    def _all(self) -> Mapping[str, tuple[Pool | None, Shape]]:
+        """Every pool as it is, and as it is to be. Those that the site no longer has lose their slots as these fall
+        free.
+        """
+        wanted = self.site.pools()
+        rows = listings.rows_at(self.on, [pool_key(name) for name in wanted])
+        found = {name: (cast("Pool | None", rows.get(pool_key(name))), shape) for name, shape in wanted.items()}
+        gone = [pool for pool in every_pool(self.on) if pool.name not in wanted]
+        return found | {pool.name: (pool, replace(shape_of(pool), limit=0)) for pool in gone}
+
+    def _fit(self, name: str, was: Pool | None, shape: Shape) -> None:
+        """Write one pool's row if it is not as the site says."""
+        if was and not self._is_to_be_written(was, shape):
+            return
+        if not set_pool(self.on, name, shape, of=self.text):
+            return
         if was is None or shape_of(was) != shape:
-            changed.append(f"pool {name}: {describe(shape_of(was)) if was else 'new'} -> {describe(shape)}")
+            self.changed.append(f"pool {name}: {describe(shape_of(was)) if was else 'new'} -> {describe(shape)}")
         if was and was.warm and is_made_otherwise(was, shape):
-            changed.append(f"pool {name}: what it keeps is replaced, since it is made otherwise now")
-    return changed
+            self.changed.append(f"pool {name}: what it keeps is replaced, since it is made otherwise now")
+
+    def _is_to_be_written(self, was: Pool, shape: Shape) -> bool:
+        if was.resized and was.resized.at > self.since:
+            return False
+        is_behind = self.is_anew and (was.due is not None or was.setback is not None)
+        return is_behind or shape_of(was) != shape or was.spec != shape.spec
 
 
 def is_made_otherwise(was: Pool, now: Shape) -> bool:
@@ -179,29 +288,36 @@ def _check_base(was: SiteText | None, base: str) -> None:
         raise Refused(412, "site-changed", f"the configuration is not the one that you saw: {said}")
 
 
-def set_pool(on: System, name: str, shape: Shape, by: str = "", reason: str = "") -> None:
+def set_pool(on: System, name: str, shape: Shape, by: str = "", reason: str = "", of: SiteText | None = None) -> bool:
     """Write a pool's row, and have its slots follow; the row is due until they do. A setback is forgotten.
 
-    `by` is who set it by hand, and why; empty for the site's configuration.
+    `by` is who set it by hand, and why; empty for the site's configuration. With `of`, the site that says so, nothing
+    is written if another is in force.
     """
     now = on.world.now()
     due = now + STEP_WITHIN
     given: dict[str, Any] = {"limit": shape.limit, "names": shape.names, "is_amount": shape.is_amount}
     given |= {"warm": shape.warm, "hosts": shape.hosts, "labels": shape.labels, "share": shape.share}
+    of_site: list[Change] = [Check(of)] if of else []
     given |= {"resized": ByHand(by, now, reason) if by else None, "spec": shape.spec, "due": due, "setback": None}
 
-    def decide() -> tuple[Sequence[Change], None]:
+    def decide() -> tuple[Sequence[Change], bool]:
         was = on.store.get(pool_key(name), Pool)
+        if of and on.store.get(SITE_KEY, SiteText) != of:
+            return [], False
         if was is None:
-            return [Create(Pool(name=name, **given, stops=stops.of_new_pool(on, name, current_site(on))))], None
+            row = Pool(name=name, **given, stops=stops.of_new_pool(on, name, current_site(on)))
+            return [Create(row), *of_site], True
         over = not shape.is_amount and (was.over or shape.limit < was.limit)
         renewed = now if is_made_otherwise(was, shape) else was.renewed
-        changes = [Replace(was, replace(was, over=over, renewed=renewed, **given))]
+        changes = [Replace(was, replace(was, over=over, renewed=renewed, **given)), *of_site]
         detail = f"{was.limit} -> {shape.limit}" + (f": {reason}" if reason else "")
-        return audit.record(on, changes, by, "resize", f"pool {name}", detail), None
+        return audit.record(on, changes, by, "resize", f"pool {name}", detail), True
 
-    transact(on, decide)
+    if not transact(on, decide):
+        return False
     on.queues.schedule({"do": "resize", "pool": name})
+    return True
 
 
 def resize(on: System, name: str, limit: int, by: str = "", reason: str = "") -> Pool:

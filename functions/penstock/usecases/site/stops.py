@@ -89,15 +89,15 @@ def _words(scope: str) -> str:
     return "site" if scope == WHOLE_SITE else stops.in_words(scope)
 
 
-def spread(on: System, scope: str) -> bool:
+def spread(on: System, scope: str, until: datetime | None = None) -> bool:
     """Bring all pools, and what is to be drained, to what a stop's row says. Doing so again changes nothing.
 
-    Returns whether all is done; if not, its time is over.
+    Returns whether all is done; if not, its time is over: `until`, or WITHIN.
     """
     row = on.store.get(stop_key(scope), Stop)
     if row is None:
         return True
-    end = on.world.now() + WITHIN
+    end = until or on.world.now() + WITHIN
     if not (_spread_to_pools(on, row, end) and _drain_units(on, row, end)):
         return False
     _done(on, row)

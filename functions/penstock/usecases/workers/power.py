@@ -22,10 +22,9 @@ from penstock.domain.units import hosts, power
 from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.units.power import Power, PowerOrder, power_key
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
-from penstock.kernel import limits
 from penstock.kernel.errors import DriverError, RateLimited, Unknown
-from penstock.kernel.rows import Change, Create, Key, Replace, Row
-from penstock.listings import every_of
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.listings import every_of, rows_at
 from penstock.ports import NotYet, Switching
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns
@@ -50,7 +49,7 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
         return
     found = list(every_of(on, collection(name), f"{SlotState.AWAY}#", Slot))
     names = list(dict.fromkeys(slot.thing for slot in found))
-    rows = _rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
+    rows = rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
     here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
     in_use = _in_use(on, stock, set(names) - here) | {
         row.name for row in rows.values() if isinstance(row, Host) and _is_in_use_elsewhere(on, row, name)
@@ -92,7 +91,7 @@ def _kept_on(on: System, held: Sequence[Slot]) -> set[str]:
 
     A host that did not come may be switched off first. It is away, so no worker begins there meanwhile.
     """
-    units = cast("Iterable[Unit]", _rows_at(on, [unit_key(str(slot.unit)) for slot in held]).values())
+    units = cast("Iterable[Unit]", rows_at(on, [unit_key(str(slot.unit)) for slot in held]).values())
     ended = {unit.id for unit in units if unit.state is UnitState.DIRTY and not unit.hold}
     return {slot.thing for slot in held if slot.unit not in ended}
 
@@ -125,13 +124,6 @@ def _lacks_nothing_else(claim: Claim, own: str, stocks: Mapping[str, Stock]) -> 
     return all(name in stocks and stocks[name].has(count) for name, count in wanted.items())
 
 
-def _rows_at(on: System, keys: list[Key]) -> dict[Key, Row]:
-    found: dict[Key, Row] = {}
-    for at in range(0, len(keys), limits.BATCH_KEYS):
-        found |= on.store.rows_at(keys[at : at + limits.BATCH_KEYS])
-    return found
-
-
 def _target_of(site: Site, pool: str) -> Target | None:
     """The target that has a pool; None if the site has none any more, or an alias or a family in its place."""
     return next((each for each in site.targets.values() if each.pool == pool and each.has_workers), None)
@@ -162,7 +154,7 @@ def switch_idle_off(on: System, pool: Pool) -> None:
         return
     for name, slots in _whole_hosts(on, pool, SlotState.FREE).items():
         _off_if_idle(on, maker, name, slots, said.idle)
-    away = _rows_at(on, [power_key(name) for name in _whole_hosts(on, pool, SlotState.AWAY)])
+    away = rows_at(on, [power_key(name) for name in _whole_hosts(on, pool, SlotState.AWAY)])
     idle = max(said.idle, timedelta(seconds=site.limits.boot))
     for order in cast("Iterable[PowerOrder]", away.values()):
         if power.is_left_on(order, None, idle, on.world.now()):

@@ -101,6 +101,18 @@ def test_a_token_widens_its_scopes(service: Service) -> None:
     assert made(service, narrow, "root")["scopes"] == ["read", "submit:oxide:hubris"]
 
 
+@pytest.mark.parametrize("scope", ["submit", "submit:oxide:hubris", "review", "operate", "read", "site"])
+def test_a_narrow_token_is_wider_as_another_user(service: Service, scope: str) -> None:
+    """As whom a token submits or reviews is not in its scopes: so an operator's needs `users` to make ada's."""
+    narrow = made(service, "root", "root", scopes=[scope])["token"]
+    for wish in ({}, {"scopes": [scope]}):
+        for name in ("ada", "nobody"):
+            refused(_with(service, narrow, "POST", f"/v1/users/{name}/tokens", wish), 403, "scope-missing")
+    assert made(service, narrow, "root")["scopes"] == [scope]
+    wide = made(service, "root", "root", scopes=[scope, "users"])["token"]
+    assert made(service, wide, "ada", scopes=[scope])["user"] == "ada"
+
+
 @pytest.mark.parametrize(
     "scope", ["", "ALL", "all ", "submit:", "operate:lab", "host:bench-7", "read:x", "é", "x" * 999]
 )

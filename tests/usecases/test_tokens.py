@@ -183,6 +183,17 @@ def test_only_operators_make_tokens_of_others(twin: Twin) -> None:
     given, made = make(twin, root, "ada")
     assert (made.user, made.by, show(twin, given).name) == ("ada", "root", "ada")
     assert refused(make, twin, root, "nobody") == (404, "user-not-found")
+    assert refused(make, twin, secret, "nobody") == (403, "privilege-missing")
+
+
+def test_only_tokens_that_manage_users_make_tokens_of_others(twin: Twin) -> None:
+    """SEC-2: else a token that only submits would do so as anybody."""
+    root, _ = first(twin, "root", privileges=("admin",)), first(twin)
+    submits, _ = make(twin, root, "root", None, "submit", "review", "operate")
+    assert refused(make, twin, submits, "ada", None, "submit") == (403, "scope-missing")
+    assert make(twin, submits, "root", None, "submit")[1].user == "root"
+    manages, _ = make(twin, root, "root", None, "submit", "users")
+    assert make(twin, manages, "ada", None, "submit")[1].user == "ada"
 
 
 def test_a_revoked_token_takes_all_with_it_that_was_made_from_it(twin: Twin) -> None:

@@ -68,12 +68,26 @@ def mint(on: System, by: Bearer, name: str, wish: Wish) -> tuple[str, Token]:
 
     Raises Refused 400, 404; 403 for others' tokens, or scopes that the parent lacks; 422 for outliving the parent.
     """
-    user = by if name in by.names else users.find(on, name)
-    if user is not by:
-        users.require_admin(by)
+    user = by if name in by.names else _another(on, by, name)
     scopes, expires = allowed(by.token, wish, on.world.now())
     lineage = (*by.token.ancestors, by.token.id)
     return _issue(on, user, replace(wish, scopes=[str(each) for each in scopes]), by.name, lineage, expires)
+
+
+def _another(on: System, by: Bearer, name: str) -> User:
+    """Another user, for whom an operator makes a token. Raises Refused 403 or 404. [SEC-2]
+
+    It needs the scope `users`: what `submit` or `review` is good for depends on whose token it is.
+    """
+    users.require_admin(by)
+    _require_users(by)
+    return users.find(on, name)
+
+
+def _require_users(by: Bearer) -> None:
+    """Raises Refused 403 for a token that does not manage users, and so no tokens of theirs. [SEC-2]"""
+    if narrowing(USERS, parse_scopes(by.token.scopes)) is None:
+        raise users.missing_scope(USERS, by.token)
 
 
 def allowed(parent: Token, wish: Wish, now: datetime) -> tuple[list[Scope], datetime | None]:
@@ -223,8 +237,8 @@ def revoke(on: System, by: Bearer, id: str) -> Token:
 
     def decide() -> tuple[Sequence[Change], Token]:
         was = find(on, by, id)
-        if not was.comes_from(by.token.id) and narrowing(USERS, parse_scopes(by.token.scopes)) is None:
-            raise users.missing_scope(USERS, by.token)
+        if not was.comes_from(by.token.id):
+            _require_users(by)
         if was.revoked:
             return [], was
         now = replace(was, revoked=Revocation(by.name, on.world.now()))

@@ -184,12 +184,14 @@ CONSOLE_GRANTS: Mapping[str, Mapping[str, Actions]] = {
 """What comes on top unless with `-c console=false`."""
 
 NOT_WRITTEN: Mapping[str, tuple[str, ...]] = {
-    "rows of jobs": ("audit#*", "site", "token#*"),
-    "rows of GitHub's jobs": ("site", "token#*"),  # a cancellation by another name than the owner's is recorded
+    "rows of jobs": ("audit#*", "github-account#*", "login#*", "site", "token#*"),
+    # a cancellation by another name than the owner's is recorded
+    "rows of GitHub's jobs": ("github-account#*", "login#*", "site", "token#*"),
 }
 """The partition keys that functions which only do jobs' work may read, and not write. The factory's and the well's run
 drivers that others wrote, and GitHub's reads what strangers write: whoever took one over could else make an operator's
-token, or change the site.
+token, or change the site. A login says which token approved it, and a GitHub account which is its link: the API makes
+tokens from these.
 
 The API and the sweep call drivers too, and may write all rows: they make tokens, and end them. Users' rows are not kept
 from anybody: a grant checks the owner's in the transaction that writes others, and AWS does not say whether a condition

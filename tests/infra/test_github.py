@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from infra.grants import GITHUB_GRANTS, GRANTS, KEYS
+from penstock.domain.github.accounts import account_key
 from penstock.domain.github.deliveries import delivery_key
+from penstock.domain.site.site import SITE_KEY
+from penstock.domain.users.logins import login_key
 from penstock.domain.users.users import token_key, user_key
 from tests.infra.template import Template, listed, resources, rows_named, text
 
@@ -71,6 +74,21 @@ def test_the_webhook_puts_deliveries_and_no_users_or_tokens(out: Template) -> No
     }
     allowed = [delivery_key("d-1").pk, user_key("root").pk, token_key("t").pk]
     assert [fnmatchcase(key, pattern) for key in allowed for pattern in KEYS["github_webhook"]] == [True, False, False]
+
+
+def test_who_reads_what_strangers_push_writes_nothing_that_becomes_a_token(out: Template) -> None:
+    """SEC-2: neither a token, nor a login that an operator seems to have approved, nor a link to an account."""
+    (written,) = [
+        each
+        for each in out.statements(out.functions()["github_work"]["Role"])
+        if "dynamodb:PutItem" in listed(each["Action"])
+    ]
+    patterns = written["Condition"]["ForAllValues:StringNotLike"]["dynamodb:LeadingKeys"]
+    assert written["Condition"]["Null"] == {"dynamodb:LeadingKeys": "false"}
+    others = [token_key("t").pk, login_key("BCDF-GHJK").pk, account_key(7).pk, SITE_KEY.pk]
+    ours = [delivery_key("d-1").pk, "job#j", "audit#01", "minted#j"]
+    assert all(any(fnmatchcase(key, each) for each in patterns) for key in others)
+    assert not any(fnmatchcase(key, each) for key in ours for each in patterns)
 
 
 def test_only_one_signs_and_only_one_reads_the_secret(out: Template) -> None:

@@ -11,8 +11,10 @@ import pytest
 
 from infra.grants import CONSOLE_GRANTS, FLOW_GRANTS, GRANTS
 from infra.settings import Settings
+from penstock.domain.github.accounts import account_key
 from penstock.domain.jobs.jobs import job_key
 from penstock.domain.site.site import SITE_KEY
+from penstock.domain.users.logins import login_key, pace_key
 from penstock.domain.users.users import token_key
 from tests.infra.template import Template, listed, resources, rows_named, text
 
@@ -47,8 +49,8 @@ def test_who_only_does_jobs_work_writes_no_token_and_no_site(stack: Template, na
     )
     patterns = written["Condition"]["ForAllValues:StringNotLike"]["dynamodb:LeadingKeys"]
     assert written["Condition"]["Null"] == {"dynamodb:LeadingKeys": "false"}
-    others = [token_key("t").pk, SITE_KEY.pk, "audit#01"]
-    ours = [job_key("j").pk, "unit#w-1", "pool#target/linux", "site#x", "latest#ada/token#"]
+    others = [token_key("t").pk, SITE_KEY.pk, "audit#01", login_key("BCDF-GHJK").pk, account_key(7).pk]
+    ours = [job_key("j").pk, "unit#w-1", "pool#target/linux", "site#x", "latest#ada/token#", pace_key("all").pk]
     assert all(any(fnmatchcase(key, each) for each in patterns) for key in others)
     assert not any(fnmatchcase(key, each) for key in ours for each in patterns)
 

@@ -100,6 +100,47 @@ def test_a_strangers_job_is_still_a_strangers_when_it_is_retried(strange: Rig) -
     assert refused(strange, fresh) == "outsider"
 
 
+FAMILY = """
+[prices]
+currency = "USD"
+[factories.hand]
+driver = "hand"
+[targets.cheap]
+factory = "hand"
+limit = 4
+price = 1.0
+privilege = "target.lab"
+machine = { cpus = 2, memory = "4GiB" }
+[targets.dear]
+factory = "hand"
+limit = 4
+price = 9.0
+machine = { cpus = 2, memory = "4GiB" }
+[targets.any]
+machines = ["cheap", "dear"]
+[targets.default]
+redirect = "any"
+"""
+
+
+def test_a_strangers_job_that_is_retried_has_none_of_the_repositorys_privileges(strange: Rig) -> None:
+    """Neither for the cheapest member of a family, nor for a target that needed none when it ran first."""
+    text = SITE[SITE.index("[github]") :].format(app=APP, url=strange.fake.url)
+    apply.apply(strange.on, "root", FAMILY + text, "site.toml")
+    strange.twin.run()
+    strange.commit(A, build=job("build", more="#: skip_clone = true\n"))
+    build = let_run(strange)
+    gate = users.create(strange.on, "gate", ["admin"], "root")
+    again = submit.retry(strange.on, gate, build)
+    ran = {one.id: one.request for one in strange.all_jobs()}
+    assert [ran[id].target_resolved for id in (build.id, again)] == ["dear", "dear"]
+    narrower = FAMILY.replace("price = 9.0", 'price = 9.0\nprivilege = "target.lab"')
+    apply.apply(strange.on, "root", narrower + text, "site.toml")
+    with pytest.raises(Refused) as caught:
+        submit.retry(strange.on, gate, build)
+    assert caught.value.code == "privilege-missing"
+
+
 def test_a_pull_request_of_ones_own_is_no_branch(strange: Rig) -> None:
     """Who may write gets an identity for it, which says that it is a pull request."""
     strange.commit(B, build=job("build", more='#: [tags]\n#: ref = "refs/heads/main"\n#: event_name = "push"\n'))

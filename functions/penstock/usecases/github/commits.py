@@ -258,8 +258,6 @@ def submit(
     """
     came = replace(found, outsider=outsider)
     user = users.find(on, found.owner)
-    if outsider:
-        user = replace(user, privileges=())  # what needs one is for who may write to the repository
     known = {check.name: check for check in checks_of(on, found) if check.number != CONTROL}
     ids: dict[str, str] = {}
     if not _fail_unfit(on, found, unfit, known):

@@ -327,9 +327,11 @@ def prepare(on: System, user: User, ask: SubmitJob, source: Provenance = NO_SOUR
     """The rows that a request would become. Raises Refused if it cannot be accepted. Writes nothing.
 
     A request that is only `planned` may depend on jobs of other files, which do not exist yet. `source` is where its
-    script comes from.
+    script comes from: an outsider's job has none of its owner's privileges, whoever submits it. [SEC-2]
     """
     user, file, site = users.resolve_owner(on, user, ask.owner), job_file(ask), current_site(on)
+    if source.outsider:
+        user = replace(user, privileges=())  # what needs one is for who may write to the repository
     refuse_without_repository(file, source.check)
     if not planned:
         refuse_unresolved(ask, file)

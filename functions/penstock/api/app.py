@@ -445,13 +445,13 @@ def _whole_number(text: str, each: Input) -> int:
 
 
 def _moment(text: str, each: Input) -> datetime:
-    """A time; without a zone it is in UTC."""
+    """A time, in UTC; that is also its zone if it names none. One that UTC's calendar has not is none."""
     try:
         found = datetime.fromisoformat(text[:40].replace(" ", "+"))
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         words = f"{each.name} must be a time as in RFC 3339, like 2026-01-31T10:00:00Z"
         raise Refused(400, "bad-request", words) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _yes_or_no(text: str, each: Input) -> bool:

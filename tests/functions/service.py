@@ -98,6 +98,11 @@ class StrictStore(MemoryStore):
             _check(Key(pk, place))
         return super().find(pk, prefix, kind, **more)
 
+    def rows_at(self, keys: Any) -> Any:
+        for key in keys:
+            _check(key)
+        return super().rows_at(keys)
+
     def listed(self, name: str, kind: Any, **more: Any) -> Any:
         _check(Key(name, more.get("after", "")))
         return super().listed(name, kind, **more)

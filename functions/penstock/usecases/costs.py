@@ -9,7 +9,7 @@ from itertools import chain, islice, takewhile
 from penstock.domain import costs
 from penstock.domain.costs import By, Cost, Spend
 from penstock.domain.jobs.jobs import Bill, Job
-from penstock.domain.users.users import User
+from penstock.domain.users.users import User, is_name
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.listings import every, every_of
@@ -38,6 +38,8 @@ def list_costs(
         raise Refused(400, "bad-request", f"`since` and `until` are from 0 to {costs.DAYS_MOST - 1} days apart")
     if owner and not user.may_see(owner):
         raise Refused(403, "privilege-missing", f"the costs of {owner[:200]} are for operators")
+    if owner and not is_name(owner):
+        raise Refused(400, "bad-request", "owner is the name of a user")
     own = chain.from_iterable(of_owner(on, name, first, last) for name in ((owner,) if owner else user.names))
     rows = _of_all(on, first, last) if user.is_admin and not owner else own
     found = list(islice((row for row in rows if user.may_see(row.owner)), ROWS_MOST + 1))

@@ -19,6 +19,7 @@ from penstock.domain.site.site import Site
 from penstock.domain.units import maintenance as rules
 from penstock.domain.units.units import STEP_WITHIN, UnitKind
 from penstock.domain.users.audit import Deed
+from penstock.kernel import limits
 from penstock.kernel.errors import not_found
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System, current_site, transact
@@ -81,7 +82,9 @@ def _check(on: System, scope: str) -> None:
     """Raises Refused 404 for a factory or well that is neither on the site nor stopped."""
     sort, _, name = scope.partition("/")
     known = {"factory": current_site(on).factories, "well": current_site(on).wells}.get(sort, {})
-    if scope != WHOLE_SITE and name not in known and on.store.get(stop_key(scope), Stop) is None:
+    if scope == WHOLE_SITE or name in known:
+        return
+    if len(name) > limits.NAME_CHARS or on.store.get(stop_key(scope), Stop) is None:
         raise not_found(sort, name[:64])
 
 

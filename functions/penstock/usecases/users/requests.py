@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from penstock.domain.users import requests
 from penstock.domain.users.requests import LISTING, REASON_CHARS, PrivilegeRequest, request_key
-from penstock.domain.users.users import ACT_AS, User
+from penstock.domain.users.users import ACT_AS, User, is_name, is_privilege
 from penstock.kernel.errors import Fault, Refused, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.listings import every
@@ -53,9 +53,10 @@ def _check_useful(on: System, user: User, privilege: str) -> None:
 
 def refuse(on: System, by: User, name: str, privilege: str, answer: str) -> PrivilegeRequest:
     """Refuse a request, and tell the user why. Raises Refused 404, or 409 if it was decided."""
+    may_be = is_name(name) and is_privilege(privilege)
 
     def decide() -> tuple[Sequence[Change], PrivilegeRequest]:
-        was = on.store.get(request_key(name, privilege), PrivilegeRequest)
+        was = on.store.get(request_key(name, privilege), PrivilegeRequest) if may_be else None
         if was is None:
             raise not_found("request", f"{name[:200]} for {privilege[:200]}")
         if not was.is_open:

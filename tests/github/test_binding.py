@@ -9,10 +9,11 @@ import pytest
 from penstock.domain.github.commits import Stage
 from penstock.domain.published import ALL_SERIES, Series, series_key
 from penstock.domain.users.audit import Wanted
-from penstock.domain.users.users import User
+from penstock.domain.users.users import Standing, User, user_key
 from penstock.kernel.errors import Refused
+from penstock.testing.twin import START
 from penstock.usecases.github import repositories
-from penstock.usecases.users import audit, users
+from penstock.usecases.users import audit, lifecycle, users
 from tests.github.fake import Repo
 from tests.github.payloads import check_suite, push
 from tests.github.rig import CONFIG, JOBS, A, B, Rig, job
@@ -78,6 +79,23 @@ def test_who_took_a_name_over_says_nothing_of_what_is_published_under_it(taken: 
     said["repository"] |= {"private": True}
     taken.say("push", said)
     assert taken.on.store.get(series_key(NAME, ALL_SERIES), Series) is not None
+
+
+def test_a_push_to_a_repository_that_was_removed_runs_nothing_and_says_so_once(rig: Rig) -> None:
+    """An operator removed its user; GitHub knows nothing of that, and goes on to tell of pushes."""
+    root = User(name="root", privileges=("admin",), created=START, version=1)
+    lifecycle.disable(rig.on, root, NAME, ends_live=True)
+    for _ in range(4):
+        rig.later(61)
+    assert lifecycle.remove(rig.on, "root", NAME).is_a(Standing.REMOVED)
+    rig.say("push", push(A))
+    assert (rig.set(A).stage, rig.set(A).due, rig.all_jobs()) == (Stage.SETTLED, None, [])
+    shown = rig.fake.shown("penstock")
+    assert shown["conclusion"] == "failure"
+    assert "oxide:hubris was removed by root" in shown["output"]["summary"]
+    removed = rig.on.store.get(user_key(NAME), User)
+    assert removed
+    assert removed.repository_id == 0, "nothing is bound to it"
 
 
 @pytest.mark.parametrize(

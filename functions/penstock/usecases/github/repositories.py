@@ -16,7 +16,7 @@ from penstock.domain.github.commits import CheckSet
 from penstock.domain.jobfile import JobFile
 from penstock.domain.jobfile.sets import Member
 from penstock.domain.users import users as user_rules
-from penstock.domain.users.users import User, user_key
+from penstock.domain.users.users import Standing, User, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Replace
@@ -43,6 +43,8 @@ def bind_owner(on: System, name: str, id: int) -> User | str:
         found = on.store.get(user_key(name), User)
         if found is None:
             return [], f"{name} is no user of this site: an operator adds it with `penstock user create`"
+        if found.is_a(Standing.REMOVED):
+            return [], f"{user_rules.explain_status(found)}, and nothing is run for it here any more"
         if not found.is_of(id):
             return [], _name_taken(found, id)
         now = replace(found, repository_id=id)

@@ -98,6 +98,24 @@ def test_what_is_wrong_in_a_job_file_is_shown_with_line_and_column(rig: Rig) -> 
     assert (rig.set().stage, rig.all_jobs()) == (Stage.SUBMITTED, [])
 
 
+EVIL = "@oxide/everyone ![x](https://evil.example/p.png) <img src=x>"
+QUIET = "@\u200boxide/everyone \\!\\[x\\]\\(https:\u200b//evil.example/p.png\\) \\<img src=x\\>"
+
+
+def test_what_a_job_file_says_is_no_markup_in_a_check(rig: Rig) -> None:
+    """Neither its name, nor its target, nor the name of a job that it waits for; nor how the file is called. [SEC-2]"""
+    named = f'#!/bin/bash\n#: name = "{EVIL}"\n#: variety = "basic"\n#: target = "{EVIL}"\necho\n'
+    waits = f'#!/bin/bash\n#: name = "waits"\n#: variety = "basic"\n#: [dependencies.x]\n#: job = "{EVIL}"\necho\n'
+    rig.commit(A, named=named.encode(), waits=waits.encode(), **{"[go](x)": b"#!/bin/bash\n#: targt = 1\n"})
+    rig.say("push", push(A))
+    said = {name: rig.fake.shown(name)["output"]["summary"].split("\n")[0] for name in rig.checks()}
+    assert said == {
+        EVIL: f"there is no target '{QUIET}'; there are: default, lab, linux",
+        "waits": f"it waits for the job '{QUIET}', and none was accepted",
+        "[go](x)": f"{JOBS}/\\[go\\]\\(x\\).sh cannot be run",
+    }
+
+
 def test_a_bad_job_file_fails_its_own_check_and_what_depends_on_it(rig: Rig) -> None:
     bad = job("build", more="#: taget = 1\n")
     rig.commit(A, build=bad, test=job("test", "build"), lint=job("lint"), sign=job("sign", "lint"))

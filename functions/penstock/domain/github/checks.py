@@ -36,11 +36,11 @@ CALL_WITHIN = timedelta(minutes=2)
 class CheckRun(Row):
     """One job of a commit. `run` counts its re-runs, `needs` are the checks whose jobs its own waits for.
 
-    `told` is what it says when there is no job: why none was accepted, or that approval is awaited. `waits`: its job is
-    submitted later, when its owner is within a limit again. `run_id` is the check run, once it is made; `begun` that it
-    may have been. `shown` is a digest of what it says already, and `over` that this is how it ended. `past` are runs
-    before this one whose check runs have not ended at GitHub yet. `reads` are the ids of other repositories that its
-    job's token reads.
+    `told` is what it says when there is no job: why none was accepted, or that approval is awaited. It is Markdown, in
+    which the texts of others are escaped; of a check that waits it is plain text. `waits`: its job is submitted later,
+    when its owner is within a limit again. `run_id` is the check run, once it is made; `begun` that it may have been.
+    `shown` is a digest of what it says already, and `over` that this is how it ended. `past` are runs before this one
+    whose check runs have not ended at GitHub yet. `reads` are the ids of other repositories that its job's token reads.
     """
 
     kind: ClassVar[str] = "check"
@@ -212,7 +212,7 @@ def annotation(problem: Problem | Fault, path: str = "") -> Annotation:
 
 
 def message_output(told: str, annotations: Sequence[Annotation], *, approval: bool) -> dict[str, Any]:
-    """What a check without a job says: that it failed, or that somebody is to approve the commit."""
+    """What a check without a job says, in Markdown: that it failed, or that somebody is to approve the commit."""
     title = "Waiting for approval" if approval else "This cannot be run"
     summary = told
     if annotations:

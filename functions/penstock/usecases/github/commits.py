@@ -15,7 +15,16 @@ from typing import Any
 
 from penstock.domain.commands import SubmitJob
 from penstock.domain.github import checks, commits, policy
-from penstock.domain.github.checks import CONTROL, CONTROL_NAME, MAX_CHECKS, Annotation, CheckRun, annotation, check_key
+from penstock.domain.github.checks import (
+    CONTROL,
+    CONTROL_NAME,
+    MAX_CHECKS,
+    Annotation,
+    CheckRun,
+    annotation,
+    check_key,
+    escape,
+)
 from penstock.domain.github.commits import CheckSet, Stage, set_key
 from penstock.domain.github.policy import JOBS, Policy
 from penstock.domain.jobfile import JobFile, Problem, Problems, name_in, parse, sets
@@ -302,7 +311,8 @@ def _fail_unfit(on: System, found: CheckSet, unfit: Sequence[Unfit], known: dict
             return False
         if not check.told:
             notes = [annotation(each) for each in file.problems[: checks.MAX_ANNOTATIONS]]
-            _record_submit(on, check, checks.refused(check, f"{file.path} cannot be run", on.world.now(), notes))
+            why = escape(f"{file.path} cannot be run")
+            _record_submit(on, check, checks.refused(check, why, on.world.now(), notes))
     return True
 
 
@@ -328,7 +338,7 @@ def _submit_check(
     """A check with its job, or with why there is none."""
     lacking = next((each.job for each in member.dependencies if each.job not in ids), None)
     if lacking is not None:
-        why = f"it waits for the job {lacking!r}, and none was accepted"
+        why = escape(f"it waits for the job {lacking!r}, and none was accepted")
         return checks.refused(check, why, on.world.now())
     try:
         ask, commit = job_request(found, member, ids), commits.provenance(found, check.id)
@@ -337,7 +347,7 @@ def _submit_check(
         if refused.status == OVER_LIMIT and found.tries < commits.MAX_TRIES:
             return checks.postponed(check, refused.detail, on.world.now())
         notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.MAX_ANNOTATIONS]]
-        return checks.refused(check, refused.detail, on.world.now(), notes)
+        return checks.refused(check, escape(refused.detail), on.world.now(), notes)
     return checks.submitted(check, job, on.world.now())
 
 

@@ -269,6 +269,8 @@ def test_a_check_and_its_runs() -> None:
     assert checks.submit_key(again) != checks.submit_key(done)
     assert checks.submit_key(check(1, "b")) != checks.submit_key(check(1, "a"))
     assert len(checks.submit_key(replace(done, sha="b" * 64, repository_id=2**53))) <= 255
+    assert [len(checks.own_key(one)) for one in (done, again)] == [256, 256], "no caller of the API can send it"
+    assert checks.own_key(again) != checks.own_key(done)
     no = checks.refused(done, "why", LATER, [Annotation("p", 1, 1, "m")])
     assert (no.told, no.annotations, no.due) == ("why", (Annotation("p", 1, 1, "m"),), LATER)
     assert checks.submitted(no, "K", LATER).told == ""

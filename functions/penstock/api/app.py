@@ -243,7 +243,7 @@ Limit = Annotated[int, Bound(least=1, most=limits.PAGE), "How many entries to sh
 IdempotencyKey = Annotated[
     str | None,
     Header("Idempotency-Key"),
-    Bound(least=1, most=255),
+    Bound(least=1, most=limits.IDEMPOTENCY_KEY_CHARS),
     "A text of your choice. A repeated request with the same key changes nothing, and gets the same reply.",
 ]
 

@@ -29,7 +29,7 @@ from penstock.domain.github.commits import CheckSet, Stage, set_key
 from penstock.domain.github.policy import JOBS, Policy
 from penstock.domain.jobfile import JobFile, Problem, Problems, name_in, parse, sets
 from penstock.domain.jobfile.sets import Member, Unfit
-from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.jobs.jobs import Job, Provenance, job_key
 from penstock.domain.jobs.submissions import Submission, submission_key
 from penstock.domain.users import users as user_rules
 from penstock.domain.users.users import User
@@ -342,13 +342,43 @@ def _submit_check(
         return checks.refused(check, why, on.world.now())
     try:
         ask, commit = job_request(found, member, ids), commits.provenance(found, check.id)
-        job = jobs_submit.submit(on, user, ask, checks.submit_key(check), commit=commit)
+        job = _accept(on, user, ask, check, commit)
     except Refused as refused:
         if refused.status == OVER_LIMIT and found.tries < commits.MAX_TRIES:
             return checks.postponed(check, refused.detail, on.world.now())
         notes = [checks.annotation(fault, member.file.path) for fault in refused.faults[: checks.MAX_ANNOTATIONS]]
         return checks.refused(check, escape(refused.detail), on.world.now(), notes)
     return checks.submitted(check, job, on.world.now())
+
+
+def _accept(on: System, user: User, ask: SubmitJob, check: CheckRun, commit: Provenance) -> str:
+    """Submit a check's job, once, and return its id. Raises Refused.
+
+    Who has a token of the repository may have used its key for a job of theirs. That is not the check's. [SEC-2]
+    """
+    key = checks.submit_key(check)
+    try:
+        job = jobs_submit.submit(on, user, ask, key, commit=commit)
+    except Refused as refused:
+        if refused.code != "idempotency-key-reused" or not _is_anothers(on, check, key):
+            raise
+    else:
+        if not _is_anothers(on, check, key):
+            return job
+    return jobs_submit.submit(on, user, ask, checks.own_key(check), commit=commit)
+
+
+def _is_anothers(on: System, check: CheckRun, key: str) -> bool:
+    """Whether the job that was accepted with a key was submitted by somebody else than this front end."""
+    job = _job_with_key(on, check, key)
+    return job is not None and job.provenance.check != check.id
+
+
+def _job_with_key(on: System, check: CheckRun, key: str) -> Job | None:
+    """The job that was accepted with a key, by this front end or with a token of the repository."""
+    owner = check.repository.replace("/", ":")
+    known = on.store.get(submission_key(owner, user_rules.digest(key)), Submission)
+    return on.store.get(job_key(known.job), Job) if known else None
 
 
 def _cancel_all(on: System, found: CheckSet) -> None:
@@ -419,10 +449,11 @@ def checks_of(on: System, found: CheckSet) -> list[CheckRun]:
 
 def job_of(on: System, check: CheckRun) -> Job | None:
     """The job of a check; also one that was accepted and not recorded."""
-    key = submission_key(check.repository.replace("/", ":"), user_rules.digest(checks.submit_key(check)))
-    known = None if check.job or check.number == CONTROL else on.store.get(key, Submission)
-    job = check.job or (known.job if known else "")
-    return on.store.get(job_key(job), Job) if job else None
+    if check.job:
+        return on.store.get(job_key(check.job), Job)
+    keys = () if check.number == CONTROL else (checks.submit_key(check), checks.own_key(check))
+    found = (_job_with_key(on, check, key) for key in keys)
+    return next((job for job in found if job and job.provenance.check == check.id), None)
 
 
 def job_request(found: CheckSet, member: Member, ids: Mapping[str, str]) -> SubmitJob:

@@ -14,7 +14,7 @@ from penstock.domain.pools import grants
 from penstock.domain.pools.pools import Claim
 from penstock.domain.pools.shares import UNKNOWN_SECONDS, WEIGHS, Use, use_key
 from penstock.domain.users.users import User
-from penstock.kernel.errors import Unreached
+from penstock.kernel.errors import Refused, Unreached
 from penstock.kernel.rows import Replace
 from penstock.system import System
 from penstock.testing.site import site_toml
@@ -123,6 +123,36 @@ def test_every_attempt_of_a_job_stands_by_the_same_turn(shared: Twin, ada: User)
 def test_a_repeated_submit_is_counted_once(shared: Twin, ada: User) -> None:
     ask = SubmitJob(SCRIPT)
     assert jobs_submit.submit(shared.on, ada, ask, "k") == jobs_submit.submit(shared.on, ada, ask, "k")
+    assert seconds(shared, "ada") == UNKNOWN_SECONDS
+
+
+def with_limit(twin: Twin, jobs: int) -> None:
+    asked: dict[str, Any] = {"shares": {"half_life": "1d"}, "limits": {"jobs": jobs}}
+    apply.apply(twin.on, "root", site_toml(targets={"default": {"limit": 1}}, **asked), "site.toml")
+
+
+def test_a_submit_that_is_refused_costs_nothing_of_its_owners_share(shared: Twin, ada: User) -> None:
+    with_limit(shared, jobs=1)
+    many(shared, ada, 1)
+    before = use(shared, "ada")
+    for _ in range(20):
+        with pytest.raises(Refused, match=r"limits\.jobs"):
+            jobs_submit.submit(shared.on, ada, SubmitJob(SCRIPT), "k")
+    assert use(shared, "ada") == before
+
+
+def test_a_submit_that_is_refused_only_as_it_is_written_gives_its_turn_back(shared: Twin, ada: User) -> None:
+    with_limit(shared, jobs=1)
+    before_the_next_write_of(shared, Job, lambda: submit(shared, ada))
+    with pytest.raises(Refused, match=r"limits\.jobs"):
+        submit(shared, ada)
+    assert seconds(shared, "ada") == UNKNOWN_SECONDS
+
+
+def test_a_submit_that_another_with_its_key_was_before_gives_its_turn_back(shared: Twin, ada: User) -> None:
+    ask, first = SubmitJob(SCRIPT), []
+    before_the_next_write_of(shared, Job, lambda: first.append(jobs_submit.submit(shared.on, ada, ask, "k")))
+    assert [jobs_submit.submit(shared.on, ada, ask, "k")] == first
     assert seconds(shared, "ada") == UNKNOWN_SECONDS
 
 

@@ -157,19 +157,38 @@ def accept(on: System, user: User, new: Draft, asked: Mapping[str, Any], key: st
     Raises Refused 409 if something else was asked with that key, and 429 over a limit.
     """
     memory = _submission(user, asked, key, new.job)
-    is_canary = bool(new.job.provenance.canary)
-    if new.site.shares and not is_canary and not (memory and on.store.get(memory.key, Submission)):
-        new = replace(new, job=shares.take_turn(on, new.job, new.site.shares))
+    new, accepted = _with_turn(on, new, memory), ""
     try:
-        accepted, claimed, state = _accept(on, new, memory, CLAIM_TRIES)
-    except Throttled:  # its pool has too much to do: the job's own rows need not wait for that
-        accepted, claimed, state = _accept(on, new, memory, 0)
+        accepted, claimed, state = _accept_soon(on, new, memory)
+    finally:
+        if accepted != new.job.id and new.job.usage.expected:  # else a refused submit costs its owner's share
+            shares.give_back_turn(on, new.job)
     if accepted == new.job.id:
         new = replace(new, job=replace(new.job, state=state))
         on.metrics.add(metrics.JOBS_SUBMITTED, target=new.job.request.shown_target)
         _begin(on, new, claimed, _accepted_line(new.job, new.priors, by=user.name))
         logs.append(on, accepted, 1, "\n".join(f"warning: {each}" for each in _warnings(on, new)))
     return accepted
+
+
+def _with_turn(on: System, new: Draft, memory: Submission | None) -> Draft:
+    """What was prepared, with its turn on a site with shares. Raises Refused 429 over a limit, and counts nothing then.
+
+    A canary has none, and what was accepted before has its own. [QUEUE-2]
+    """
+    is_canary = bool(new.job.provenance.canary)
+    if not new.site.shares or is_canary or (memory and on.store.get(memory.key, Submission)):
+        return new
+    users.check_may_submit(on, new.job.owner, new.site)
+    return replace(new, job=shares.take_turn(on, new.job, new.site.shares))
+
+
+def _accept_soon(on: System, new: Draft, memory: Submission | None) -> tuple[str, Claimed, State]:
+    """As `_accept`. If its pool has too much to do, the job's own rows do not wait for that."""
+    try:
+        return _accept(on, new, memory, CLAIM_TRIES)
+    except Throttled:
+        return _accept(on, new, memory, 0)
 
 
 def _warnings(on: System, new: Draft) -> list[str]:

@@ -31,6 +31,13 @@ def take_turn(on: System, job: Job, shares: Shares) -> Job:
     return _write(on, job.owner, lambda use: rules.take_turn(use, job, expected, shares, on.world.now()))
 
 
+def give_back_turn(on: System, job: Job) -> None:
+    """Count no more what was expected of a job that was not accepted. [QUEUE-2]"""
+    shares = current_site(on).shares
+    if shares:
+        _write(on, job.owner, lambda use: (rules.correct(use, job, shares, on.world.now()), None))
+
+
 def foresee_turn(on: System, job: Job, shares: Shares) -> Job:
     """A planned job with the turn that it would get. Writes nothing."""
     use = on.store.get(use_key(job.owner), Use) or Use(owner=job.owner, at=on.world.now())
@@ -44,9 +51,8 @@ def _expected_seconds(on: System, job: Job) -> int:
 
 def correct_use(on: System, job: Job) -> None:
     """Count what a settled job took, instead of what was expected."""
-    shares = current_site(on).shares
-    if shares and job.is_settled:
-        _write(on, job.owner, lambda use: (rules.correct(use, job, shares, on.world.now()), None))
+    if job.is_settled:
+        give_back_turn(on, job)
 
 
 def _write(on: System, owner: str, change: Callable[[Use], tuple[Use, T]]) -> T:

@@ -232,6 +232,13 @@ def _repository(on: System, owner: str) -> User:
     return found
 
 
+def check_may_submit(on: System, owner: str, site: Site) -> None:
+    """Raises Refused 429 if the owner is at a limit now. Only the commit of a job decides. Writes nothing."""
+    was = on.store.get(users.tally_key(owner), Tally)
+    if was:
+        users.check_tally(was, site.limits, on.world.now())
+
+
 def count_job(on: System, job: Job, script: str, site: Site) -> tuple[Job, list[Change]]:
     """A new job as it is counted, and the changes that count it; it may have to wait in its owner's backlog.
 

@@ -1,4 +1,7 @@
-"""The settle function ends an attempt whose flow failed: called by its last step, or by EventBridge if it ended."""
+"""The settle function ends an attempt whose flow failed: called by its last step, or by EventBridge if it ended.
+
+No flow ends an attempt whose script has begun: its agent's hello may have come after the flow failed. [JOB-1]
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     detail = event.get("detail")
     if detail:
         job, _, attempt = detail["name"].rpartition("-")
-        settle.settle(bootstrap.aws(), job, int(attempt), detail["status"], detail.get("cause"))
+        _settle(job, int(attempt), detail["status"], detail.get("cause"))
     else:
         check_form(event.get("form", 1))
         error = event.get("error") or {}
-        settle.settle(bootstrap.aws(), event["job"], event["attempt"], error.get("Error"), error.get("Cause"))
+        _settle(event["job"], event["attempt"], error.get("Error"), error.get("Cause"))
     return {}
+
+
+def _settle(job: str, attempt: int, error: str | None, cause: str | None) -> None:
+    settle.settle(bootstrap.aws(), job, attempt, error, cause, unbegun=True)

@@ -243,7 +243,9 @@ class Handlers(Twin):
     def _begin_settling(self, given: tuple[str, int, str | None, str | None], again: Callable[[], None]) -> None:
         job, attempt, error, _ = given
         name = f"settle {job}/{attempt} {error or ''}".strip()
-        self.begin(name, lambda: settle.settle(self.on, *given), lambda task: again() if task.error else None)
+        self.begin(
+            name, lambda: settle.settle(self.on, *given, unbegun=True), lambda task: again() if task.error else None
+        )
 
     def _sweep(self) -> None:
         harms = self._harms

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.jobs.jobs import Job, Outcome, job_key
+from penstock.domain.jobs.jobs import Job, Outcome, State, job_key
 from penstock.domain.units.units import STEP_WITHIN, Creation, Unit, UnitKind, UnitLease, UnitState
 from penstock.kernel.rows import Create
 from penstock.ports import MachineFate, MachineNotice
 from penstock.testing.twin import START
 from penstock.usecases import sweep
 from tests.functions.service import Context, Service
+from tests.functions.stage import Stage
 
 SERVE = {"do": "serve", "pools": ["target/linux"], "group": "target/linux"}
 
@@ -190,6 +191,18 @@ def test_an_attempt_whose_flow_ended_otherwise_is_settled_by_eventbridge(service
     assert status in str(settled.end.reason)
     service.twin.run()
     assert not service.twin.drivers.hand.made
+
+
+def test_no_end_of_a_flow_ends_a_job_whose_agent_has_said_hello(service: Service) -> None:
+    """JOB-1: the step failed, and the hello came before the settle function did."""
+    stage = Stage(service)
+    name = {"name": f"{stage.job}-1", "status": "FAILED", "cause": None}
+    wake("settle", {"job": stage.job, "attempt": 1, "error": {"Error": "Lost", "Cause": "no hello in time"}})
+    wake("settle", {"source": "aws.states", "detail": name})
+    service.twin.run()
+    assert (job_of(service, stage.job).state, job_of(service, stage.job).attempt) == (State.RUNNING, 1)
+    stage.end()
+    assert job_of(service, stage.job).end.outcome is Outcome.SUCCEEDED
 
 
 def test_the_sweep_says_what_it_did(service: Service) -> None:

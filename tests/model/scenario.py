@@ -171,7 +171,7 @@ class Scenario:
             self._deliver(self.dice.choice(due))
         elif event == "settle":
             given = flows.settling[0]
-            if self._alive(lambda: settle.settle(self.twin.on, *given)):
+            if self._alive(lambda: settle.settle(self.twin.on, *given, unbegun=True)):
                 flows.settling.popleft()
         else:
             self._call(self.dice.choice(self._agents()))

@@ -86,7 +86,7 @@ class Story:
 
     def _settle_flows(self) -> None:
         while self.twin.flows.settling:
-            settle.settle(self.twin.on, *self.twin.flows.settling.popleft())
+            settle.settle(self.twin.on, *self.twin.flows.settling.popleft(), unbegun=True)
 
     def greet(self) -> None:
         """Let every worker that was ordered say hello, and its job make its mess."""

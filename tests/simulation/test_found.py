@@ -61,7 +61,7 @@ def test_a_slot_that_is_withdrawn_while_it_is_given_back_goes_off() -> None:
     twin, (_, second) = held_by_two("limit = 2")
     bench = next(row for row in twin.store.rows.values() if isinstance(row, Unit) and row.lease.job == second)
     cancel.cancel(twin.on, ADA, second)
-    settle.settle(twin.on, *twin.flows.settling.popleft())
+    settle.settle(twin.on, *twin.flows.settling.popleft(), unbegun=True)
     apply.resize(twin.on, "resource/bench", 0)
     commit = twin.store.commit
 

@@ -290,17 +290,29 @@ def test_only_pools_that_somebody_waits_for_are_served(twin: Twin, ada: User) ->
 
 
 def test_only_the_flow_of_the_present_attempt_settles_it(twin: Twin, ada: User) -> None:
-    first, second = (running(twin, ada, retries=0) for _ in range(2))
+    second, third = (running(twin, ada, retries=0) for _ in range(2))
     finish(twin, second)
+    first = submit(twin, ada, retries=0)
+    twin.run()
     twin.flows.ended = lambda: [  # type: ignore[method-assign]
-        ("01KDVDNA01AAAAAAAAAAAAAAAA", 1, "FAILED"), (first, 2, "FAILED"), (second, 1, "FAILED"),
+        ("01KDVDNA01AAAAAAAAAAAAAAAA", 1, "FAILED"), (first, 2, "FAILED"), (second, 1, "FAILED"), (third, 1, "FAILED"),
     ]  # fmt: skip
     steps = Isolation()
     assert (sweep.settle_ended(twin.on, steps), steps.failed) == (0, 0)
     assert not job_of(twin, first).is_settled
+    assert job_of(twin, third).state is State.RUNNING
     twin.flows.ended = lambda: [(first, 1, "FAILED")]  # type: ignore[method-assign]
     assert sweep.settle_ended(twin.on, Isolation()) == 1
     assert job_of(twin, first).is_settled
+
+
+def test_a_hello_that_comes_before_the_sweep_writes_the_end_of_a_flow_wins(twin: Twin, ada: User) -> None:
+    job = submit(twin, ada, retries=0)
+    twin.run()
+    twin.flows.ended = lambda: [(job, 1, "FAILED")]  # type: ignore[method-assign]
+    before_the_next_commit(twin, lambda: hello(twin, job))
+    sweep.settle_ended(twin.on, Isolation())
+    assert job_of(twin, job).state is State.RUNNING
 
 
 def test_a_job_that_is_gone_when_its_flow_is_to_be_stopped_stops_nothing(twin: Twin, ada: User) -> None:

@@ -424,6 +424,22 @@ def test_a_hello_that_comes_before_the_end_of_its_attempt_wins(twin: Twin, ada: 
     assert worker_of(twin, job).state is UnitState.READY
 
 
+@pytest.mark.parametrize("claims", [0, submit.CLAIM_TRIES])
+def test_a_hello_that_comes_after_its_step_failed_wins(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch, claims: int
+) -> None:
+    """JOB-1: with a flow as without one, only who comes first when it is written decides."""
+    monkeypatch.setattr(submit, "CLAIM_TRIES", claims)
+    job = submit_job(twin, ada, retries=0)
+    twin.run()
+    twin.pass_time(2000)
+    before_the_next_write_of(twin, Job, lambda: hello(twin, job))
+    advance.advance(twin.on, worker_of(twin, job).id)
+    hello(twin, job)
+    twin.run()
+    assert (job_of(twin, job).state, job_of(twin, job).attempt) == (State.RUNNING, 1)
+
+
 def test_nobody_answers_a_flow_that_there_is_not(twin: Twin, ada: User) -> None:
     """AWS refuses a token of no characters."""
     answered: list[str] = []

@@ -425,7 +425,7 @@ class Twin:
 
     def settle(self, job: str, attempt: int, error: str | None, cause: str | None) -> None:
         """Do what a handler does with the end of a flow."""
-        settle.settle(self.on, job, attempt, error, cause)
+        settle.settle(self.on, job, attempt, error, cause, unbegun=True)
 
     def take(self, queue: str, message: dict[str, Any]) -> None:
         """Do what a handler does with a message."""

@@ -337,12 +337,12 @@ def serve_pools(on: System, pools: Sequence[Pool], rows: Isolation, until: datet
 
 
 def settle_ended(on: System, rows: Isolation) -> int:
-    """Settle attempts whose flow ended without doing so."""
+    """Settle attempts whose flow ended without doing so, before their scripts began: later, no flow counts."""
     count = 0
     for job_id, attempt, status in on.flows.ended():
         with rows.step("settling an attempt", job=job_id, attempt=attempt):
             job = on.store.get(job_key(job_id), Job)
-            if job and job.attempt == attempt and not job.is_settled:
-                settle.settle(on, job_id, attempt, status, None)
+            if job and job.attempt == attempt and not job.is_settled and job.state is not State.RUNNING:
+                settle.settle(on, job_id, attempt, status, None, unbegun=True)
                 count += 1
     return count

@@ -62,7 +62,8 @@ def settle(
     """Record how an attempt ended, and begin to release what it had. A second call only continues the release.
 
     With `overdue` the sweep ends the attempt: only if the job is still due by then when the end is written. Nothing
-    moves its flow on, so the flow is to be stopped. `unbegun`: only if its script has not begun when that is written.
+    moves its flow on, so the flow is to be stopped. `unbegun`: only if its script has not begun when that is written:
+    so with every end because of a flow.
     """
     ended = transact(on, lambda: _settle_changes(on, job_id, attempt, error, cause, overdue, unbegun=unbegun))
     if ended is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -18,7 +19,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Check, Create
 from penstock.system import current_site
 from penstock.testing.twin import Twin
-from penstock.usecases.artifacts import expire, outputs, owners
+from penstock.usecases.artifacts import discard, expire, outputs, owners
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from tests.usecases.conftest import SITE
@@ -26,7 +27,7 @@ from tests.usecases.exact import commits, put
 from tests.usecases.objects import gets
 from tests.usecases.outputs import files
 from tests.usecases.races import before_the_next_commit
-from tests.usecases.steps import TOKEN, finish, hello, job_of, submit
+from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep
 
 
 def running(twin: Twin, ada: User) -> Job:
@@ -56,6 +57,24 @@ def test_a_job_keeps_no_more_outputs_than_it_is_told(twin: Twin, ada: User) -> N
         outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL, first))
     with pytest.raises(Refused, match="at most 1000 outputs"):
         outputs.begin(twin.on, job, files(1, limits.OUTPUTS))
+
+
+def test_what_earlier_attempts_kept_takes_no_room_and_goes_with_the_rest(twin: Twin, ada: User) -> None:
+    job = running(twin, ada)
+    for attempt in (0, 1):
+        for first in range(0, limits.OUTPUTS, limits.OUTPUTS_PER_CALL):
+            outputs.begin(twin.on, job, files(limits.OUTPUTS_PER_CALL, first))
+        for row in rows(twin):
+            twin.store.rows[row.key] = replace(row, attempt=min(row.attempt, attempt))
+    assert len(rows(twin)) == 2 * limits.OUTPUTS
+    with pytest.raises(Refused, match="at most 1000 outputs"):
+        outputs.begin(twin.on, job, files(1, limits.OUTPUTS))
+    finish(twin, job.id)
+    discard.discard(twin.on, ada, job_of(twin, job.id))
+    for _ in range(100):
+        twin.run()
+        sweep(twin)
+    assert rows(twin) == []
 
 
 def test_an_output_that_has_arrived_is_committed_once(twin: Twin, ada: User) -> None:

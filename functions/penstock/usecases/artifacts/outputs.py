@@ -46,14 +46,17 @@ def begin(on: System, job: Job, files: Sequence[AgentFile]) -> OutputUploads:
 def _begin_changes(
     on: System, job: Job, files: Sequence[AgentFile], upload: timedelta, most: Limits
 ) -> tuple[Sequence[Change], list[Artifact]]:
-    """The rows of files that have none yet. A write whose answer was lost is found when this is repeated."""
-    known = [row for row in owners.made_for(on, job.id) if row.sort == OUTPUT]
-    begun = {_identity(row): row for row in known if artifacts.is_begun(row) and row.attempt == job.attempt}
+    """The rows of files that have none yet. A write whose answer was lost is found when this is repeated.
+
+    What earlier attempts kept does not count: the script of this one cannot keep less for that.
+    """
+    known = [row for row in owners.made_for(on, job.id) if row.sort == OUTPUT and row.attempt == job.attempt]
+    begun = {_identity(row): row for row in known if artifacts.is_begun(row)}
     rows = [begun.get(_identity(file)) or _output(on, job, file) for file in files]
     there = {row.id for row in known}
     fresh = [row for row in rows if row.id not in there]
     if len(known) + len(fresh) > limits.OUTPUTS:
-        raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs")
+        raise Refused(413, "too-many-outputs", f"a job keeps at most {limits.OUTPUTS} outputs of an attempt")
     counted, tally = users.count_bytes(on, job.owner, fresh, most)
     return [*(owners.begin(row, upload) for row in counted), *tally], rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -13,7 +13,7 @@ from penstock.domain.replies import NoValue, StoredValue
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Replace
+from penstock.kernel.rows import Change, Delete, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import settle, store
 from penstock.usecases.jobs.flow import fenced
@@ -166,6 +166,40 @@ def test_a_secret_is_dropped_once_despite_a_concurrent_drop(twin: Twin, ada: Use
     before_the_next_commit(twin, lambda: store.delete_secrets(twin.on, found))
     store.delete_secrets(twin.on, found)
     assert rows(twin) == []
+
+
+def test_a_secret_whose_row_another_writes_goes_with_a_later_sweep(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store refuses a delete while a put of that name, which is refused in the end, is under way."""
+    job = running(twin, ada)
+    for name in ("a", "b"):
+        put(twin, job, name, "hunter2", secret=True)
+    commit = twin.store.commit
+    with monkeypatch.context() as patch:
+        patch.setattr(twin.store, "commit", lambda changes: not _deletes(changes, "a") and commit(changes))
+        finish(twin, job)
+    assert ([row.name for row in rows(twin)], job_of(twin, job).usage.has_secrets) == (["a"], True)
+    for _ in range(3):
+        sweep(twin)
+    settled = job_of(twin, job)
+    assert (rows(twin), settled.usage.has_secrets, settled.due) == ([], False, None)
+
+
+def _deletes(changes: Sequence[Change], name: str) -> bool:
+    return any(isinstance(one, Delete) and isinstance(one.was, Value) and one.was.name == name for one in changes)
+
+
+def test_secrets_beyond_the_limit_go_with_the_others(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that come at once all find room."""
+    job = running(twin, ada)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_check_room", lambda *given: None)
+        for number in range(limits.VALUES + 2):
+            put(twin, job, f"v{number:03}", "x", secret=True)
+    assert len(store.list_values(twin.on, job_of(twin, job))) == limits.VALUES + 2
+    finish(twin, job)
+    assert (rows(twin), job_of(twin, job).usage.has_secrets) == ([], False)
 
 
 def test_the_later_of_two_concurrent_values_stays_and_a_secret_stays_secret(twin: Twin, ada: User) -> None:

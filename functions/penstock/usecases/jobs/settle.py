@@ -226,10 +226,11 @@ def forget_secrets(on: System, job: Job) -> None:
     """
     if not job.usage.has_secrets:
         return
-    store.delete_secrets(on, job)
+    is_done = store.delete_secrets(on, job)
     if job.provenance.check:
         hints.job_settled(on, job)
-    on.store.commit([Replace(job, jobs.secrets_deleted(job))])
+    if is_done:
+        on.store.commit([Replace(job, jobs.secrets_deleted(job))])
 
 
 def _unpin_dependencies(on: System, job: Job) -> None:

@@ -15,6 +15,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
+from penstock.listings import every_of
 from penstock.system import System, transact
 from penstock.usecases.logs import logs
 
@@ -88,8 +89,8 @@ def _check_room(on: System, job: Job) -> None:
 
 
 def list_values(on: System, job: Job) -> list[Value]:
-    """All of a job's values, by name."""
-    return on.store.find(f"job#{job.id}", "value#", Value, limit=limits.VALUES)
+    """All of a job's values, by name. Where several were put at once, they are more than there is room for."""
+    return list(every_of(on, f"job#{job.id}", "value#", Value))
 
 
 def show(on: System, job: Job, name: str) -> Value:
@@ -112,8 +113,9 @@ def read(on: System, job: Job, name: str) -> StoredValue | NoValue:
     return StoredValue(on.vault.open(found.sealed, sealed_as(job.id, name)).decode(), secret=True)
 
 
-def delete_secrets(on: System, job: Job) -> None:
-    """Delete the secrets of a settled job: nobody puts or reads any more. Safe to repeat."""
-    for row in list_values(on, job):
-        if row.is_secret:
-            on.store.commit([Delete(row)])
+def delete_secrets(on: System, job: Job) -> bool:
+    """Delete the secrets of a settled job: nobody puts or reads any more. Safe to repeat.
+
+    False if one may be left: a delete is refused while another writes the row. [SEC-1]
+    """
+    return all([on.store.commit([Delete(row)]) for row in list_values(on, job) if row.is_secret])

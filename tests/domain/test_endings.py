@@ -62,7 +62,7 @@ def test_a_report_leads_to_the_next_attempt(result: Result, fields: dict[str, An
         ("Unsatisfiable", "no such image", Outcome.FAILED, "no such image"),
         ("Unsatisfiable", None, Outcome.FAILED, REASONS["Unsatisfiable"]),
         ("QueueDeadline", "", Outcome.ERRORED, REASONS["QueueDeadline"]),
-        ("States.Timeout", None, Outcome.ERRORED, "the flow ended without a result (States.Timeout)"),
+        ("TIMED_OUT", None, Outcome.ERRORED, "the flow ended without a result (TIMED_OUT)"),
         (None, None, Outcome.ERRORED, "the flow ended without a result (no error)"),
     ],
 )
@@ -115,6 +115,18 @@ def test_whatever_happens_the_job_ends_within_its_retries(data: st.DataObject) -
 def test_an_attempt_whose_flow_took_no_step_uses_up_no_retry(state: State, spared: int) -> None:
     found = conclude(job(state=state), "Lost", "the flow never took its first step", NOW)
     assert (found.attempt, found.history.spared) == (2, spared)
+
+
+@pytest.mark.parametrize("error", ["SQS.SdkClientException", "SQS.AmazonSQSException", "States.TaskFailed", "Stalled"])
+def test_an_attempt_whose_flow_failed_itself_uses_up_no_retry_a_few_times(error: str) -> None:
+    found = job(retries=0)
+    for spared in range(1, MAX_SPARED + 1):
+        found = conclude(found, error, "Service unavailable", NOW)
+        assert (found.state, found.attempt, found.history.spared) == (State.QUEUED, spared + 1, spared)
+        assert found.history.attempts[-1].reason == "Service unavailable"
+    found = conclude(found, error, "Service unavailable", NOW)
+    assert (found.state, found.end.outcome) == (SETTLED, Outcome.ERRORED)
+    assert found.end.reason == f"tried {MAX_SPARED + 1} times: Service unavailable"
 
 
 def test_how_long_it_took_is_said_with_and_without_a_beginning() -> None:

@@ -85,7 +85,7 @@ def settled(before: Job, error: str | None = None, cause: str | None = None) -> 
             {"bound": "queue deadline", "bound_seconds": 3600, "error": "why"},
         ),
         ({}, prerequisites.DEPENDENCY_ERROR, Kind.DEPENDENCY_FAILED, {"error": "why"}),
-        ({}, "States.Timeout", Kind.SERVICE_FAILED, {"error": "why"}),
+        ({}, "TIMED_OUT", Kind.SERVICE_FAILED, {"error": "why"}),
         ({}, None, Kind.SERVICE_FAILED, {"error": "why"}),
     ],
 )

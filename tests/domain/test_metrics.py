@@ -177,6 +177,8 @@ def ending(before: Any, *units: Any, error: str | None = None, is_overdue: bool 
         (ending(job(), replace(BENCH, step=replace(BENCH.step, reason=NO_HELLO)), error="Lost"), LostBy.VANISHED),
         (ending(job(), error="Lost", is_overdue=True), LostBy.FLOW),
         (ending(RUNNING, MACHINE, error="Lost", is_overdue=True), LostBy.OVERDUE),
+        (ending(job(), unit(), error="SQS.SdkClientException"), LostBy.FLOW),
+        (ending(job(cancelled_by="ada"), error="States.TaskFailed"), None),
     ],
 )
 def test_why_an_attempt_was_lost(found: Ending, by: LostBy | None) -> None:

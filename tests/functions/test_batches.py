@@ -193,6 +193,16 @@ def test_an_attempt_whose_flow_ended_otherwise_is_settled_by_eventbridge(service
     assert not service.twin.drivers.hand.made
 
 
+def test_a_flow_that_could_not_send_its_step_is_followed_by_another(service: Service) -> None:
+    """JOB-1: what AWS reports of its own calls costs the job no retry."""
+    job = service.submit(retries=0)
+    error = {"Error": "SQS.SdkClientException", "Cause": "Unable to execute HTTP request"}
+    wake("settle", {"job": job, "attempt": 1, "needs": [], "error": error})
+    service.twin.run()
+    again = job_of(service, job)
+    assert (again.state, again.attempt, again.history.spared) == (State.ACQUIRING, 2, 1)
+
+
 def test_no_end_of_a_flow_ends_a_job_whose_agent_has_said_hello(service: Service) -> None:
     """JOB-1: the step failed, and the hello came before the settle function did."""
     stage = Stage(service)

@@ -21,6 +21,11 @@ from penstock.kernel.frozen import dataclass
 STALLED = "Stalled"
 """The flow error of an attempt whose next step never came: its message was lost. Its script had not begun."""
 
+FLOW_FAULTS = ("SQS.", "States.")
+"""How the names of AWS's own errors begin: Step Functions could not send the message of a step, or not go on. Most of
+that goes by, and nothing that the job asks for is at fault.
+"""
+
 REASONS = {
     "Cancelled": "it was cancelled",
     "Unsatisfiable": "what it asks for cannot be had",
@@ -59,8 +64,8 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
     if job.cancellation.cancelled_by:
         return _cancelled(job, f"cancelled by {job.cancellation.cancelled_by}", now)
     reason = cause or REASONS.get(error or "", "") or f"the flow ended without a result ({error or 'no error'})"
-    if error in ("Lost", STALLED):
-        is_unbegun = error == STALLED or job.state is State.QUEUED
+    if error == "Lost" or is_stalled(error):
+        is_unbegun = is_stalled(error) or job.state is State.QUEUED
         return _lost(job, Report(Result.LOST, reason, now, is_unbegun=is_unbegun), now)
     if error == unused.IDLE_HOLD_ERROR:
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
@@ -68,6 +73,11 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
     bound = {"bound": "queue deadline", "bound_seconds": job.limits.queue_seconds, "error": reason}
     why = failures.failure(KINDS.get(error, Kind.SERVICE_FAILED), bound)
     return jobs.settle(job, outcome, reason, now, failure=why)
+
+
+def is_stalled(error: str | None) -> bool:
+    """Whether an attempt's flow did not go on, before its script began: that uses up no retry, a few times."""
+    return error == STALLED or (error or "").startswith(FLOW_FAULTS)
 
 
 def _by_report(job: Job, report: Report, now: datetime) -> Job:
@@ -186,7 +196,7 @@ class Ending:
         if self.before.cancellation.cancelled_by:
             return False
         report = self.before.run.report
-        return report.result is Result.LOST if report else self.error in ("Lost", STALLED)
+        return report.result is Result.LOST if report else self.error == "Lost" or is_stalled(self.error)
 
     @property
     def lost_by(self) -> LostBy | None:
@@ -195,7 +205,7 @@ class Ending:
             return None
         if any(unit.is_recycled for unit in self.units):
             return LostBy.RECYCLED
-        if self.is_overdue and self.before.run.report is None:
+        if self.before.run.report is None and (self.is_overdue or is_stalled(self.error)):
             return LostBy.OVERDUE if self.before.state is State.RUNNING else LostBy.FLOW
         by_reason = {NO_HELLO: LostBy.NO_HELLO, SILENT: LostBy.SILENT}
         return by_reason.get(self._worker_reason, LostBy.VANISHED)

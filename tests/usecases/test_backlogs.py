@@ -134,6 +134,27 @@ def test_a_waiting_job_that_is_cancelled_leaves_the_backlog(small: Twin, ada: Us
     assert (begun(small), backlog(small)) == (2, made[3:])
 
 
+def test_who_is_cancelled_before_it_can_go_on_leaves_its_room_to_the_next(small: Twin, ada: User) -> None:
+    """QUEUE-1: what wakes it comes when it is over already."""
+    made = [submit(small, ada) for _ in range(4)]
+    small.run()
+    cancel.cancel(small.on, ada, made[0])
+    assert (job_of(small, made[0]).is_settled, begun(small)) == (True, 1)
+    cancel.cancel(small.on, ada, made[2])
+    small.run()
+    assert states(small, made[2:]) == [State.SETTLED, State.ACQUIRING]
+
+
+def test_who_only_waited_wakes_nobody_where_no_number_is_limited(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = submit(twin, ada)
+    waits = submit(twin, ada, **depends(first))
+    monkeypatch.setattr(backlogs, "wake", lambda *_: pytest.fail("there is no backlog"))
+    cancel.cancel(twin.on, ada, waits)
+    assert job_of(twin, waits).is_settled
+
+
 def test_a_job_that_waits_for_others_counts_when_it_could_go_on(small: Twin, ada: User) -> None:
     made = [submit(small, ada) for _ in range(2)]
     after = submit(small, ada, **depends(made[0]))

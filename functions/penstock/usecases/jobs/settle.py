@@ -214,9 +214,16 @@ def job_settled(on: System, job: Job) -> None:
     """What follows once a job has settled, in order. All of it may be repeated."""
     notify_dependents(on, job.id)
     _unpin_dependencies(on, job)
-    if job.usage.begun:
+    if _makes_way(on, job):
         backlogs.wake(on, job.owner)
     forget_secrets(on, job)
+
+
+def _makes_way(on: System, job: Job) -> bool:
+    """Whether others in its owner's backlog may go on for a job's end: it was under way, or it waited, and what woke it
+    for the room that there is found it over. [QUEUE-1]
+    """
+    return job.usage.begun or (job.times.ready is None and bool(current_site(on).limits.at_once))
 
 
 def forget_secrets(on: System, job: Job) -> None:

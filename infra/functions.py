@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra import bundle, bytecode
+from infra import bundle, bytecode, chains
 from infra.sizes import SIZES, Size
 
 SNAPSHOT = "live"
@@ -87,4 +87,5 @@ class Functions(Construct):
             environment=dict(environment),
             reserved_concurrent_executions=self._reserved.get(name),
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if name in self._snapstart else None,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if name in chains.ENDS else None,
         )

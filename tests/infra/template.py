@@ -68,6 +68,25 @@ class Template:
                 yield from policy["Properties"]["PolicyDocument"]["Statement"]
 
 
+def aliases(stack: Template) -> dict[str, str]:
+    """The function of each alias that leads to a version of it."""
+    names = {name: each["Properties"]["Handler"] for name, each in stack.of("Lambda::Function").items()}
+    versions = {name: each["Properties"]["FunctionName"]["Ref"] for name, each in stack.of("Lambda::Version").items()}
+    return {
+        name: names[versions[each["Properties"]["FunctionVersion"]["Fn::GetAtt"][0]]].removesuffix(".handler")
+        for name, each in stack.of("Lambda::Alias").items()
+    }
+
+
+def mentions(value: Any, name: str) -> bool:
+    """Whether a value of a template refers to a resource."""
+    if isinstance(value, dict):
+        return value == {"Ref": name} or any(mentions(each, name) for each in value.values())
+    if isinstance(value, list):
+        return any(mentions(each, name) for each in value)
+    return isinstance(value, str) and value == name
+
+
 def listed(value: Any) -> list[Any]:
     """CloudFormation writes a list of one as its only element."""
     return value if isinstance(value, list) else [value]

@@ -10,7 +10,7 @@ import pytest
 
 from infra.settings import Settings
 from infra.sizes import WAITED_FOR
-from tests.infra.template import Template
+from tests.infra.template import Template, aliases, mentions
 
 NAMED = {"api", "schedule"}
 
@@ -19,25 +19,6 @@ NAMED = {"api", "schedule"}
 def snapshots(made_stacks: Mapping[str, Path]) -> Template:
     """The stack in which two functions start from one."""
     return Template.of_assembly(made_stacks["snapshots"])
-
-
-def aliases(stack: Template) -> dict[str, str]:
-    """The function of each alias that leads to a version of it."""
-    names = {name: each["Properties"]["Handler"] for name, each in stack.of("Lambda::Function").items()}
-    versions = {name: each["Properties"]["FunctionName"]["Ref"] for name, each in stack.of("Lambda::Version").items()}
-    return {
-        name: names[versions[each["Properties"]["FunctionVersion"]["Fn::GetAtt"][0]]].removesuffix(".handler")
-        for name, each in stack.of("Lambda::Alias").items()
-    }
-
-
-def mentions(value: Any, name: str) -> bool:
-    """Whether a value of a template refers to a resource."""
-    if isinstance(value, dict):
-        return value == {"Ref": name} or any(mentions(each, name) for each in value.values())
-    if isinstance(value, list):
-        return any(mentions(each, name) for each in value)
-    return isinstance(value, str) and value == name
 
 
 def callers(stack: Template) -> list[dict[str, Any]]:

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.domain.pools.pools import SlotState, Warm
+from penstock.domain.pools.pools import Slot, SlotName, SlotState, Warm
+from penstock.domain.site.site import Shape
 from penstock.domain.units.units import STEP_WITHIN, UnitState
 from penstock.domain.users.users import User
+from penstock.kernel.rows import Create
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import cancel, settle
@@ -56,6 +58,20 @@ def test_a_pool_of_more_slots_than_one_read_finds_by_itself_is_resized() -> None
     apply.resize(twin.on, DB, 1001)
     twin.run()
     assert pool_row(twin, DB).due is None
+
+
+def test_a_pool_is_resized_however_many_names_it_had() -> None:
+    """A slot stays when its name is taken out: over the years there may be more of them than a pool may have."""
+    twin = a_twin(NONE)
+    apply.set_pool(twin.on, DB, Shape(1, ("first",)))
+    twin.run()
+    for at in range(10_001):
+        name = SlotName(pool=DB, name=f"old-{at}")
+        assert twin.store.commit([Create(name), Create(Slot(pool=DB, name=name.name, state=SlotState.OFF))])
+    apply.set_pool(twin.on, DB, Shape(1, ("new",)))
+    twin.run()
+    assert pool_row(twin, DB).due is None
+    assert slots(twin, DB, SlotState.FREE) == ["new"]
 
 
 def test_a_late_resource_is_not_ready_if_its_attempt_ends_while_its_well_is_asked(ada: User) -> None:

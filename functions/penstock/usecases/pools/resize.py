@@ -11,6 +11,7 @@ from dataclasses import replace
 from penstock.domain.pools import capacity, pools
 from penstock.domain.pools.pools import Pool, Slot, SlotName, SlotState, pool_key
 from penstock.kernel.rows import Change, Create, Replace
+from penstock.listings import every_of
 from penstock.system import TRIES, System
 from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.units import retire
@@ -55,10 +56,13 @@ def _retire(on: System, slots: Sequence[Slot]) -> None:
 
 
 def _slots(on: System, pool_name: str) -> list[Slot] | None:
-    """All slots of a pool; None if one moved while they were read, and so was missed."""
+    """All slots of a pool; None if one moved while they were read, and so was missed.
+
+    They may be more than a pool may have at a time: one whose name the site took out stays, for when it comes back.
+    """
     pk = pools.collection(pool_name)
-    known = {row.name for row in on.store.find(pk, "name#", SlotName, limit=10_000)}
-    found = {slot.name: slot for state in SlotState for slot in on.store.find(pk, f"{state}#", Slot, limit=10_000)}
+    known = {row.name for row in every_of(on, pk, "name#", SlotName)}
+    found = {slot.name: slot for state in SlotState for slot in every_of(on, pk, f"{state}#", Slot)}
     return list(found.values()) if known == set(found) else None
 
 

@@ -60,6 +60,17 @@ def test_a_pool_of_more_slots_than_one_read_finds_by_itself_is_resized() -> None
     assert pool_row(twin, DB).due is None
 
 
+def test_new_slots_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 10,000 there are fifty million pairs, and the function has a minute until its first commit."""
+    twin = a_twin(NONE)
+    compared = list[object]()
+    monkeypatch.setattr(Create, "__eq__", lambda self, other: bool(compared.append(other)))
+    apply.resize(twin.on, DB, 101)
+    twin.run()
+    assert len(slots(twin, DB, SlotState.FREE)) == 101
+    assert len(compared) < 101
+
+
 def test_a_pool_is_resized_however_many_names_it_had() -> None:
     """A slot stays when its name is taken out: over the years there may be more of them than a pool may have."""
     twin = a_twin(NONE)

@@ -84,8 +84,11 @@ def _apply_plan(on: System, pool: Pool, steps: Sequence[Sequence[Change]]) -> in
 
 
 def _commits(steps: Sequence[Sequence[Change]]) -> Iterator[Sequence[Change]]:
-    """The commits of a plan: one for each slot that moves, then one for many that are new."""
+    """The commits of a plan: one for each slot that moves, then one for many that are new.
+
+    No step is searched for among the others: of ten thousand that takes longer than the function may.
+    """
     new = [step for step in steps if isinstance(step[0], Create)]
-    yield from (step for step in steps if step not in new)
+    yield from (step for step in steps if not isinstance(step[0], Create))
     for at in range(0, len(new), NEW_SLOTS):
         yield [change for step in new[at : at + NEW_SLOTS] for change in step]
